@@ -1,0 +1,95 @@
+"""The lexical rule: rare words of the question in the chain's passages, and strong links between them.
+
+Where the data names the entities of question, links and answer, as in DrugHop and MedHop, the rule asks instead how
+often the two entities of a step stand in one sentence of its passage, and how often they stand in it at all.
+"""
+
+import re
+from bisect import bisect
+from collections.abc import Sequence
+from math import log
+
+from rechain.baselines.model import Contributions
+from rechain.candidates import Candidate, Candidates
+from rechain.lazy import lazy
+from rechain.linking.weights import idf
+from rechain.passages import PassageView
+from rechain.text import Text
+
+LINK_FACTOR = 1.5
+MENTION_FACTOR = 0.3
+_NO_SENTENCE = 0.1
+_SENTENCE_START = re.compile(r"(?<=[.!?])\s+(?=[A-Z(\[])")
+
+
+class Lexical:
+    """Learns nothing, and is hard to beat."""
+
+    def score(self, candidates: Candidates) -> Sequence[Contributions]:
+        """Return what words and links, or entities in one sentence, contribute to every chain."""
+        if candidates.question.question_entities and all(e.is_given for c in candidates.chains for e in c.edges):
+            return _EntityPairs(candidates).score()
+        asked = {word: idf(word) for word in Text(candidates.question.question).words}
+        overlaps = [asked.keys() & view.vocabulary for view in candidates.views]
+        return [
+            {
+                "question words": sum(asked[word] for word in set().union(*(overlaps[p] for p in chain.passages))),
+                "links": LINK_FACTOR * chain.weight,
+            }
+            for chain in candidates.chains
+        ]
+
+
+class _EntityPairs:
+    """How closely the two entities of each step stand together in its passage."""
+
+    def __init__(self, candidates: Candidates) -> None:
+        self._candidates = candidates
+        self._first = candidates.question.question_entities
+        self._last = candidates.question.answer_entity
+        self._passages = [_EntitySentences(view) for view in candidates.views]
+        self._known: dict[tuple[int, str, str], tuple[float, float]] = {}
+
+    def score(self) -> Sequence[Contributions]:
+        return [self._contributions(chain) for chain in self._candidates.chains]
+
+    def _contributions(self, chain: Candidate) -> Contributions:
+        steps = [self._pair(*step) for step in self._steps(chain)]
+        return {
+            "pairs in one sentence": sum(together for together, _ in steps),
+            "mentions": MENTION_FACTOR * sum(mentions for _, mentions in steps),
+        }
+
+    def _steps(self, chain: Candidate) -> list[tuple[int, str, str]]:
+        """Return each passage with the two entities it should relate, as far as they are named."""
+        head = self._candidates.views[chain.passages[0]]
+        first = next((entity for entity in self._first if head.mentions(entity)), None)
+        entities = [first, *(edge.key for edge in chain.edges), self._last]
+        steps = zip(chain.passages, entities, entities[1:], strict=False)
+        return [(passage, one, two) for passage, one, two in steps if one is not None and two is not None]
+
+    def _pair(self, passage: int, one: str, two: str) -> tuple[float, float]:
+        if (passage, one, two) not in self._known:
+            sentences = self._passages[passage].of
+            together = log(len(set(sentences(one)) & set(sentences(two))) + _NO_SENTENCE)
+            mentions = log(max(len(sentences(one)), 1) * max(len(sentences(two)), 1))
+            self._known[passage, one, two] = together, mentions
+        return self._known[passage, one, two]
+
+
+class _EntitySentences:
+    """In which sentences of a passage its entities stand."""
+
+    def __init__(self, view: PassageView) -> None:
+        self._view = view
+        self._known: dict[str, list[int]] = {}
+
+    @lazy
+    def _starts(self) -> list[int]:
+        return [match.end() for match in _SENTENCE_START.finditer(self._view.passage.text)]
+
+    def of(self, entity: str) -> list[int]:
+        """Return the sentence of every mention of an entity."""
+        if entity not in self._known:
+            self._known[entity] = [bisect(self._starts, start) for start, _ in self._view.mentions(entity)]
+        return self._known[entity]

@@ -1,0 +1,78 @@
+"""MuSiQue: 2 to 4 hops, twenty paragraphs, ordered decomposition."""
+
+import re
+from typing import Any
+
+from pydantic import BaseModel
+
+from rechain.datasets.formats import Format, without_repeats
+from rechain.schema import Gold, GoldChain, NotBlank, Passage, Question
+
+_REFERENCE = re.compile(r"#(\d+)")
+
+
+class _Paragraph(BaseModel):
+    idx: int
+    title: str = ""
+    paragraph_text: str
+
+
+class _Question(BaseModel):
+    id: NotBlank
+    question: str
+    answer: str
+    answer_aliases: list[str] = []
+    paragraphs: list[_Paragraph]
+
+    def to_question(self) -> Question:
+        return Question(
+            id=self.id,
+            question=self.question,
+            answer=self.answer,
+            answer_aliases=self.answer_aliases,
+            type=self.id.partition("__")[0],
+            passages=without_repeats(
+                Passage(id=str(p.idx), title=p.title, text=p.paragraph_text) for p in self.paragraphs
+            ),
+        )
+
+
+class _Step(BaseModel):
+    question: str
+    answer: str
+    paragraph_support_idx: int | None = None
+
+
+class _Gold(BaseModel):
+    id: NotBlank
+    question_decomposition: list[_Step] = []
+
+    def is_linear(self) -> bool:
+        """Whether every step asks about the answer of the step before, and of no other."""
+        references = [set(map(int, _REFERENCE.findall(step.question))) for step in self.question_decomposition]
+        return all(referred == {number} for number, referred in enumerate(references[1:], start=1))
+
+
+class MuSiQue(Format):
+    """The number of hops is gold, so questions do not carry it; their type is the prefix of their id ("3hop1")."""
+
+    name = "musique"
+
+    def recognises(self, record: dict[str, Any]) -> bool:
+        return "paragraphs" in record and "question" in record
+
+    def question(self, record: dict[str, Any]) -> Question:
+        return _Question.model_validate(record).to_question()
+
+    def gold(self, record: dict[str, Any]) -> Gold | None:
+        gold = _Gold.model_validate(record)
+        steps = [step for step in gold.question_decomposition if step.paragraph_support_idx is not None]
+        if not steps:
+            return None
+        linear = gold.is_linear()
+        chain = GoldChain(
+            passages=[str(step.paragraph_support_idx) for step in steps],
+            links=[step.answer for step in steps[:-1]] if linear else None,
+            ordered=linear,
+        )
+        return Gold(id=gold.id, chains=[chain], same="passages")

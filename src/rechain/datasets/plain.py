@@ -1,0 +1,61 @@
+"""The plain format of FORMATS.md: questions with their passages, or with ids into a separate passages file."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from rechain.datasets.files import read_records
+from rechain.datasets.formats import Format, bad_record
+from rechain.errors import InputError, QuestionError
+from rechain.schema import Gold, Passage, Question
+
+
+class Plain(Format):
+    """The project's own format. Its gold, if any, stands in a file of its own."""
+
+    name = "plain"
+
+    def __init__(self, passages: Mapping[str, Passage] | None = None) -> None:
+        self._passages = passages
+
+    def recognises(self, record: dict[str, Any]) -> bool:
+        return "question" in record and ("passages" in record or "passage_ids" in record)
+
+    def question(self, record: dict[str, Any]) -> Question:
+        if "passages" in record or "passage_ids" not in record:
+            return Question.model_validate(record)
+        rest = {field: value for field, value in record.items() if field != "passage_ids"}
+        return Question.model_validate({**rest, "passages": self._look_up(record["passage_ids"])})
+
+    def gold(self, record: dict[str, Any]) -> Gold | None:
+        return None
+
+    def _look_up(self, ids: Any) -> list[Passage]:
+        if self._passages is None:
+            raise QuestionError("missing_passages", "passage_ids needs the passages file: --passages FILE")
+        if not isinstance(ids, list):
+            raise QuestionError("bad_field", "passage_ids should be a list of passage ids")
+        for number, key in enumerate(ids):
+            if not isinstance(key, str) or key not in self._passages:
+                raise QuestionError(
+                    "unknown_passage", f"passage_ids[{number}] ({key!r}) is not in the passages file"
+                )
+        return [self._passages[key] for key in ids]
+
+
+def read_passages(path: Path) -> dict[str, Passage]:
+    """Read a passages file; a bad line stops it, since every question may need that passage."""
+    passages: dict[str, Passage] = {}
+    for where, value in read_records(path):
+        if isinstance(value, QuestionError):
+            raise InputError(str(value))
+        try:
+            passage = Passage.model_validate(value)
+        except ValidationError as error:
+            raise InputError(str(bad_record(where, error))) from error
+        if passage.id in passages:
+            raise InputError(f"{where}: the passage id '{passage.id}' stands there twice.")
+        passages[passage.id] = passage
+    return passages

@@ -1,0 +1,104 @@
+"""From a file of any known format to questions; a record that cannot be read takes its place as an error."""
+
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from rechain.datasets.files import read_records
+from rechain.datasets.formats import Format, bad_record
+from rechain.datasets.hotpotqa import HotpotQA
+from rechain.datasets.musique import MuSiQue
+from rechain.datasets.plain import Plain, read_passages
+from rechain.datasets.qangaroo import Qangaroo
+from rechain.datasets.twowiki import TwoWiki
+from rechain.errors import InputError, QuestionError
+from rechain.schema import Gold, Question
+
+_UNKNOWN_RECORDS = 100
+"""so many records of no known format, and none of a known one before them, end the reading"""
+
+
+class Entry(NamedTuple):
+    """A question, or why it cannot be read, and where it stands."""
+
+    where: str
+    id: str | None
+    content: Question | QuestionError
+
+
+def read_entries(
+    path: str | Path, *, passages: str | Path | None = None, only: Collection[str] = ()
+) -> Iterator[Entry]:
+    """Yield what stands in a file, question by question; `only` keeps the questions of these types."""
+    for where, record, form in _records_with_format(Path(path), passages):
+        entry = _entry(where, record, form)
+        if not only or isinstance(entry.content, QuestionError) or entry.content.type in only:
+            yield entry
+
+
+def read_questions(
+    path: str | Path, *, passages: str | Path | None = None, only: Collection[str] = ()
+) -> Iterator[Question]:
+    """Yield the questions of a file; the first that cannot be read raises QuestionError."""
+    for entry in read_entries(path, passages=passages, only=only):
+        if isinstance(entry.content, QuestionError):
+            raise entry.content
+        yield entry.content
+
+
+def read_gold_of_questions(path: str | Path) -> Iterator[Gold]:
+    """Yield the gold chains that stand in a questions file. Only `rechain.gold` calls this."""
+    for _, record, form in _records_with_format(Path(path), None):
+        try:
+            gold = form.gold(record) if form and not isinstance(record, QuestionError) else None
+        except (ValidationError, QuestionError):
+            gold = None
+        if gold:
+            yield gold
+
+
+def _formats(passages: str | Path | None) -> list[Format]:
+    known = read_passages(Path(passages)) if passages is not None else None
+    return [Plain(known), TwoWiki(), HotpotQA(), MuSiQue(), Qangaroo()]
+
+
+def _records_with_format(
+    path: Path, passages: str | Path | None
+) -> Iterator[tuple[str, Any | QuestionError, Format | None]]:
+    """Yield every record with the file's format, which the first recognised record decides."""
+    formats = _formats(passages)
+    form: Format | None = None
+    unknown = 0
+    for raw in read_records(path):
+        if form is None and isinstance(raw.value, dict):
+            form = next((candidate for candidate in formats if candidate.recognises(raw.value)), None)
+        unknown += form is None
+        if unknown > _UNKNOWN_RECORDS:
+            break
+        yield *raw, form
+    if form is None:
+        names = ", ".join(candidate.name for candidate in formats)
+        raise InputError(f"{path} holds no question in a format that rechain reads ({names}).")
+
+
+def _entry(where: str, record: Any | QuestionError, form: Format | None) -> Entry:
+    if isinstance(record, QuestionError):
+        return Entry(where, None, record)
+    identity = _identity(record)
+    try:
+        if not isinstance(record, dict):
+            raise QuestionError("bad_record", "a question should be an object, in braces")
+        if form is None:
+            raise QuestionError("missing_field", "the field passages (or passage_ids) is missing")
+        return Entry(where, identity, form.question(record))
+    except ValidationError as error:
+        return Entry(where, identity, bad_record(where, error))
+    except QuestionError as error:
+        return Entry(where, identity, QuestionError(error.problem.code, f"{where}: {error}."))
+
+
+def _identity(record: Any) -> str | None:
+    identity = (record.get("id") or record.get("_id")) if isinstance(record, dict) else None
+    return identity if isinstance(identity, str) else None

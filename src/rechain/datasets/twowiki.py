@@ -1,0 +1,51 @@
+"""2WikiMultihopQA: HotpotQA's layout, with evidence triples as additional gold."""
+
+from typing import Any
+
+import orjson
+from pydantic import BaseModel
+
+from rechain.datasets.hotpotqa import HotpotQA, SupportingFacts
+from rechain.schema import Gold, GoldChain, Question
+
+_CHAIN_TYPES = ("compositional", "inference")
+
+
+def _parsed(value: Any) -> Any:
+    """The Hub's Parquet files hold the nested fields as JSON text."""
+    return orjson.loads(value) if isinstance(value, str) else value
+
+
+class _Gold(BaseModel):
+    supporting_facts: SupportingFacts = []
+    evidences: list[tuple[str, str, str]] = []
+
+
+class TwoWiki(HotpotQA):
+    """Compositional and inference questions are chains; the object of the first triple links their passages."""
+
+    name = "2wiki"
+
+    def recognises(self, record: dict[str, Any]) -> bool:
+        return super().recognises(record) and "evidences" in record
+
+    def question(self, record: dict[str, Any]) -> Question:
+        return super().question(_with_parsed_fields(record))
+
+    def gold(self, record: dict[str, Any]) -> Gold | None:
+        gold = _Gold.model_validate(_with_parsed_fields(record))
+        titles = list(dict.fromkeys(title for title, _ in gold.supporting_facts))
+        if not titles:
+            return None
+        if record.get("type") in _CHAIN_TYPES:
+            chain = GoldChain(passages=titles, links=[triple[2] for triple in gold.evidences[:-1]])
+        else:
+            chain = GoldChain(passages=titles, ordered=False)
+        return Gold(id=self.question(record).id, chains=[chain], same="passages")
+
+
+def _with_parsed_fields(record: dict[str, Any]) -> dict[str, Any]:
+    return {field: _parsed(record[field]) if field in _NESTED else record[field] for field in record}
+
+
+_NESTED = {"context", "supporting_facts", "evidences"}

@@ -1,0 +1,26 @@
+"""What a user can get wrong, said in one sentence each."""
+
+from rechain.schema import Problem
+
+
+class RechainError(Exception):
+    """A mistake that the user can mend: the command line prints its message and exits with code 2."""
+
+
+class InputError(RechainError):
+    """A file that is not what it claims to be, or cannot be read on."""
+
+
+class QuestionError(RechainError):
+    """One question that cannot be read or has no chain; the others go on."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.problem = Problem(code=code, message=message)
+
+
+class MissingExtraError(RechainError):
+    """A feature whose library is not installed."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        super().__init__(f"{feature} needs an extra that is not installed: pip install 'rechain[{extra}]'.")

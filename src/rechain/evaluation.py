@@ -1,0 +1,170 @@
+"""How good recovered chains are. Plain values in, plain values out; nothing here knows a model."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from rechain.answers import AnswerMatcher
+from rechain.schema import Chain, Gold, GoldChain, Question
+from rechain.text import phrase, strip_suffix
+
+RESAMPLES = 2000
+CONFIDENCES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+_ARTICLES = ("the", "a", "an")
+
+
+def is_unambiguous(question: Question, gold: Gold) -> bool:
+    """Tell whether exactly one gold passage holds the answer, the paper's condition for knowing head and tail."""
+    answer = AnswerMatcher(question)
+    wanted = {passage for chain in gold.chains for passage in chain.passages}
+    return sum(passage.id in wanted and answer.is_held_by(passage) for passage in question.passages) == 1
+
+
+def is_correct(passages: Sequence[str], links: Sequence[str], gold: Gold) -> bool:
+    """Tell whether a chain is one of the gold chains, by what counts as the same chain in its data set."""
+    if gold.same == "passages":
+        return any(set(passages) == set(chain.passages) and len(passages) == len(chain.passages) for chain in gold.chains)
+    return any(
+        list(passages) == chain.passages and (chain.links is None or list(links) == chain.links)
+        for chain in gold.chains
+    )
+
+
+def is_same_entity(found: str, gold: str) -> bool:
+    """Tell whether two names are the same but for case, accents, punctuation, article and bracketed suffix."""
+    return found == gold or _bare(found) == _bare(gold) != []
+
+
+def _bare(name: str) -> list[str]:
+    words = phrase(strip_suffix(name)).split()
+    return words[1:] if len(words) > 1 and words[0] in _ARTICLES else words
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is right about a question's best chain; None where the gold does not tell."""
+
+    has_chain: bool
+    correct: bool
+    ordered: bool | None = None
+    head: bool | None = None
+    tail: bool | None = None
+    links: bool | None = None
+    confidence: float | None = None
+
+
+def judge(chain: Chain | None, gold: Gold) -> Verdict:
+    """Compare a question's best chain with its gold."""
+    ordered = [candidate for candidate in gold.chains if candidate.ordered]
+    known = None if not ordered else False
+    if chain is None:
+        return Verdict(False, False, known, known, known)
+    links = [link.entity for link in chain.links]
+    in_order = [candidate for candidate in ordered if candidate.passages == chain.passages]
+    return Verdict(
+        has_chain=True,
+        correct=is_correct(chain.passages, links, gold),
+        ordered=bool(in_order) if ordered else None,
+        head=any(c.passages[0] == chain.passages[0] for c in ordered) if ordered else None,
+        tail=any(c.passages[-1] == chain.passages[-1] for c in ordered) if ordered else None,
+        links=_links_agree(links, in_order),
+        confidence=chain.confidence,
+    )
+
+
+def _links_agree(links: Sequence[str], golds: Sequence[GoldChain]) -> bool | None:
+    """Compare the linking entities of a chain whose passages are right."""
+    named = [gold.links for gold in golds if gold.links is not None]
+    if not named:
+        return None
+    return any(len(links) == len(gold) and all(map(is_same_entity, links, gold)) for gold in named)
+
+
+class Figure(NamedTuple):
+    """A mean, its 95 % bootstrap interval, and over how many questions it was taken."""
+
+    value: float
+    low: float
+    high: float
+    questions: int
+
+
+def mean_with_interval(values: Sequence[bool] | Sequence[float], seed: int = 0) -> Figure | None:
+    """Return the mean of some values with a 95 % bootstrap interval (percentiles of resampled means)."""
+    import numpy as np
+
+    if not values:
+        return None
+    data = np.asarray(values, dtype=float)
+    generator = np.random.default_rng(seed)
+    means = [data[generator.integers(len(data), size=len(data))].mean() for _ in range(RESAMPLES)]
+    low, high = np.percentile(means, [2.5, 97.5])
+    return Figure(float(data.mean()), float(low), float(high), len(data))
+
+
+def summarise(verdicts: Sequence[Verdict]) -> dict[str, Figure]:
+    """Return every figure that the verdicts allow, by name."""
+    columns: dict[str, list[bool]] = {
+        "chain accuracy": [v.correct for v in verdicts],
+        "ordered accuracy": [v.ordered for v in verdicts if v.ordered is not None],
+        "head recall": [v.head for v in verdicts if v.head is not None],
+        "tail recall": [v.tail for v in verdicts if v.tail is not None],
+        "linking entities, where the passages are right": [v.links for v in verdicts if v.links is not None],
+        "coverage": [v.has_chain for v in verdicts],
+    }
+    figures = {name: mean_with_interval(values) for name, values in columns.items()}
+    return {name: figure for name, figure in figures.items() if figure is not None}
+
+
+class AtConfidence(NamedTuple):
+    """What is left, and how much of it is right, when less confident chains are dropped."""
+
+    min_confidence: float
+    kept: float
+    accuracy: Figure | None
+
+
+def accuracy_at_confidence(verdicts: Sequence[Verdict]) -> list[AtConfidence]:
+    """Return accuracy among the chains of at least each confidence; nothing for models that tell none."""
+    if not any(verdict.confidence is not None for verdict in verdicts):
+        return []
+    return [_at(verdicts, confidence) for confidence in CONFIDENCES]
+
+
+def _at(verdicts: Sequence[Verdict], confidence: float) -> AtConfidence:
+    kept = [v.correct for v in verdicts if v.confidence is not None and v.confidence >= confidence]
+    return AtConfidence(confidence, len(kept) / len(verdicts), mean_with_interval(kept))
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateCount:
+    """What is known of one question's C: its size, and how many of its chains are right where gold tells."""
+
+    chains: int
+    tails: int
+    correct: int | None
+    error: str | None = None
+    is_cut: bool = False
+
+
+def summarise_candidates(counts: Sequence[CandidateCount]) -> dict[str, Figure]:
+    """Return the statistics of C that the paper gives, over all questions."""
+    told = [count for count in counts if count.correct is not None]
+    columns: dict[str, Sequence[float]] = {
+        "chains a question": [count.chains for count in counts],
+        "tails a question": [count.tails for count in counts],
+        "gold chain in C": [bool(count.correct) for count in told],
+        "accuracy of a random pick": [(count.correct or 0) / max(count.chains, 1) for count in told],
+        "questions without a chain": [count.chains == 0 for count in counts],
+    }
+    figures = {name: mean_with_interval(values) for name, values in columns.items()}
+    return {name: figure for name, figure in figures.items() if figure is not None}
+
+
+def errors_of(counts: Iterable[CandidateCount]) -> Mapping[str, int]:
+    """Return how many questions have no chain, by why."""
+    reasons: dict[str, int] = {}
+    for count in counts:
+        if count.error is not None:
+            reasons[count.error] = reasons.get(count.error, 0) + 1
+    return reasons

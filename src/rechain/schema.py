@@ -1,0 +1,137 @@
+"""What goes in and what comes out: the records of FORMATS.md, used alike by files, Python and web."""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+NotBlank = Annotated[str, StringConstraints(pattern=r"\S")]
+LinkKind = Literal["mention", "identifier", "title", "title part", "name", "word"]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class Mention(_Record):
+    """An entity's occurrence in a passage's text."""
+
+    entity: NotBlank
+    start: int = Field(ge=0, strict=True)
+    end: int = Field(ge=1, strict=True)
+
+
+class Passage(_Record):
+    """A piece of text that may be part of a chain."""
+
+    model_config = ConfigDict(extra="allow")
+
+    id: NotBlank
+    title: str = ""
+    text: NotBlank
+    mentions: list[Mention] = []
+
+    @model_validator(mode="after")
+    def _mentions_lie_in_the_text(self) -> Self:
+        for number, mention in enumerate(self.mentions):
+            if not mention.start < mention.end <= len(self.text):
+                raise ValueError(
+                    f"mentions[{number}] ({mention.start} to {mention.end}) is not a stretch of the "
+                    f"{len(self.text)} characters of text"
+                )
+        return self
+
+
+class Question(_Record):
+    """A question, its answer and the passages among which its chain is sought. It never holds gold evidence."""
+
+    model_config = ConfigDict(extra="allow")
+
+    id: NotBlank
+    question: NotBlank
+    answer: NotBlank
+    answer_aliases: list[NotBlank] = []
+    question_entities: list[NotBlank] = []
+    answer_entity: NotBlank | None = None
+    hops: int | None = Field(default=None, ge=2, le=8, strict=True)
+    link_types: list[NotBlank] | None = None
+    type: str | None = None
+    passages: list[Passage]
+
+    @model_validator(mode="after")
+    def _passage_ids_differ(self) -> Self:
+        seen: set[str] = set()
+        for number, passage in enumerate(self.passages):
+            if passage.id in seen:
+                raise ValueError(f"passages[{number}].id repeats the id '{passage.id}'")
+            seen.add(passage.id)
+        return self
+
+    @model_validator(mode="after")
+    def _one_type_a_link(self) -> Self:
+        if self.hops and self.link_types and len(self.link_types) != self.hops - 1:
+            raise ValueError(
+                f"link_types names {len(self.link_types)} links, but a chain of {self.hops} passages "
+                f"has {self.hops - 1}"
+            )
+        return self
+
+
+class Link(_Record):
+    """The entity that two adjacent passages share, and where it stands in each (None: in the title alone)."""
+
+    entity: str
+    kind: LinkKind
+    weight: float
+    mentions: tuple[tuple[int, int] | None, tuple[int, int] | None]
+
+
+class Chain(_Record):
+    """Passages in order, the last of which holds the answer, and the links between them."""
+
+    passages: list[str]
+    links: list[Link]
+    score: float
+    confidence: float | None = None
+    why: dict[str, Any] | None = None
+
+
+class Problem(_Record):
+    """Why a question has no chains."""
+
+    code: str
+    message: str
+
+
+class Recovered(_Record):
+    """A question's chains, best first, or why there are none."""
+
+    id: str | None
+    chains: list[Chain] = []
+    error: Problem | None = None
+
+    def to_json(self) -> str:
+        """Return one line of a chains file."""
+        return self.model_dump_json(exclude={"chains": {"__all__": _absent_why(self.chains)}})
+
+
+def _absent_why(chains: list[Chain]) -> set[str]:
+    return set() if any(chain.why for chain in chains) else {"why"}
+
+
+class GoldChain(_Record):
+    """A correct chain. Where the data does not tell the order, or the links, it says so."""
+
+    passages: list[NotBlank] = Field(min_length=1)
+    links: list[str] | None = None
+    ordered: bool = True
+
+
+class Gold(_Record):
+    """Every correct chain of a question; only evaluation takes it.
+
+    `same` says what counts as the same chain: its passages, or its passages in order and the linking entities.
+    """
+
+    id: NotBlank
+    chains: list[GoldChain]
+    same: Literal["passages", "links"] = "links"
