@@ -36,7 +36,6 @@ class AnswerMatcher:
         """An answer without any letter or digit ("!!!") is looked for as it stands."""
         return any(text in fold(passage.title) or text in fold(passage.text) for text in self._symbols)
 
-
     def find_tails(self, views: Sequence[PassageView]) -> list[int]:
         """Return the positions of the passages that hold the answer, or say why there are none."""
         tails = [number for number, view in enumerate(views) if self.is_held_by(view)]

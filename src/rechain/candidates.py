@@ -2,8 +2,9 @@
 
 A chain is a row of different passages in which adjacent ones share an entity, the entities differ, and the last
 passage holds the answer, which is not itself one of the linking entities. In chains of three passages or more the
-first must hold an entity of the question, which is no linking entity either. Where links are names found in the texts, a row of passages counts once,
-with its strongest links; where they are entities of the data's, every choice of them is a chain of its own.
+first must hold an entity of the question, which is no linking entity either. Where links are names found in the
+texts, a row of passages counts once, with its strongest links; where they are entities of the data's, every choice of
+them is a chain of its own.
 """
 
 import heapq
@@ -108,7 +109,7 @@ def find_heads(question: Question, views: Sequence[PassageView]) -> Collection[i
     return frozenset(heads)
 
 
-def _naming_words(question: Text) -> Collection[str]:
+def _naming_words(question: Text) -> set[str]:
     """Return the words of a question that name something: rare ones, and capitalised ones but for the first."""
     capitalised = {fold(word) for word in question.raw_words[1:] if word[0].isupper()}
     return {w for w in question.words if idf(w) >= _RARE or (w in capitalised and idf(w) >= _UNCOMMON)}

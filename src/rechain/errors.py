@@ -1,6 +1,9 @@
 """What a user can get wrong, said in one sentence each."""
 
-from rechain.schema import Problem
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rechain.schema import Problem
 
 
 class RechainError(Exception):
@@ -16,7 +19,14 @@ class QuestionError(RechainError):
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
-        self.problem = Problem(code=code, message=message)
+        self.code = code
+
+    @property
+    def problem(self) -> "Problem":
+        """The error as it is written out."""
+        from rechain.schema import Problem
+
+        return Problem(code=self.code, message=str(self))
 
 
 class MissingExtraError(RechainError):

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from rechain.answers import AnswerMatcher
+from rechain.candidates import Candidate, Candidates, CandidateSettings, find_candidates
+from rechain.errors import QuestionError
 from rechain.schema import Chain, Gold, GoldChain, Question
 from rechain.text import phrase, strip_suffix
 
@@ -23,7 +25,7 @@ def is_unambiguous(question: Question, gold: Gold) -> bool:
 def is_correct(passages: Sequence[str], links: Sequence[str], gold: Gold) -> bool:
     """Tell whether a chain is one of the gold chains, by what counts as the same chain in its data set."""
     if gold.same == "passages":
-        return any(set(passages) == set(chain.passages) and len(passages) == len(chain.passages) for chain in gold.chains)
+        return any(sorted(passages) == sorted(chain.passages) for chain in gold.chains)
     return any(
         list(passages) == chain.passages and (chain.links is None or list(links) == chain.links)
         for chain in gold.chains
@@ -145,6 +147,23 @@ class CandidateCount:
     correct: int | None
     error: str | None = None
     is_cut: bool = False
+
+
+def count_candidates(question: Question, settings: CandidateSettings, gold: Gold | None) -> CandidateCount:
+    """Build C of a question and count its chains, its tails and its correct chains."""
+    try:
+        found = find_candidates(question, settings)
+    except QuestionError as error:
+        answer = AnswerMatcher(question)
+        tails = 0 if error.code == "no_tail" else sum(map(answer.is_held_by, question.passages))
+        return CandidateCount(0, tails, None if gold is None else 0, error.code)
+    correct = None if gold is None else sum(_is_gold(found, chain, gold) for chain in found.chains)
+    return CandidateCount(len(found.chains), len(found.tails), correct, is_cut=len(found.chains) == settings.limit)
+
+
+def _is_gold(found: Candidates, chain: Candidate, gold: Gold) -> bool:
+    passages = [found.question.passages[number].id for number in chain.passages]
+    return is_correct(passages, [edge.key for edge in chain.edges], gold)
 
 
 def summarise_candidates(counts: Sequence[CandidateCount]) -> dict[str, Figure]:

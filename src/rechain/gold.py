@@ -30,7 +30,7 @@ class PairLabel(BaseModel):
 def read_gold(path: str | Path, questions: Iterable[Question]) -> Mapping[str, Gold]:
     """Read gold from a gold file, from pair labels on the questions' candidate chains, or from a questions file."""
     path = Path(path)
-    first = next((value for _, value in read_records(path) if isinstance(value, dict)), {})
+    first = next((value for _, value, _ in read_records(path) if isinstance(value, dict)), {})
     if "chains" in first:
         golds = _read_file(path)
     elif "interacts" in first:
@@ -42,12 +42,12 @@ def read_gold(path: str | Path, questions: Iterable[Question]) -> Mapping[str, G
 
 def _read_file(path: Path) -> Iterator[Gold]:
     """Yield the rows of a gold file; a bad row stops it, since a figure would be wrong without it."""
-    for where, value in read_records(path):
+    for where, value, _ in read_records(path):
         yield _validated(Gold, where, value)
 
 
 def _read_pairs(path: Path) -> Iterator[PairLabel]:
-    for where, value in read_records(path):
+    for where, value, _ in read_records(path):
         yield _validated(PairLabel, where, value)
 
 

@@ -39,16 +39,14 @@ class Plain(Format):
             raise QuestionError("bad_field", "passage_ids should be a list of passage ids")
         for number, key in enumerate(ids):
             if not isinstance(key, str) or key not in self._passages:
-                raise QuestionError(
-                    "unknown_passage", f"passage_ids[{number}] ({key!r}) is not in the passages file"
-                )
+                raise QuestionError("unknown_passage", f"passage_ids[{number}] ({key!r}) is not in the passages file")
         return [self._passages[key] for key in ids]
 
 
 def read_passages(path: Path) -> dict[str, Passage]:
     """Read a passages file; a bad line stops it, since every question may need that passage."""
     passages: dict[str, Passage] = {}
-    for where, value in read_records(path):
+    for where, value, _ in read_records(path):
         if isinstance(value, QuestionError):
             raise InputError(str(value))
         try:

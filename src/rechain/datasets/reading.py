@@ -1,12 +1,12 @@
 """From a file of any known format to questions; a record that cannot be read takes its place as an error."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from rechain.datasets.files import read_records
+from rechain.datasets.files import RawRecord, read_records
 from rechain.datasets.formats import Format, bad_record
 from rechain.datasets.hotpotqa import HotpotQA
 from rechain.datasets.musique import MuSiQue
@@ -14,32 +14,34 @@ from rechain.datasets.plain import Plain, read_passages
 from rechain.datasets.qangaroo import Qangaroo
 from rechain.datasets.twowiki import TwoWiki
 from rechain.errors import InputError, QuestionError
-from rechain.schema import Gold, Question
+from rechain.schema import Gold, Passage, Question
+
+PassageSource = Mapping[str, Passage] | str | Path | None
+"""Passages by id, or the file that they stand in."""
 
 _UNKNOWN_RECORDS = 100
 """so many records of no known format, and none of a known one before them, end the reading"""
 
 
 class Entry(NamedTuple):
-    """A question, or why it cannot be read, and where it stands."""
+    """A question, or why it cannot be read; where it stands, and what share of the file was read by then."""
 
     where: str
     id: str | None
     content: Question | QuestionError
+    share: float | None = None
 
 
-def read_entries(
-    path: str | Path, *, passages: str | Path | None = None, only: Collection[str] = ()
-) -> Iterator[Entry]:
+def read_entries(path: str | Path, *, passages: PassageSource = None, only: Collection[str] = ()) -> Iterator[Entry]:
     """Yield what stands in a file, question by question; `only` keeps the questions of these types."""
-    for where, record, form in _records_with_format(Path(path), passages):
-        entry = _entry(where, record, form)
+    for raw, form in _records_with_format(Path(path), passages):
+        entry = _entry(raw, form)
         if not only or isinstance(entry.content, QuestionError) or entry.content.type in only:
             yield entry
 
 
 def read_questions(
-    path: str | Path, *, passages: str | Path | None = None, only: Collection[str] = ()
+    path: str | Path, *, passages: PassageSource = None, only: Collection[str] = ()
 ) -> Iterator[Question]:
     """Yield the questions of a file; the first that cannot be read raises QuestionError."""
     for entry in read_entries(path, passages=passages, only=only):
@@ -50,23 +52,21 @@ def read_questions(
 
 def read_gold_of_questions(path: str | Path) -> Iterator[Gold]:
     """Yield the gold chains that stand in a questions file. Only `rechain.gold` calls this."""
-    for _, record, form in _records_with_format(Path(path), None):
+    for raw, form in _records_with_format(Path(path), None):
         try:
-            gold = form.gold(record) if form and not isinstance(record, QuestionError) else None
+            gold = form.gold(raw.value) if form and isinstance(raw.value, dict) else None
         except (ValidationError, QuestionError):
             gold = None
         if gold:
             yield gold
 
 
-def _formats(passages: str | Path | None) -> list[Format]:
-    known = read_passages(Path(passages)) if passages is not None else None
+def _formats(passages: PassageSource) -> list[Format]:
+    known = read_passages(Path(passages)) if isinstance(passages, str | Path) else passages
     return [Plain(known), TwoWiki(), HotpotQA(), MuSiQue(), Qangaroo()]
 
 
-def _records_with_format(
-    path: Path, passages: str | Path | None
-) -> Iterator[tuple[str, Any | QuestionError, Format | None]]:
+def _records_with_format(path: Path, passages: PassageSource) -> Iterator[tuple[RawRecord, Format | None]]:
     """Yield every record with the file's format, which the first recognised record decides."""
     formats = _formats(passages)
     form: Format | None = None
@@ -77,26 +77,29 @@ def _records_with_format(
         unknown += form is None
         if unknown > _UNKNOWN_RECORDS:
             break
-        yield *raw, form
+        yield raw, form
     if form is None:
         names = ", ".join(candidate.name for candidate in formats)
         raise InputError(f"{path} holds no question in a format that rechain reads ({names}).")
 
 
-def _entry(where: str, record: Any | QuestionError, form: Format | None) -> Entry:
+def _entry(raw: RawRecord, form: Format | None) -> Entry:
+    return Entry(raw.where, _identity(raw.value), _content(raw.where, raw.value, form), raw.share)
+
+
+def _content(where: str, record: Any, form: Format | None) -> Question | QuestionError:
     if isinstance(record, QuestionError):
-        return Entry(where, None, record)
-    identity = _identity(record)
+        return record
     try:
         if not isinstance(record, dict):
             raise QuestionError("bad_record", "a question should be an object, in braces")
         if form is None:
             raise QuestionError("missing_field", "the field passages (or passage_ids) is missing")
-        return Entry(where, identity, form.question(record))
+        return form.question(record)
     except ValidationError as error:
-        return Entry(where, identity, bad_record(where, error))
+        return bad_record(where, error)
     except QuestionError as error:
-        return Entry(where, identity, QuestionError(error.problem.code, f"{where}: {error}."))
+        return QuestionError(error.code, f"{where}: {error}.")
 
 
 def _identity(record: Any) -> str | None:

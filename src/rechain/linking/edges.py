@@ -1,6 +1,5 @@
 """One link between two passages: what it is called, and where it stands in each."""
 
-
 from collections.abc import Collection
 from itertools import count
 from typing import NamedTuple

@@ -51,9 +51,9 @@ class LinkGraph:
 
     def _find_in_words(self, min_weight: float, linkers: Collection[str]) -> Iterator[Entity]:
         views, common = self._views, words_below(min_weight)
-        phrases = titles.titles_of(views) if "titles" in linkers else []
-        pairs = {pair for end in self._ends for pair in names.pairs_of(views[end], min_weight)} if "names" in linkers else ()
-        phrase_holders = find_holders([*phrases, *sorted(pairs)], views)
+        wanted = titles.titles_of(views) if "titles" in linkers else []
+        pairs = names.pairs_of([views[end] for end in self._ends], min_weight) if "names" in linkers else []
+        phrase_holders = find_holders([*wanted, *pairs], views)
         word_holders = self._word_holders(min_weight)
         if "titles" in linkers:
             yield from titles.find(views, phrase_holders)

@@ -15,13 +15,16 @@ _FUNCTION_WORD = 1.0
 _SECOND_WORD = 0.5
 
 
-def pairs_of(view: PassageView, min_weight: float) -> Iterator[str]:
-    """Yield the phrases to look for: two capitalised words in a row that are rare enough together."""
-    words = view.text.words
-    capitalised = [number for number, word in enumerate(view.text.raw_words) if word[0].isupper()]
-    for first, second in pairwise(capitalised):
-        if second == first + 1 and _pair_weight(words[first], words[second]) >= min_weight:
-            yield f" {words[first]} {words[second]} "
+def pairs_of(views: Iterable[PassageView], min_weight: float) -> list[str]:
+    """Return the phrases to look for: two capitalised words in a row that are rare enough together."""
+    found: dict[str, None] = {}
+    for view in views:
+        words = view.text.words
+        capitalised = [number for number, word in enumerate(view.text.raw_words) if word[0].isupper()]
+        for first, second in pairwise(capitalised):
+            if second == first + 1 and _pair_weight(words[first], words[second]) >= min_weight:
+                found[f" {words[first]} {words[second]} "] = None
+    return list(found)
 
 
 def _pair_weight(one: str, two: str) -> float:

@@ -1,0 +1,41 @@
+# What a newcomer needs: `make demo` and `make test`. Everything is installed into .venv, with the pinned versions of
+# constraints.txt.
+PYTHON ?= python3.11
+BIN := .venv/bin
+
+.PHONY: demo test test-slow lint bench clean
+
+demo: .venv/installed
+	$(BIN)/rechain demo
+
+test: .venv/installed-dev
+	$(BIN)/python -m pytest -m "not slow"
+
+test-slow: .venv/installed-dev
+	$(BIN)/python -m pytest -m slow
+
+lint: .venv/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: .venv/installed-bench
+	$(BIN)/python benchmarks/candidates.py $(DATA)
+	$(BIN)/python benchmarks/baselines.py $(DATA)
+	$(BIN)/python benchmarks/speed.py $(DATA)
+
+DATA ?= ../shared/data
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv || python3 -m venv .venv
+
+.venv/installed: pyproject.toml constraints.txt | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	touch $@
+
+.venv/installed-dev: .venv/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .[dev]
+	touch $@
+
+clean:
+	rm -rf .venv build dist src/*.egg-info

@@ -1,0 +1,56 @@
+"""The `rechain` command: gathers the subcommands and turns mistakes into one sentence and exit code 2."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from rechain.cli.candidates import candidates
+from rechain.cli.demo import demo
+from rechain.cli.evaluate import evaluate
+from rechain.cli.recover import recover
+from rechain.errors import RechainError
+from rechain.version import __version__
+
+app = typer.Typer(
+    help="Recover reasoning chains: the passages that lead from a question to its answer, and what links them.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (demo, recover, candidates, evaluate):
+    app.command()(command)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"rechain {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
+    """Recover reasoning chains."""
+
+
+def main() -> None:
+    """Run the command line."""
+    try:
+        app()
+    except RechainError as error:
+        _fail(str(error))
+    except BrokenPipeError:
+        sys.stderr.close()
+        raise SystemExit(141) from None
+    except OSError as error:
+        _fail(f"{error.filename or 'the output'} cannot be written: {error.strerror}.")
+
+
+def _fail(message: str) -> None:
+    print(f"rechain: {message}", file=sys.stderr)
+    raise SystemExit(2)

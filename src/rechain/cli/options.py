@@ -1,0 +1,114 @@
+"""Options that several commands share, and what is made of them."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rechain.errors import QuestionError, RechainError
+
+if TYPE_CHECKING:
+    from rechain.candidates import CandidateSettings
+    from rechain.datasets import Entry
+    from rechain.schema import Gold, Question
+
+Questions = Annotated[
+    Path, typer.Argument(metavar="QUESTIONS", help="Questions, in any known format; '-' is standard input.")
+]
+Passages = Annotated[
+    Path | None, typer.Option("--passages", metavar="FILE", help="Passages that the questions name by id.")
+]
+Only = Annotated[
+    list[str] | None,
+    typer.Option("--only", metavar="TYPE", help="Only questions of this type, e.g. bridge; may be repeated."),
+]
+Hops = Annotated[
+    int | None,
+    typer.Option("--hops", min=2, max=8, help="Passages in a chain; overrides the file, which else decides, or 2."),
+]
+LinkTypes = Annotated[
+    str | None,
+    typer.Option(
+        "--link-types",
+        metavar="TYPES",
+        help="Types of the linking entities, e.g. gene,drug; overrides the file; '' is any.",
+    ),
+]
+Linkers = Annotated[
+    str | None,
+    typer.Option("--linkers", metavar="NAMES", help="Linkers to use (anchors,identifiers,titles,names)."),
+]
+MinWeight = Annotated[
+    float | None, typer.Option("--min-weight", help="Links of less weight than this do not count (7.0).")
+]
+Limit = Annotated[int | None, typer.Option("--limit", min=1, help="The most candidate chains a question (1000).")]
+GoldFile = Annotated[
+    Path | None,
+    typer.Option("--gold", metavar="FILE", help="Gold chains or labelled pairs, if not in the questions file."),
+]
+Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first question that has an error.")]
+
+
+def candidate_settings(
+    hops: int | None, link_types: str | None, linkers: str | None, min_weight: float | None, limit: int | None
+) -> "CandidateSettings":
+    """Gather the options that say how C is built."""
+    from rechain.candidates import CandidateSettings
+    from rechain.linking import LINKERS
+
+    chosen = _separated(linkers)
+    for name in chosen or ():
+        if name not in LINKERS:
+            raise RechainError(f"there is no linker '{name}'; the linkers are {', '.join(LINKERS)}.")
+    given = {
+        "hops": hops,
+        "link_types": _separated(link_types),
+        "linkers": chosen,
+        "min_weight": min_weight,
+        "limit": limit,
+    }
+    return CandidateSettings(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+
+
+def _separated(text: str | None) -> list[str] | None:
+    return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
+
+
+def entries(questions: Path, passages: Path | None, only: list[str] | None, what: str) -> Iterator["Entry"]:
+    """Read questions under a progress bar; a file in which no question is of a wanted type is a mistake."""
+    from rechain.cli.progress import with_progress, working
+    from rechain.datasets import read_entries
+    from rechain.datasets.plain import read_passages
+
+    with working("Reading passages"):
+        known = None if passages is None else read_passages(passages)
+    found = False
+    for entry in with_progress(read_entries(questions, passages=known, only=only or ()), what):
+        found = True
+        yield entry
+    if not found:
+        wanted = f" of type {' or '.join(only)}" if only else ""
+        raise RechainError(f"{questions} holds no question{wanted}.")
+
+
+def readable(entry: "Entry", strict: bool) -> "Question | None":
+    """Return an entry's question, or None if it cannot be read, at which strict mode stops."""
+    if not isinstance(entry.content, QuestionError):
+        return entry.content
+    if strict:
+        raise entry.content
+    return None
+
+
+def gold_of(questions: Path, passages: Path | None, gold: Path | None) -> "Mapping[str, Gold]":
+    """Read the gold chains, from their own file or out of the questions file; evaluation alone calls this."""
+    from rechain.cli.progress import working
+    from rechain.datasets import read_entries
+    from rechain.gold import read_gold
+
+    if gold is None and questions == Path("-"):
+        return {}
+    with working("Reading gold"):
+        asked = (entry.content for entry in read_entries(questions, passages=passages))
+        return read_gold(gold or questions, (item for item in asked if not isinstance(item, QuestionError)))

@@ -1,0 +1,102 @@
+"""rechain recover: from a file of questions to their chains."""
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TextIO
+
+import typer
+
+from rechain.cli.options import (
+    Hops,
+    Limit,
+    Linkers,
+    LinkTypes,
+    MinWeight,
+    Only,
+    Passages,
+    Questions,
+    Strict,
+    candidate_settings,
+    entries,
+)
+from rechain.errors import QuestionError, RechainError
+
+if TYPE_CHECKING:
+    from rechain.datasets import Entry
+    from rechain.recovery import Recoverer
+    from rechain.schema import Recovered
+
+
+def recover(
+    questions: Questions,
+    model: Annotated[str, typer.Option(help="The model: lexical, bm25 or random.")] = "lexical",
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where the chains go, a line each; else standard output.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the output file if there is one.")] = False,
+    top: Annotated[int, typer.Option(min=1, help="How many chains a question, best first.")] = 1,
+    explain: Annotated[bool, typer.Option("--explain", help="Say what contributed to each score.")] = False,
+    passages: Passages = None,
+    only: Only = None,
+    hops: Hops = None,
+    link_types: LinkTypes = None,
+    linkers: Linkers = None,
+    min_weight: MinWeight = None,
+    limit: Limit = None,
+    strict: Strict = False,
+) -> None:
+    """Recover the chains of questions.
+
+    Example: rechain recover hotpot_dev_distractor_v1.json --only bridge --out chains.jsonl
+    """
+    from rechain.recovery import Recoverer
+
+    settings = candidate_settings(hops, link_types, linkers, min_weight, limit)
+    recoverer = Recoverer(model, settings=settings, top=top, explain=explain)
+    problems: Counter[str] = Counter()
+    done = 0
+    with _output(out, overwrite) as file:
+        for entry in entries(questions, passages, only, "Recovering"):
+            recovered = _recover(recoverer, entry, strict)
+            print(recovered.to_json(), file=file)
+            done += 1
+            problems.update([recovered.error.code] if recovered.error else [])
+    _report(done, problems)
+
+
+@contextmanager
+def _output(path: Path | None, overwrite: bool) -> Iterator[TextIO]:
+    if path is None:
+        yield sys.stdout
+        return
+    if path.exists() and not overwrite:
+        raise RechainError(f"{path} exists; name another file, or replace it with --overwrite.")
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        yield file
+
+
+def _recover(recoverer: "Recoverer", entry: "Entry", strict: bool) -> "Recovered":
+    """Recover one entry; an error names the place in the file."""
+    from rechain.schema import Recovered
+
+    if isinstance(entry.content, QuestionError):
+        recovered = Recovered(id=entry.id, error=entry.content.problem)
+    else:
+        recovered = recoverer.recover(entry.content)
+        if recovered.error:
+            message = f"{entry.where}: {recovered.error.message}."
+            recovered = Recovered(id=recovered.id, error=recovered.error.model_copy(update={"message": message}))
+    if strict and recovered.error:
+        raise QuestionError(recovered.error.code, recovered.error.message)
+    return recovered
+
+
+def _report(done: int, problems: Counter[str]) -> None:
+    without = ", ".join(f"{count} {code}" for code, count in problems.most_common())
+    print(
+        f"{done} questions, {done - problems.total()} with a chain" + (f"; without: {without}." if without else "."),
+        file=sys.stderr,
+    )

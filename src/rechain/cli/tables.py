@@ -1,0 +1,56 @@
+"""How figures are printed: a table for people, JSON for programs."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rechain.evaluation import Figure
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+_COUNTS = ("chains a question", "tails a question")
+
+
+def print_figures(title: str, figures: Mapping[str, "Figure"]) -> None:
+    """Print figures with their intervals and numbers of questions."""
+    rows = [(name, _shown(name, f.value), _interval(name, f), str(f.questions)) for name, f in figures.items()]
+    print_table(title, ("", "", "95 % interval", "questions"), rows)
+
+
+def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table; the first column is text, the others are numbers."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    for number, name in enumerate(header):
+        table.add_column(name, justify="right" if number else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    Console().print(table)
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON; figures are objects with their fields."""
+    import orjson
+
+    print(orjson.dumps(_plain(value), option=orjson.OPT_INDENT_2).decode())
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "_asdict"):
+        return _plain(value._asdict())
+    if isinstance(value, Mapping):
+        return {name: _plain(item) for name, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list) else value
+
+
+def _shown(name: str, value: float) -> str:
+    return f"{value:.2f}" if name in _COUNTS else f"{100 * value:.1f} %"
+
+
+def _interval(name: str, figure: "Figure") -> str:
+    return f"{_shown(name, figure.low)} to {_shown(name, figure.high)}"
