@@ -20,11 +20,6 @@ class AnswerMatcher:
         self.phrases = frozenset(filter(None, phrases.values()))
         self._symbols = [fold(text) for text, words in phrases.items() if not words]
 
-    @property
-    def names(self) -> frozenset[str]:
-        """What a link must not be called: the answer's phrases and entity."""
-        return self.phrases if self.entity is None else self.phrases | {self.entity}
-
     def is_held_by(self, passage: Passage | PassageView) -> bool:
         """Tell whether a passage holds the answer; where the data names the answer's entity, that decides."""
         view = passage if isinstance(passage, PassageView) else PassageView(passage)

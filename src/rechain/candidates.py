@@ -1,22 +1,23 @@
 """C, the candidate chains of a question (Section 2 of the paper), best first.
 
-A chain is a row of different passages in which adjacent ones share an entity, the entities differ, and the last
-passage holds the answer, which is not itself one of the linking entities. In chains of three passages or more the
-first must hold an entity of the question, which is no linking entity either. Where links are names found in the
-texts, a row of passages counts once, with its strongest links; where they are entities of the data's, every choice of
-them is a chain of its own.
+A chain is a row of different passages in which adjacent ones share an entity, the linking entities differ, and the last
+passage holds the answer. In chains of three passages or more the first must hold an entity of the question. Where links
+are names found in the texts, a row of passages counts once, with its strongest links; where they are entities of the
+data's, every choice of them is a chain of its own, and the entities of question and answer, which are the chain's two
+ends, do not link as well.
 """
 
 import heapq
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count, islice
+from itertools import islice
 from typing import NamedTuple
 
 from rechain.answers import AnswerMatcher
 from rechain.errors import QuestionError
 from rechain.identifiers import identifier
 from rechain.linking import LINKERS, Edge, LinkGraph
+from rechain.linking.spacy_names import DEFAULT_MODEL
 from rechain.linking.weights import DEFAULT_MIN_WEIGHT, idf
 from rechain.passages import PassageView
 from rechain.schema import Link, Question
@@ -24,7 +25,6 @@ from rechain.text import Text, fold
 
 DEFAULT_HOPS = 2
 DEFAULT_LIMIT = 1000
-_STEPS_A_CHAIN = 50
 _RARE, _UNCOMMON = 6.0, 2.0
 
 
@@ -39,9 +39,11 @@ class CandidateSettings:
     min_weight: float = DEFAULT_MIN_WEIGHT
     """links of less weight than this do not count"""
     limit: int = DEFAULT_LIMIT
-    """chains a question, best first by link weight"""
+    """the most chains of a question, best first by link weight"""
     linkers: Collection[str] = LINKERS
     """which linkers are used"""
+    spacy_model: str = DEFAULT_MODEL
+    """the model of the linker `spacy`, where that is used"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +88,10 @@ def find_candidates(question: Question, settings: CandidateSettings | None = Non
         _linkers(question, types, settings),
         ends=tails if hops == 2 else None,
         links_a_pair=hops - 1,
+        spacy_model=settings.spacy_model,
     )
-    ends = answer.names.union(question.question_entities if hops > 2 else ())
-    search = _Search(graph, tails, heads, hops, types, ends, settings.limit)
-    chains = list(islice(search.chains(), settings.limit))
+    search = _Search(graph, hops, heads, types, _given_ends(question, hops), settings.limit)
+    chains = search.chains(tails)
     if not chains:
         raise QuestionError("no_link", f"no {hops} passages are linked so that the last holds the answer")
     return Candidates(question, views, tails, chains)
@@ -134,68 +136,61 @@ class _Partial(NamedTuple):
         return self.passages, tuple(edge.key if edge.is_given else None for edge in self.edges)
 
 
+def _lightness(end: _Partial) -> float:
+    return -end.weight
+
+
+def _distinct(chains: Iterable[_Partial]) -> Iterator[_Partial]:
+    """Leave out chains that came before, with heavier links."""
+    seen = set()
+    for chain in chains:
+        identity = chain.identity()
+        if identity not in seen:
+            seen.add(identity)
+            yield chain
+
+
 class _Search:
-    """Best-first search for chains, from the tail backwards."""
+    """Finds chains from the tail backwards, passage by passage, the heaviest first."""
 
     def __init__(
         self,
         graph: LinkGraph,
-        tails: Sequence[int],
-        heads: Collection[int] | None,
         hops: int,
+        heads: Collection[int] | None,
         link_types: Sequence[str],
-        not_a_link: frozenset[str],
+        given_ends: frozenset[str],
         limit: int,
     ) -> None:
         self._graph = graph
-        self._tails = tails
-        self._heads = heads
         self._hops = hops
+        self._heads = heads
         self._types = link_types
-        self._not_a_link = not_a_link
-        self._most_steps = limit * _STEPS_A_CHAIN
+        self._given_ends = given_ends
+        self._limit = limit
 
-    def chains(self) -> Iterator[Candidate]:
-        """Yield chains by the sum of their link weights, the greatest first.
+    def chains(self, tails: Sequence[int]) -> list[Candidate]:
+        """Return chains by the sum of their link weights, the greatest first.
 
-        The heap holds the next extension of every end of a chain found so far, by the weight it can come to at most.
+        At every length no more ends of chains than the limit are kept: where there are fewer, none is missed.
         """
-        heap: list[tuple[float, int, _Partial, _Partial, Iterator[Edge]]] = []
-        order = count()
-        seen = set()
+        ends = [_Partial((tail,)) for tail in tails]
+        for _ in range(self._hops - 2):
+            ends = list(islice(self._longer(ends), self._limit))
+        return [Candidate(*chain) for chain in islice(_distinct(self._longer(ends)), self._limit)]
 
-        def push(end: _Partial, edges: Iterator[Edge]) -> None:
-            if edge := next(edges, None):
-                longer = end.extended(edge)
-                heapq.heappush(heap, (-self._most_weight(longer), next(order), longer, end, edges))
-
-        for tail in self._tails:
-            push(_Partial((tail,)), self._extensions(_Partial((tail,))))
-        for _ in range(self._most_steps):
-            if not heap:
-                return
-            _, _, longer, end, edges = heapq.heappop(heap)
-            push(end, edges)
-            if len(longer.passages) < self._hops:
-                push(longer, self._extensions(longer))
-            elif longer.identity() not in seen:
-                seen.add(longer.identity())
-                yield Candidate(*longer)
-
-    def _most_weight(self, end: _Partial) -> float:
-        return end.weight + (self._hops - len(end.passages)) * self._graph.max_weight
+    def _longer(self, ends: Iterable[_Partial]) -> Iterator[_Partial]:
+        """Yield the ends that are longer by one passage, the heaviest first."""
+        return heapq.merge(*(map(end.extended, self._extensions(end)) for end in ends), key=_lightness)
 
     def _extensions(self, end: _Partial) -> Iterator[Edge]:
         """Yield the links by which a chain's end can be extended, strongest first."""
-        used = self._not_a_link.union(edge.key for edge in end.edges)
-        is_last = len(end.passages) + 1 == self._hops
+        used = self._given_ends.union(edge.key for edge in end.edges)
+        allowed = self._heads if len(end.passages) + 1 == self._hops else None
         kind = self._types[-len(end.passages)] + ":" if self._types else ""
-        for edge in self._graph.edges(end.passages[0]):
-            if edge.before in end.passages or edge.is_one_of(used):
-                continue
-            if is_last and self._heads is not None and edge.before not in self._heads:
-                continue
-            if not kind or (edge.is_given and edge.key.startswith(kind)):
+        for edge in self._graph.edges(end.passages[0], allowed):
+            is_of_kind = not kind or (edge.is_given and edge.key.startswith(kind))
+            if is_of_kind and edge.before not in end.passages and not edge.is_one_of(used):
                 yield edge
 
 
@@ -206,13 +201,18 @@ def _link_types(question: Question, hops: int, settings: CandidateSettings) -> S
     return types or ()
 
 
-def _linkers(question: Question, types: Sequence[str], settings: CandidateSettings) -> Collection[str]:
+def _given_ends(question: Question, hops: int) -> frozenset[str]:
+    """Return the entities at the two ends of a chain; that of the question counts where the head must hold it."""
+    first = question.question_entities if hops > 2 else ()
+    return frozenset(first if question.answer_entity is None else (*first, question.answer_entity))
+
+
+def _linkers(question: Question, types: Sequence[str], settings: CandidateSettings) -> frozenset[str]:
     """Leave out linkers that cannot find anything of use.
 
     Only ids have a type. Identifiers in the text are entities where the answer is one; elsewhere they are rare names
     like others.
     """
-    useless = {"titles", "names"} if types else set()
-    if identifier(question.answer) is None:
-        useless.add("identifiers")
-    return [linker for linker in settings.linkers if linker not in useless]
+    useful = frozenset(settings.linkers)
+    useful = useful & {"anchors", "identifiers"} if types else useful
+    return useful if identifier(question.answer) else useful - {"identifiers"}

@@ -145,7 +145,7 @@ class CandidateCount:
     chains: int
     tails: int
     correct: int | None
-    error: str | None = None
+    error: QuestionError | None = None
     is_cut: bool = False
 
 
@@ -156,7 +156,7 @@ def count_candidates(question: Question, settings: CandidateSettings, gold: Gold
     except QuestionError as error:
         answer = AnswerMatcher(question)
         tails = 0 if error.code == "no_tail" else sum(map(answer.is_held_by, question.passages))
-        return CandidateCount(0, tails, None if gold is None else 0, error.code)
+        return CandidateCount(0, tails, None if gold is None else 0, error)
     correct = None if gold is None else sum(_is_gold(found, chain, gold) for chain in found.chains)
     return CandidateCount(len(found.chains), len(found.tails), correct, is_cut=len(found.chains) == settings.limit)
 
@@ -185,5 +185,5 @@ def errors_of(counts: Iterable[CandidateCount]) -> Mapping[str, int]:
     reasons: dict[str, int] = {}
     for count in counts:
         if count.error is not None:
-            reasons[count.error] = reasons.get(count.error, 0) + 1
+            reasons[count.error.code] = reasons.get(count.error.code, 0) + 1
     return reasons

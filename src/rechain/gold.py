@@ -42,8 +42,13 @@ def read_gold(path: str | Path, questions: Iterable[Question]) -> Mapping[str, G
 
 def _read_file(path: Path) -> Iterator[Gold]:
     """Yield the rows of a gold file; a bad row stops it, since a figure would be wrong without it."""
+    seen: set[str] = set()
     for where, value, _ in read_records(path):
-        yield _validated(Gold, where, value)
+        gold = _validated(Gold, where, value)
+        if gold.id in seen:
+            raise InputError(f"{where}: the question '{gold.id}' stands there twice.")
+        seen.add(gold.id)
+        yield gold
 
 
 def _read_pairs(path: Path) -> Iterator[PairLabel]:
@@ -64,6 +69,8 @@ def gold_from_pairs(labels: Iterable[PairLabel], questions: Iterable[Question]) 
     """Yield the candidate chains on which every passage describes the interaction of its two entities."""
     interacting = {(label.id, str(label.support), frozenset((label.a, label.b))) for label in labels if label.interacts}
     for question in questions:
+        if not question.question_entities or question.answer_entity is None:
+            continue
         try:
             candidates = find_candidates(question)
         except QuestionError:

@@ -44,7 +44,7 @@ class Recoverer:
         try:
             candidates = find_candidates(question, self._settings)
         except QuestionError as error:
-            return Recovered(id=question.id, error=error.problem)
+            return Recovered(id=question.id, chains=[], error=error.problem)
         return Recovered(id=question.id, chains=self._best(candidates))
 
     def recover_many(self, questions: Iterable[Question]) -> Iterator[Recovered]:

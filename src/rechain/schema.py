@@ -3,6 +3,7 @@
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic_core import PydanticCustomError
 
 NotBlank = Annotated[str, StringConstraints(pattern=r"\S")]
 LinkKind = Literal["mention", "identifier", "title", "title part", "name", "word"]
@@ -34,9 +35,10 @@ class Passage(_Record):
     def _mentions_lie_in_the_text(self) -> Self:
         for number, mention in enumerate(self.mentions):
             if not mention.start < mention.end <= len(self.text):
-                raise ValueError(
-                    f"mentions[{number}] ({mention.start} to {mention.end}) is not a stretch of the "
-                    f"{len(self.text)} characters of text"
+                raise PydanticCustomError(
+                    "bad_span",
+                    "mentions[{number}] ({start} to {end}) is not a stretch of the {length} characters of text",
+                    {"number": number, "start": mention.start, "end": mention.end, "length": len(self.text)},
                 )
         return self
 
@@ -62,16 +64,19 @@ class Question(_Record):
         seen: set[str] = set()
         for number, passage in enumerate(self.passages):
             if passage.id in seen:
-                raise ValueError(f"passages[{number}].id repeats the id '{passage.id}'")
+                raise PydanticCustomError(
+                    "repeated_id", "passages[{number}].id repeats the id '{id}'", {"number": number, "id": passage.id}
+                )
             seen.add(passage.id)
         return self
 
     @model_validator(mode="after")
     def _one_type_a_link(self) -> Self:
         if self.hops and self.link_types and len(self.link_types) != self.hops - 1:
-            raise ValueError(
-                f"link_types names {len(self.link_types)} links, but a chain of {self.hops} passages "
-                f"has {self.hops - 1}"
+            raise PydanticCustomError(
+                "link_types",
+                "link_types names {named} links, but a chain of {hops} passages has {links}",
+                {"named": len(self.link_types), "hops": self.hops, "links": self.hops - 1},
             )
         return self
 
@@ -88,7 +93,7 @@ class Link(_Record):
 class Chain(_Record):
     """Passages in order, the last of which holds the answer, and the links between them."""
 
-    passages: list[str]
+    passages: list[str] = Field(min_length=1)
     links: list[Link]
     score: float
     confidence: float | None = None
@@ -106,7 +111,7 @@ class Recovered(_Record):
     """A question's chains, best first, or why there are none."""
 
     id: str | None
-    chains: list[Chain] = []
+    chains: list[Chain]
     error: Problem | None = None
 
     def to_json(self) -> str:

@@ -10,13 +10,15 @@ from rechain.cli.options import (
     Only,
     Passages,
     Questions,
+    SpacyModel,
     Strict,
     candidate_settings,
     entries,
     gold_of,
-    readable,
+    located,
 )
 from rechain.cli.tables import Json, print_figures, print_json, print_table
+from rechain.errors import QuestionError
 
 
 def candidates(
@@ -28,6 +30,7 @@ def candidates(
     hops: Hops = None,
     link_types: LinkTypes = None,
     linkers: Linkers = None,
+    spacy_model: SpacyModel = None,
     min_weight: MinWeight = None,
     limit: Limit = None,
     strict: Strict = False,
@@ -38,14 +41,17 @@ def candidates(
     """
     from rechain.evaluation import CandidateCount, count_candidates, errors_of, summarise_candidates
 
-    settings = candidate_settings(hops, link_types, linkers, min_weight, limit)
+    settings = candidate_settings(hops, link_types, linkers, spacy_model, min_weight, limit)
     golds = gold_of(questions, passages, gold)
     counts: list[CandidateCount] = []
     for entry in entries(questions, passages, only, "Building candidates"):
-        if question := readable(entry, strict):
-            counts.append(count_candidates(question, settings, golds.get(question.id)))
+        if isinstance(entry.content, QuestionError):
+            count = CandidateCount(0, 0, None, entry.content)
         else:
-            counts.append(CandidateCount(0, 0, None, error="unreadable"))
+            count = count_candidates(entry.content, settings, golds.get(entry.content.id))
+        if strict and count.error:
+            raise located(entry, count.error)
+        counts.append(count)
     figures, errors = summarise_candidates(counts), errors_of(counts)
     cut = sum(count.is_cut for count in counts)
     if json:

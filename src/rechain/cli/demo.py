@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from rechain.errors import RechainError
+
 
 def demo(
     model: Annotated[str, typer.Option(help="The model: lexical, bm25 or random.")] = "lexical",
@@ -22,6 +24,8 @@ def demo(
 
     recoverer, console = Recoverer(model), Console()
     with as_file(files("rechain").joinpath("data/demo.jsonl")) as path:
-        for question in read_questions(path):
-            if not only or question.id in only:
-                show(question, recoverer.recover(question), console)
+        questions = {question.id: question for question in read_questions(path)}
+    for name in only or questions:
+        if name not in questions:
+            raise RechainError(f"there is no example '{name}'; the examples are {', '.join(questions)}.")
+        show(questions[name], recoverer.recover(questions[name]), console)

@@ -1,14 +1,15 @@
 """rechain evaluate: how good recovered chains are."""
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rechain.cli.options import GoldFile, Only, Passages, Questions, Strict, entries, gold_of, readable
+from rechain.cli.options import GoldFile, Only, Passages, Questions, Strict, entries, gold_of
 from rechain.cli.tables import Json, print_figures, print_json, print_table
-from rechain.errors import InputError, RechainError
+from rechain.errors import InputError, QuestionError, RechainError
 
 if TYPE_CHECKING:
     from rechain.evaluation import AtConfidence
@@ -37,13 +38,17 @@ def evaluate(
     golds = gold_of(questions, passages, gold)
     verdicts = []
     for entry in entries(questions, passages, only, "Evaluating"):
-        question = readable(entry, strict)
-        known = golds.get(question.id) if question else None
-        if question and known and (not unambiguous or is_unambiguous(question, known)):
+        question = entry.content
+        if isinstance(question, QuestionError):
+            if strict:
+                raise question
+            print(f"left out: {question}", file=sys.stderr)
+        elif (known := golds.get(question.id)) and (not unambiguous or is_unambiguous(question, known)):
             found = recovered.get(question.id)
             verdicts.append(judge(found.chains[0] if found and found.chains else None, known))
     if not verdicts:
-        raise RechainError(f"no question of {questions} has gold chains; name their file with --gold.")
+        hint = f"in {gold}" if gold else "in it; name their file with --gold"
+        raise RechainError(f"no question of {questions} that was asked for has gold chains {hint}.")
     figures, at_confidence = summarise(verdicts), accuracy_at_confidence(verdicts)
     if json:
         print_json({"figures": figures, "accuracy at confidence": at_confidence})
@@ -58,7 +63,6 @@ def _read_chains(path: Path) -> Mapping[str, "Recovered"]:
 
     from rechain.datasets.files import read_records
     from rechain.datasets.formats import bad_record
-    from rechain.errors import QuestionError
     from rechain.schema import Recovered
 
     chains: dict[str, Recovered] = {}
@@ -73,6 +77,8 @@ def _read_chains(path: Path) -> Mapping[str, "Recovered"]:
             raise InputError(f"{where}: the question '{recovered.id}' stands there twice.")
         if recovered.id is not None:
             chains[recovered.id] = recovered
+    if not chains:
+        raise InputError(f"{path} holds no chains.")
     return chains
 
 

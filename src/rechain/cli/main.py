@@ -1,6 +1,7 @@
 """The `rechain` command: gathers the subcommands and turns mistakes into one sentence and exit code 2."""
 
 import sys
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
@@ -39,7 +40,10 @@ def _options(
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line; what it prints is UTF-8, whatever the terminal says."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(encoding="utf-8")
     try:
         app()
     except RechainError as error:
@@ -54,3 +58,7 @@ def main() -> None:
 def _fail(message: str) -> None:
     print(f"rechain: {message}", file=sys.stderr)
     raise SystemExit(2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,6 +1,7 @@
 """Options that several commands share, and what is made of them."""
 
 from collections.abc import Iterator, Mapping
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -37,7 +38,12 @@ LinkTypes = Annotated[
 ]
 Linkers = Annotated[
     str | None,
-    typer.Option("--linkers", metavar="NAMES", help="Linkers to use (anchors,identifiers,titles,names)."),
+    typer.Option(
+        "--linkers", metavar="NAMES", help="Linkers to use: anchors,identifiers,titles,names (the default), spacy."
+    ),
+]
+SpacyModel = Annotated[
+    str | None, typer.Option("--spacy-model", metavar="NAME", help="The model of the linker spacy (en_core_web_sm).")
 ]
 MinWeight = Annotated[
     float | None, typer.Option("--min-weight", help="Links of less weight than this do not count (7.0).")
@@ -51,20 +57,28 @@ Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first questi
 
 
 def candidate_settings(
-    hops: int | None, link_types: str | None, linkers: str | None, min_weight: float | None, limit: int | None
+    hops: int | None,
+    link_types: str | None,
+    linkers: str | None,
+    spacy_model: str | None,
+    min_weight: float | None,
+    limit: int | None,
 ) -> "CandidateSettings":
     """Gather the options that say how C is built."""
     from rechain.candidates import CandidateSettings
-    from rechain.linking import LINKERS
+    from rechain.linking import EXTRA_LINKERS, LINKERS
 
-    chosen = _separated(linkers)
-    for name in chosen or ():
-        if name not in LINKERS:
-            raise RechainError(f"there is no linker '{name}'; the linkers are {', '.join(LINKERS)}.")
+    chosen = None if linkers is None else frozenset(_separated(linkers) or ())
+    if unknown := (chosen or frozenset()) - LINKERS - EXTRA_LINKERS:
+        known = ", ".join(sorted(LINKERS | EXTRA_LINKERS))
+        raise RechainError(f"there is no linker '{min(unknown)}'; the linkers are {known}.")
+    if min_weight is not None and not isfinite(min_weight):
+        raise RechainError(f"--min-weight should be a number, not {min_weight}.")
     given = {
         "hops": hops,
         "link_types": _separated(link_types),
         "linkers": chosen,
+        "spacy_model": spacy_model,
         "min_weight": min_weight,
         "limit": limit,
     }
@@ -92,13 +106,11 @@ def entries(questions: Path, passages: Path | None, only: list[str] | None, what
         raise RechainError(f"{questions} holds no question{wanted}.")
 
 
-def readable(entry: "Entry", strict: bool) -> "Question | None":
-    """Return an entry's question, or None if it cannot be read, at which strict mode stops."""
-    if not isinstance(entry.content, QuestionError):
-        return entry.content
-    if strict:
-        raise entry.content
-    return None
+def located(entry: "Entry", error: QuestionError) -> QuestionError:
+    """Return an error that names the place in the file; those of the reader do so already."""
+    if error is entry.content:
+        return error
+    return QuestionError(error.code, f"{entry.where}: {error}.")
 
 
 def gold_of(questions: Path, passages: Path | None, gold: Path | None) -> "Mapping[str, Gold]":
@@ -107,8 +119,13 @@ def gold_of(questions: Path, passages: Path | None, gold: Path | None) -> "Mappi
     from rechain.datasets import read_entries
     from rechain.gold import read_gold
 
+    def asked() -> "Iterator[Question]":
+        if questions == Path("-"):
+            raise RechainError("standard input can be read only once; put the questions into a file.")
+        contents = (entry.content for entry in read_entries(questions, passages=passages))
+        yield from (content for content in contents if not isinstance(content, QuestionError))
+
     if gold is None and questions == Path("-"):
         return {}
     with working("Reading gold"):
-        asked = (entry.content for entry in read_entries(questions, passages=passages))
-        return read_gold(gold or questions, (item for item in asked if not isinstance(item, QuestionError)))
+        return read_gold(gold or questions, asked())

@@ -4,6 +4,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
 
@@ -18,9 +19,11 @@ from rechain.cli.options import (
     Only,
     Passages,
     Questions,
+    SpacyModel,
     Strict,
     candidate_settings,
     entries,
+    located,
 )
 from rechain.errors import QuestionError, RechainError
 
@@ -44,6 +47,7 @@ def recover(
     hops: Hops = None,
     link_types: LinkTypes = None,
     linkers: Linkers = None,
+    spacy_model: SpacyModel = None,
     min_weight: MinWeight = None,
     limit: Limit = None,
     strict: Strict = False,
@@ -54,12 +58,15 @@ def recover(
     """
     from rechain.recovery import Recoverer
 
-    settings = candidate_settings(hops, link_types, linkers, min_weight, limit)
+    settings = candidate_settings(hops, link_types, linkers, spacy_model, min_weight, limit)
     recoverer = Recoverer(model, settings=settings, top=top, explain=explain)
     problems: Counter[str] = Counter()
     done = 0
-    with _output(out, overwrite) as file:
-        for entry in entries(questions, passages, only, "Recovering"):
+    asked = entries(questions, passages, only, "Recovering")
+    _check_output(out, overwrite, questions, passages)
+    first = next(asked)  # what cannot be read leaves the output alone
+    with _output(out) as file:
+        for entry in chain([first], asked):
             recovered = _recover(recoverer, entry, strict)
             print(recovered.to_json(), file=file)
             done += 1
@@ -67,13 +74,20 @@ def recover(
     _report(done, problems)
 
 
+def _check_output(out: Path | None, overwrite: bool, *inputs: Path | None) -> None:
+    if out is None or not out.exists():
+        return
+    if not overwrite:
+        raise RechainError(f"{out} exists; name another file, or replace it with --overwrite.")
+    if any(path is not None and path.exists() and out.samefile(path) for path in inputs):
+        raise RechainError(f"{out} is what is read; name another file for the chains.")
+
+
 @contextmanager
-def _output(path: Path | None, overwrite: bool) -> Iterator[TextIO]:
+def _output(path: Path | None) -> Iterator[TextIO]:
     if path is None:
         yield sys.stdout
         return
-    if path.exists() and not overwrite:
-        raise RechainError(f"{path} exists; name another file, or replace it with --overwrite.")
     with path.open("w", encoding="utf-8", newline="\n") as file:
         yield file
 
@@ -82,16 +96,16 @@ def _recover(recoverer: "Recoverer", entry: "Entry", strict: bool) -> "Recovered
     """Recover one entry; an error names the place in the file."""
     from rechain.schema import Recovered
 
-    if isinstance(entry.content, QuestionError):
-        recovered = Recovered(id=entry.id, error=entry.content.problem)
-    else:
-        recovered = recoverer.recover(entry.content)
-        if recovered.error:
-            message = f"{entry.where}: {recovered.error.message}."
-            recovered = Recovered(id=recovered.id, error=recovered.error.model_copy(update={"message": message}))
-    if strict and recovered.error:
-        raise QuestionError(recovered.error.code, recovered.error.message)
-    return recovered
+    error = entry.content
+    if not isinstance(error, QuestionError):
+        recovered = recoverer.recover(error)
+        if not recovered.error:
+            return recovered
+        error = QuestionError(recovered.error.code, recovered.error.message)
+    error = located(entry, error)
+    if strict:
+        raise error
+    return Recovered(id=entry.id, chains=[], error=error.problem)
 
 
 def _report(done: int, problems: Counter[str]) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from itertools import count
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import orjson
 
@@ -24,6 +24,10 @@ _LARGEST_RECORD = 1 << 29
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # A brace, or a string (which may hold braces), whole or up to where the buffer ends.
 _STRUCTURE = re.compile(rb'[{}]|"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
+_DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile)
+
+Located = tuple[str, Any | QuestionError]
+"""Where a record stands, and the record or why it cannot be read."""
 
 
 class RawRecord(NamedTuple):
@@ -39,94 +43,129 @@ def read_records(path: Path) -> Iterator[RawRecord]:
     try:
         if path.is_dir():
             yield from _read_folder(path)
-        elif path != Path("-") and _is_parquet(path):
-            yield from _read_parquet(path)
         else:
-            yield from _read_json(path)
+            yield from _read_file(path)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
 
 
-def _is_parquet(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(4) == b"PAR1"
-
-
-def _read_json(path: Path) -> Iterator[RawRecord]:
-    with _open(path) as (raw, stream):
-        size = raw.seekable() and os.fstat(raw.fileno()).st_size
+def _read_file(path: Path) -> Iterator[RawRecord]:
+    with _open(path) as file:
+        start = file.peek(4)
+        if start.startswith(b"PAR1"):
+            yield from _read_parquet(path)
+            return
+        stream = cast(io.BufferedReader, gzip.GzipFile(fileobj=file)) if start.startswith(b"\x1f\x8b") else file
+        size = os.fstat(file.fileno()).st_size if file.seekable() else 0
         for where, value in _json_values(path, stream):
-            yield RawRecord(where, value, min(raw.tell() / size, 1.0) if size else None)
+            yield RawRecord(where, value, min(file.tell() / size, 1.0) if size else None)
 
 
 @contextmanager
-def _open(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
-    """Open a file, and the same file unpacked if it is gzipped."""
-    with nullcontext(sys.stdin.buffer) if path == Path("-") else path.open("rb") as raw:
-        is_gzipped = cast(io.BufferedReader, raw).peek(2)[:2] == b"\x1f\x8b"
-        yield cast(BinaryIO, raw), cast(BinaryIO, gzip.GzipFile(fileobj=raw) if is_gzipped else raw)
+def _open(path: Path) -> Iterator[io.BufferedReader]:
+    with nullcontext(sys.stdin.buffer) if path == Path("-") else path.open("rb") as file:
+        yield cast(io.BufferedReader, file)
 
 
-def _json_values(path: Path, stream: BinaryIO) -> Iterator[tuple[str, Any | QuestionError]]:
+def _json_values(path: Path, stream: io.BufferedReader) -> Iterator[Located]:
     try:
-        start = _peek(stream)
+        lines, start = _skip_blank(stream)
         if start.startswith(b"[") or start.split(b"\n", 1)[0].strip() == b"{":
-            yield from _json_objects(path, stream)
+            yield from _json_objects(path, stream, is_array=start.startswith(b"["))
         elif start.startswith(b"{"):
-            yield from _json_lines(path, stream)
+            yield from _json_lines(path, stream, lines + 1)
         elif start:
             raise InputError(f"{path} is not JSON: it begins with {_quote(start)}, not with '{{' or '['.")
         else:
             raise InputError(f"{path} is empty.")
     except EOFError as error:
         raise InputError(f"{path} is cut off: its gzip stream ends early. What came before was read.") from error
-    except (zlib.error, gzip.BadGzipFile) as error:
+    except _DAMAGE as error:
         raise InputError(f"{path} is damaged: {error}. What came before was read.") from error
 
 
-def _peek(stream: BinaryIO) -> bytes:
-    """Look at the first bytes of a stream, but for blanks and a byte order mark; they stay unread."""
-    while ahead := cast(io.BufferedReader, stream).peek(64):
+def _skip_blank(stream: io.BufferedReader) -> tuple[int, bytes]:
+    """Pass over whole chunks of blanks; return how many lines that was, and what comes next, which stays unread."""
+    lines = 0
+    while ahead := stream.peek(64):
         if start := ahead.removeprefix(_BYTE_ORDER_MARK).lstrip():
-            return start
-        stream.read(len(ahead))
-    return b""
+            return lines, start
+        lines += stream.read(len(ahead)).count(b"\n")
+    return lines, b""
 
 
-def _json_lines(path: Path, stream: BinaryIO) -> Iterator[tuple[str, Any | QuestionError]]:
-    for number, line in enumerate(stream, start=1):
-        if not line.isspace():
-            yield _parse(f"{path}, line {number}", line.removeprefix(_BYTE_ORDER_MARK))
+def _json_lines(path: Path, stream: io.BufferedReader, first: int) -> Iterator[Located]:
+    for number, line in enumerate(stream, start=first):
+        text = line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line
+        if not text.isspace():
+            yield _parse(f"{path}, line {number}", text)
 
 
-def _json_objects(path: Path, stream: BinaryIO) -> Iterator[tuple[str, Any | QuestionError]]:
+def _json_objects(path: Path, stream: io.BufferedReader, is_array: bool) -> Iterator[Located]:
     """Yield the outermost objects of an array, or of a file of objects spread over several lines."""
-    numbers = count(1)
+    numbers = (f"{path}, record {number}" for number in count(1))
     buffer, at = b"", 0
-    while more := stream.read(max(_CHUNK, len(buffer))):
+    while more := _read_about(stream, max(_CHUNK, len(buffer))):
         buffer, at = buffer[at:] + more, 0
-        while end := _object_end(buffer, at):
-            start = buffer.index(b"{", at)
-            yield _parse(f"{path}, record {next(numbers)}", buffer[start:end])
+        while found := _next_object(buffer, at):
+            start, end = found
+            if _is_stray(buffer[at:start]):
+                yield _not_an_object(next(numbers))
+            yield _parse(next(numbers), buffer[start:end])
             at = end
         if len(buffer) - at > _LARGEST_RECORD:
-            raise InputError(f"{path}, record {next(numbers)}: no end of the record within 512 MB.")
-    if b"{" in buffer[at:]:
-        raise InputError(f"{path}, record {next(numbers)}: the file ends in the middle of the record.")
+            raise InputError(f"{next(numbers)}: no end of the record within 512 MB.")
+    rest = buffer[at:]
+    if b"{" in rest:
+        raise InputError(f"{next(numbers)}: the file ends in the middle of the record.")
+    if _is_stray(rest):
+        yield _not_an_object(next(numbers))
+    if is_array and b"]" not in rest:
+        raise InputError(f"{path} ends in the middle of its array.")
 
 
-def _object_end(buffer: bytes, at: int) -> int | None:
-    """Return where the next outermost object ends, or None if its end is not in the buffer."""
-    depth = 0
+def _read_about(stream: io.BufferedReader, size: int) -> bytes:
+    """Read so many bytes, or what there is before the file's end or a damage, which the next call then meets."""
+    parts: list[bytes] = []
+    while size > 0:
+        try:
+            part = stream.read1(size)
+        except _DAMAGE:
+            if parts:
+                break
+            raise
+        if not part:
+            break
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
+
+
+def _next_object(buffer: bytes, at: int) -> tuple[int, int] | None:
+    """Return where the next outermost object starts and ends, or None if it does not end in the buffer."""
+    depth, start = 0, None
     for match in _STRUCTURE.finditer(buffer, at):
         token = match.group()
-        depth += (token == b"{") - (token == b"}")
-        if depth == 0 and token == b"}":
-            return match.end()
+        if token == b"{":
+            start = match.start() if start is None else start
+            depth += 1
+        elif token == b"}" and start is not None:
+            depth -= 1
+            if depth == 0:
+                return start, match.end()
     return None
 
 
-def _parse(where: str, data: bytes) -> tuple[str, Any | QuestionError]:
+def _is_stray(between: bytes) -> bool:
+    """Tell whether something stands between objects that should not."""
+    return between.removeprefix(_BYTE_ORDER_MARK).strip(b" \t\r\n,[]") != b""
+
+
+def _not_an_object(where: str) -> Located:
+    return where, QuestionError("bad_record", f"{where}: a question should be an object, in braces.")
+
+
+def _parse(where: str, data: bytes) -> Located:
     try:
         return where, orjson.loads(data)
     except orjson.JSONDecodeError as error:
@@ -167,24 +206,36 @@ def _read_parquet(path: Path) -> Iterator[RawRecord]:
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
             for batch in file.iter_batches(batch_size=256):
-                for record in batch.to_pylist():
+                for row in range(batch.num_rows):
                     number = next(numbers)
-                    yield RawRecord(f"{path}, row {number}", _without_nulls(record), number / file.metadata.num_rows)
+                    where, share = f"{path}, row {number}", number / file.metadata.num_rows
+                    yield RawRecord(where, _row(where, batch.slice(row, 1)), share)
     except pyarrow.ArrowException as error:
         raise InputError(f"{path} is not a readable Parquet file: {error}.") from error
+
+
+def _row(where: str, batch: Any) -> Any | QuestionError:
+    try:
+        return _without_nulls(batch.to_pylist()[0])
+    except UnicodeDecodeError:
+        return QuestionError("bad_encoding", f"{where}: not valid UTF-8.")
 
 
 def _read_dataset(path: Path) -> Iterator[RawRecord]:
     try:
         import datasets
+        import pyarrow
     except ImportError as error:
         raise MissingExtraError("Reading a Hugging Face dataset folder", "datasets") from error
-    loaded = datasets.load_from_disk(str(path))
-    if isinstance(loaded, datasets.DatasetDict):
-        splits = ", ".join(str(path / name) for name in loaded)
-        raise InputError(f"{path} holds several splits; name one of them: {splits}.")
-    for number, record in enumerate(loaded, start=1):
-        yield RawRecord(f"{path}, row {number}", _without_nulls(record), number / len(loaded))
+    try:
+        loaded = datasets.load_from_disk(str(path))
+        if isinstance(loaded, datasets.DatasetDict):
+            splits = ", ".join(str(path / name) for name in loaded)
+            raise InputError(f"{path} holds several splits; name one of them: {splits}.")
+        for number, record in enumerate(loaded, start=1):
+            yield RawRecord(f"{path}, row {number}", _without_nulls(record), number / len(loaded))
+    except (ValueError, KeyError, TypeError, pyarrow.ArrowException) as error:
+        raise InputError(f"{path} is not a readable Hugging Face dataset: {error}.") from error
 
 
 def _without_nulls(value: Any) -> Any:

@@ -1,13 +1,16 @@
 """What every format module offers, and how a record that does not fit is described."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from pydantic import ValidationError
 
 from rechain.errors import QuestionError
 from rechain.schema import Gold, Passage, Question
+
+# Checks of the schema's own, whose message begins with the field, and the codes of their errors.
+_OWN_CHECKS = {"bad_span": "bad_field", "link_types": "bad_field", "repeated_id": "duplicate_passage"}
 
 
 class Format(ABC):
@@ -28,12 +31,20 @@ class Format(ABC):
         """Turn a record into its gold chains, where it has any."""
 
 
-def without_repeats(passages: Iterable[Passage]) -> list[Passage]:
-    """Drop passages that stand there twice, word for word, as they do in 2WikiMultihopQA."""
-    kept: dict[tuple[str, str], Passage] = {}
-    for passage in passages:
-        kept.setdefault((passage.id, passage.text), passage)
-    return list(kept.values())
+def make_passages(field: str, passages: Iterable[Mapping[str, str]]) -> list[Passage]:
+    """Make passages of the items of a field, which an error names.
+
+    A passage that stands there twice, word for word, as some do in 2WikiMultihopQA, is taken once.
+    """
+    made: dict[tuple[str, str], Passage] = {}
+    for number, fields in enumerate(passages):
+        try:
+            passage = Passage.model_validate(fields)
+        except ValidationError as error:
+            code, message = _describe(error)
+            raise QuestionError(code, f"{field}[{number}].{message}") from error
+        made.setdefault((passage.id, passage.text), passage)
+    return list(made.values())
 
 
 def join_sentences(sentences: Iterable[str]) -> str:
@@ -43,17 +54,20 @@ def join_sentences(sentences: Iterable[str]) -> str:
 
 def bad_record(where: str, error: ValidationError) -> QuestionError:
     """Say in one sentence which field of a record is wrong, and how."""
+    code, message = _describe(error)
+    return QuestionError(code, f"{where}: {message}.")
+
+
+def _describe(error: ValidationError) -> tuple[str, str]:
     first = error.errors(include_url=False)[0]
     field = _field(first["loc"])
     if first["type"] == "missing":
-        return QuestionError("missing_field", f"{where}: the field {field} is missing.")
-    if first["type"] == "value_error":
-        message = str(first["ctx"]["error"])
-        code = "duplicate_passage" if "repeats the id" in message else "bad_field"
-        return QuestionError(code, f"{where}: {f'{field}.' if field else ''}{message}.")
+        return "missing_field", f"the field {field} is missing"
     if first["type"] == "string_pattern_mismatch":
-        return QuestionError("empty_field", f"{where}: {field} is empty.")
-    return QuestionError("bad_field", f"{where}: {field}: {_lower_first(first['msg'])}.")
+        return "empty_field", f"{field} is empty"
+    if first["type"] in _OWN_CHECKS:
+        return _OWN_CHECKS[first["type"]], f"{field}.{first['msg']}".removeprefix(".")
+    return "bad_field", f"{field}: {_lower_first(first['msg'])}"
 
 
 def _field(location: tuple[int | str, ...]) -> str:

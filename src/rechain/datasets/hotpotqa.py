@@ -3,26 +3,33 @@
 from typing import Annotated, Any
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
 from rechain.answers import AnswerMatcher
-from rechain.datasets.formats import Format, join_sentences, without_repeats
-from rechain.schema import Gold, GoldChain, NotBlank, Passage, Question
+from rechain.datasets.formats import Format, join_sentences, make_passages
+from rechain.schema import Gold, GoldChain, NotBlank, Question
 
 
-def _as_pairs(value: Any) -> Any:
+def as_pairs(first: str, second: str) -> BeforeValidator:
     """Turn the Hub's columns, {"title": […], "sentences": […]}, into the published list of pairs."""
-    return [list(pair) for pair in zip(*value.values(), strict=True)] if _is_columns(value) else value
+
+    def pair(value: Any) -> Any:
+        if not isinstance(value, dict) or not all(isinstance(value.get(name), list) for name in (first, second)):
+            return value
+        if len(value[first]) != len(value[second]):
+            raise PydanticCustomError("columns", "its columns are of different lengths")
+        return list(map(list, zip(value[first], value[second], strict=True)))
+
+    return BeforeValidator(pair)
 
 
-def _is_columns(value: Any) -> bool:
-    return isinstance(value, dict) and len(value) == 2 and all(isinstance(column, list) for column in value.values())
+Context = Annotated[list[tuple[str, list[str]]], as_pairs("title", "sentences")]
+SupportingFacts = Annotated[list[tuple[str, int]], as_pairs("title", "sent_id")]
 
 
-Context = Annotated[list[tuple[str, list[str]]], BeforeValidator(_as_pairs)]
-SupportingFacts = Annotated[list[tuple[str, int]], BeforeValidator(_as_pairs)]
+class HotpotQuestion(BaseModel):
+    """The fields of a question, without its gold."""
 
-
-class _Question(BaseModel):
     id: NotBlank = Field(validation_alias=AliasChoices("_id", "id"))
     question: str
     answer: str
@@ -30,13 +37,13 @@ class _Question(BaseModel):
     context: Context
 
     def to_question(self) -> Question:
-        return Question(
-            id=self.id, question=self.question, answer=self.answer, hops=2, type=self.type, passages=self.passages()
+        """Return the question; a passage's id is its title."""
+        passages = make_passages(
+            "context",
+            ({"id": title, "title": title, "text": join_sentences(sentences)} for title, sentences in self.context),
         )
-
-    def passages(self) -> list[Passage]:
-        return without_repeats(
-            Passage(id=title, title=title, text=join_sentences(sentences)) for title, sentences in self.context
+        return Question(
+            id=self.id, question=self.question, answer=self.answer, hops=2, type=self.type, passages=passages
         )
 
 
@@ -56,7 +63,7 @@ class HotpotQA(Format):
         return "context" in record and "question" in record
 
     def question(self, record: dict[str, Any]) -> Question:
-        return _Question.model_validate(record).to_question()
+        return HotpotQuestion.model_validate(record).to_question()
 
     def gold(self, record: dict[str, Any]) -> Gold | None:
         titles = _Gold.model_validate(record).titles()

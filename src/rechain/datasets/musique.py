@@ -5,8 +5,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from rechain.datasets.formats import Format, without_repeats
-from rechain.schema import Gold, GoldChain, NotBlank, Passage, Question
+from rechain.datasets.formats import Format, make_passages
+from rechain.schema import Gold, GoldChain, NotBlank, Question
 
 _REFERENCE = re.compile(r"#(\d+)")
 
@@ -31,8 +31,9 @@ class _Question(BaseModel):
             answer=self.answer,
             answer_aliases=self.answer_aliases,
             type=self.id.partition("__")[0],
-            passages=without_repeats(
-                Passage(id=str(p.idx), title=p.title, text=p.paragraph_text) for p in self.paragraphs
+            passages=make_passages(
+                "paragraphs",
+                ({"id": str(p.idx), "title": p.title, "text": p.paragraph_text} for p in self.paragraphs),
             ),
         )
 
@@ -66,8 +67,8 @@ class MuSiQue(Format):
 
     def gold(self, record: dict[str, Any]) -> Gold | None:
         gold = _Gold.model_validate(record)
-        steps = [step for step in gold.question_decomposition if step.paragraph_support_idx is not None]
-        if not steps:
+        steps = gold.question_decomposition
+        if not steps or any(step.paragraph_support_idx is None for step in steps):
             return None
         linear = gold.is_linear()
         chain = GoldChain(

@@ -5,9 +5,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from rechain.datasets.formats import Format
+from rechain.datasets.formats import Format, make_passages
 from rechain.identifiers import identifier
-from rechain.schema import Gold, NotBlank, Passage, Question
+from rechain.schema import Gold, NotBlank, Question
 
 _MEDHOP_QUERY = re.compile(r"interacts_with (\S+?)\?")
 
@@ -18,16 +18,13 @@ class _Question(BaseModel):
     answer: str
     supports: list[str]
 
-    def passages(self) -> list[Passage]:
-        return [Passage(id=str(number), text=text) for number, text in enumerate(self.supports)]
-
     def to_question(self) -> Question:
         return Question(
             id=self.id,
             question=self.query,
             answer=self.answer,
             answer_entity=identifier(self.answer),
-            passages=self.passages(),
+            passages=make_passages("supports", ({"id": str(n), "text": text} for n, text in enumerate(self.supports))),
             **self._medhop_fields(),
         )
 

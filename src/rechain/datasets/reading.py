@@ -70,14 +70,17 @@ def _records_with_format(path: Path, passages: PassageSource) -> Iterator[tuple[
     """Yield every record with the file's format, which the first recognised record decides."""
     formats = _formats(passages)
     form: Format | None = None
-    unknown = 0
+    waiting: list[RawRecord] = []
     for raw in read_records(path):
         if form is None and isinstance(raw.value, dict):
             form = next((candidate for candidate in formats if candidate.recognises(raw.value)), None)
-        unknown += form is None
-        if unknown > _UNKNOWN_RECORDS:
+        waiting.append(raw)
+        if form is not None or len(waiting) == _UNKNOWN_RECORDS:
+            yield from ((record, form) for record in waiting)
+            waiting.clear()
+        if form is None and not waiting:
             break
-        yield raw, form
+    yield from ((record, form) for record in waiting)
     if form is None:
         names = ", ".join(candidate.name for candidate in formats)
         raise InputError(f"{path} holds no question in a format that rechain reads ({names}).")

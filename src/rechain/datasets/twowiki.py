@@ -1,11 +1,11 @@
 """2WikiMultihopQA: HotpotQA's layout, with evidence triples as additional gold."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import orjson
-from pydantic import BaseModel
+from pydantic import BaseModel, BeforeValidator
 
-from rechain.datasets.hotpotqa import HotpotQA, SupportingFacts
+from rechain.datasets.hotpotqa import Context, HotpotQA, HotpotQuestion, SupportingFacts
 from rechain.schema import Gold, GoldChain, Question
 
 _CHAIN_TYPES = ("compositional", "inference")
@@ -16,9 +16,13 @@ def _parsed(value: Any) -> Any:
     return orjson.loads(value) if isinstance(value, str) else value
 
 
+class _Question(HotpotQuestion):
+    context: Annotated[Context, BeforeValidator(_parsed)]
+
+
 class _Gold(BaseModel):
-    supporting_facts: SupportingFacts = []
-    evidences: list[tuple[str, str, str]] = []
+    supporting_facts: Annotated[SupportingFacts, BeforeValidator(_parsed)] = []
+    evidences: Annotated[list[tuple[str, str, str]], BeforeValidator(_parsed)] = []
 
 
 class TwoWiki(HotpotQA):
@@ -30,10 +34,10 @@ class TwoWiki(HotpotQA):
         return super().recognises(record) and "evidences" in record
 
     def question(self, record: dict[str, Any]) -> Question:
-        return super().question(_with_parsed_fields(record))
+        return _Question.model_validate(record).to_question()
 
     def gold(self, record: dict[str, Any]) -> Gold | None:
-        gold = _Gold.model_validate(_with_parsed_fields(record))
+        gold = _Gold.model_validate(record)
         titles = list(dict.fromkeys(title for title, _ in gold.supporting_facts))
         if not titles:
             return None
@@ -42,10 +46,3 @@ class TwoWiki(HotpotQA):
         else:
             chain = GoldChain(passages=titles, ordered=False)
         return Gold(id=self.question(record).id, chains=[chain], same="passages")
-
-
-def _with_parsed_fields(record: dict[str, Any]) -> dict[str, Any]:
-    return {field: _parsed(record[field]) if field in _NESTED else record[field] for field in record}
-
-
-_NESTED = {"context", "supporting_facts", "evidences"}

@@ -1,6 +1,6 @@
 """What linkers find: entities that two or more passages hold."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from rechain.schema import LinkKind
@@ -10,15 +10,21 @@ class Entity(NamedTuple):
     """Something that passages share.
 
     `name` is the entity id where the data gives one, else the folded words with a blank around each. Every two
-    holders are linked by it, or, where it is the title (or part of the title) of the passage `hub`, every holder with
-    the hub.
+    holders are linked by it; but where it is a title, or part of one, at least one of the two must be of that title.
     """
 
     name: str
     kind: LinkKind
     weight: float
     holders: Sequence[int]
-    hub: int | None = None
+    titled: frozenset[int] | None = None
+
+    def partners(self, passage: int, allowed: Collection[int] | None = None) -> Iterator[int]:
+        """Yield the passages that it links with one of its holders, or those of them that are allowed."""
+        is_free = self.titled is None or passage in self.titled
+        for holder in self.holders if is_free else self.titled or ():
+            if holder != passage and (allowed is None or holder in allowed):
+                yield holder
 
     @property
     def is_given(self) -> bool:

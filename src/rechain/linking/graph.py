@@ -1,16 +1,20 @@
 """The links between the passages of one question, strongest first."""
 
 from collections.abc import Collection, Iterator, Sequence
-from itertools import count
+from itertools import islice
 
-from rechain.linking import anchors, identifiers, names, titles
+from rechain.linking import anchors, identifiers, names, spacy_names, titles
 from rechain.linking.edges import Edge
 from rechain.linking.entities import Entity
 from rechain.linking.matching import find_holders
 from rechain.linking.weights import BONUS, words_below
 from rechain.passages import PassageView
 
-LINKERS = ("anchors", "identifiers", "titles", "names")
+LINKERS = frozenset(("anchors", "identifiers", "titles", "names"))
+EXTRA_LINKERS = frozenset(("spacy",))
+
+_MOST_PARTNERS = 100
+"""so many passages does one entity link to another one; it takes a question of more than 100 passages to notice"""
 
 
 class LinkGraph:
@@ -20,9 +24,10 @@ class LinkGraph:
         self,
         views: Sequence[PassageView],
         min_weight: float,
-        linkers: Collection[str] = LINKERS,
+        linkers: frozenset[str] = LINKERS,
         ends: Collection[int] | None = None,
         links_a_pair: int = 1,
+        spacy_model: str = spacy_names.DEFAULT_MODEL,
     ) -> None:
         """Find all links, or those that have one of `ends` at one end.
 
@@ -31,35 +36,35 @@ class LinkGraph:
         self._views = views
         self._ends = range(len(views)) if ends is None else ends
         self._links_a_pair = links_a_pair
-        self._edges: dict[int, _Shared] = {}
+        self._spacy_model = spacy_model
         self._entities: list[list[Entity]] = [[] for _ in views]
-        self.max_weight = 0.0
         for entity in sorted(self._find(min_weight, linkers), key=_by_weight):
             if entity.weight < min_weight:
                 break
-            self.max_weight = max(self.max_weight, entity.weight)
-            for holder in entity.holders if entity.hub is None else (entity.hub, *entity.holders):
+            for holder in entity.holders:
                 self._entities[holder].append(entity)
 
-    def _find(self, min_weight: float, linkers: Collection[str]) -> Iterator[Entity]:
+    def _find(self, min_weight: float, linkers: frozenset[str]) -> Iterator[Entity]:
         if "anchors" in linkers:
             yield from anchors.find(self._views)
         if "identifiers" in linkers:
             yield from identifiers.find(self._views)
-        if "titles" in linkers or "names" in linkers:
+        if not linkers.isdisjoint(("titles", "names", "spacy")):
             yield from self._find_in_words(min_weight, linkers)
 
-    def _find_in_words(self, min_weight: float, linkers: Collection[str]) -> Iterator[Entity]:
-        views, common = self._views, words_below(min_weight)
-        wanted = titles.titles_of(views) if "titles" in linkers else []
-        pairs = names.pairs_of([views[end] for end in self._ends], min_weight) if "names" in linkers else []
-        phrase_holders = find_holders([*wanted, *pairs], views)
+    def _find_in_words(self, min_weight: float, linkers: frozenset[str]) -> Iterator[Entity]:
+        views, ends = self._views, [self._views[end] for end in self._ends]
+        whole_titles = titles.titles_of(views) if "titles" in linkers else {}
+        phrases = names.pairs_of(ends, min_weight) if "names" in linkers else []
+        phrases += spacy_names.names_of(ends, self._spacy_model) if "spacy" in linkers else []
+        holders = find_holders([*whole_titles, *phrases], views)
+        yield from titles.find(whole_titles, holders)
+        yield from names.find_phrases(views, phrases, holders)
         word_holders = self._word_holders(min_weight)
         if "titles" in linkers:
-            yield from titles.find(views, phrase_holders)
             yield from titles.find_parts(views, word_holders)
         if "names" in linkers:
-            yield from names.find_pairs(views, pairs, phrase_holders)
+            common = words_below(min_weight)
             yield from names.find_words(views, {w: n for w, n in word_holders.items() if w not in common})
 
     def _word_holders(self, min_weight: float) -> dict[str, list[int]]:
@@ -74,16 +79,11 @@ class LinkGraph:
                 holders.setdefault(word, []).append(number)
         return holders
 
-    def edges(self, after: int) -> Iterator[Edge]:
-        """Yield the links from earlier passages to passage `after`, strongest first."""
-        if after not in self._edges:
-            self._edges[after] = _Shared(self._edges_to(after))
-        return iter(self._edges[after])
-
-    def _edges_to(self, after: int) -> Iterator[Edge]:
+    def edges(self, after: int, allowed: Collection[int] | None = None) -> Iterator[Edge]:
+        """Yield the links to passage `after` from earlier passages, or from those allowed, strongest first."""
         earlier: dict[int, list[Edge]] = {}
         for entity in self._entities[after]:
-            for before in _partners(entity, after):
+            for before in islice(entity.partners(after, allowed), _MOST_PARTNERS):
                 known = earlier.setdefault(before, [])
                 if len(known) < self._links_a_pair or entity.is_given:
                     edge = Edge(entity, before, self._views[before], self._views[after])
@@ -92,27 +92,5 @@ class LinkGraph:
                         yield edge
 
 
-class _Shared:
-    """An iterator that several readers go through, each from the start; nothing is computed before it is needed."""
-
-    def __init__(self, source: Iterator[Edge]) -> None:
-        self._source = source
-        self._known: list[Edge] = []
-
-    def __iter__(self) -> Iterator[Edge]:
-        for number in count():
-            if number == len(self._known):
-                if (edge := next(self._source, None)) is None:
-                    return
-                self._known.append(edge)
-            yield self._known[number]
-
-
-def _by_weight(entity: Entity) -> tuple[float, str, int]:
-    return -entity.weight, entity.name, -1 if entity.hub is None else entity.hub
-
-
-def _partners(entity: Entity, passage: int) -> Sequence[int]:
-    if entity.hub is None:
-        return [holder for holder in entity.holders if holder != passage]
-    return entity.holders if passage == entity.hub else (entity.hub,)
+def _by_weight(entity: Entity) -> tuple[float, str, str]:
+    return -entity.weight, entity.name, entity.kind

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from rechain.linking.entities import Entity
-from rechain.linking.weights import BONUS, idf
+from rechain.linking.weights import BONUS, MAX_PHRASE_IDF, idf
 from rechain.passages import PassageView
 
 _FUNCTION_WORD = 1.0
-_SECOND_WORD = 0.5
+_OTHER_WORDS = 0.5
 
 
 def pairs_of(views: Iterable[PassageView], min_weight: float) -> list[str]:
@@ -22,27 +22,29 @@ def pairs_of(views: Iterable[PassageView], min_weight: float) -> list[str]:
         words = view.text.words
         capitalised = [number for number, word in enumerate(view.text.raw_words) if word[0].isupper()]
         for first, second in pairwise(capitalised):
-            if second == first + 1 and _pair_weight(words[first], words[second]) >= min_weight:
-                found[f" {words[first]} {words[second]} "] = None
+            pair = words[first : second + 1]
+            if len(pair) == 2 and min(map(idf, pair)) >= _FUNCTION_WORD and name_weight(pair) >= min_weight:
+                found[f" {pair[0]} {pair[1]} "] = None
     return list(found)
 
 
-def _pair_weight(one: str, two: str) -> float:
-    """The rarer word counts in full, the other by half, since the words of a name are anything but independent."""
-    rarities = idf(one), idf(two)
-    low, high = min(rarities), max(rarities)
-    return BONUS["name"] + high + _SECOND_WORD * low if low >= _FUNCTION_WORD else 0.0
+def name_weight(words: Sequence[str]) -> float:
+    """The rarest word counts in full, the others by half, since the words of a name are anything but independent."""
+    rarities = [idf(word) for word in words]
+    rarest = max(rarities)
+    return BONUS["name"] + min(_OTHER_WORDS * sum(rarities) + (1 - _OTHER_WORDS) * rarest, MAX_PHRASE_IDF)
 
 
-def find_pairs(
-    views: Sequence[PassageView], pairs: Iterable[str], holders: Mapping[str, Sequence[int]]
+def find_phrases(
+    views: Sequence[PassageView], phrases: Iterable[str], holders: Mapping[str, Sequence[int]]
 ) -> Iterator[Entity]:
-    """Yield every pair of words that two passages hold, capitalised."""
-    for pair in pairs:
-        if len(holders[pair]) > 1:
-            capitalised = [number for number in holders[pair] if _is_capitalised(views[number], pair)]
+    """Yield every phrase that two passages hold, capitalised."""
+    for phrase in phrases:
+        numbers = holders.get(phrase, ())
+        if len(numbers) > 1:
+            capitalised = [number for number in numbers if _is_capitalised(views[number], phrase)]
             if len(capitalised) > 1:
-                yield Entity(pair, "name", _pair_weight(*pair.split()), capitalised)
+                yield Entity(phrase, "name", name_weight(phrase.split()), capitalised)
 
 
 def find_words(views: Sequence[PassageView], holders: Mapping[str, Sequence[int]]) -> Iterator[Entity]:

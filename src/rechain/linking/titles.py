@@ -7,24 +7,29 @@ from rechain.linking.weights import BONUS, idf, phrase_idf
 from rechain.passages import PassageView
 
 
-def titles_of(views: Sequence[PassageView]) -> list[str]:
-    """Return the phrases to look for: every title, without its bracketed suffix."""
-    return [view.title.joined for view in views if view.title.words]
+def titles_of(views: Sequence[PassageView]) -> dict[str, list[int]]:
+    """Return the phrases to look for, every title without its bracketed suffix, and the passages of that title."""
+    titled: dict[str, list[int]] = {}
+    for number, view in enumerate(views):
+        if view.title.words:
+            titled.setdefault(view.title.joined, []).append(number)
+    return titled
 
 
-def find(views: Sequence[PassageView], holders: Mapping[str, Sequence[int]]) -> Iterator[Entity]:
+def find(titled: Mapping[str, Sequence[int]], holders: Mapping[str, Sequence[int]]) -> Iterator[Entity]:
     """Yield every title that another passage holds."""
-    for owner, view in enumerate(views):
-        title = view.title.joined
-        others = [holder for holder in holders.get(title, ()) if holder != owner]
-        if others:
-            yield Entity(title, "title", BONUS["title"] + phrase_idf(view.title.words), others, hub=owner)
+    for title, numbers in titled.items():
+        if len(holders[title]) > 1:
+            weight = BONUS["title"] + phrase_idf(title.split())
+            yield Entity(title, "title", weight, holders[title], frozenset(numbers))
 
 
 def find_parts(views: Sequence[PassageView], holders: Mapping[str, Sequence[int]]) -> Iterator[Entity]:
     """Yield every word of a title that another passage holds: a surname, 'Tropicana' of 'Tropicana Las Vegas'."""
-    for owner, view in enumerate(views):
+    titled: dict[str, list[int]] = {}
+    for number, view in enumerate(views):
         for word in view.title_words:
-            others = [holder for holder in holders.get(word, ()) if holder != owner]
-            if others:
-                yield Entity(f" {word} ", "title part", BONUS["title part"] + idf(word), others, hub=owner)
+            titled.setdefault(word, []).append(number)
+    for word, numbers in titled.items():
+        if len(holders.get(word, ())) > 1:
+            yield Entity(f" {word} ", "title part", BONUS["title part"] + idf(word), holders[word], frozenset(numbers))

@@ -1,0 +1,199 @@
+"""How fast reading and candidates are on one core, beside spaCy's PhraseMatcher, and how cost grows.
+
+    python benchmarks/speed.py ../shared/data
+
+Needs spaCy (pip install 'rechain[spacy]'), but no model of it. Every figure is repeated; ratios are of one run.
+"""
+
+import gc
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from common import data_folder, print_heading, print_rows, with_gold
+
+from rechain.answers import AnswerMatcher
+from rechain.candidates import find_candidates
+from rechain.datasets import read_questions
+from rechain.errors import QuestionError
+from rechain.evaluation import is_unambiguous
+from rechain.linking import LINKERS, LinkGraph
+from rechain.linking.names import pairs_of
+from rechain.linking.titles import titles_of
+from rechain.linking.weights import DEFAULT_MIN_WEIGHT, idf
+from rechain.passages import PassageView
+from rechain.schema import Passage, Question
+
+REPEATS = 7
+LINKED = 400
+LARGE_FILE_BYTES = 600_000_000
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """Return how long some work takes."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def spread(values: Sequence[float], form: str = "{:.0f}") -> str:
+    """Return the median of some values, and their range."""
+    middle, low, high = statistics.median(values), min(values), max(values)
+    return f"{form.format(middle)} ({form.format(low)} to {form.format(high)})"
+
+
+def build_candidates(questions: Sequence[Question]) -> None:
+    """Build C of every question."""
+    for question in questions:
+        try:
+            find_candidates(question)
+        except QuestionError:
+            continue
+
+
+def tails_of(question: Question, views: Sequence[PassageView]) -> list[int]:
+    """Return the passages that hold the answer."""
+    answer = AnswerMatcher(question)
+    return [number for number, view in enumerate(views) if answer.is_held_by(view)]
+
+
+def link(questions: Sequence[Question]) -> None:
+    """Find the links to the passages that hold the answer, as for chains of two."""
+    for question in questions:
+        views = [PassageView(passage) for passage in question.passages]
+        LinkGraph(views, DEFAULT_MIN_WEIGHT, LINKERS - {"identifiers"}, ends=tails_of(question, views))
+
+
+def phrases_of(question: Question) -> list[str]:
+    """Return all that `link` looks for: titles, pairs of capitalised words, rare words and words of titles."""
+    views = [PassageView(passage) for passage in question.passages]
+    tails = [views[number] for number in tails_of(question, views)]
+    words = {word for view in tails for word in view.vocabulary if idf(word) >= DEFAULT_MIN_WEIGHT}
+    words |= {word for view in views for word in view.title_words if idf(word) >= 3.0}
+    return sorted({phrase.strip() for phrase in (*titles_of(views), *pairs_of(tails, DEFAULT_MIN_WEIGHT))} | words)
+
+
+def link_with_spacy(questions: Sequence[Question], phrases: Sequence[Sequence[str]]) -> None:
+    """Look for the same phrases, which are handed over ready made, with spaCy's tokeniser and PhraseMatcher."""
+    import spacy
+    from spacy.matcher import PhraseMatcher
+
+    pipeline = spacy.blank("en")
+    for question, wanted in zip(questions, phrases, strict=True):
+        matcher = PhraseMatcher(pipeline.vocab, attr="LOWER")
+        matcher.add("names", [pipeline.make_doc(phrase) for phrase in wanted])
+        for passage in question.passages:
+            matcher(pipeline.make_doc(f"{passage.title}\n{passage.text}"))
+
+
+def crowded(passages: int, hops: int) -> Question:
+    """Return a question of many passages that all share one rare name; every tenth holds the answer."""
+    texts = (
+        f"The Quellmarine {n % 7} sailed past Zandvoortje {n} and Borkumsiel {n % 50} before it met the Kraantje. "
+        f"{'It was Amaranthe.' if n % 10 == 0 else ''} " + "Plain words fill the rest of this passage. " * 8
+        for n in range(passages)
+    )
+    return Question(
+        id="crowded",
+        question="What did the Quellmarine meet?",
+        answer="Amaranthe",
+        hops=hops,
+        passages=[Passage(id=str(n), title=f"Zandvoortje {n}", text=text) for n, text in enumerate(texts)],
+    )
+
+
+def growth() -> Iterator[tuple[object, ...]]:
+    """Yield time and memory of C for growing numbers of passages."""
+    for hops in (2, 3, 4):
+        base: tuple[float, float] | None = None
+        for passages in (10, 100, 1000):
+            question = crowded(passages, hops)
+            took = min(seconds(lambda q=question: find_candidates(q)) for _ in range(5))  # type: ignore[misc]
+            tracemalloc.start()
+            find_candidates(question)
+            peak = tracemalloc.get_traced_memory()[1] / 2**20
+            tracemalloc.stop()
+            base = (took, peak) if passages == 100 else base
+            ratio = f"{took / base[0]:.1f}, {peak / base[1]:.1f}" if base else ""
+            yield hops, passages, f"{1000 * took:.1f}", f"{peak:.1f}", ratio
+
+
+def read_large_file(questions: Path) -> tuple[float, float, float]:
+    """Write a HotpotQA-style array of 600 MB; return its size in MB, seconds to read it, and peak memory in MB."""
+    read = (
+        "import resource, sys, time; from rechain.datasets import read_questions; start = time.perf_counter();"
+        "n = sum(1 for _ in read_questions(sys.argv[1])); print(time.perf_counter() - start,"
+        "resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
+    )
+    records = [_hotpotqa(question) for question in read_questions(questions)]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "large.json"
+        with path.open("w") as file:
+            file.write("[")
+            while file.tell() < LARGE_FILE_BYTES:
+                file.write(",\n".join(records) + ",")
+            file.write(records[0] + "]")
+        size = path.stat().st_size / 1e6
+        output = subprocess.run([sys.executable, "-c", read, str(path)], capture_output=True, text=True, check=True)
+    took, memory = map(float, output.stdout.split())
+    return size, took, memory
+
+
+def _hotpotqa(question: Question) -> str:
+    context = [[passage.title, [passage.text]] for passage in question.passages]
+    return json.dumps(
+        {"_id": question.id, "question": question.question, "answer": question.answer, "context": context}
+    )
+
+
+def main() -> None:
+    """Print the tables."""
+    data = data_folder()
+    print_heading()
+    file = data / "hotpotqa/open.json.gz"
+    bridge = with_gold(read_questions(file, only=["bridge"]), file)
+    questions = [question for question, gold in bridge if is_unambiguous(question, gold)]
+    gc.collect()
+    gc.freeze()
+    rates = [len(questions) / seconds(lambda: build_candidates(questions)) for _ in range(REPEATS)]
+    some = questions[:LINKED]
+    phrases = [phrases_of(question) for question in some]
+    ours, theirs = [], []
+    for _ in range(REPEATS):
+        ours.append(seconds(lambda: link(some)))
+        theirs.append(seconds(lambda: link_with_spacy(some, phrases)))
+    ratios = [slow / quick for slow, quick in zip(theirs, ours, strict=True)]
+    rows = [
+        (f"candidates, {len(questions)} unambiguous bridge questions of open, questions/s", spread(rates)),
+        (f"linking alone, {LINKED} of them, questions/s", spread([LINKED / t for t in ours])),
+        ("the same with spaCy's PhraseMatcher, questions/s", spread([LINKED / t for t in theirs])),
+        ("ratio of the two, run by run", spread(ratios, "{:.1f}")),
+    ]
+    size, took, memory = read_large_file(data / "hotpotqa/train_300.json.gz")
+    rows.append((f"reading a HotpotQA-style array of {size:.0f} MB, MB/s", f"{size / took:.0f}"))
+    rows.append(("peak memory of that, MB", f"{memory:.0f}"))
+    imports = [seconds(lambda: _python("import rechain")) - seconds(lambda: _python("")) for _ in range(REPEATS)]
+    helps = [seconds(lambda: _python("-m", "rechain.cli.main", "--help")) for _ in range(REPEATS)]
+    rows.append(("import rechain, ms", spread([1000 * t for t in imports])))
+    rows.append(("rechain --help, ms", spread([1000 * t for t in helps])))
+    print_rows(("what, one core", f"median (range) of {REPEATS}"), rows)
+    print("How the cost of C grows (a question whose passages all share one rare name; limit of 1,000 chains):\n")
+    header = ("hops", "passages", "ms, best of 5", "peak memory, MB", "time and memory, in those of 100 passages")
+    print_rows(header, growth())
+    print(f"Peak memory of this run: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10} MB.")
+
+
+def _python(*arguments: str) -> None:
+    flag = () if arguments[0] == "-m" else ("-c",)
+    subprocess.run([sys.executable, *flag, *arguments], check=True, capture_output=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,175 @@
+"""rechain candidates: the statistics of C, and what is said about bad input."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from rechain.cli.main import main
+
+RECHAIN = [sys.executable, "-c", "from rechain.cli.main import main; main()"]
+CONTEXT = [
+    ["Zorilla", ["Zorilla is an opera by Anton Quillfeather."]],
+    ["Anton Quillfeather", ["Anton Quillfeather was born in Prague."]],
+    ["Weather", ["It rains often."]],
+]
+HOTPOTQA: dict[str, Any] = {
+    "_id": "q1",
+    "question": "Where was the composer of Zorilla born?",
+    "answer": "Prague",
+    "type": "bridge",
+    "supporting_facts": [["Zorilla", 0], ["Anton Quillfeather", 0]],
+    "context": CONTEXT,
+}
+NO_TAIL = HOTPOTQA | {"_id": "q2", "answer": "yes", "type": "comparison"}
+
+
+class Outcome(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        return {name: figure["value"] for name, figure in json.loads(self.out)["figures"].items()}
+
+
+Command = Callable[..., Outcome]
+
+
+@pytest.fixture
+def candidates(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """Run `rechain candidates` in this process."""
+
+    def run(*arguments: object) -> Outcome:
+        monkeypatch.setattr("sys.argv", ["rechain", "candidates", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return Outcome(int(ended.value.code or 0), *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def questions(tmp_path: Path) -> Path:
+    path = tmp_path / "questions.json"
+    path.write_text(json.dumps([HOTPOTQA, NO_TAIL]))
+    return path
+
+
+def test_statistics_count_every_question(candidates: Command, questions: Path) -> None:
+    outcome = candidates(questions, "--json")
+    assert outcome.code == 0
+    assert outcome.figures == {
+        "chains a question": 0.5,
+        "tails a question": 0.5,
+        "gold chain in C": 0.5,
+        "accuracy of a random pick": 0.5,
+        "questions without a chain": 0.5,
+    }
+    assert json.loads(outcome.out)["questions without a chain"] == {"no_tail": 1}
+
+
+def test_a_table_says_why_there_is_no_chain(candidates: Command, questions: Path) -> None:
+    outcome = candidates(questions)
+    assert outcome.code == 0
+    assert "gold chain in C" in outcome.out
+    assert "no_tail" in outcome.out
+
+
+def test_only_bridge_questions(candidates: Command, questions: Path) -> None:
+    assert candidates(questions, "--only", "bridge", "--json").figures["gold chain in C"] == 1.0
+
+
+def test_gold_may_stand_in_a_file_of_its_own(candidates: Command, questions: Path, tmp_path: Path) -> None:
+    gold = tmp_path / "gold.jsonl"
+    gold.write_text(json.dumps({"id": "q1", "chains": [{"passages": ["Weather", "Zorilla"]}]}) + "\n")
+    assert candidates(questions, "--gold", gold, "--json").figures["gold chain in C"] == 0.0
+
+
+def test_standard_input_is_counted_without_its_gold(questions: Path) -> None:
+    done = subprocess.run([*RECHAIN, "candidates", "-", "--json"], input=questions.read_bytes(), capture_output=True)
+    assert done.returncode == 0
+    figures = json.loads(done.stdout)["figures"]
+    assert figures["chains a question"]["value"] == 0.5
+    assert "gold chain in C" not in figures
+
+
+def test_bad_lines_are_counted_and_the_rest_goes_on(candidates: Command, tmp_path: Path) -> None:
+    path = tmp_path / "questions.jsonl"
+    path.write_text(f'{json.dumps(HOTPOTQA)}\n{{"cut\n{json.dumps(HOTPOTQA | {"answer": 7})}\n')
+    outcome = candidates(path, "--json")
+    assert outcome.code == 0
+    assert outcome.figures["questions without a chain"] == pytest.approx(2 / 3)
+    assert sum(json.loads(outcome.out)["questions without a chain"].values()) == 2
+
+
+def test_strict_stops_at_the_first_bad_line(candidates: Command, tmp_path: Path) -> None:
+    path = tmp_path / "questions.jsonl"
+    path.write_text(f'{json.dumps(HOTPOTQA)}\n{{"cut\n')
+    outcome = candidates(path, "--strict")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.startswith(f"rechain: {path}, line 2: not valid JSON")
+
+
+def test_strict_stops_at_the_first_question_without_a_chain(candidates: Command, questions: Path) -> None:
+    outcome = candidates(questions, "--strict")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.startswith(f"rechain: {questions}, record 2: no tail")
+
+
+@pytest.mark.parametrize("content", ["", "[1, 2]", "\x89PNG", '{"a": 1}\n'], ids=["empty", "numbers", "PNG", "object"])
+def test_a_file_of_something_else_gets_one_sentence(candidates: Command, tmp_path: Path, content: str) -> None:
+    path = tmp_path / "file"
+    path.write_text(content)
+    outcome = candidates(path)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.startswith(f"rechain: {path} ")
+    assert outcome.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        (["--linkers", "magic"], "magic"),
+        (["--hops", "1"], "--hops"),
+        (["--gold", "none.jsonl"], "none.jsonl"),
+        (["--passages", "none.jsonl"], "none.jsonl"),
+        (["--only", "none"], "none"),
+    ],
+    ids=" ".join,
+)
+def test_a_bad_option_is_named(candidates: Command, questions: Path, options: list[str], what: str) -> None:
+    outcome = candidates(questions, *options)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert what in outcome.err
+    assert "Traceback" not in outcome.err
+
+
+def test_pair_labels_of_other_data_are_no_traceback(candidates: Command, questions: Path, tmp_path: Path) -> None:
+    labels = tmp_path / "interactions.jsonl"
+    labels.write_text(json.dumps({"id": "MH_1", "support": 0, "a": "DB00001", "b": "P12345", "interacts": True}))
+    figures = candidates(questions, "--gold", labels, "--json").figures
+    assert figures["chains a question"] == 0.5
+    assert "gold chain in C" not in figures
+
+
+def test_the_limit_is_told_where_it_cuts(candidates: Command, tmp_path: Path) -> None:
+    names = [f"Anton Quillfeather {number}" for number in range(6)]
+    context = [[name, [f"{name} was born in Prague with Anton Quillfeather."]] for name in names]
+    path = tmp_path / "questions.json"
+    path.write_text(json.dumps([HOTPOTQA | {"context": context}]))
+    assert candidates(path, "--json").figures["chains a question"] > 3
+    cut = candidates(path, "--limit", 3, "--json")
+    assert cut.figures["chains a question"] == 3
+    assert json.loads(cut.out)["questions cut at the limit"] == 1
+
+
+def test_medhop_statistics(candidates: Command, real_data: Path) -> None:
+    folder = real_data / "medhop"
+    outcome = candidates(folder / "train_11.json.gz", "--gold", folder / "interactions.jsonl", "--json")
+    assert outcome.figures["gold chain in C"] > 0

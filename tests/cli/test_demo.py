@@ -1,0 +1,92 @@
+"""rechain demo: the questions that come with the package."""
+
+import os
+import subprocess
+import sys
+from importlib.resources import as_file, files
+
+import pytest
+from typer.testing import CliRunner
+
+from rechain.candidates import find_candidates
+from rechain.cli.main import app
+from rechain.datasets import read_questions
+from rechain.gold import read_gold
+from rechain.schema import Gold, Question
+
+
+@pytest.fixture(scope="module")
+def questions() -> list[Question]:
+    with as_file(files("rechain") / "data/demo.jsonl") as path:
+        return list(read_questions(path))
+
+
+@pytest.fixture(scope="module")
+def golds() -> dict[str, Gold]:
+    with as_file(files("rechain") / "data/demo.gold.jsonl") as path:
+        return dict(read_gold(path, []))
+
+
+def demo(*arguments: str) -> str:
+    result = CliRunner().invoke(app, ["demo", *arguments])
+    assert result.exit_code == 0
+    return result.output
+
+
+def test_there_are_questions_of_every_kind(questions: list[Question]) -> None:
+    assert len(questions) >= 12
+    assert {question.hops for question in questions} == {2, 3}
+    assert len({question.id for question in questions}) == len(questions)
+    kinds = {question.answer_entity is not None for question in questions}
+    assert kinds == {True, False}  # biomedical and general
+
+
+def test_every_question_has_six_passages_and_three_candidate_chains(questions: list[Question]) -> None:
+    for question in questions:
+        assert len(question.passages) >= 6, question.id
+        assert len(find_candidates(question).chains) >= 3, question.id
+
+
+def test_every_gold_chain_is_a_candidate(questions: list[Question], golds: dict[str, Gold]) -> None:
+    assert golds.keys() == {question.id for question in questions}
+    for question in questions:
+        candidates = {
+            tuple(question.passages[number].id for number in chain.passages)
+            for chain in find_candidates(question).chains
+        }
+        assert any(tuple(chain.passages) in candidates for chain in golds[question.id].chains), question.id
+
+
+def test_all_questions_are_shown_with_answer_and_links(questions: list[Question]) -> None:
+    shown = demo()
+    for question in questions:
+        assert f"─ {question.id} ─" in shown
+        assert question.answer in shown
+    assert shown.count("↓") == sum((question.hops or 2) - 1 for question in questions)
+
+
+def test_one_question_can_be_chosen(questions: list[Question]) -> None:
+    shown = demo("--id", questions[1].id)
+    assert f"─ {questions[1].id} ─" in shown
+    assert f"─ {questions[0].id} ─" not in shown
+
+
+@pytest.mark.parametrize("model", ["bm25", "random"])
+def test_other_models_can_be_chosen(questions: list[Question], model: str) -> None:
+    assert "↓" in demo("--model", model, "--id", questions[0].id)
+
+
+@pytest.mark.parametrize("arguments", [["--model", "oracle"], ["--id", "oracle"]], ids=" ".join)
+def test_an_unknown_model_or_question_gets_one_sentence(arguments: list[str]) -> None:
+    command = [sys.executable, "-c", "from rechain.cli.main import main; main()", "demo", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "oracle" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_terminal_without_unicode_shows_the_demo_too() -> None:
+    command = [sys.executable, "-c", "from rechain.cli.main import main; main()", "demo", "--id", "d01"]
+    done = subprocess.run(command, capture_output=True, env=os.environ | {"PYTHONIOENCODING": "ascii"})
+    assert b"Traceback" not in done.stderr
+    assert done.returncode == 0

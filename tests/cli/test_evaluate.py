@@ -1,0 +1,241 @@
+"""rechain evaluate: figures from files, and what is said about bad input."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from rechain.cli.main import main
+
+RECHAIN = [sys.executable, "-c", "from rechain.cli.main import main; main()"]
+CONTEXT = [
+    ["Zorilla", ["Zorilla is an opera by Anton Quillfeather."]],
+    ["Anton Quillfeather", ["Anton Quillfeather was born in Prague."]],
+    ["Weather", ["It rains often."]],
+]
+HOTPOTQA: dict[str, Any] = {
+    "_id": "q1",
+    "question": "Where was the composer of Zorilla born?",
+    "answer": "Prague",
+    "type": "bridge",
+    "supporting_facts": [["Zorilla", 0], ["Anton Quillfeather", 0]],
+    "context": CONTEXT,
+}
+AMBIGUOUS = HOTPOTQA | {"_id": "q2", "answer": "Anton Quillfeather", "type": "comparison"}
+CHAIN: dict[str, Any] = {"passages": ["Zorilla", "Anton Quillfeather"], "links": [], "score": 1.0, "confidence": 0.9}
+WRONG = CHAIN | {"passages": ["Weather", "Anton Quillfeather"], "confidence": 0.4}
+
+
+class Outcome(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        return {name: figure["value"] for name, figure in json.loads(self.out)["figures"].items()}
+
+
+Command = Callable[..., Outcome]
+
+
+@pytest.fixture
+def evaluate(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """Run `rechain evaluate` in this process."""
+
+    def run(*arguments: object) -> Outcome:
+        monkeypatch.setattr("sys.argv", ["rechain", "evaluate", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return Outcome(int(ended.value.code or 0), *capsys.readouterr())
+
+    return run
+
+
+def write_lines(path: Path, *records: object) -> Path:
+    path.write_text("".join((record if isinstance(record, str) else json.dumps(record)) + "\n" for record in records))
+    return path
+
+
+@pytest.fixture
+def questions(tmp_path: Path) -> Path:
+    return write_lines(tmp_path / "questions.jsonl", HOTPOTQA, AMBIGUOUS)
+
+
+@pytest.fixture
+def chains(tmp_path: Path) -> Path:
+    return write_lines(
+        tmp_path / "chains.jsonl",
+        {"id": "q1", "chains": [CHAIN], "error": None},
+        {"id": "q2", "chains": [WRONG], "error": None},
+        {"id": None, "chains": [], "error": {"code": "bad_json", "message": "line 3"}},
+        {"id": None, "chains": [], "error": {"code": "bad_json", "message": "line 4"}},
+    )
+
+
+def test_figures_compare_chains_with_gold(evaluate: Command, chains: Path, questions: Path) -> None:
+    outcome = evaluate(chains, questions, "--json")
+    assert outcome.code == 0
+    assert outcome.figures["chain accuracy"] == 0.5
+    assert outcome.figures["coverage"] == 1.0
+    assert outcome.figures["head recall"] == 1.0
+
+
+def test_accuracy_at_every_confidence(evaluate: Command, chains: Path, questions: Path) -> None:
+    rows = json.loads(evaluate(chains, questions, "--json").out)["accuracy at confidence"]
+    kept = {row["min_confidence"]: (row["kept"], row["accuracy"] and row["accuracy"]["value"]) for row in rows}
+    assert kept[0.0] == (1.0, 0.5)
+    assert kept[0.5] == (0.5, 1.0)
+    assert kept[0.95] == (0.0, None)
+
+
+def test_the_table_shows_figures_and_confidence(evaluate: Command, chains: Path, questions: Path) -> None:
+    outcome = evaluate(chains, questions)
+    assert outcome.code == 0
+    assert "chain accuracy" in outcome.out
+    assert "50.0 %" in outcome.out
+    assert "confidence" in outcome.out
+
+
+@pytest.mark.parametrize("option", [["--unambiguous"], ["--only", "bridge"]], ids=" ".join)
+def test_questions_can_be_left_out(evaluate: Command, chains: Path, questions: Path, option: list[str]) -> None:
+    outcome = evaluate(chains, questions, *option, "--json")
+    assert outcome.figures["chain accuracy"] == 1.0
+    assert json.loads(outcome.out)["figures"]["chain accuracy"]["questions"] == 1
+
+
+def test_a_question_without_a_chain_counts_as_wrong(evaluate: Command, questions: Path, tmp_path: Path) -> None:
+    chains = write_lines(tmp_path / "chains", {"id": "q1", "chains": [CHAIN]}, {"id": "q2", "chains": []})
+    figures = evaluate(chains, questions, "--json").figures
+    assert (figures["chain accuracy"], figures["coverage"]) == (0.5, 0.5)
+
+
+def test_a_question_that_the_chains_leave_out_counts_as_wrong(
+    evaluate: Command, questions: Path, tmp_path: Path
+) -> None:
+    chains = write_lines(tmp_path / "chains", {"id": "q1", "chains": [CHAIN]})
+    assert evaluate(chains, questions, "--json").figures["coverage"] == 0.5
+
+
+def test_gold_may_stand_in_a_file_of_its_own(evaluate: Command, chains: Path, questions: Path, tmp_path: Path) -> None:
+    gold = write_lines(tmp_path / "gold", {"id": "q2", "chains": [{"passages": WRONG["passages"]}]})
+    outcome = evaluate(chains, questions, "--gold", gold, "--json")
+    assert json.loads(outcome.out)["figures"]["chain accuracy"]["questions"] == 1
+    assert outcome.figures["chain accuracy"] == 1.0
+
+
+def test_questions_may_come_from_standard_input(chains: Path, questions: Path, tmp_path: Path) -> None:
+    gold = write_lines(tmp_path / "gold", {"id": "q1", "chains": [{"passages": CHAIN["passages"]}]})
+    command = [*RECHAIN, "evaluate", str(chains), "-", "--gold", str(gold), "--json"]
+    done = subprocess.run(command, input=questions.read_bytes(), capture_output=True)
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["figures"]["chain accuracy"]["value"] == 1.0
+
+
+def test_recovered_chains_can_be_evaluated(tmp_path: Path, questions: Path) -> None:
+    chains = tmp_path / "recovered.jsonl"
+    subprocess.run([*RECHAIN, "recover", str(questions), "--out", str(chains)], check=True, capture_output=True)
+    done = subprocess.run([*RECHAIN, "evaluate", str(chains), str(questions), "--json"], capture_output=True)
+    assert json.loads(done.stdout)["figures"]["chain accuracy"]["questions"] == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ('{"id": "q3", ', "not valid JSON"),
+        ('{"id": "q1", "chains": []}', "'q1'"),
+        ('{"chains": []}', "id"),
+        ('{"id": "q3", "question": "Who?"}', "chains"),
+        ('{"id": "q3", "chains": 7}', "chains"),
+        ('{"id": "q3", "chains": [{"passages": [7], "links": [], "score": 0}]}', "chains[0].passages[0]"),
+        ('{"id": "q3", "chains": [{"passages": [], "links": [], "score": 0}]}', "chains[0].passages"),
+        ("7", ""),
+    ],
+    ids=["cut", "twice", "no id", "a question", "number", "passage number", "no passages", "no object"],
+)
+def test_a_bad_line_of_the_chains_is_named(
+    evaluate: Command, questions: Path, tmp_path: Path, line: str, what: str
+) -> None:
+    chains = write_lines(tmp_path / "chains", {"id": "q1", "chains": [CHAIN]}, line)
+    outcome = evaluate(chains, questions)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.startswith(f"rechain: {chains}, line 2: ")
+    assert what in outcome.err
+    assert outcome.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("content", ["", "\x89PNG", "[1, 2]", "[]"], ids=["empty", "PNG", "numbers", "empty array"])
+@pytest.mark.parametrize("role", ["chains", "questions", "--gold"])
+def test_a_file_of_something_else_gets_one_sentence(
+    evaluate: Command, chains: Path, questions: Path, tmp_path: Path, role: str, content: str
+) -> None:
+    bad = tmp_path / "bad"
+    bad.write_text(content)
+    files = {"chains": [bad, questions], "questions": [chains, bad], "--gold": [chains, questions, "--gold", bad]}
+    outcome = evaluate(*files[role])
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.startswith(f"rechain: {bad}")
+    assert outcome.err.count("\n") == 1
+
+
+def test_the_questions_are_no_chains_file(evaluate: Command, questions: Path, tmp_path: Path) -> None:
+    plain = {"id": "q1", "question": "Who?", "answer": "Anton", "passages": [{"id": "p", "text": "Anton."}]}
+    outcome = evaluate(write_lines(tmp_path / "plain", plain), questions)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "chains" in outcome.err
+
+
+def test_gold_for_no_question_gets_one_sentence(
+    evaluate: Command, chains: Path, questions: Path, tmp_path: Path
+) -> None:
+    gold = write_lines(tmp_path / "gold.jsonl", {"id": "elsewhere", "chains": [{"passages": ["a", "b"]}]})
+    outcome = evaluate(chains, questions, "--gold", gold)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.count("\n") == 1
+    assert str(gold) in outcome.err
+
+
+def test_questions_without_gold_ask_for_it(evaluate: Command, chains: Path, tmp_path: Path) -> None:
+    blind = write_lines(tmp_path / "blind", HOTPOTQA | {"supporting_facts": []})
+    outcome = evaluate(chains, blind)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "--gold" in outcome.err
+
+
+def test_pair_labels_of_other_data_are_no_traceback(
+    evaluate: Command, chains: Path, questions: Path, tmp_path: Path
+) -> None:
+    label = {"id": "MH_1", "support": 0, "a": "DB00001", "b": "P12345", "interacts": True}
+    outcome = evaluate(chains, questions, "--gold", write_lines(tmp_path / "pairs", label))
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.count("\n") == 1
+
+
+def test_bad_questions_are_left_out_and_the_rest_goes_on(evaluate: Command, chains: Path, tmp_path: Path) -> None:
+    questions = write_lines(tmp_path / "questions.jsonl", HOTPOTQA, "{", AMBIGUOUS | {"answer": 7})
+    assert evaluate(chains, questions, "--json").figures["chain accuracy"] == 1.0
+    strict = evaluate(chains, questions, "--strict")
+    assert (strict.code, strict.out) == (2, "")
+    assert strict.err.startswith(f"rechain: {questions}, line 2: not valid JSON")
+
+
+def test_questions_that_cannot_be_read_are_not_passed_over_in_silence(
+    evaluate: Command, chains: Path, tmp_path: Path
+) -> None:
+    questions = write_lines(tmp_path / "questions.jsonl", HOTPOTQA, "{")
+    outcome = evaluate(chains, questions)
+    assert f"{questions}, line 2" in outcome.err
+
+
+@pytest.mark.parametrize("missing", ["chains", "questions"])
+def test_a_missing_file_is_named(
+    evaluate: Command, chains: Path, questions: Path, tmp_path: Path, missing: str
+) -> None:
+    none = tmp_path / "none"
+    outcome = evaluate(none if missing == "chains" else chains, none if missing == "questions" else questions)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err == f"rechain: {none} cannot be read: No such file or directory.\n"

@@ -1,0 +1,364 @@
+"""rechain recover: what it writes, and what it says about bad input."""
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from rechain.cli.main import main
+from rechain.schema import Question, Recovered
+
+RECHAIN = [sys.executable, "-c", "from rechain.cli.main import main; main()"]
+PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
+
+
+class Outcome(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+Command = Callable[..., Outcome]
+
+
+@pytest.fixture
+def recover(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """Run `rechain recover` in this process."""
+
+    def run(*arguments: object) -> Outcome:
+        monkeypatch.setattr("sys.argv", ["rechain", "recover", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return Outcome(int(ended.value.code or 0), *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def good(bridge_question: Question) -> dict[str, Any]:
+    """A record from which a chain can be recovered."""
+    return json.loads(bridge_question.model_dump_json(exclude_none=True))
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[..., Path]:
+    """Write a questions file, a record or a raw line each."""
+
+    def write_lines(*records: object, name: str = "questions.jsonl") -> Path:
+        lines = [r if isinstance(r, bytes) else json.dumps(r).encode() for r in records]
+        (tmp_path / name).write_bytes(b"".join(line + b"\n" for line in lines))
+        return tmp_path / name
+
+    return write_lines
+
+
+Write = Callable[..., Path]
+
+
+def test_the_chain_is_written_as_the_format_says(recover: Command, write: Write, good: dict[str, Any]) -> None:
+    outcome = recover(write(good))
+    assert outcome.code == 0
+    (row,) = outcome.rows
+    assert row.keys() == {"id", "chains", "error"}
+    assert (row["id"], row["error"]) == ("q1", None)
+    (chain,) = row["chains"]
+    assert chain.keys() == {"passages", "links", "score", "confidence"}
+    assert chain["passages"] == ["opera", "composer"]
+    assert chain["links"][0]["entity"] == "Anton Quillfeather"
+    assert chain["links"][0]["mentions"] == [[23, 41], [0, 18]]
+    assert Recovered.model_validate(row).chains[0].links[0].kind == "title"
+    assert outcome.err.strip() == "1 questions, 1 with a chain."
+
+
+@pytest.mark.parametrize("model", ["lexical", "bm25", "random"])
+def test_every_model_recovers_a_chain(recover: Command, write: Write, good: dict[str, Any], model: str) -> None:
+    (row,) = recover(write(good), "--model", model).rows
+    assert row["chains"][0]["passages"][-1] in ("composer", "city")
+
+
+def test_top_and_explain(recover: Command, write: Write, good: dict[str, Any]) -> None:
+    (row,) = recover(write(good), "--top", 2, "--explain").rows
+    scores = [chain["score"] for chain in row["chains"]]
+    assert len(scores) == 2
+    assert scores == sorted(scores, reverse=True)
+    assert sum(row["chains"][0]["why"].values()) == pytest.approx(scores[0])
+
+
+def test_standard_input_and_output(good: dict[str, Any]) -> None:
+    for content in (json.dumps(good).encode(), gzip.compress(json.dumps([good]).encode())):
+        done = subprocess.run([*RECHAIN, "recover", "-"], input=content, capture_output=True)
+        assert done.returncode == 0
+        assert json.loads(done.stdout)["chains"][0]["passages"] == ["opera", "composer"]
+
+
+def test_the_output_is_utf8_whatever_the_terminal_is(write: Write, good: dict[str, Any]) -> None:
+    path = write(good | {"id": "ž1"})
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    done = subprocess.run([*RECHAIN, "recover", str(path)], capture_output=True, env=environment)
+    assert b"Traceback" not in done.stderr
+    assert json.loads(done.stdout)["id"] == "ž1"
+
+
+def test_a_reader_that_goes_away_is_no_error(write: Write, good: dict[str, Any]) -> None:
+    path = write(*[good] * 300)
+    command = [*RECHAIN, "recover", str(path), "--top", "3"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout and process.stderr
+        process.stdout.readline()
+        process.stdout.close()
+        assert b"Error" not in process.stderr.read()
+
+
+def test_questions_may_name_passages_of_another_file(recover: Command, write: Write, good: dict[str, Any]) -> None:
+    passages = write(*good["passages"], name="passages.jsonl")
+    ids = [passage["id"] for passage in good.pop("passages")]
+    questions = write(good | {"passage_ids": ids}, good | {"passage_ids": ["none"]})
+    first, second = recover(questions, "--passages", passages).rows
+    assert first["chains"][0]["passages"] == ["opera", "composer"]
+    assert second["error"]["code"] == "unknown_passage"
+
+
+def test_only_questions_of_a_type(recover: Command, write: Write, good: dict[str, Any]) -> None:
+    path = write(good | {"id": "1", "type": "bridge"}, good | {"id": "2", "type": "comparison"})
+    assert [row["id"] for row in recover(path, "--only", "bridge").rows] == ["1"]
+    nothing = recover(path, "--only", "no such type")
+    assert nothing.code == 2
+    assert "no such type" in nothing.err
+
+
+NO_PASSAGE = {"passages": [{"id": "opera", "text": "Prague"}]}
+BAD_LINES: list[tuple[str, object, str, str]] = [
+    ("malformed", b'{"id": "bad", ', "bad_json", "JSON"),
+    ("missing field", {"answer": ...}, "missing_field", "answer"),
+    ("wrong type", {"answer": 7}, "bad_field", "answer"),
+    ("passages of a wrong type", {"passages": "text"}, "bad_field", "passages"),
+    ("not UTF-8", b'{"id": "bad\xff"}', "bad_encoding", "UTF-8"),
+    ("lone surrogate", b'{"id": "bad\\ud800"}', "bad_json", "JSON"),
+    ("deeply nested", b'{"a": ' * 5000 + b"1" + b"}" * 5000, "bad_json", "JSON"),
+    ("huge integer", {"hops": 10**400}, "bad_", ""),
+    ("large integer", {"hops": 10**30}, "bad_field", "hops"),
+    ("no object", b"7", "bad_record", "object"),
+    ("too few passages", NO_PASSAGE, "too_few_passages", "passages"),
+    ("no passages", {"passages": []}, "too_few_passages", "passages"),
+    ("duplicate passages", {"passages": NO_PASSAGE["passages"] * 2}, "duplicate_passage", "passages[1].id"),
+    ("answer in no passage", {"answer": "Vienna"}, "no_tail", "answer 'Vienna'"),
+    ("yes", {"answer": "Yes"}, "no_tail", "answer 'Yes'"),
+    ("no", {"answer": "no"}, "no_tail", "answer 'no'"),
+    ("empty answer", {"answer": ""}, "empty_field", "answer"),
+    (
+        "empty text",
+        {"passages": [*NO_PASSAGE["passages"], {"id": "p", "text": " "}]},
+        "empty_field",
+        "passages[1].text",
+    ),
+    ("hops", {"hops": 1}, "bad_field", "hops"),
+    ("link types", {"hops": 3, "link_types": ["gene"]}, "bad_field", "link_types"),
+    ("no link", {"passages": [{"id": "a", "text": "Prague"}, {"id": "b", "text": "It rains"}]}, "no_link", "passages"),
+]
+BAD = pytest.mark.parametrize(
+    ("change", "code", "what"), [case[1:] for case in BAD_LINES], ids=[case[0] for case in BAD_LINES]
+)
+
+
+def spoiled(good: dict[str, Any], change: object) -> object:
+    """Return a raw line as it is, or the good record with fields changed or left out."""
+    if not isinstance(change, dict):
+        return change
+    changed = good | {"id": "bad"} | change
+    return {field: value for field, value in changed.items() if value is not ...}
+
+
+@BAD
+def test_a_bad_line_gets_its_own_error_and_the_rest_goes_on(
+    recover: Command, write: Write, good: dict[str, Any], change: object, code: str, what: str
+) -> None:
+    path = write(good, spoiled(good, change), good | {"id": "q3"})
+    outcome = recover(path)
+    first, bad, last = outcome.rows
+    assert (outcome.code, first["id"], last["id"]) == (0, "q1", "q3")
+    assert first["chains"] and last["chains"]
+    assert bad["chains"] == []
+    assert bad["id"] == (None if isinstance(change, bytes) or code == "bad_" else "bad")
+    assert bad["error"]["code"].startswith(code)
+    assert bad["error"]["message"].startswith(f"{path}, line 2: ")
+    assert what in bad["error"]["message"].removeprefix(str(path))
+    assert bad["error"]["message"].endswith(".")
+    assert "3 questions, 2 with a chain; without: 1 " in outcome.err
+
+
+@BAD
+def test_strict_stops_at_the_first_bad_line(
+    recover: Command, write: Write, good: dict[str, Any], change: object, code: str, what: str
+) -> None:
+    path = write(good, spoiled(good, change), good | {"id": "q3"})
+    outcome = recover(path, "--strict")
+    assert outcome.code == 2
+    assert [row["id"] for row in outcome.rows] == ["q1"]
+    assert outcome.err.startswith(f"rechain: {path}, line 2: ")
+    assert outcome.err.count("\n") == 1
+
+
+def test_the_first_line_may_be_the_bad_one(recover: Command, write: Write, good: dict[str, Any]) -> None:
+    bad, last = recover(write(b'{"id": "bad', good)).rows
+    assert bad["error"]["code"] == "bad_json"
+    assert last["chains"]
+
+
+def test_a_passage_of_5_mb_works_and_quickly(recover: Command, write: Write, good: dict[str, Any]) -> None:
+    good["passages"][3]["text"] = "It rains often in Autumn on the Moldau at 12 degrees. " * 100_000
+    path = write(good)
+    start = time.perf_counter()
+    (row,) = recover(path).rows
+    assert time.perf_counter() - start < 10
+    assert row["chains"][0]["passages"] == ["opera", "composer"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b" \n", PNG, gzip.compress(PNG), b"[1, 2, 3]", b"[]", b'{"a": 1}\n' * 300, b"id,question\n", b"[" * 5000],
+    ids=["empty", "blank", "PNG", "gzip of PNG", "numbers", "empty array", "other objects", "CSV", "deep"],
+)
+def test_a_file_of_something_else_gets_one_sentence(recover: Command, tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    outcome = recover(path)
+    assert outcome.code == 2
+    assert outcome.err.startswith(f"rechain: {path} ")
+    assert outcome.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["", "missing.jsonl", "missing/missing.jsonl"], ids=["folder", "file", "both"])
+def test_what_is_no_file_gets_one_sentence(recover: Command, tmp_path: Path, name: str) -> None:
+    outcome = recover(tmp_path / name)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.startswith(f"rechain: {tmp_path / name} ")
+    assert outcome.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("damage", ["cut", "damaged"])
+def test_a_bad_gzip_file_is_read_as_far_as_it_goes(
+    recover: Command, tmp_path: Path, good: dict[str, Any], damage: str
+) -> None:
+    packed = gzip.compress(
+        b"".join(json.dumps(good | {"id": os.urandom(99).hex()}).encode() + b"\n" for _ in range(500))
+    )
+    at = len(packed) * 3 // 4
+    path = tmp_path / "questions.jsonl.gz"
+    path.write_bytes(packed[:at] if damage == "cut" else packed[:at] + b"\xff" * 100 + packed[at + 100 :])
+    outcome = recover(path)
+    assert outcome.code == 2
+    assert 100 < len(outcome.rows) < 500
+    assert outcome.err.startswith(f"rechain: {path} is {'cut off' if damage == 'cut' else 'damaged'}")
+    assert outcome.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        (["--model", "oracle"], "oracle"),
+        (["--linkers", "titles,magic"], "magic"),
+        (["--hops", "1"], "--hops"),
+        (["--hops", "9"], "--hops"),
+        (["--hops", "two"], "--hops"),
+        (["--top", "0"], "--top"),
+        (["--limit", "0"], "--limit"),
+        (["--passages", "none.jsonl"], "none.jsonl"),
+        (["--nonsense"], "--nonsense"),
+    ],
+    ids=" ".join,
+)
+def test_a_bad_option_is_named(
+    recover: Command, write: Write, good: dict[str, Any], options: list[str], what: str
+) -> None:
+    outcome = recover(write(good), *options)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert what in outcome.err
+    assert "Traceback" not in outcome.err
+
+
+@pytest.mark.parametrize(
+    "options", [["--hops", "3", "--link-types", "gene"], ["--link-types", "gene,drug"]], ids=" ".join
+)
+def test_link_types_must_fit_the_hops(recover: Command, write: Write, good: dict[str, Any], options: list[str]) -> None:
+    outcome = recover(write(good), *options, "--strict")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "link" in outcome.err
+    assert outcome.err.count("\n") == 1
+
+
+def test_no_linkers_is_a_mistake_or_no_link(recover: Command, write: Write, good: dict[str, Any]) -> None:
+    outcome = recover(write(good), "--linkers", "", "--strict")
+    assert outcome.code == 2
+    assert outcome.err.count("\n") == 1
+
+
+def test_chains_go_into_a_file(recover: Command, write: Write, tmp_path: Path, good: dict[str, Any]) -> None:
+    out = tmp_path / "chains.jsonl"
+    outcome = recover(write(good), "--out", out)
+    assert (outcome.code, outcome.out) == (0, "")
+    assert json.loads(out.read_text(encoding="utf-8"))["chains"][0]["passages"] == ["opera", "composer"]
+
+
+def test_an_output_file_is_not_replaced_unasked(
+    recover: Command, write: Write, tmp_path: Path, good: dict[str, Any]
+) -> None:
+    out = tmp_path / "chains.jsonl"
+    out.write_text("precious")
+    outcome = recover(write(good), "--out", out)
+    assert outcome.code == 2
+    assert outcome.err.startswith(f"rechain: {out} exists")
+    assert out.read_text() == "precious"
+    assert recover(write(good), "--out", out, "--overwrite").code == 0
+    assert json.loads(out.read_text())["id"] == "q1"
+
+
+@pytest.mark.parametrize("name", ["missing/chains.jsonl", "folder", "file/chains.jsonl"])
+def test_an_output_that_cannot_be_written_gets_one_sentence(
+    recover: Command, write: Write, tmp_path: Path, good: dict[str, Any], name: str
+) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").touch()
+    outcome = recover(write(good), "--out", tmp_path / name, "--overwrite")
+    assert outcome.code == 2
+    assert outcome.err.startswith(f"rechain: {tmp_path / name} ")
+    assert outcome.err.count("\n") == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("options", [[], ["--out", "/dev/full", "--overwrite"]], ids=["output", "file"])
+def test_a_full_disk_gets_one_sentence(write: Write, good: dict[str, Any], options: list[str]) -> None:
+    command = [*RECHAIN, "recover", str(write(*[good] * 99)), *options]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2
+    assert "No space left" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_questions_are_not_overwritten_by_their_chains(
+    recover: Command, write: Write, good: dict[str, Any]
+) -> None:
+    path = write(good)
+    before = path.read_bytes()
+    assert recover(path, "--out", path, "--overwrite").code == 2
+    assert path.read_bytes() == before
+
+
+def test_a_file_that_cannot_be_read_leaves_the_output_alone(recover: Command, tmp_path: Path) -> None:
+    old, new = tmp_path / "old.jsonl", tmp_path / "new.jsonl"
+    old.write_text("precious")
+    assert recover(tmp_path / "missing", "--out", old, "--overwrite").code == 2
+    assert recover(tmp_path / "missing", "--out", new).code == 2
+    assert old.read_text() == "precious"
+    assert not new.exists()

@@ -1,0 +1,330 @@
+"""Raw records of files: how they are packed, laid out, cut off and damaged."""
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from rechain.datasets.files import RawRecord, read_records
+from rechain.errors import InputError, QuestionError
+
+RECORDS = [{"id": "1", "text": 'a {"brace"} and \\ in [text], Škoda'}, {"id": "2", "nested": [{"a": {"b": "}"}}]}]
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+LAYOUTS: dict[str, Callable[[list[dict[str, Any]]], str]] = {
+    "lines": lambda records: "\n".join(map(json.dumps, records)),
+    "lines with CRLF": lambda records: "".join(json.dumps(record) + "\r\n" for record in records),
+    "lines, not escaped": lambda records: "\n".join(json.dumps(record, ensure_ascii=False) for record in records),
+    "blank lines": lambda records: "\n \n" + "\n\n\t\n".join(map(json.dumps, records)) + "\n\n",
+    "array on one line": json.dumps,
+    "array, a record a line": lambda records: "[\n" + ",\n".join(map(json.dumps, records)) + "\n]\n",
+    "pretty array": lambda records: json.dumps(records, indent=4),
+    "pretty objects": lambda records: "\n".join(json.dumps(record, indent=2) for record in records),
+}
+
+
+def values(path: Path) -> list[Any]:
+    return [record.value for record in read_records(path)]
+
+
+def write(path: Path, content: bytes | str) -> Path:
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def until_it_fails(path: Path) -> tuple[list[RawRecord], str]:
+    """Return the records of a file that cannot be read to its end, and what is said about it."""
+    records = []
+    with pytest.raises(InputError) as failure:
+        for record in read_records(path):
+            records.append(record)
+    return records, str(failure.value)
+
+
+@pytest.mark.parametrize("marked", [False, True], ids=["plain", "byte order mark"])
+@pytest.mark.parametrize("gzipped", [False, True], ids=["unpacked", "gzip"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_layout_holds_the_same_records(tmp_path: Path, layout: str, gzipped: bool, marked: bool) -> None:
+    content = BYTE_ORDER_MARK * marked + LAYOUTS[layout](RECORDS).encode()
+    assert values(write(tmp_path / "f", gzip.compress(content) if gzipped else content)) == RECORDS
+
+
+@pytest.mark.parametrize("layout", ["lines", "array on one line", "pretty array", "pretty objects"])
+def test_records_longer_than_a_chunk_are_read(tmp_path: Path, layout: str) -> None:
+    records = [{"id": str(number), "text": '{"}\\' * 700_000} for number in range(2)]
+    assert values(write(tmp_path / "f", LAYOUTS[layout](records))) == records
+
+
+def test_gzip_members_in_a_row_are_one_file(tmp_path: Path) -> None:
+    content = b"".join(gzip.compress(json.dumps(record).encode() + b"\n") for record in RECORDS)
+    assert values(write(tmp_path / "f", content)) == RECORDS
+
+
+def test_the_place_is_the_line_of_the_file(tmp_path: Path) -> None:
+    path = write(tmp_path / "f", '\n{"a": 1}\n\n{"a": 2}\n')
+    assert [record.where for record in read_records(path)] == [f"{path}, line 2", f"{path}, line 4"]
+
+
+def test_many_blank_lines_do_not_shift_the_line_numbers(tmp_path: Path) -> None:
+    path = write(tmp_path / "f", "\n" * 20_000 + '{"a": 1}\n')
+    assert next(read_records(path)).where == f"{path}, line 20001"
+
+
+def test_the_place_in_an_array_is_the_record(tmp_path: Path) -> None:
+    path = write(tmp_path / "f", '[{"a": 1},\n{"a": 2}]')
+    assert [record.where for record in read_records(path)] == [f"{path}, record 1", f"{path}, record 2"]
+
+
+@pytest.mark.parametrize("layout", ["lines", "array on one line"])
+def test_the_share_grows_to_the_whole_file(tmp_path: Path, layout: str) -> None:
+    records = [{"id": str(number), "text": "a" * 50_000} for number in range(100)]
+    shares = [record.share for record in read_records(write(tmp_path / "f", LAYOUTS[layout](records)))]
+    assert shares == sorted(shares)
+    assert shares[0] < 0.5
+    assert shares[-1] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        (b'{"id": "2", ', "bad_json"),
+        (b'{"id": "2"} trailing', "bad_json"),
+        (b"{'id': '2'}", "bad_json"),
+        (b'{"id": NaN}', "bad_json"),
+        (b'{"id": "a\xff"}', "bad_encoding"),
+        (b'{"id": "\\ud800"}', "bad_json"),
+        (b'{"id": "\\udc00\\ud800"}', "bad_json"),
+        (b'{"a": ' * 5000 + b"1" + b"}" * 5000, "bad_json"),
+        (b"\x00\x01", "bad_json"),
+    ],
+    ids=["cut", "trailing", "single quotes", "NaN", "UTF-8", "surrogate", "surrogates swapped", "deep", "zero bytes"],
+)
+def test_a_bad_line_is_an_error_in_its_place(tmp_path: Path, line: bytes, code: str) -> None:
+    path = write(tmp_path / "f", b'{"id": "1"}\n' + line + b'\n{"id": "3"}\n')
+    first, bad, last = values(path)
+    assert (first, last) == ({"id": "1"}, {"id": "3"})
+    assert isinstance(bad, QuestionError)
+    assert bad.code == code
+    assert str(bad).startswith(f"{path}, line 2: not valid")
+
+
+@pytest.mark.parametrize(
+    ("record", "code"),
+    [
+        (b'{"id": oops}', "bad_json"),
+        (b'{"id": "a\xff"}', "bad_encoding"),
+        (b'{"id": "\\ud800"}', "bad_json"),
+        (b'{"a": ' * 5000 + b"1" + b"}" * 5000, "bad_json"),
+    ],
+    ids=["word", "UTF-8", "surrogate", "deep"],
+)
+def test_a_bad_record_of_an_array_is_an_error_in_its_place(tmp_path: Path, record: bytes, code: str) -> None:
+    path = write(tmp_path / "f", b'[{"id": "1"}, ' + record + b', {"id": "3"}]')
+    first, bad, last = values(path)
+    assert (first, last) == ({"id": "1"}, {"id": "3"})
+    assert isinstance(bad, QuestionError)
+    assert bad.code == code
+    assert str(bad).startswith(f"{path}, record 2: not valid")
+
+
+def test_nesting_that_the_parser_takes_is_read(tmp_path: Path) -> None:
+    assert len(values(write(tmp_path / "f", '{"a": ' * 500 + "1" + "}" * 500))) == 1
+
+
+@pytest.mark.parametrize("number", [2**63, 2**64, 10**30, 10**400, -(10**30)], ids=lambda n: f"{len(str(n))} digits")
+def test_huge_integers_do_not_stop_the_reading(tmp_path: Path, number: int) -> None:
+    path = write(tmp_path / "f", f'{{"n": {number}}}\n{{"n": 1}}\n')
+    assert values(path)[1:] == [{"n": 1}]
+
+
+@pytest.mark.parametrize("element", ["7", "null", '"{"'])
+def test_an_element_of_an_array_that_is_no_object_is_an_error_in_its_place(tmp_path: Path, element: str) -> None:
+    path = write(tmp_path / "f", f'[{{"id": "1"}}, {element}, {{"id": "3"}}]')
+    first, bad, last = values(path)
+    assert (first, last) == ({"id": "1"}, {"id": "3"})
+    assert not isinstance(bad, dict)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b'[{"id": "1"}, {"id": "2', b'[{"id": "1"}, {"id": {}', b'[{"id": "1"},', b'[{"id": "1"}'],
+    ids=["in a string", "in a record", "after a comma", "before the bracket"],
+)
+def test_an_array_that_is_cut_off_says_so(tmp_path: Path, content: bytes) -> None:
+    records, message = until_it_fails(write(tmp_path / "f", content))
+    assert [record.value for record in records] == [{"id": "1"}]
+    assert "ends" in message
+    assert str(tmp_path / "f") in message
+
+
+@pytest.mark.parametrize("layout", ["lines", "array on one line"])
+def test_a_cut_off_gzip_file_is_read_up_to_the_cut(tmp_path: Path, layout: str) -> None:
+    records = [{"id": str(number), "noise": os.urandom(200).hex()} for number in range(300)]
+    packed = gzip.compress(LAYOUTS[layout](records).encode())
+    path = write(tmp_path / "f.gz", packed[: len(packed) * 3 // 4])
+    read, message = until_it_fails(path)
+    assert len(read) > 100
+    assert message.startswith(f"{path} is cut off")
+
+
+@pytest.mark.parametrize("at", ["header", "body", "checksum"])
+def test_a_damaged_gzip_file_says_so(tmp_path: Path, at: str) -> None:
+    packed = bytearray(gzip.compress(b'{"id": "1"}\n' * 1000))
+    position = {"header": 2, "body": len(packed) // 2, "checksum": len(packed) - 6}[at]
+    packed[position] ^= 0xFF
+    path = write(tmp_path / "f.gz", bytes(packed))
+    assert until_it_fails(path)[1].startswith(f"{path} is damaged")
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "is empty"),
+        (b" \n\n\t\n", "is empty"),
+        (BYTE_ORDER_MARK, "is empty"),
+        (gzip.compress(b""), "is empty"),
+        (b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", "is not JSON"),
+        (b"id,question\n1,Who?\n", "is not JSON"),
+        ("{}".encode("utf-16"), "is not JSON"),
+        (gzip.compress(b"\x89PNG\r\n\x1a\n"), "is not JSON"),
+        (b"PAR1 but not really PAR1", "Parquet"),
+    ],
+    ids=["empty", "blank", "mark", "gzip of nothing", "PNG", "CSV", "UTF-16", "gzip of PNG", "false Parquet"],
+)
+def test_a_file_that_is_no_json_gets_one_sentence(tmp_path: Path, content: bytes, why: str) -> None:
+    path = write(tmp_path / "f", content)
+    records, message = until_it_fails(path)
+    assert records == []
+    assert message.startswith(f"{path} ")
+    assert why in message
+    assert "\n" not in message
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    assert until_it_fails(tmp_path / "none")[1] == f"{tmp_path / 'none'} cannot be read: No such file or directory."
+
+
+def test_a_folder_without_data_is_named(tmp_path: Path) -> None:
+    assert until_it_fails(tmp_path)[1].startswith(f"{tmp_path} is a folder")
+
+
+def test_a_named_pipe_is_read_like_a_file(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=write, args=(pipe, LAYOUTS["lines"](RECORDS)), daemon=True)
+    writer.start()
+    command = [sys.executable, "-c", "import sys; from pathlib import Path; from rechain.datasets.files import *\n"]
+    command[-1] += "print([record.value['id'] for record in read_records(Path(sys.argv[1]))])"
+    done = subprocess.run([*command, str(pipe)], capture_output=True, text=True, timeout=5)
+    writer.join(timeout=5)
+    assert done.stdout.strip() == "['1', '2']", done.stderr[-300:]
+
+
+def test_standard_input_is_read_while_it_is_being_written() -> None:
+    code = "from pathlib import Path; from rechain.datasets.files import read_records\n"
+    code += "for record in read_records(Path('-')): print(record.value['id'], record.share, flush=True)"
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe, text=True) as process:
+        assert process.stdin and process.stdout
+        process.stdin.write('{"id": "first"}\n')
+        process.stdin.flush()
+        assert process.stdout.readline() == "first None\n"
+        rest, _ = process.communicate('{"id": "second"}\n', timeout=20)
+    assert rest == "second None\n"
+
+
+def write_parquet(path: Path, records: list[dict[str, Any]]) -> Path:
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(records), path)
+    return path
+
+
+def test_parquet_rows_are_records_without_their_nulls(tmp_path: Path) -> None:
+    rows = [{"id": "1", "hops": None, "passages": [{"text": "a", "title": None}]}]
+    path = write_parquet(tmp_path / "f.parquet", [*rows, {"id": "2", "hops": 3, "passages": [{"text": "b"}]}])
+    assert list(read_records(path)) == [
+        RawRecord(f"{path}, row 1", {"id": "1", "passages": [{"text": "a"}]}, 0.5),
+        RawRecord(f"{path}, row 2", {"id": "2", "hops": 3, "passages": [{"text": "b"}]}, 1.0),
+    ]
+
+
+def test_parquet_is_recognised_without_its_suffix(tmp_path: Path) -> None:
+    assert values(write_parquet(tmp_path / "questions", [{"id": "1"}])) == [{"id": "1"}]
+
+
+def test_a_folder_of_parquet_files_is_read_in_the_order_of_their_names(tmp_path: Path) -> None:
+    for name in ("train-00001", "train-00000"):
+        write_parquet(tmp_path / f"{name}.parquet", [{"id": name}])
+    assert values(tmp_path) == [{"id": "train-00000"}, {"id": "train-00001"}]
+
+
+def test_a_damaged_parquet_file_says_so(tmp_path: Path) -> None:
+    path = write_parquet(tmp_path / "f.parquet", [{"id": str(number)} for number in range(1000)])
+    write(path, path.read_bytes()[:-200])
+    records, message = until_it_fails(path)
+    assert records == []
+    assert str(path) in message
+    assert "\n" not in message
+
+
+def test_a_parquet_row_that_is_not_utf8_is_an_error_in_its_place(tmp_path: Path) -> None:
+    broken = pyarrow.array([b"1", b"\xff", b"3"]).cast(pyarrow.string(), safe=False)
+    pyarrow.parquet.write_table(pyarrow.table({"id": broken}), tmp_path / "f.parquet")
+    first, bad, last = values(tmp_path / "f.parquet")
+    assert (first, last) == ({"id": "1"}, {"id": "3"})
+    assert isinstance(bad, QuestionError)
+    assert bad.code == "bad_encoding"
+    assert "row 2" in str(bad)
+
+
+def test_a_hugging_face_folder_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "saved"
+    datasets.Dataset.from_list(RECORDS[:1] * 2).save_to_disk(path)
+    assert [(record.where, record.value) for record in read_records(path)] == [
+        (f"{path}, row 1", RECORDS[0]),
+        (f"{path}, row 2", RECORDS[0]),
+    ]
+
+
+def test_of_several_splits_one_must_be_named(tmp_path: Path) -> None:
+    split = datasets.Dataset.from_list(RECORDS[:1])
+    datasets.DatasetDict({"train": split, "test": split}).save_to_disk(tmp_path / "saved")
+    assert str(tmp_path / "saved" / "train") in until_it_fails(tmp_path / "saved")[1]
+    assert values(tmp_path / "saved" / "train") == RECORDS[:1]
+
+
+@pytest.mark.parametrize("broken", ["dataset_info.json", "state.json", "data-00000-of-00001.arrow"])
+def test_a_damaged_hugging_face_folder_says_so(tmp_path: Path, broken: str) -> None:
+    path = tmp_path / "saved"
+    datasets.Dataset.from_list(RECORDS[:1]).save_to_disk(path)
+    write(path / broken, "damaged")
+    records, message = until_it_fails(path)
+    assert records == []
+    assert str(path) in message
+
+
+@pytest.mark.parametrize(("library", "extra"), [("pyarrow", "parquet"), ("datasets", "datasets")])
+def test_a_missing_library_names_the_extra_to_install(tmp_path: Path, library: str, extra: str) -> None:
+    write(tmp_path / f"{library}.py", "raise ImportError('not here')")
+    if library == "pyarrow":
+        data = write_parquet(tmp_path / "f.parquet", RECORDS[:1])
+    else:
+        data = tmp_path / "saved"
+        datasets.Dataset.from_list(RECORDS[:1]).save_to_disk(data)
+    done = subprocess.run(
+        [sys.executable, "-c", "from rechain.cli.main import main; main()", "recover", str(data)],
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2
+    assert f"pip install 'rechain[{extra}]'" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,127 @@
+"""2WikiMultihopQA, as published and with fields that are JSON text, as on the Hub."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from rechain.datasets import read_entries, read_questions
+from rechain.datasets.twowiki import TwoWiki
+from rechain.errors import QuestionError
+from rechain.gold import read_gold
+from rechain.schema import Gold, GoldChain, Passage, Question
+
+RECORD: dict[str, Any] = {
+    "_id": "93402dbc",
+    "type": "compositional",
+    "question": "Where was the composer of Zorilla born?",
+    "answer": "Prague",
+    "supporting_facts": [["Zorilla (opera)", 0], ["Anton Quillfeather", 0]],
+    "evidences": [["Zorilla", "composer", "Anton Quillfeather"], ["Anton Quillfeather", "place of birth", "Prague"]],
+    "evidences_id": [["Q1", "composer", "Q2"], ["Q2", "place of birth", "Q3"]],
+    "context": [
+        ["Zorilla (opera)", ["Zorilla is an opera.", "It is by Anton Quillfeather."]],
+        ["Anton Quillfeather", ["Anton Quillfeather was born in Prague."]],
+        ["Zorilla (opera)", ["Zorilla is an opera.", "It is by Anton Quillfeather."]],
+    ],
+}
+NESTED = ("context", "supporting_facts", "evidences")
+JSON_TEXT = RECORD | {field: json.dumps(RECORD[field]) for field in NESTED}
+QUESTION = Question(
+    id="93402dbc",
+    question="Where was the composer of Zorilla born?",
+    answer="Prague",
+    hops=2,
+    type="compositional",
+    passages=[
+        Passage(
+            id="Zorilla (opera)", title="Zorilla (opera)", text="Zorilla is an opera. It is by Anton Quillfeather."
+        ),
+        Passage(id="Anton Quillfeather", title="Anton Quillfeather", text="Anton Quillfeather was born in Prague."),
+    ],
+)
+GOLD = Gold(
+    id="93402dbc",
+    chains=[GoldChain(passages=["Zorilla (opera)", "Anton Quillfeather"], links=["Anton Quillfeather"])],
+    same="passages",
+)
+
+
+def as_published(path: Path) -> None:
+    path.write_text(json.dumps([RECORD], indent=5))
+
+
+def as_text_in_json(path: Path) -> None:
+    path.write_text(json.dumps(JSON_TEXT) + "\n")
+
+
+def as_parquet_with_text(path: Path) -> None:
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist([JSON_TEXT]), path)
+
+
+def as_dataset_with_columns(path: Path) -> None:
+    columns = {
+        "context": {"title": [t for t, _ in RECORD["context"]], "sentences": [s for _, s in RECORD["context"]]},
+        "supporting_facts": {"title": ["Zorilla (opera)", "Anton Quillfeather"], "sent_id": [0, 0]},
+    }
+    datasets.Dataset.from_list([RECORD | columns]).save_to_disk(path)
+
+
+@pytest.mark.parametrize(
+    "write", [as_published, as_text_in_json, as_parquet_with_text, as_dataset_with_columns], ids=lambda f: f.__name__
+)
+def test_questions_and_gold_are_the_same_in_every_layout(tmp_path: Path, write: Callable[[Path], None]) -> None:
+    write(tmp_path / "questions")
+    assert list(read_questions(tmp_path / "questions")) == [QUESTION]
+    assert read_gold(tmp_path / "questions", []) == {GOLD.id: GOLD}
+
+
+def test_a_question_holds_no_gold() -> None:
+    written = TwoWiki().question(RECORD).model_dump_json()
+    assert "evidence" not in written
+    assert "place of birth" not in written
+    assert json.loads(written).keys() == Question.model_fields.keys()
+
+
+@pytest.mark.parametrize("kind", ["comparison", "bridge_comparison"])
+def test_comparisons_have_no_order(kind: str) -> None:
+    gold = TwoWiki().gold(RECORD | {"type": kind})
+    assert gold is not None
+    assert gold.chains == [GoldChain(passages=["Zorilla (opera)", "Anton Quillfeather"], ordered=False)]
+
+
+def test_inference_questions_are_chains() -> None:
+    assert TwoWiki().gold(RECORD | {"type": "inference"}) == GOLD
+
+
+def test_test_questions_have_no_gold() -> None:
+    assert TwoWiki().gold(RECORD | {"supporting_facts": [], "evidences": []}) is None
+
+
+@pytest.mark.parametrize("field", NESTED)
+@pytest.mark.parametrize("text", ["[[", "no JSON", "7", '"text"', '["\\ud800"]', "[" * 5000], ids=lambda t: t[:12])
+def test_text_that_is_no_json_harms_its_own_record_alone(tmp_path: Path, field: str, text: str) -> None:
+    path = tmp_path / "questions.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in (RECORD, RECORD | {field: text}, RECORD)))
+    first, bad, last = [entry.content for entry in read_entries(path)]
+    assert first == last == QUESTION
+    if field == "context":
+        assert isinstance(bad, QuestionError)
+        assert bad.code == "bad_field"
+        assert str(bad).startswith(f"{path}, line 2: context")
+    else:
+        assert bad == QUESTION
+    assert read_gold(path, []) == {GOLD.id: GOLD}
+
+
+def test_the_real_questions_are_read(real_data: Path) -> None:
+    path = real_data / "2wiki" / "train_500.json.gz"
+    questions = list(read_questions(path))
+    assert len(questions) == 500
+    assert len(read_gold(path, [])) == 500
+    assert all(question.hops == 2 for question in questions if question.type == "compositional")

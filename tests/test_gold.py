@@ -1,0 +1,190 @@
+"""Gold: where it comes from, and that nothing but evaluation reads it."""
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import rechain
+from rechain.candidates import find_candidates
+from rechain.datasets import read_questions
+from rechain.errors import InputError, QuestionError
+from rechain.gold import PairLabel, gold_from_pairs, read_gold
+from rechain.schema import Gold, GoldChain, Passage, Question
+
+SOURCE = Path(rechain.__file__).parent
+GOLD_READERS = {"read_gold", "read_gold_of_questions", "gold_from_pairs"}
+MAY_READ_GOLD = {"gold.py", "evaluation.py", "cli/options.py"} | {
+    f"datasets/{name}.py" for name in ("formats", "reading", "plain", "hotpotqa", "twowiki", "musique", "qangaroo")
+}
+MAY_ASK_FOR_GOLD = {"cli/options.py", "cli/candidates.py", "cli/evaluate.py"}
+MAY_NAME_GOLD = MAY_READ_GOLD | MAY_ASK_FOR_GOLD | {"schema.py", "__init__.py"}
+
+# drug 1 - protein - protein - drug 2, over passages 0, 1, 2; and the same by another protein over 0, 3, 2
+MEDHOP = Question(
+    id="MH_1",
+    question="interacts_with DB00001?",
+    answer="DB00002",
+    question_entities=["drug:DB00001"],
+    answer_entity="drug:DB00002",
+    hops=3,
+    link_types=["protein", "protein"],
+    passages=[
+        Passage(id="0", text="DB00001 binds P12345 and P99999 ."),
+        Passage(id="1", text="P12345 activates Q23456 ."),
+        Passage(id="2", text="Q23456 is cut by DB00002 ."),
+        Passage(id="3", text="P99999 activates Q23456 ."),
+    ],
+)
+LABELS = [
+    PairLabel(id="MH_1", support=0, a="DB00001", b="P12345", interacts=True),
+    PairLabel(id="MH_1", support=1, a="Q23456", b="P12345", interacts=True),
+    PairLabel(id="MH_1", support=2, a="Q23456", b="DB00002", interacts=True),
+    PairLabel(id="MH_1", support=0, a="DB00001", b="P99999", interacts=True),
+    PairLabel(id="MH_1", support=3, a="P99999", b="Q23456", interacts=False),
+]
+CORRECT = GoldChain(passages=["0", "1", "2"], links=["protein:P12345", "protein:Q23456"])
+
+
+def write_lines(path: Path, *records: object) -> Path:
+    path.write_text("".join((record if isinstance(record, str) else json.dumps(record)) + "\n" for record in records))
+    return path
+
+
+def names_in(path: Path) -> set[str]:
+    """Return every name that a module's code refers to, in whatever way."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.FunctionDef(name=name) | ast.arg(arg=name):
+                names.add(name)
+            case ast.Import(names=aliases):
+                names.update(alias.name for alias in aliases)
+            case ast.ImportFrom(module=module, names=aliases):
+                names.update([module or "", *(alias.name for alias in aliases)])
+                names.update(f"{module}.{alias.name}" for alias in aliases)
+            case ast.Constant(value=str() as text) if text.isidentifier():
+                names.add(text)
+    return names
+
+
+MODULES = {path.relative_to(SOURCE).as_posix(): names_in(path) for path in SOURCE.rglob("*.py")}
+
+
+def test_only_evaluation_reads_gold() -> None:
+    readers = GOLD_READERS | {"rechain.gold"}
+    assert {module for module, names in MODULES.items() if names & readers} <= MAY_READ_GOLD
+    assert {module for module, names in MODULES.items() if "gold_of" in names} == MAY_ASK_FOR_GOLD
+
+
+def test_no_other_module_so_much_as_names_gold() -> None:
+    naming = {module for module, names in MODULES.items() if any("gold" in name.lower() for name in names)}
+    assert naming <= MAY_NAME_GOLD
+    assert naming >= {"gold.py", "evaluation.py", "cli/evaluate.py"}
+
+
+def test_recovery_does_not_load_the_reading_of_gold(tmp_path: Path, bridge_question: Question) -> None:
+    path = write_lines(tmp_path / "questions", bridge_question.model_dump_json())
+    code = (
+        "import sys; from rechain import Recoverer, read_questions\n"
+        "print([len(r.chains) for r in Recoverer().recover_many(read_questions(sys.argv[1]))])\n"
+        "print('rechain.gold' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["[1]", "False"]
+
+
+def test_a_gold_file_is_read(tmp_path: Path) -> None:
+    chains = [{"passages": ["p3", "p9"], "links": ["gene:7"]}, {"passages": ["p4", "p9"]}]
+    path = write_lines(tmp_path / "gold", {"id": "q1", "chains": chains}, {"id": "q2", "chains": []})
+    golds = [GoldChain(passages=["p3", "p9"], links=["gene:7"]), GoldChain(passages=["p4", "p9"])]
+    assert read_gold(path, []) == {"q1": Gold(id="q1", chains=golds), "q2": Gold(id="q2", chains=[])}
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ('{"id": "q2", ', "not valid JSON"),
+        ('{"id": "q2"}', "the field chains is missing"),
+        ('{"id": "q2", "chains": [{"passages": []}]}', "chains[0].passages"),
+        ('{"id": "q2", "chains": [{"passages": ["p1", 7]}]}', "chains[0].passages[1]"),
+        ('{"id": "q1", "chains": []}', "q1"),
+        ("7", ""),
+    ],
+    ids=["cut", "no chains", "no passages", "number", "twice", "no object"],
+)
+def test_a_bad_line_of_a_gold_file_stops_the_reading(tmp_path: Path, line: str, what: str) -> None:
+    path = write_lines(tmp_path / "gold", {"id": "q1", "chains": [{"passages": ["p1", "p2"]}]}, line)
+    with pytest.raises(InputError) as failure:
+        read_gold(path, [])
+    assert str(failure.value).startswith(f"{path}, line 2: ")
+    assert what in str(failure.value)
+
+
+def test_pair_labels_make_gold_of_candidate_chains() -> None:
+    assert len(find_candidates(MEDHOP).chains) == 2
+    assert list(gold_from_pairs(LABELS, [MEDHOP])) == [Gold(id="MH_1", chains=[CORRECT])]
+
+
+@pytest.mark.parametrize("missing", range(3))
+def test_every_pair_of_a_chain_must_interact(missing: int) -> None:
+    labels = [label for number, label in enumerate(LABELS) if number != missing]
+    assert list(gold_from_pairs(labels, [MEDHOP])) == [Gold(id="MH_1", chains=[])]
+
+
+def test_labels_of_other_questions_do_not_count() -> None:
+    elsewhere = [label.model_copy(update={"id": "MH_2"}) for label in LABELS]
+    assert list(gold_from_pairs(elsewhere, [MEDHOP])) == [Gold(id="MH_1", chains=[])]
+
+
+def test_a_question_without_candidates_has_no_gold_from_pairs() -> None:
+    assert list(gold_from_pairs(LABELS, [MEDHOP.model_copy(update={"passages": MEDHOP.passages[:1]})])) == []
+
+
+def test_pair_labels_are_read_from_their_file(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "pairs", *(label.model_dump() | {"evidence": "as said"} for label in LABELS))
+    assert read_gold(path, [MEDHOP]) == {"MH_1": Gold(id="MH_1", chains=[CORRECT])}
+
+
+def test_a_bad_pair_label_stops_the_reading(tmp_path: Path) -> None:
+    bad = LABELS[1].model_dump() | {"interacts": "perhaps"}
+    path = write_lines(tmp_path / "pairs", LABELS[0].model_dump(), bad)
+    with pytest.raises(InputError, match="line 2: interacts"):
+        read_gold(path, [MEDHOP])
+
+
+def test_pair_labels_say_nothing_about_other_data(bridge_question: Question) -> None:
+    assert list(gold_from_pairs(LABELS, [bridge_question, MEDHOP])) == [Gold(id="MH_1", chains=[CORRECT])]
+
+
+@pytest.mark.parametrize("field", ["context", "type"])
+def test_gold_of_a_questions_file_goes_on_after_a_bad_record(tmp_path: Path, field: str) -> None:
+    context = [["A", ["B is here."]], ["B", ["Prague."]]]
+    good = {"_id": "1", "question": "Where?", "answer": "Prague", "type": "bridge", "context": context}
+    good["supporting_facts"] = [["A", 0], ["B", 0]]
+    path = write_lines(tmp_path / "questions", good, good | {"_id": "2", field: 7}, "{", good | {"_id": "3"})
+    assert read_gold(path, []).keys() >= {"1", "3"}
+    assert "2" not in read_gold(path, [])
+
+
+@pytest.mark.parametrize("file", ["train_11.json.gz", "dev_5.json.gz"])
+def test_the_real_medhop_has_one_question_with_correct_chains(real_data: Path, file: str) -> None:
+    golds = read_gold(real_data / "medhop/interactions.jsonl", read_questions(real_data / "medhop" / file))
+    correct = {name: len(gold.chains) for name, gold in golds.items() if gold.chains}
+    assert correct == ({"MH_train_0": 6} if file.startswith("train") else {})
+
+
+def test_the_real_medhop_has_candidates_for_14_of_16_questions(real_data: Path) -> None:
+    chains: dict[str, int] = {}
+    for file in ("train_11.json.gz", "dev_5.json.gz"):
+        for question in read_questions(real_data / "medhop" / file):
+            try:
+                chains[question.id] = len(find_candidates(question).chains)
+            except QuestionError:
+                chains[question.id] = 0
+    assert chains["MH_train_0"] == 13
+    assert len(chains) == 16
+    assert sum(number > 0 for number in chains.values()) == 14

@@ -1,0 +1,159 @@
+"""The records of FORMATS.md: what they accept, refuse and keep."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from rechain.schema import Chain, Gold, GoldChain, Link, Mention, Passage, Problem, Question, Recovered
+
+LINK = Link(entity="Anton", kind="title", weight=6.1, mentions=((0, 5), None))
+CHAIN = Chain(passages=["p1", "p2"], links=[LINK], score=-0.4)
+NOT_BLANK = st.text(min_size=1).filter(str.strip)
+
+
+def question(**changes: object) -> Question:
+    fields = {"id": "q", "question": "Who?", "answer": "Anton", "passages": [{"id": "p", "text": "Anton."}]}
+    return Question.model_validate(fields | changes)
+
+
+def test_a_question_reads_back_what_it_wrote(bridge_question: Question) -> None:
+    assert Question.model_validate_json(bridge_question.model_dump_json()) == bridge_question
+
+
+def test_unknown_fields_are_kept() -> None:
+    read = question(source="log 7", passages=[{"id": "p", "text": "Anton.", "url": "https://a.example"}])
+    written = json.loads(read.model_dump_json())
+    assert written["source"] == "log 7"
+    assert written["passages"][0]["url"] == "https://a.example"
+
+
+@pytest.mark.parametrize("field", ["id", "question", "answer", "passages"])
+def test_a_question_needs_its_fields(field: str) -> None:
+    fields = json.loads(question().model_dump_json())
+    del fields[field]
+    with pytest.raises(ValidationError, match=field):
+        Question.model_validate(fields)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"id": " "},
+        {"id": 7},
+        {"question": ""},
+        {"answer": "\n\t"},
+        {"answer": None},
+        {"answer_aliases": [""]},
+        {"answer_aliases": "Anton"},
+        {"question_entities": [""]},
+        {"hops": 1},
+        {"hops": 9},
+        {"hops": 2.0},
+        {"hops": "2"},
+        {"hops": True},
+        {"hops": 3, "link_types": ["gene"]},
+        {"passages": {}},
+        {"passages": [{"id": "p"}]},
+        {"passages": [{"id": "p", "text": ""}]},
+        {"passages": [{"id": "p", "text": "a"}, {"id": "p", "text": "b"}]},
+    ],
+    ids=str,
+)
+def test_a_question_refuses(change: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        question(**change)
+
+
+def test_link_types_may_come_without_hops() -> None:
+    assert question(link_types=["gene", "drug"]).link_types == ["gene", "drug"]
+
+
+@pytest.mark.parametrize(("start", "end"), [(0, 0), (3, 2), (0, 7), (-1, 2), (7, 8), (0, 10**30), (0.0, 2), (False, 2)])
+def test_a_mention_lies_in_the_text(start: int, end: int) -> None:
+    with pytest.raises(ValidationError):
+        Passage.model_validate({"id": "p", "text": "Anton.", "mentions": [{"entity": "a", "start": start, "end": end}]})
+
+
+def test_mentions_count_code_points_and_may_overlap() -> None:
+    mentions = [Mention(entity="a", start=0, end=3), Mention(entity="b", start=1, end=3)]
+    assert Passage(id="p", text="𝒜né", mentions=mentions).mentions == mentions
+
+
+@given(text=NOT_BLANK, start=st.integers(0, 20), length=st.integers(1, 20))
+def test_a_mention_is_accepted_just_where_it_cuts_out_text(text: str, start: int, length: int) -> None:
+    mention = Mention(entity="e", start=start, end=start + length)
+    if len(text[start : start + length]) == length:
+        assert Passage(id="p", text=text, mentions=[mention]).mentions == [mention]
+    else:
+        with pytest.raises(ValidationError, match="mentions"):
+            Passage(id="p", text=text, mentions=[mention])
+
+
+@given(identity=NOT_BLANK, text=NOT_BLANK, title=st.text(), aliases=st.lists(NOT_BLANK))
+def test_any_text_survives_writing_and_reading(identity: str, text: str, title: str, aliases: list[str]) -> None:
+    passage = Passage(id=identity, title=title, text=text)
+    before = question(id=identity, answer_aliases=aliases, passages=[passage])
+    assert Question.model_validate_json(before.model_dump_json()) == before
+
+
+@pytest.mark.parametrize("field", ["id", "question", "answer"])
+def test_a_lone_surrogate_is_no_text(field: str) -> None:
+    with pytest.raises(ValidationError, match=field):
+        question(**{field: "a \ud800"})
+
+
+def test_records_cannot_be_changed() -> None:
+    with pytest.raises(ValidationError, match="frozen"):
+        CHAIN.score = 1.0  # type: ignore[misc]
+
+
+def test_chains_are_written_as_the_format_says() -> None:
+    assert json.loads(Recovered(id="q1", chains=[CHAIN]).to_json()) == {
+        "id": "q1",
+        "chains": [
+            {
+                "passages": ["p1", "p2"],
+                "links": [{"entity": "Anton", "kind": "title", "weight": 6.1, "mentions": [[0, 5], None]}],
+                "score": -0.4,
+                "confidence": None,
+            }
+        ],
+        "error": None,
+    }
+
+
+def test_an_error_is_written_with_code_and_message() -> None:
+    written = json.loads(Recovered(id=None, chains=[], error=Problem(code="bad_json", message="line 3")).to_json())
+    assert written == {"id": None, "chains": [], "error": {"code": "bad_json", "message": "line 3"}}
+
+
+def test_why_is_written_only_where_it_was_asked_for() -> None:
+    explained = CHAIN.model_copy(update={"why": {"overlap": 1.5}})
+    assert '"why":{"overlap":1.5}' in Recovered(id="q1", chains=[explained]).to_json()
+    assert "why" not in Recovered(id="q1", chains=[CHAIN]).to_json()
+
+
+def test_recovered_chains_are_one_line_and_read_back() -> None:
+    recovered = Recovered(id="q\n1", chains=[CHAIN])
+    assert "\n" not in recovered.to_json()
+    assert Recovered.model_validate_json(recovered.to_json()) == recovered
+
+
+def test_a_chain_has_at_least_one_passage() -> None:
+    with pytest.raises(ValidationError, match="passages"):
+        Chain.model_validate({"passages": [], "links": [], "score": 0.0})
+
+
+def test_a_gold_chain_is_ordered_unless_told() -> None:
+    gold = Gold.model_validate({"id": "q", "chains": [{"passages": ["a", "b"], "links": ["x"]}]})
+    assert gold.chains == [GoldChain(passages=["a", "b"], links=["x"], ordered=True)]
+    assert gold.same == "links"
+
+
+@pytest.mark.parametrize("chain", [{}, {"passages": []}, {"passages": [""]}, {"passages": "ab"}])
+def test_a_gold_chain_names_passages(chain: dict[str, object]) -> None:
+    with pytest.raises(ValidationError, match="passages"):
+        Gold.model_validate({"id": "q", "chains": [chain]})
