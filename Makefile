@@ -2,6 +2,9 @@
 # constraints.txt.
 PYTHON ?= python3.11
 BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+# Where the real data is that benchmarks measure on.
+DATA ?= ../shared/data
 
 .PHONY: demo test test-slow lint bench clean
 
@@ -24,17 +27,19 @@ bench: .venv/installed-bench
 	$(BIN)/python benchmarks/baselines.py $(DATA)
 	$(BIN)/python benchmarks/speed.py $(DATA)
 
-DATA ?= ../shared/data
-
 .venv/bin/python:
 	$(PYTHON) -m venv .venv || python3 -m venv .venv
 
 .venv/installed: pyproject.toml constraints.txt | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	$(PIP) -e .
 	touch $@
 
 .venv/installed-dev: .venv/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .[dev]
+	$(PIP) -e .[dev]
+	touch $@
+
+.venv/installed-bench: .venv/installed
+	$(PIP) -e .[spacy]
 	touch $@
 
 clean:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rechain.candidates import CandidateSettings
+from rechain.errors import QuestionError
 from rechain.evaluation import (
     CONFIDENCES,
     CandidateCount,
@@ -264,16 +265,17 @@ def test_a_question_without_a_chain_says_why(
 ) -> None:
     asked = bridge_question.model_copy(update={"answer": answer})
     count = count_candidates(asked, CandidateSettings(hops=hops), gold(GoldChain(passages=["a"])))
-    assert count == CandidateCount(0, tails, 0, code)
+    assert (count.chains, count.tails, count.correct) == (0, tails, 0)
+    assert count.error
+    assert count.error.code == code
+
+
+def failed(code: str, tails: int = 0) -> CandidateCount:
+    return CandidateCount(0, tails, 0, QuestionError(code, "why"))
 
 
 def test_the_statistics_of_c_are_those_of_the_paper() -> None:
-    counts = [
-        CandidateCount(4, 2, 1),
-        CandidateCount(2, 1, 2),
-        CandidateCount(0, 0, 0, "no_tail"),
-        CandidateCount(6, 1, 0),
-    ]
+    counts = [CandidateCount(4, 2, 1), CandidateCount(2, 1, 2), failed("no_tail"), CandidateCount(6, 1, 0)]
     figures = {name: (figure.value, figure.questions) for name, figure in summarise_candidates(counts).items()}
     assert figures == {
         "chains a question": (3.0, 4),
@@ -282,10 +284,11 @@ def test_the_statistics_of_c_are_those_of_the_paper() -> None:
         "accuracy of a random pick": (pytest.approx((0.25 + 1.0) / 4), 4),
         "questions without a chain": (0.25, 4),
     }
-    assert errors_of([*counts, CandidateCount(0, 0, None, "no_tail"), CandidateCount(0, 1, None, "no_link")]) == {
-        "no_tail": 2,
-        "no_link": 1,
-    }
+
+
+def test_questions_without_a_chain_are_counted_by_why() -> None:
+    counts = [failed("no_tail"), CandidateCount(4, 2, 1), failed("no_link", tails=1), failed("no_tail")]
+    assert errors_of(counts) == {"no_tail": 2, "no_link": 1}
 
 
 def test_without_gold_only_sizes_are_told() -> None:

@@ -179,7 +179,7 @@ links = st.builds(
 )
 chains = st.builds(
     Chain,
-    passages=st.lists(texts, max_size=3),
+    passages=st.lists(texts, min_size=1, max_size=3),
     links=st.lists(links, max_size=2),
     score=floats,
     confidence=st.one_of(st.none(), st.floats(0, 1)),

@@ -145,6 +145,8 @@ def test_words_and_raw_words_stay_aligned(text: str) -> None:
 @example("e\u0301 x\u030c")
 @example("e\u0301 \u0958")
 @example("1,234 1,2345 234")
+@example("\u3099\u05b8")
+@example("0\u30990")
 def test_every_span_cuts_out_the_words_it_claims(text: str) -> None:
     read = Text(text)
     end_before = 0

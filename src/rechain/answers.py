@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from rechain.errors import QuestionError
 from rechain.passages import PassageView
 from rechain.schema import Passage, Question
-from rechain.text import fold, phrase
+from rechain.text import phrase
 
 _JUDGEMENTS = ("yes", "no")
 
@@ -18,7 +18,7 @@ class AnswerMatcher:
         self.entity = question.answer_entity
         phrases = {text: phrase(text) for text in (question.answer, *question.answer_aliases)}
         self.phrases = frozenset(filter(None, phrases.values()))
-        self._symbols = [fold(text) for text, words in phrases.items() if not words]
+        self._symbols = [text.strip() for text, words in phrases.items() if not words]
 
     def is_held_by(self, passage: Passage | PassageView) -> bool:
         """Tell whether a passage holds the answer; where the data names the answer's entity, that decides."""
@@ -29,7 +29,7 @@ class AnswerMatcher:
 
     def _symbols_in(self, passage: Passage) -> bool:
         """An answer without any letter or digit ("!!!") is looked for as it stands."""
-        return any(text in fold(passage.title) or text in fold(passage.text) for text in self._symbols)
+        return any(text in passage.title or text in passage.text for text in self._symbols)
 
     def find_tails(self, views: Sequence[PassageView]) -> list[int]:
         """Return the positions of the passages that hold the answer, or say why there are none."""
@@ -40,7 +40,7 @@ class AnswerMatcher:
 
 
 def _is_judgement(question: Question) -> bool:
-    return question.answer_entity is None and fold(question.answer).strip(" .") in _JUDGEMENTS
+    return question.answer_entity is None and phrase(question.answer).strip() in _JUDGEMENTS
 
 
 def _why_no_tail(question: Question) -> str:

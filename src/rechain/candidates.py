@@ -25,6 +25,7 @@ from rechain.text import Text, fold
 
 DEFAULT_HOPS = 2
 DEFAULT_LIMIT = 1000
+_MOST_PARTNERS = 100
 _RARE, _UNCOMMON = 6.0, 2.0
 
 
@@ -44,6 +45,11 @@ class CandidateSettings:
     """which linkers are used"""
     spacy_model: str = DEFAULT_MODEL
     """the model of the linker `spacy`, where that is used"""
+
+    def __post_init__(self) -> None:
+        """Check what a question's own fields are checked for."""
+        if self.hops is not None and self.hops < 2:
+            raise ValueError(f"a chain has at least 2 passages, not {self.hops}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +94,7 @@ def find_candidates(question: Question, settings: CandidateSettings | None = Non
         _linkers(question, types, settings),
         ends=tails if hops == 2 else None,
         links_a_pair=hops - 1,
+        most_partners=None if hops == 2 else _MOST_PARTNERS,
         spacy_model=settings.spacy_model,
     )
     search = _Search(graph, hops, heads, types, _given_ends(question, hops), settings.limit)
@@ -164,19 +171,23 @@ class _Search:
     ) -> None:
         self._graph = graph
         self._hops = hops
-        self._heads = heads
         self._types = link_types
         self._given_ends = given_ends
         self._limit = limit
+        self._allowed = [heads]
+        for _ in range(hops - 2):
+            self._allowed.append(graph.neighbours(self._allowed[-1] or ()))
+        """which passages may stand first, second, …: those from which a head can be reached"""
 
     def chains(self, tails: Sequence[int]) -> list[Candidate]:
         """Return chains by the sum of their link weights, the greatest first.
 
-        At every length no more ends of chains than the limit are kept: where there are fewer, none is missed.
+        At every length the heaviest ends of chains are kept, as many as the limit or 1,000, whichever is more: where
+        there are fewer, no chain is missed.
         """
         ends = [_Partial((tail,)) for tail in tails]
         for _ in range(self._hops - 2):
-            ends = list(islice(self._longer(ends), self._limit))
+            ends = list(islice(self._longer(ends), max(self._limit, DEFAULT_LIMIT)))
         return [Candidate(*chain) for chain in islice(_distinct(self._longer(ends)), self._limit)]
 
     def _longer(self, ends: Iterable[_Partial]) -> Iterator[_Partial]:
@@ -186,11 +197,11 @@ class _Search:
     def _extensions(self, end: _Partial) -> Iterator[Edge]:
         """Yield the links by which a chain's end can be extended, strongest first."""
         used = self._given_ends.union(edge.key for edge in end.edges)
-        allowed = self._heads if len(end.passages) + 1 == self._hops else None
+        allowed = self._allowed[self._hops - len(end.passages) - 1]
         kind = self._types[-len(end.passages)] + ":" if self._types else ""
-        for edge in self._graph.edges(end.passages[0], allowed):
+        for edge in self._graph.edges(end.passages[0], allowed, used):
             is_of_kind = not kind or (edge.is_given and edge.key.startswith(kind))
-            if is_of_kind and edge.before not in end.passages and not edge.is_one_of(used):
+            if is_of_kind and edge.before not in end.passages:
                 yield edge
 
 
@@ -210,9 +221,10 @@ def _given_ends(question: Question, hops: int) -> frozenset[str]:
 def _linkers(question: Question, types: Sequence[str], settings: CandidateSettings) -> frozenset[str]:
     """Leave out linkers that cannot find anything of use.
 
-    Only ids have a type. Identifiers in the text are entities where the answer is one; elsewhere they are rare names
-    like others.
+    Where the data names the entity of the answer, or the types of links, chains are made of the data's entities.
+    Identifiers in the text are entities where the answer is one; elsewhere they are rare names like others.
     """
     useful = frozenset(settings.linkers)
-    useful = useful & {"anchors", "identifiers"} if types else useful
+    if types or question.answer_entity is not None:
+        useful &= {"anchors", "identifiers"}
     return useful if identifier(question.answer) else useful - {"identifiers"}

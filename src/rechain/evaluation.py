@@ -163,7 +163,8 @@ def count_candidates(question: Question, settings: CandidateSettings, gold: Gold
 
 def _is_gold(found: Candidates, chain: Candidate, gold: Gold) -> bool:
     passages = [found.question.passages[number].id for number in chain.passages]
-    return is_correct(passages, [edge.key for edge in chain.edges], gold)
+    links = [link.entity for link in chain.links] if gold.same == "links" else []
+    return is_correct(passages, links, gold)
 
 
 def summarise_candidates(counts: Sequence[CandidateCount]) -> dict[str, Figure]:

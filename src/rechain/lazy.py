@@ -18,6 +18,8 @@ class lazy(Generic[T]):  # noqa: N801 - used like functools.cached_property
         self.__doc__ = compute.__doc__
 
     def __get__(self, instance: Any, owner: type) -> T:
+        if instance is None:
+            return self  # type: ignore[return-value]
         value = self._compute(instance)
         instance.__dict__[self._name] = value
         return value

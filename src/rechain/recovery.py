@@ -1,6 +1,6 @@
 """From a question to its chains: build C, score it, keep the best."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from pydantic import ValidationError
@@ -79,13 +79,16 @@ def _as_question(question: str, answer: str | None, passages: Iterable[PassageLi
 
 
 def _as_passages(passages: Iterable[PassageLike]) -> list[Passage]:
-    return [
-        passage if isinstance(passage, Passage) else Passage.model_validate(_fields(number, passage))
-        for number, passage in enumerate(passages)
-    ]
+    """Make passages of what was given; one without an id gets its title or, if that is taken, its position."""
+    made: list[Passage] = []
+    for number, given in enumerate(passages):
+        taken = {passage.id for passage in made}
+        made.append(given if isinstance(given, Passage) else _as_passage(number, given, taken))
+    return made
 
 
-def _fields(number: int, passage: Mapping[str, Any] | str) -> Mapping[str, Any]:
-    if isinstance(passage, str):
-        return {"id": str(number), "text": passage}
-    return {"id": str(passage.get("title") or number), **passage}
+def _as_passage(number: int, given: Mapping[str, Any] | str, taken: Collection[str]) -> Passage:
+    fields = {"text": given} if isinstance(given, str) else dict(given)
+    title = fields.get("title")
+    fields.setdefault("id", title if title and title not in taken else str(number))
+    return Passage.model_validate(fields)

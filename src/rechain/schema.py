@@ -120,7 +120,7 @@ class Recovered(_Record):
 
 
 def _absent_why(chains: list[Chain]) -> set[str]:
-    return set() if any(chain.why for chain in chains) else {"why"}
+    return set() if any(chain.why is not None for chain in chains) else {"why"}
 
 
 class GoldChain(_Record):

@@ -17,10 +17,11 @@ Span = tuple[int, int]
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _THOUSANDS_COMMA = re.compile(r",(?<=\d,)(?=\d{3}(?!\d))")
 _KEPT_COMMA = "\x01"
+_NO_WORD_BEFORE = re.compile(r"(?<![\w+#])[+#]+")
 _UNSPACED_CHARACTER = re.compile(f"[{_UNSPACED}]")
 _NOT_ASCII_CHARACTER = re.compile(r"[^\x00-\x7f]")
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
-# Maps the bytes of UTF-8: ASCII that belongs to no word becomes a blank. '+' and '#' belong to words ("C++", "C#").
+# Maps the bytes of UTF-8: ASCII that belongs to no word becomes a blank. '+' and '#' belong to the word before ("C++").
 _BLANKED = bytes(
     ord(",") if chr(c) == _KEPT_COMMA else c if c > 127 or chr(c).isalnum() or chr(c) in "_+#" else ord(" ")
     for c in range(256)
@@ -35,7 +36,7 @@ def fold(text: str) -> str:
 
 
 def _without_accents(match: re.Match[str]) -> str:
-    decomposed = unicodedata.normalize("NFKD", match.group())
+    decomposed = unicodedata.normalize("NFKD", match.group()).casefold()
     return "".join(c for c in decomposed if not unicodedata.combining(c) and not c.isspace())
 
 
@@ -59,8 +60,7 @@ class Text:
         self.original = original
         self._blanked = _blank(_composed(original))
         self._raw_words: list[str] | None = None
-        folded = fold(self._blanked)
-        self.words = (folded.replace(",", "") if "," in folded else folded).split()
+        self.words = fold(self._blanked).replace(",", "").split()
         """the folded words"""
         self.joined = f" {' '.join(self.words)} "
 
@@ -84,7 +84,7 @@ class Text:
         if composed == self.original:
             return start, end
         origins = _origins(self.original)
-        return origins[start], origins[end]
+        return origins[start][0], origins[end - 1][1]
 
     def _start(self, composed: str, number: int) -> int:
         """Return where a word starts: at once if it is the first of its kind and easily seen, else by walking there."""
@@ -105,15 +105,24 @@ def _walk(text: str, at: int, words: list[str]) -> int:
 
 def _blank(text: str) -> str:
     """Put blanks in place of all that belongs to no word, and around the words of scripts that are written without."""
+    text = text.replace(_KEPT_COMMA, " ")
     text = _THOUSANDS_COMMA.sub(_KEPT_COMMA, text) if "," in text else text
-    if not text.isascii():
-        others = set(_NOT_ASCII_CHARACTER.findall(text))
-        for character in others:
-            if not character.isalnum():
-                text = text.replace(character, " ")
-        if _UNSPACED_CHARACTER.search("".join(others)):
-            text = _UNSPACED_CHARACTER.sub(r" \g<0> ", text)
+    text = text if text.isascii() else _blank_beyond_ascii(text)
+    text = _NO_WORD_BEFORE.sub(" ", text) if "#" in text or "+" in text else text
     return text.encode().translate(_BLANKED).decode()
+
+
+def _blank_beyond_ascii(text: str) -> str:
+    others = set(_NOT_ASCII_CHARACTER.findall(text))
+    marks = "".join(character for character in others if unicodedata.category(character).startswith("M"))
+    for character in others.difference(marks):
+        if not character.isalnum() or not fold(character):
+            text = text.replace(character, " ")
+    if marks:  # an accent belongs to the word before it, if there is one
+        text = re.sub(rf"(?<![\w{marks}])[{marks}]+", " ", text)
+    if _UNSPACED_CHARACTER.search("".join(others)):
+        text = re.sub(rf"(?![{marks}])[{_UNSPACED}][{marks}]*" if marks else f"[{_UNSPACED}]", r" \g<0> ", text)
+    return text
 
 
 def _composed(text: str) -> str:
@@ -123,18 +132,15 @@ def _composed(text: str) -> str:
     return "".join(composed for _, composed in _clusters(text))
 
 
-def _origins(text: str) -> list[int]:
-    """For every offset in the composed text, the offset in `text` it comes from."""
-    origins: list[int] = []
-    for start, composed in _clusters(text):
-        origins += [start] * len(composed)
-    return [*origins, len(text)]
+def _origins(text: str) -> list[Span]:
+    """Return for every character of the composed text the stretch of `text` it comes from."""
+    return [span for span, composed in _clusters(text) for _ in composed]
 
 
-def _clusters(text: str) -> Iterator[tuple[int, str]]:
-    """Yield every character with the accents that follow it, composed, and where it starts."""
+def _clusters(text: str) -> Iterator[tuple[Span, str]]:
+    """Yield every character with the accents that follow it, composed, and where they stand."""
     start = 0
     for end in range(1, len(text) + 1):
         if end == len(text) or not unicodedata.combining(text[end]):
-            yield start, unicodedata.normalize("NFC", text[start:end])
+            yield (start, end), unicodedata.normalize("NFC", text[start:end])
             start = end

@@ -1,6 +1,6 @@
 """The links between the passages of a question."""
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rechain.linking.graph import LINKERS, LinkGraph
@@ -91,11 +91,10 @@ names = st.sampled_from(["Zuvok", "Brimla", "Quorth", "zuvok", "brimla", "of the
 phrases = st.lists(names, min_size=1, max_size=5).map(" ".join)
 
 
-@given(st.lists(st.tuples(st.one_of(st.just(""), phrases), phrases), min_size=2, max_size=4), st.data())
-def test_links_to_an_end_do_not_depend_on_which_ends_were_asked_for(
-    passages: list[tuple[str, str]], data: st.DataObject
-) -> None:
-    end = data.draw(st.integers(0, len(passages) - 1))
+@given(st.lists(st.tuples(st.one_of(st.just(""), phrases), phrases), min_size=2, max_size=4), st.integers(0, 1))
+@example([("", "Zuvok zuvok"), ("", "Zuvok Zuvok")], 0)
+@example([("", "of Zuvok Brimla"), ("Zuvok Brimla Quorth", "of the")], 1)
+def test_links_to_an_end_do_not_depend_on_which_ends_were_asked_for(passages: list[tuple[str, str]], end: int) -> None:
     alone = LinkGraph(views(*passages), DEFAULT_MIN_WEIGHT, ends=[end])
     assert links(alone, end) == links(LinkGraph(views(*passages), DEFAULT_MIN_WEIGHT), end)
 

@@ -1,6 +1,7 @@
 """BM25 of the question against each passage; a chain's score is the sum over its passages."""
 
 from collections.abc import Sequence
+from typing import cast
 
 from rechain.baselines.model import Contributions
 from rechain.candidates import Candidates
@@ -12,11 +13,18 @@ class BM25:
 
     def score(self, candidates: Candidates) -> Sequence[Contributions]:
         """Return the sum of the passages' BM25 scores for every chain."""
-        import bm25s
-
-        retriever = bm25s.BM25()
-        retriever.index([view.title.words + view.text.words for view in candidates.views], show_progress=False)
-        known = set().union(*(view.vocabulary for view in candidates.views))
-        words = [word for word in Text(candidates.question.question).words if word in known]
-        scores = retriever.get_scores(words) if words else [0.0] * len(candidates.views)
+        asked = Text(candidates.question.question).words
+        collection = [view.title.words + view.text.words for view in candidates.views]
+        known = set().union(*collection)
+        scores = _scores([word for word in asked if word in known], collection)
         return [{"bm25": float(sum(scores[p] for p in chain.passages))} for chain in candidates.chains]
+
+
+def _scores(asked: list[str], collection: list[list[str]]) -> Sequence[float]:
+    import bm25s
+
+    if not asked:
+        return [0.0] * len(collection)
+    retriever = bm25s.BM25()
+    retriever.index(collection, show_progress=False)
+    return cast(Sequence[float], retriever.get_scores(asked))

@@ -26,6 +26,13 @@ class Entity(NamedTuple):
             if holder != passage and (allowed is None or holder in allowed):
                 yield holder
 
+    def linked_to(self, passages: Collection[int]) -> Collection[int]:
+        """Return the passages that it links with any of some, and perhaps one of these themselves."""
+        held = [holder for holder in self.holders if holder in passages]
+        if self.titled is None or any(holder in self.titled for holder in held):
+            return self.holders if held else ()
+        return self.titled if held else ()
+
     @property
     def is_given(self) -> bool:
         """Whether the name is an id of the data's and not a text found in the passages."""

@@ -13,9 +13,6 @@ from rechain.passages import PassageView
 LINKERS = frozenset(("anchors", "identifiers", "titles", "names"))
 EXTRA_LINKERS = frozenset(("spacy",))
 
-_MOST_PARTNERS = 100
-"""so many passages does one entity link to another one; it takes a question of more than 100 passages to notice"""
-
 
 class LinkGraph:
     """Which passages share which entities."""
@@ -27,15 +24,18 @@ class LinkGraph:
         linkers: frozenset[str] = LINKERS,
         ends: Collection[int] | None = None,
         links_a_pair: int = 1,
+        most_partners: int | None = None,
         spacy_model: str = spacy_names.DEFAULT_MODEL,
     ) -> None:
         """Find all links, or those that have one of `ends` at one end.
 
-        Of the links that are names found in the texts, `links_a_pair` different ones between two passages are kept.
+        Of the links that are names found in the texts, `links_a_pair` different ones between two passages are kept. An
+        entity links a passage to no more than `most_partners` others.
         """
         self._views = views
         self._ends = range(len(views)) if ends is None else ends
         self._links_a_pair = links_a_pair
+        self._most_partners = most_partners
         self._spacy_model = spacy_model
         self._entities: list[list[Entity]] = [[] for _ in views]
         for entity in sorted(self._find(min_weight, linkers), key=_by_weight):
@@ -79,17 +79,27 @@ class LinkGraph:
                 holders.setdefault(word, []).append(number)
         return holders
 
-    def edges(self, after: int, allowed: Collection[int] | None = None) -> Iterator[Edge]:
-        """Yield the links to passage `after` from earlier passages, or from those allowed, strongest first."""
+    def edges(self, after: int, allowed: Collection[int] | None = None, used: Collection[str] = ()) -> Iterator[Edge]:
+        """Yield the links to passage `after` from earlier passages, strongest first.
+
+        Only from passages that are allowed, and by entities whose keys are not used yet.
+        """
         earlier: dict[int, list[Edge]] = {}
         for entity in self._entities[after]:
-            for before in islice(entity.partners(after, allowed), _MOST_PARTNERS):
+            if entity.is_given and entity.name in used:
+                continue
+            for before in islice(entity.partners(after, allowed), self._most_partners):
                 known = earlier.setdefault(before, [])
                 if len(known) < self._links_a_pair or entity.is_given:
                     edge = Edge(entity, before, self._views[before], self._views[after])
-                    if not known or not edge.is_one_of([other.key for other in known]):
+                    if not edge.is_one_of(used) and not edge.is_one_of([other.key for other in known]):
                         known.append(edge)
                         yield edge
+
+    def neighbours(self, passages: Collection[int]) -> frozenset[int]:
+        """Return the passages that are linked to one of some passages."""
+        entities = {id(entity): entity for passage in passages for entity in self._entities[passage]}
+        return frozenset(holder for entity in entities.values() for holder in entity.linked_to(passages))
 
 
 def _by_weight(entity: Entity) -> tuple[float, str, str]:

@@ -11,7 +11,7 @@ def find(views: Sequence[PassageView]) -> Iterator[Entity]:
     """Yield every identifier that two passages hold."""
     holders: dict[str, list[int]] = {}
     for number, view in enumerate(views):
-        for entity in view.identifiers:
+        for entity in () if view.passage.mentions else view.identifiers:
             holders.setdefault(entity, []).append(number)
     for entity, numbers in holders.items():
         if len(numbers) > 1:

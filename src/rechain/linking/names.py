@@ -18,11 +18,10 @@ _OTHER_WORDS = 0.5
 def pairs_of(views: Iterable[PassageView], min_weight: float) -> list[str]:
     """Return the phrases to look for: two capitalised words in a row that are rare enough together."""
     found: dict[str, None] = {}
-    for view in views:
-        words = view.text.words
-        capitalised = [number for number, word in enumerate(view.text.raw_words) if word[0].isupper()]
+    for text in (text for view in views for text in (view.title, view.text)):
+        capitalised = [number for number, word in enumerate(text.raw_words) if word[0].isupper()]
         for first, second in pairwise(capitalised):
-            pair = words[first : second + 1]
+            pair = text.words[first : second + 1]
             if len(pair) == 2 and min(map(idf, pair)) >= _FUNCTION_WORD and name_weight(pair) >= min_weight:
                 found[f" {pair[0]} {pair[1]} "] = None
     return list(found)
@@ -63,4 +62,4 @@ def _is_capitalised(view: PassageView, name: str) -> bool:
     text, at = view.text, view.text.find(name)
     if at is None:
         text, at = view.title, view.title.find(name)
-    return at is not None and text.raw_words[at][0].isupper()
+    return at is not None and all(word[0].isupper() for word in text.raw_words[at : at + name.count(" ") - 1])
