@@ -7,7 +7,6 @@ Needs spaCy (pip install 'rechain[spacy]'), but no model of it. Every figure is 
 
 import gc
 import json
-import resource
 import statistics
 import subprocess
 import sys
@@ -187,7 +186,6 @@ def main() -> None:
     print("How the cost of C grows (a question whose passages all share one rare name; limit of 1,000 chains):\n")
     header = ("hops", "passages", "ms, best of 5", "peak memory, MB", "time and memory, in those of 100 passages")
     print_rows(header, growth())
-    print(f"Peak memory of this run: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10} MB.")
 
 
 def _python(*arguments: str) -> None:

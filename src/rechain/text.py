@@ -9,6 +9,7 @@ search, and only at whole words.
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import cache
 
 Span = tuple[int, int]
 """Start and end of a stretch of text, in code points."""
@@ -114,15 +115,25 @@ def _blank(text: str) -> str:
 
 def _blank_beyond_ascii(text: str) -> str:
     others = set(_NOT_ASCII_CHARACTER.findall(text))
-    marks = "".join(character for character in others if unicodedata.category(character).startswith("M"))
-    for character in others.difference(marks):
-        if not character.isalnum() or not fold(character):
+    marks = "".join(filter(_is_mark, others))
+    for character in others:
+        if not _is_in_words(character):
             text = text.replace(character, " ")
     if marks:  # an accent belongs to the word before it, if there is one
         text = re.sub(rf"(?<![\w{marks}])[{marks}]+", " ", text)
     if _UNSPACED_CHARACTER.search("".join(others)):
         text = re.sub(rf"(?![{marks}])[{_UNSPACED}][{marks}]*" if marks else f"[{_UNSPACED}]", r" \g<0> ", text)
     return text
+
+
+@cache
+def _is_mark(character: str) -> bool:
+    return unicodedata.category(character).startswith("M")
+
+
+@cache
+def _is_in_words(character: str) -> bool:
+    return _is_mark(character) or (character.isalnum() and fold(character) != "")
 
 
 def _composed(text: str) -> str:

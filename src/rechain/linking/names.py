@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from rechain.linking.entities import Entity
-from rechain.linking.weights import BONUS, MAX_PHRASE_IDF, idf
+from rechain.linking.weights import BONUS, MAX_PHRASE_IDF, idf, words_below
 from rechain.passages import PassageView
 
 _FUNCTION_WORD = 1.0
@@ -18,13 +18,18 @@ _OTHER_WORDS = 0.5
 def pairs_of(views: Iterable[PassageView], min_weight: float) -> list[str]:
     """Return the phrases to look for: two capitalised words in a row that are rare enough together."""
     found: dict[str, None] = {}
+    common = words_below(min_weight / (1 + _OTHER_WORDS))  # two of these do not weigh enough
     for text in (text for view in views for text in (view.title, view.text)):
         capitalised = [number for number, word in enumerate(text.raw_words) if word[0].isupper()]
         for first, second in pairwise(capitalised):
             pair = text.words[first : second + 1]
-            if len(pair) == 2 and min(map(idf, pair)) >= _FUNCTION_WORD and name_weight(pair) >= min_weight:
+            if len(pair) == 2 and not common.issuperset(pair) and _is_name(pair, min_weight):
                 found[f" {pair[0]} {pair[1]} "] = None
     return list(found)
+
+
+def _is_name(words: Sequence[str], min_weight: float) -> bool:
+    return min(map(idf, words)) >= _FUNCTION_WORD and name_weight(words) >= min_weight
 
 
 def name_weight(words: Sequence[str]) -> float:
