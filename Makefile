@@ -22,7 +22,7 @@ lint: .venv/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: .venv/installed-bench
+bench: .venv/installed-dev
 	$(BIN)/python benchmarks/candidates.py $(DATA)
 	$(BIN)/python benchmarks/baselines.py $(DATA)
 	$(BIN)/python benchmarks/speed.py $(DATA)
@@ -36,10 +36,6 @@ bench: .venv/installed-bench
 
 .venv/installed-dev: .venv/installed
 	$(PIP) -e .[dev]
-	touch $@
-
-.venv/installed-bench: .venv/installed
-	$(PIP) -e .[spacy]
 	touch $@
 
 clean:

@@ -25,9 +25,12 @@ class AnswerMatcher:
         view = passage if isinstance(passage, PassageView) else PassageView(passage)
         if self.entity is not None:
             return bool(view.mentions(self.entity))
-        return any(map(view.holds, self.phrases)) or self._symbols_in(view.passage)
+        for words in self.phrases:
+            if words in view.joined:
+                return True
+        return self._symbols != [] and self._holds_symbols(view.passage)
 
-    def _symbols_in(self, passage: Passage) -> bool:
+    def _holds_symbols(self, passage: Passage) -> bool:
         """An answer without any letter or digit ("!!!") is looked for as it stands."""
         return any(text in passage.title or text in passage.text for text in self._symbols)
 

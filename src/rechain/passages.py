@@ -35,9 +35,14 @@ class PassageView:
         return frozenset(self.title.words)
 
     @lazy
+    def words(self) -> list[str]:
+        """The folded words of title and text."""
+        return self.title.words + self.text.words
+
+    @lazy
     def vocabulary(self) -> frozenset[str]:
         """The distinct folded words of title and text."""
-        return frozenset(self.title.words + self.text.words)
+        return frozenset(self.words)
 
     @lazy
     def given(self) -> Mapping[str, list[Span]]:
@@ -55,7 +60,3 @@ class PassageView:
     def mentions(self, entity: str) -> list[Span]:
         """Return where an entity stands in the text: by the data's own mentions or, without any, as an identifier."""
         return (self.given if self.passage.mentions else self.identifiers).get(entity, [])
-
-    def holds(self, phrase: str) -> bool:
-        """Tell whether a phrase (see `rechain.text.phrase`) stands in title or text."""
-        return phrase in self.joined

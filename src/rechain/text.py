@@ -43,7 +43,7 @@ def _without_accents(match: re.Match[str]) -> str:
 
 def strip_suffix(title: str) -> str:
     """Remove a bracketed suffix: "Mercury (planet)" becomes "Mercury"."""
-    return _BRACKETED_SUFFIX.sub("", title) or title
+    return (_BRACKETED_SUFFIX.sub("", title) or title) if ")" in title else title
 
 
 def phrase(text: str) -> str:

@@ -27,7 +27,9 @@ def phrases(*texts: str) -> list[Entity]:
 def shared_words(*texts: str) -> list[Entity]:
     read = views(*texts)
     words = {word for view in read for word in view.vocabulary}
-    return list(find_words(read, {w: [n for n, view in enumerate(read) if w in view.vocabulary] for w in words}))
+    return list(
+        find_words(read, {w: [n for n, v in enumerate(read) if w in v.vocabulary] for w in words}, DEFAULT_MIN_WEIGHT)
+    )
 
 
 @pytest.mark.parametrize(

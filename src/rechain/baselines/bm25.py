@@ -14,7 +14,7 @@ class BM25:
     def score(self, candidates: Candidates) -> Sequence[Contributions]:
         """Return the sum of the passages' BM25 scores for every chain."""
         asked = Text(candidates.question.question).words
-        collection = [view.title.words + view.text.words for view in candidates.views]
+        collection = [view.words for view in candidates.views]
         known = set().union(*collection)
         scores = _scores([word for word in asked if word in known], collection)
         return [{"bm25": float(sum(scores[p] for p in chain.passages))} for chain in candidates.chains]

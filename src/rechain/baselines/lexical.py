@@ -30,7 +30,7 @@ class Lexical:
         if candidates.question.question_entities and all(e.is_given for c in candidates.chains for e in c.edges):
             return _EntityPairs(candidates).score()
         asked = {word: idf(word) for word in Text(candidates.question.question).words}
-        overlaps = [asked.keys() & view.vocabulary for view in candidates.views]
+        overlaps = [set(asked).intersection(view.words) for view in candidates.views]
         return [
             {
                 "question words": sum(asked[word] for word in set().union(*(overlaps[p] for p in chain.passages))),

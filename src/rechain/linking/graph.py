@@ -64,8 +64,7 @@ class LinkGraph:
         if "titles" in linkers:
             yield from titles.find_parts(views, word_holders)
         if "names" in linkers:
-            common = words_below(min_weight)
-            yield from names.find_words(views, {w: n for w, n in word_holders.items() if w not in common})
+            yield from names.find_words(views, word_holders, min_weight)
 
     def _word_holders(self, min_weight: float) -> dict[str, list[int]]:
         """Return which passages hold the words that can be a link: the rare ones, and those of titles."""
@@ -75,7 +74,7 @@ class LinkGraph:
         wanted = (at_ends - words_below(min_weight)) | (at_ends & in_titles)
         holders: dict[str, list[int]] = {}
         for number, view in enumerate(self._views):
-            for word in view.vocabulary & wanted:
+            for word in wanted.intersection(view.words):
                 holders.setdefault(word, []).append(number)
         return holders
 

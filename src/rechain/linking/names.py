@@ -51,10 +51,13 @@ def find_phrases(
                 yield Entity(phrase, "name", name_weight(phrase.split()), capitalised)
 
 
-def find_words(views: Sequence[PassageView], holders: Mapping[str, Sequence[int]]) -> Iterator[Entity]:
-    """Yield every word that two passages hold, as a name where it is capitalised, as a mere word elsewhere."""
+def find_words(
+    views: Sequence[PassageView], holders: Mapping[str, Sequence[int]], min_weight: float
+) -> Iterator[Entity]:
+    """Yield every rare word that two passages hold, as a name where it is capitalised, as a mere word elsewhere."""
+    common = words_below(min_weight)
     for word, numbers in holders.items():
-        if len(numbers) > 1 and not word.isdigit():
+        if len(numbers) > 1 and word not in common and not word.isdigit():
             name, rarity = f" {word} ", idf(word)
             capitalised = [number for number in numbers if _is_capitalised(views[number], name)]
             if len(capitalised) > 1:
@@ -67,4 +70,7 @@ def _is_capitalised(view: PassageView, name: str) -> bool:
     text, at = view.text, view.text.find(name)
     if at is None:
         text, at = view.title, view.title.find(name)
-    return at is not None and all(word[0].isupper() for word in text.raw_words[at : at + name.count(" ") - 1])
+    if at is None:
+        return False
+    last = at + name.count(" ") - 2
+    return text.raw_words[at][0].isupper() and (last == at or text.raw_words[last][0].isupper())

@@ -29,7 +29,7 @@ def find_parts(views: Sequence[PassageView], holders: Mapping[str, Sequence[int]
     titled: dict[str, list[int]] = {}
     for number, view in enumerate(views):
         for word in view.title_words:
-            titled.setdefault(word, []).append(number)
+            if len(holders.get(word, ())) > 1:
+                titled.setdefault(word, []).append(number)
     for word, numbers in titled.items():
-        if len(holders.get(word, ())) > 1:
-            yield Entity(f" {word} ", "title part", BONUS["title part"] + idf(word), holders[word], frozenset(numbers))
+        yield Entity(f" {word} ", "title part", BONUS["title part"] + idf(word), holders[word], frozenset(numbers))

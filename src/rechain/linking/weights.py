@@ -45,7 +45,8 @@ def idf(word: str) -> float:
 
 def phrase_idf(words: Iterable[str]) -> float:
     """Return the rarity of several words together, as if they were independent, up to a ceiling."""
-    return min(sum(map(idf, words)), MAX_PHRASE_IDF)
+    known, rare = _table()
+    return min(sum(known.get(word, rare) for word in words), MAX_PHRASE_IDF)
 
 
 @cache
