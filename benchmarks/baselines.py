@@ -10,7 +10,7 @@ from pathlib import Path
 
 from common import Pair, data_folder, percent, print_heading, print_rows, verdicts, with_gold
 
-from rechain.baselines import BASELINES
+from rechain.baselines import BASELINES, Lexical
 from rechain.datasets import read_questions
 from rechain.evaluation import is_unambiguous, summarise
 
@@ -24,6 +24,7 @@ HEADER = (
     "tail, %",
     "linking entities, %",
 )
+FACTORS = (0.0, 0.5, 1.0, 1.5, 2.0)
 COLUMNS = (
     "chain accuracy",
     "ordered accuracy",
@@ -59,6 +60,10 @@ def main() -> None:
             figures = summarise(verdicts(pairs, model, hops))
             rows.append((name, len(pairs), model, *(percent(figures.get(column)) for column in COLUMNS)))
     print_rows(HEADER, rows)
+    name, pairs, _ = next(sets(data))
+    print(f"What the links weigh beside the question's words in `lexical` ({name}):\n")
+    accuracies = [summarise(verdicts(pairs, Lexical(factor)))["chain accuracy"] for factor in FACTORS]
+    print_rows(("factor of the links", "chain accuracy, %"), zip(FACTORS, map(percent, accuracies), strict=True))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from rechain.baselines import Model
 from rechain.candidates import CandidateSettings
 from rechain.evaluation import Figure, Verdict, judge
 from rechain.gold import read_gold
@@ -54,7 +55,7 @@ def with_gold(questions: Iterable[Question], gold: Path) -> list[Pair]:
     return [(question, golds[question.id]) for question in asked if question.id in golds]
 
 
-def verdicts(pairs: Iterable[Pair], model: str, hops: int | None = None) -> list[Verdict]:
+def verdicts(pairs: Iterable[Pair], model: str | Model, hops: int | None = None) -> list[Verdict]:
     """Recover the chain of every question and judge it."""
     recoverer = Recoverer(model, settings=CandidateSettings(hops=hops))
     results = ((recoverer.recover(question), gold) for question, gold in pairs)

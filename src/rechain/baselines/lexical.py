@@ -25,6 +25,9 @@ _SENTENCE_START = re.compile(r"(?<=[.!?])\s+(?=[A-Z(\[])")
 class Lexical:
     """Learns nothing, and is hard to beat."""
 
+    def __init__(self, link_factor: float = LINK_FACTOR) -> None:
+        self._link_factor = link_factor
+
     def score(self, candidates: Candidates) -> Sequence[Contributions]:
         """Return what words and links, or entities in one sentence, contribute to every chain."""
         if candidates.question.question_entities and all(e.is_given for c in candidates.chains for e in c.edges):
@@ -34,7 +37,7 @@ class Lexical:
         return [
             {
                 "question words": sum(asked[word] for word in set().union(*(overlaps[p] for p in chain.passages))),
-                "links": LINK_FACTOR * chain.weight,
+                "links": self._link_factor * chain.weight,
             }
             for chain in candidates.chains
         ]
