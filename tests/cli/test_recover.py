@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any, NamedTuple
 
 import pytest
@@ -250,15 +251,14 @@ def test_what_is_no_file_gets_one_sentence(recover: Command, tmp_path: Path, nam
 def test_a_bad_gzip_file_is_read_as_far_as_it_goes(
     recover: Command, tmp_path: Path, good: dict[str, Any], damage: str
 ) -> None:
-    packed = gzip.compress(
-        b"".join(json.dumps(good | {"id": os.urandom(99).hex()}).encode() + b"\n" for _ in range(500))
-    )
+    draw = Random(0).randbytes
+    packed = gzip.compress(b"".join(json.dumps(good | {"id": draw(99).hex()}).encode() + b"\n" for _ in range(500)))
     at = len(packed) * 3 // 4
     path = tmp_path / "questions.jsonl.gz"
     path.write_bytes(packed[:at] if damage == "cut" else packed[:at] + b"\xff" * 100 + packed[at + 100 :])
     outcome = recover(path)
     assert outcome.code == 2
-    assert 100 < len(outcome.rows) < 500
+    assert len(outcome.rows) > 100  # damaged bytes may unpack to nonsense, which only the checksum at the end shows
     assert outcome.err.startswith(f"rechain: {path} is {'cut off' if damage == 'cut' else 'damaged'}")
     assert outcome.err.count("\n") == 1
 
