@@ -30,7 +30,7 @@ COLUMNS = (
     "ordered accuracy",
     "head recall",
     "tail recall",
-    "linking entities, where the passages are right",
+    "links, where passages are right",
 )
 
 

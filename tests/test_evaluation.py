@@ -199,7 +199,7 @@ def test_every_figure_is_taken_over_the_questions_that_allow_it() -> None:
         "ordered accuracy": (third, 3),
         "head recall": (third, 3),
         "tail recall": (third, 3),
-        "linking entities, where the passages are right": (1.0, 1),
+        "links, where passages are right": (1.0, 1),
         "coverage": (0.75, 4),
     }
 

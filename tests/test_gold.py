@@ -17,7 +17,7 @@ from rechain.schema import Gold, GoldChain, Passage, Question
 
 SOURCE = Path(rechain.__file__).parent
 GOLD_READERS = {"read_gold", "read_gold_of_questions", "gold_from_pairs"}
-MAY_READ_GOLD = {"gold.py", "evaluation.py", "cli/options.py"} | {
+MAY_READ_GOLD = {"gold.py", "evaluation.py", "cli/options.py", "cli/demo.py"} | {
     f"datasets/{name}.py" for name in ("formats", "reading", "plain", "hotpotqa", "twowiki", "musique", "qangaroo")
 }
 MAY_ASK_FOR_GOLD = {"cli/options.py", "cli/candidates.py", "cli/evaluate.py"}

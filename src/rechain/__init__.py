@@ -41,6 +41,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def __getattr__(name: str) -> Any:
     """Load what is asked for when it is asked for: `import rechain` itself is quick."""
     if name not in _HOME:

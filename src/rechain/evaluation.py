@@ -111,7 +111,7 @@ def summarise(verdicts: Sequence[Verdict]) -> dict[str, Figure]:
         "ordered accuracy": [v.ordered for v in verdicts if v.ordered is not None],
         "head recall": [v.head for v in verdicts if v.head is not None],
         "tail recall": [v.tail for v in verdicts if v.tail is not None],
-        "linking entities, where the passages are right": [v.links for v in verdicts if v.links is not None],
+        "links, where passages are right": [v.links for v in verdicts if v.links is not None],
         "coverage": [v.has_chain for v in verdicts],
     }
     figures = {name: mean_with_interval(values) for name, values in columns.items()}

@@ -135,7 +135,6 @@ def passage(**fields: object) -> dict[str, object]:
         (WITH_PASSAGES | {"hops": 3}, "bad_field", "link_types"),
         (WITH_PASSAGES | {"link_types": "person"}, "bad_field", "link_types"),
         (REST, "missing_field", "passages"),
-        (WITH_IDS, "missing_passages", "passage_ids"),
         ({}, "missing_field", "id"),
         (7, "bad_record", "an object"),
         (None, "bad_record", "an object"),
@@ -199,3 +198,9 @@ def test_the_real_questions_are_read(real_data: Path) -> None:
     passages = read_passages(folder / "passages.jsonl.gz")
     assert len(passages) == 3594
     assert sum(1 for _ in read_questions(folder / "blind.jsonl.gz", passages=passages)) == 762
+
+
+def test_ids_without_a_passages_file_are_a_mistake_about_the_whole_file(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "questions", WITH_IDS)
+    with pytest.raises(InputError, match="--passages"):
+        list(read_entries(path))

@@ -7,7 +7,7 @@ often the two entities of a step stand in one sentence of its passage, and how o
 import re
 from bisect import bisect
 from collections.abc import Sequence
-from math import log
+from math import fsum, log
 
 from rechain.baselines.model import Contributions
 from rechain.candidates import Candidate, Candidates
@@ -36,7 +36,7 @@ class Lexical:
         overlaps = [set(asked).intersection(view.words) for view in candidates.views]
         return [
             {
-                "question words": sum(asked[word] for word in set().union(*(overlaps[p] for p in chain.passages))),
+                "question words": fsum(asked[word] for word in set().union(*(overlaps[p] for p in chain.passages))),
                 "links": self._link_factor * chain.weight,
             }
             for chain in candidates.chains

@@ -20,12 +20,22 @@ def demo(
 
     from rechain.cli.display import show
     from rechain.datasets import read_questions
+    from rechain.evaluation import judge
+    from rechain.gold import read_gold
     from rechain.recovery import Recoverer
 
     recoverer, console = Recoverer(model), Console()
-    with as_file(files("rechain").joinpath("data/demo.jsonl")) as path:
-        questions = {question.id: question for question in read_questions(path)}
+    with as_file(files("rechain").joinpath("data")) as data:
+        questions = {question.id: question for question in read_questions(data / "demo.jsonl")}
+        golds = read_gold(data / "demo.gold.jsonl", questions.values())
+    wrong = []
     for name in only or questions:
         if name not in questions:
             raise RechainError(f"there is no example '{name}'; the examples are {', '.join(questions)}.")
-        show(questions[name], recoverer.recover(questions[name]), console)
+        recovered = recoverer.recover(questions[name])
+        show(questions[name], recovered, console)
+        if not judge(recovered.chains[0] if recovered.chains else None, golds[name]).ordered:
+            wrong.append(name)
+    asked = len(only or questions)
+    errs = f"; {', '.join(wrong)} went wrong, as a model without learning will" if wrong else ""
+    console.print(f"{asked - len(wrong)} of {asked} chains are those that people would give{errs}.")

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from rechain.evaluation import AtConfidence
     from rechain.schema import Recovered
 
+_SHOWN = 5
+
 
 def evaluate(
     chains: Annotated[Path, typer.Argument(metavar="CHAINS", help="Chains, as `rechain recover` writes them.")],
@@ -36,16 +38,17 @@ def evaluate(
 
     recovered = _read_chains(chains)
     golds = gold_of(questions, passages, gold)
-    verdicts = []
+    verdicts, left_out = [], []
     for entry in entries(questions, passages, only, "Evaluating"):
         question = entry.content
         if isinstance(question, QuestionError):
             if strict:
                 raise question
-            print(f"left out: {question}", file=sys.stderr)
+            left_out.append(question)
         elif (known := golds.get(question.id)) and (not unambiguous or is_unambiguous(question, known)):
             found = recovered.get(question.id)
             verdicts.append(judge(found.chains[0] if found and found.chains else None, known))
+    _report(left_out)
     if not verdicts:
         hint = f"in {gold}" if gold else "in it; name their file with --gold"
         raise RechainError(f"no question of {questions} that was asked for has gold chains {hint}.")
@@ -56,6 +59,13 @@ def evaluate(
     print_figures(f"Chains of {chains}", figures)
     if at_confidence:
         _print_confidence(at_confidence)
+
+
+def _report(left_out: list[QuestionError]) -> None:
+    for error in left_out[:_SHOWN]:
+        print(f"left out: {error}", file=sys.stderr)
+    if len(left_out) > _SHOWN:
+        print(f"left out: {len(left_out) - _SHOWN} more questions that cannot be read.", file=sys.stderr)
 
 
 def _read_chains(path: Path) -> Mapping[str, "Recovered"]:

@@ -38,9 +38,7 @@ LinkTypes = Annotated[
 ]
 Linkers = Annotated[
     str | None,
-    typer.Option(
-        "--linkers", metavar="NAMES", help="Linkers to use: anchors,identifiers,titles,names (the default), spacy."
-    ),
+    typer.Option("--linkers", metavar="NAMES", help="Linkers: anchors,identifiers,titles,names,spacy."),
 ]
 SpacyModel = Annotated[
     str | None, typer.Option("--spacy-model", metavar="NAME", help="The model of the linker spacy (en_core_web_sm).")

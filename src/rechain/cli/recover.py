@@ -111,6 +111,7 @@ def _recover(recoverer: "Recoverer", entry: "Entry", strict: bool) -> "Recovered
 def _report(done: int, problems: Counter[str]) -> None:
     without = ", ".join(f"{count} {code}" for code, count in problems.most_common())
     print(
-        f"{done} questions, {done - problems.total()} with a chain" + (f"; without: {without}." if without else "."),
+        f"{done} question{'s' * (done != 1)}, {done - problems.total()} with a chain"
+        + (f"; without: {without}." if without else "."),
         file=sys.stderr,
     )

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
+_WIDTH = 120
 _COUNTS = ("chains a question", "tails a question")
 
 
@@ -27,10 +28,11 @@ def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]
 
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
     for number, name in enumerate(header):
-        table.add_column(name, justify="right" if number else "left", no_wrap=True)
+        table.add_column(name, justify="right" if number else "left", no_wrap=number > 0)
     for row in rows:
         table.add_row(*row)
-    Console().print(table)
+    console = Console()
+    console.print(table, width=None if console.is_terminal else _WIDTH)
 
 
 def print_json(value: Any) -> None:

@@ -34,7 +34,7 @@ class Plain(Format):
 
     def _look_up(self, ids: Any) -> list[Passage]:
         if self._passages is None:
-            raise QuestionError("missing_passages", "passage_ids needs the passages file: --passages FILE")
+            raise InputError("the questions name their passages by id; give the passages' file with --passages FILE.")
         if not isinstance(ids, list):
             raise QuestionError("bad_field", "passage_ids should be a list of passage ids")
         for number, key in enumerate(ids):

@@ -27,4 +27,6 @@ def _load(model: str) -> Any:
     try:
         return spacy.load(model, exclude=["parser", "tagger", "lemmatizer", "attribute_ruler"])
     except (OSError, ValueError) as error:
-        raise RechainError(f"spaCy's model '{model}' cannot be loaded; install it, or name another one.") from error
+        raise RechainError(
+            f"spaCy's model '{model}' cannot be loaded: python -m spacy download {model}, or name another."
+        ) from error
