@@ -139,4 +139,4 @@ def test_nothing_but_the_result_is_printed_where_there_is_no_terminal(
     path.write_text(bridge_question.model_dump_json(exclude_none=True))
     done = run(SCRIPT, "recover", path)
     assert len(done.stdout.splitlines()) == 1
-    assert done.stderr == "1 questions, 1 with a chain.\n"
+    assert done.stderr == "1 question, 1 with a chain.\n"

@@ -79,7 +79,7 @@ def test_the_chain_is_written_as_the_format_says(recover: Command, write: Write,
     assert chain["links"][0]["entity"] == "Anton Quillfeather"
     assert chain["links"][0]["mentions"] == [[23, 41], [0, 18]]
     assert Recovered.model_validate(row).chains[0].links[0].kind == "title"
-    assert outcome.err.strip() == "1 questions, 1 with a chain."
+    assert outcome.err.strip() == "1 question, 1 with a chain."
 
 
 @pytest.mark.parametrize("model", ["lexical", "bm25", "random"])

@@ -109,9 +109,7 @@ def _recover(recoverer: "Recoverer", entry: "Entry", strict: bool) -> "Recovered
 
 
 def _report(done: int, problems: Counter[str]) -> None:
+    asked = "1 question" if done == 1 else f"{done} questions"
     without = ", ".join(f"{count} {code}" for code, count in problems.most_common())
-    print(
-        f"{done} question{'s' * (done != 1)}, {done - problems.total()} with a chain"
-        + (f"; without: {without}." if without else "."),
-        file=sys.stderr,
-    )
+    end = f"; without: {without}." if without else "."
+    print(f"{asked}, {done - problems.total()} with a chain{end}", file=sys.stderr)
