@@ -16,7 +16,7 @@ from pathlib import Path
 import orjson
 
 from rechain.datasets import read_questions
-from rechain.datasets.plain import read_passages
+from rechain.datasets.rows import read_by_id
 from rechain.passages import PassageView
 from rechain.schema import Passage, Question
 
@@ -34,7 +34,7 @@ def passages(data: Path) -> Iterator[Passage]:
                 if (passage.title, passage.text) not in seen:
                     seen.add((passage.title, passage.text))
                     yield passage
-    yield from read_passages(data / "drughop/passages.jsonl.gz").values()
+    yield from read_by_id(data / "drughop/passages.jsonl.gz", Passage).values()
 
 
 def main(data: Path) -> None:

@@ -26,7 +26,7 @@ from rechain.evaluation import is_unambiguous
 from rechain.linking import LINKERS, LinkGraph
 from rechain.linking.names import pairs_of
 from rechain.linking.titles import titles_of
-from rechain.linking.weights import DEFAULT_MIN_WEIGHT, idf
+from rechain.linking.weights import BONUS, DEFAULT_MIN_WEIGHT, idf
 from rechain.passages import PassageView
 from rechain.schema import Passage, Question
 
@@ -75,7 +75,8 @@ def phrases_of(question: Question) -> list[str]:
     views = [PassageView(passage) for passage in question.passages]
     tails = [views[number] for number in tails_of(question, views)]
     words = {word for view in tails for word in view.vocabulary if idf(word) >= DEFAULT_MIN_WEIGHT}
-    words |= {word for view in views for word in view.title_words if idf(word) >= 3.0}
+    least = DEFAULT_MIN_WEIGHT - BONUS["title part"]
+    words |= {word for view in views for word in view.title_words if idf(word) >= least}
     return sorted({phrase.strip() for phrase in (*titles_of(views), *pairs_of(tails, DEFAULT_MIN_WEIGHT))} | words)
 
 

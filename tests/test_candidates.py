@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from rechain.candidates import Candidate, Candidates, CandidateSettings, find_candidates
 from rechain.datasets import read_questions
-from rechain.errors import QuestionError
+from rechain.errors import QuestionError, RechainError
 from rechain.evaluation import is_correct
 from rechain.gold import read_gold
 from rechain.linking.weights import BONUS, DEFAULT_MIN_WEIGHT, MAX_PHRASE_IDF, idf
@@ -599,3 +599,18 @@ def test_every_gold_chain_of_drughop_is_in_c(real_data: Path) -> None:
         assert wanted <= found
         checked += len(wanted)
     assert checked >= 200
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"hops": 1}, {"hops": 9}, {"limit": 0}, {"min_weight": float("nan")}, {"linkers": "titles"}]
+)
+def test_a_wrong_setting_is_said_at_once(wrong: dict[str, object]) -> None:
+    with pytest.raises(RechainError):
+        CandidateSettings(**wrong)
+
+
+def test_other_hops_than_the_files_set_its_link_types_aside() -> None:
+    mentions = [{"entity": "gene:1", "start": 0, "end": 1}]
+    passages = [Passage.model_validate({"id": name, "text": "A Ostrela", "mentions": mentions}) for name in "ab"]
+    question = Question(id="q", question="?", answer="Ostrela", hops=3, link_types=["drug", "drug"], passages=passages)
+    assert len(find_candidates(question, CandidateSettings(hops=2)).chains) == 2

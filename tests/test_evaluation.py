@@ -113,12 +113,12 @@ ORDERED = gold(GoldChain(passages=["a", "b"], links=["The Beatles"]), same="pass
 @pytest.mark.parametrize(
     ("recovered", "verdict"),
     [
-        (chain("ab", "Beatles", confidence=0.9), Verdict(True, True, True, True, True, True, 0.9)),
-        (chain("ab", "Stones"), Verdict(True, True, True, True, True, False)),
-        (chain("ba", "Beatles"), Verdict(True, True, False, False, False, None)),
-        (chain("ac", "Beatles"), Verdict(True, False, False, True, False, None)),
-        (chain("cb", "Beatles"), Verdict(True, False, False, False, True, None)),
-        (None, Verdict(False, False, False, False, False, None)),
+        (chain("ab", "Beatles", confidence=0.9), Verdict(True, True, True, True, True, True, 0.9, with_links=True)),
+        (chain("ab", "Stones"), Verdict(True, True, True, True, True, False, with_links=False)),
+        (chain("ba", "Beatles"), Verdict(True, True, False, False, False, with_links=False)),
+        (chain("ac", "Beatles"), Verdict(True, False, False, True, False, with_links=False)),
+        (chain("cb", "Beatles"), Verdict(True, False, False, False, True, with_links=False)),
+        (None, Verdict(False, False, False, False, False, with_links=False)),
     ],
 )
 def test_a_verdict_tells_what_is_right(recovered: Chain | None, verdict: Verdict) -> None:
@@ -135,9 +135,9 @@ def test_any_of_several_gold_chains_will_do() -> None:
     several = gold(
         GoldChain(passages=["a", "b", "c"], links=["x", "y"]), GoldChain(passages=["d", "b", "c"], links=["z", "y"])
     )
-    assert judge(chain("dbc", "z", "y"), several) == Verdict(True, True, True, True, True, True)
-    assert judge(chain("dbc", "x", "y"), several) == Verdict(True, False, True, True, True, False)
-    assert judge(chain("abe", "x", "y"), several) == Verdict(True, False, False, True, False, None)
+    assert judge(chain("dbc", "z", "y"), several) == Verdict(True, True, True, True, True, True, with_links=True)
+    assert judge(chain("dbc", "x", "y"), several) == Verdict(True, False, True, True, True, False, with_links=False)
+    assert judge(chain("abe", "x", "y"), several) == Verdict(True, False, False, True, False, with_links=False)
 
 
 def test_a_question_is_unambiguous_where_one_gold_passage_holds_the_answer() -> None:

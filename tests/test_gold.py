@@ -21,7 +21,7 @@ MAY_READ_GOLD = {"gold.py", "evaluation.py", "cli/options.py", "cli/demo.py"} | 
     f"datasets/{name}.py" for name in ("formats", "reading", "plain", "hotpotqa", "twowiki", "musique", "qangaroo")
 }
 MAY_ASK_FOR_GOLD = {"cli/options.py", "cli/candidates.py", "cli/evaluate.py"}
-MAY_NAME_GOLD = MAY_READ_GOLD | MAY_ASK_FOR_GOLD | {"schema.py", "__init__.py"}
+MAY_NAME_GOLD = MAY_READ_GOLD | MAY_ASK_FOR_GOLD | {"schema.py", "__init__.py", "datasets/rows.py"}
 
 # drug 1 - protein - protein - drug 2, over passages 0, 1, 2; and the same by another protein over 0, 3, 2
 MEDHOP = Question(
@@ -160,7 +160,7 @@ def test_pair_labels_say_nothing_about_other_data(bridge_question: Question) -> 
     assert list(gold_from_pairs(LABELS, [bridge_question, MEDHOP])) == [Gold(id="MH_1", chains=[CORRECT])]
 
 
-@pytest.mark.parametrize("field", ["context", "type"])
+@pytest.mark.parametrize("field", ["context", "question"])
 def test_gold_of_a_questions_file_goes_on_after_a_bad_record(tmp_path: Path, field: str) -> None:
     context = [["A", ["B is here."]], ["B", ["Prague."]]]
     good = {"_id": "1", "question": "Where?", "answer": "Prague", "type": "bridge", "context": context}
@@ -188,3 +188,11 @@ def test_the_real_medhop_has_candidates_for_14_of_16_questions(real_data: Path) 
     assert chains["MH_train_0"] == 13
     assert len(chains) == 16
     assert sum(number > 0 for number in chains.values()) == 14
+
+
+def test_the_format_of_the_questions_says_what_counts_as_the_same_chain(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "gold", {"id": "q1", "chains": [{"passages": ["p1", "p2"]}]})
+    assert read_gold(path, [], "passages")["q1"].same == "passages"
+    assert read_gold(path, [])["q1"].same is None
+    told = write_lines(tmp_path / "told", {"id": "q1", "same": "links", "chains": [{"passages": ["p1", "p2"]}]})
+    assert read_gold(told, [], "passages")["q1"].same == "links"

@@ -150,7 +150,7 @@ def test_a_chain_has_at_least_one_passage() -> None:
 def test_a_gold_chain_is_ordered_unless_told() -> None:
     gold = Gold.model_validate({"id": "q", "chains": [{"passages": ["a", "b"], "links": ["x"]}]})
     assert gold.chains == [GoldChain(passages=["a", "b"], links=["x"], ordered=True)]
-    assert gold.same == "links"
+    assert gold.same is None
 
 
 @pytest.mark.parametrize("chain", [{}, {"passages": []}, {"passages": [""]}, {"passages": "ab"}])

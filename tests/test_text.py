@@ -1,5 +1,6 @@
 """Words, folding and offsets: the ground that all matching stands on."""
 
+import time
 import unicodedata
 
 import pytest
@@ -168,3 +169,14 @@ def test_find_finds_every_row_of_words(text: str, data: st.DataObject) -> None:
         assert found is not None
         assert found <= first
         assert read.words[found : found + len(wanted)] == wanted
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a" + " " * 200_000 + "b)", "a" + "\u0301\u0316" * 100_000, "".join(map(chr, range(0x2000, 0x2E00))) * 60],
+    ids=["blanks", "accents", "symbols"],
+)
+def test_no_text_takes_long(text: str) -> None:
+    start = time.perf_counter()
+    Text(strip_suffix(text))
+    assert time.perf_counter() - start < 2

@@ -11,12 +11,13 @@ import heapq
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from math import isfinite
 from typing import NamedTuple
 
 from rechain.answers import AnswerMatcher
-from rechain.errors import QuestionError
+from rechain.errors import QuestionError, RechainError
 from rechain.identifiers import identifier
-from rechain.linking import LINKERS, Edge, LinkGraph
+from rechain.linking import EXTRA_LINKERS, LINKERS, Edge, LinkGraph
 from rechain.linking.spacy_names import DEFAULT_MODEL
 from rechain.linking.weights import DEFAULT_MIN_WEIGHT, idf
 from rechain.passages import PassageView
@@ -47,9 +48,16 @@ class CandidateSettings:
     """the model of the linker `spacy`, where that is used"""
 
     def __post_init__(self) -> None:
-        """Check what a question's own fields are checked for."""
-        if self.hops is not None and self.hops < 2:
-            raise ValueError(f"a chain has at least 2 passages, not {self.hops}")
+        """Say which setting is wrong."""
+        if self.hops is not None and not 2 <= self.hops <= 8:
+            raise RechainError(f"a chain has 2 to 8 passages, not {self.hops}.")
+        if self.limit < 1:
+            raise RechainError(f"the limit should be at least 1, not {self.limit}.")
+        if not isfinite(self.min_weight):
+            raise RechainError(f"the least weight of a link should be a number, not {self.min_weight}.")
+        known = LINKERS | EXTRA_LINKERS
+        if unknown := frozenset(self.linkers) - known:
+            raise RechainError(f"there is no linker '{min(unknown)}'; the linkers are {', '.join(sorted(known))}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +83,8 @@ class Candidates:
     views: Sequence[PassageView]
     tails: Sequence[int]
     chains: Sequence[Candidate]
+    is_cut: bool
+    """whether there are more chains than the limit"""
 
 
 def find_candidates(question: Question, settings: CandidateSettings | None = None) -> Candidates:
@@ -101,7 +111,8 @@ def find_candidates(question: Question, settings: CandidateSettings | None = Non
     chains = search.chains(tails)
     if not chains:
         raise QuestionError("no_link", f"no {hops} passages are linked so that the last holds the answer")
-    return Candidates(question, views, tails, chains)
+    is_cut = len(chains) > settings.limit
+    return Candidates(question, views, tails, chains[: settings.limit], is_cut)
 
 
 def find_heads(question: Question, views: Sequence[PassageView]) -> Collection[int]:
@@ -180,7 +191,7 @@ class _Search:
         """which passages may stand first, second, …: those from which a head can be reached"""
 
     def chains(self, tails: Sequence[int]) -> list[Candidate]:
-        """Return chains by the sum of their link weights, the greatest first.
+        """Return chains by the sum of their link weights, the greatest first, and one more than the limit if there is.
 
         At every length the heaviest ends of chains are kept, as many as the limit or 1,000, whichever is more: where
         there are fewer, no chain is missed.
@@ -188,7 +199,7 @@ class _Search:
         ends = [_Partial((tail,)) for tail in tails]
         for _ in range(self._hops - 2):
             ends = list(islice(self._longer(ends), max(self._limit, DEFAULT_LIMIT)))
-        return [Candidate(*chain) for chain in islice(_distinct(self._longer(ends)), self._limit)]
+        return [Candidate(*chain) for chain in islice(_distinct(self._longer(ends)), self._limit + 1)]
 
     def _longer(self, ends: Iterable[_Partial]) -> Iterator[_Partial]:
         """Yield the ends that are longer by one passage, the heaviest first."""
@@ -207,6 +218,8 @@ class _Search:
 
 def _link_types(question: Question, hops: int, settings: CandidateSettings) -> Sequence[str]:
     types = question.link_types if settings.link_types is None else settings.link_types
+    if types and settings.link_types is None and settings.hops not in (None, question.hops):
+        return ()  # the file's types are those of its own number of hops
     if types and len(types) != hops - 1:
         raise QuestionError("bad_field", f"link_types names {len(types)} links, but a chain of {hops} has {hops - 1}")
     return types or ()

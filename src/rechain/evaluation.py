@@ -27,9 +27,13 @@ def is_correct(passages: Sequence[str], links: Sequence[str], gold: Gold) -> boo
     if gold.same == "passages":
         return any(sorted(passages) == sorted(chain.passages) for chain in gold.chains)
     return any(
-        list(passages) == chain.passages and (chain.links is None or list(links) == chain.links)
+        list(passages) == chain.passages and (chain.links is None or _are_same(links, chain.links))
         for chain in gold.chains
     )
+
+
+def _are_same(links: Sequence[str], gold: Sequence[str]) -> bool:
+    return len(links) == len(gold) and all(map(is_same_entity, links, gold))
 
 
 def is_same_entity(found: str, gold: str) -> bool:
@@ -53,23 +57,27 @@ class Verdict:
     tail: bool | None = None
     links: bool | None = None
     confidence: float | None = None
+    with_links: bool | None = None
 
 
 def judge(chain: Chain | None, gold: Gold) -> Verdict:
     """Compare a question's best chain with its gold."""
     ordered = [candidate for candidate in gold.chains if candidate.ordered]
-    known = None if not ordered else False
+    names_links = any(candidate.links is not None for candidate in ordered)
     if chain is None:
-        return Verdict(False, False, known, known, known)
+        known = False if ordered else None
+        return Verdict(False, False, known, known, known, with_links=False if names_links else None)
     links = [link.entity for link in chain.links]
     in_order = [candidate for candidate in ordered if candidate.passages == chain.passages]
+    agree = _links_agree(links, in_order)
     return Verdict(
         has_chain=True,
         correct=is_correct(chain.passages, links, gold),
         ordered=bool(in_order) if ordered else None,
         head=any(c.passages[0] == chain.passages[0] for c in ordered) if ordered else None,
         tail=any(c.passages[-1] == chain.passages[-1] for c in ordered) if ordered else None,
-        links=_links_agree(links, in_order),
+        links=agree,
+        with_links=bool(agree) if names_links else None,
         confidence=chain.confidence,
     )
 
@@ -79,7 +87,7 @@ def _links_agree(links: Sequence[str], golds: Sequence[GoldChain]) -> bool | Non
     named = [gold.links for gold in golds if gold.links is not None]
     if not named:
         return None
-    return any(len(links) == len(gold) and all(map(is_same_entity, links, gold)) for gold in named)
+    return any(_are_same(links, gold) for gold in named)
 
 
 class Figure(NamedTuple):
@@ -111,6 +119,7 @@ def summarise(verdicts: Sequence[Verdict]) -> dict[str, Figure]:
         "ordered accuracy": [v.ordered for v in verdicts if v.ordered is not None],
         "head recall": [v.head for v in verdicts if v.head is not None],
         "tail recall": [v.tail for v in verdicts if v.tail is not None],
+        "ordered accuracy with links": [v.with_links for v in verdicts if v.with_links is not None],
         "links, where passages are right": [v.links for v in verdicts if v.links is not None],
         "coverage": [v.has_chain for v in verdicts],
     }
@@ -158,12 +167,12 @@ def count_candidates(question: Question, settings: CandidateSettings, gold: Gold
         tails = 0 if error.code == "no_tail" else sum(map(answer.is_held_by, question.passages))
         return CandidateCount(0, tails, None if gold is None else 0, error)
     correct = None if gold is None else sum(_is_gold(found, chain, gold) for chain in found.chains)
-    return CandidateCount(len(found.chains), len(found.tails), correct, is_cut=len(found.chains) == settings.limit)
+    return CandidateCount(len(found.chains), len(found.tails), correct, is_cut=found.is_cut)
 
 
 def _is_gold(found: Candidates, chain: Candidate, gold: Gold) -> bool:
     passages = [found.question.passages[number].id for number in chain.passages]
-    links = [link.entity for link in chain.links] if gold.same == "links" else []
+    links = [link.entity for link in chain.links] if gold.same != "passages" else []
     return is_correct(passages, links, gold)
 
 

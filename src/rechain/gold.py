@@ -3,18 +3,17 @@
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
-from rechain.candidates import Candidate, Candidates, find_candidates
+from rechain.candidates import Candidate, Candidates, CandidateSettings, find_candidates
 from rechain.datasets.files import read_records
-from rechain.datasets.formats import bad_record
 from rechain.datasets.reading import read_gold_of_questions
-from rechain.errors import InputError, QuestionError
-from rechain.schema import Gold, GoldChain, Question
+from rechain.datasets.rows import read_by_id, read_rows
+from rechain.errors import QuestionError
+from rechain.schema import Gold, GoldChain, Question, Same
 
-Row = TypeVar("Row", bound=BaseModel)
+_ALL = CandidateSettings(limit=1_000_000)
 
 
 class PairLabel(BaseModel):
@@ -27,42 +26,24 @@ class PairLabel(BaseModel):
     interacts: bool
 
 
-def read_gold(path: str | Path, questions: Iterable[Question]) -> Mapping[str, Gold]:
-    """Read gold from a gold file, from pair labels on the questions' candidate chains, or from a questions file."""
+def read_gold(path: str | Path, questions: Iterable[Question], same: Same = "links") -> Mapping[str, Gold]:
+    """Read gold from a gold file, from pair labels on the questions' candidate chains, or from a questions file.
+
+    `same` says what counts as the same chain where a gold file does not.
+    """
     path = Path(path)
     first = next((value for _, value, _ in read_records(path) if isinstance(value, dict)), {})
     if "chains" in first:
-        golds = _read_file(path)
+        golds: Iterable[Gold] = (_with_default(gold, same) for gold in read_by_id(path, Gold).values())
     elif "interacts" in first:
-        golds = gold_from_pairs(_read_pairs(path), questions)
+        golds = gold_from_pairs((label for _, label in read_rows(path, PairLabel)), questions)
     else:
         golds = read_gold_of_questions(path)
     return {gold.id: gold for gold in golds}
 
 
-def _read_file(path: Path) -> Iterator[Gold]:
-    """Yield the rows of a gold file; a bad row stops it, since a figure would be wrong without it."""
-    seen: set[str] = set()
-    for where, value, _ in read_records(path):
-        gold = _validated(Gold, where, value)
-        if gold.id in seen:
-            raise InputError(f"{where}: the question '{gold.id}' stands there twice.")
-        seen.add(gold.id)
-        yield gold
-
-
-def _read_pairs(path: Path) -> Iterator[PairLabel]:
-    for where, value, _ in read_records(path):
-        yield _validated(PairLabel, where, value)
-
-
-def _validated(kind: type[Row], where: str, value: object) -> Row:
-    if isinstance(value, QuestionError):
-        raise InputError(str(value))
-    try:
-        return kind.model_validate(value)
-    except ValidationError as error:
-        raise InputError(str(bad_record(where, error))) from error
+def _with_default(gold: Gold, same: Same) -> Gold:
+    return gold.model_copy(update={"same": same}) if gold.same is None and same == "passages" else gold
 
 
 def gold_from_pairs(labels: Iterable[PairLabel], questions: Iterable[Question]) -> Iterator[Gold]:
@@ -72,7 +53,7 @@ def gold_from_pairs(labels: Iterable[PairLabel], questions: Iterable[Question]) 
         if not question.question_entities or question.answer_entity is None:
             continue
         try:
-            candidates = find_candidates(question)
+            candidates = find_candidates(question, _ALL)
         except QuestionError:
             continue
         chains = [

@@ -11,8 +11,6 @@ _FORMS = {
 }
 _IDENTIFIER = re.compile(r"(?<!\w)(?:" + "|".join(f"(?P<{kind}>{form})" for kind, form in _FORMS.items()) + r")(?!\w)")
 
-KINDS = frozenset(_FORMS)
-
 
 def identifier(text: str) -> str | None:
     """Return the entity id of a text that is one identifier ("drug:DB00072"), else None."""

@@ -1,16 +1,17 @@
 """From a question to its chains: build C, score it, keep the best."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from math import isfinite
 from typing import Any
 
 from pydantic import ValidationError
 
 from rechain.baselines import BASELINES, Model
-from rechain.baselines.model import Contributions
 from rechain.candidates import Candidate, Candidates, CandidateSettings, find_candidates
-from rechain.datasets.formats import bad_record
 from rechain.errors import QuestionError, RechainError
+from rechain.model import Contributions
 from rechain.schema import Chain, Passage, Question, Recovered
+from rechain.validation import bad_record
 
 PassageLike = Passage | Mapping[str, Any] | str
 
@@ -29,6 +30,8 @@ class Recoverer:
         """Set up recovery: `top` chains a question; `explain` tells what contributed to each score."""
         self._model = _load(model) if isinstance(model, str) else model
         self._settings = settings or CandidateSettings()
+        if top < 1:
+            raise RechainError(f"top should be at least 1, not {top}.")
         self._top = top
         self._explain = explain
 
@@ -53,16 +56,23 @@ class Recoverer:
 
     def _best(self, candidates: Candidates) -> list[Chain]:
         scored = zip(self._model.score(candidates), candidates.chains, strict=True)
-        best = sorted(scored, key=lambda pair: -sum(pair[0].values()))[: self._top]
+        best = sorted(scored, key=lambda pair: -_score(pair[0]))[: self._top]
         return [self._chain(candidates, chain, contributions) for contributions, chain in best]
 
     def _chain(self, candidates: Candidates, chain: Candidate, contributions: Contributions) -> Chain:
         return Chain(
             passages=[candidates.views[number].passage.id for number in chain.passages],
             links=chain.links,
-            score=sum(contributions.values()),
+            score=_score(contributions),
             why=dict(contributions) if self._explain else None,
         )
+
+
+def _score(contributions: Contributions) -> float:
+    score = sum(contributions.values())
+    if not isfinite(score):
+        raise RechainError(f"the model gave a chain the score {score}, by {dict(contributions)}.")
+    return score
 
 
 def _load(name: str) -> Model:
@@ -73,22 +83,31 @@ def _load(name: str) -> Model:
 
 def _as_question(question: str, answer: str | None, passages: Iterable[PassageLike]) -> Question:
     try:
-        return Question(id="question", question=question, answer=answer or "", passages=_as_passages(passages))
+        return Question.model_validate(
+            {"id": "question", "question": question, "answer": answer or "", "passages": list(_as_passages(passages))}
+        )
     except ValidationError as error:
         raise bad_record("question", error) from error
 
 
-def _as_passages(passages: Iterable[PassageLike]) -> list[Passage]:
-    """Make passages of what was given; one without an id gets its title or, if that is taken, its position."""
-    made: list[Passage] = []
+def _as_passages(passages: Iterable[PassageLike]) -> Iterator[Passage | Mapping[str, Any]]:
+    """Give every passage an id that lacks one: its title or, if that is taken, its position."""
+    if isinstance(passages, str):
+        raise RechainError("passages should be a list of passages, not one text.")
+    taken: set[str] = set()
     for number, given in enumerate(passages):
-        taken = {passage.id for passage in made}
-        made.append(given if isinstance(given, Passage) else _as_passage(number, given, taken))
-    return made
+        if isinstance(given, Passage):
+            passage: Passage | Mapping[str, Any] = given
+            taken.add(given.id)
+        else:
+            passage = _with_id(number, given, taken)
+            taken.add(passage["id"])
+        yield passage
 
 
-def _as_passage(number: int, given: Mapping[str, Any] | str, taken: Collection[str]) -> Passage:
-    fields = {"text": given} if isinstance(given, str) else dict(given)
-    title = fields.get("title")
-    fields.setdefault("id", title if title and title not in taken else str(number))
-    return Passage.model_validate(fields)
+def _with_id(number: int, given: Mapping[str, Any] | str, taken: Collection[str]) -> Mapping[str, Any]:
+    if not isinstance(given, str | Mapping):
+        raise RechainError(f"passages[{number}] should be a text, a dict or a Passage, not {given!r:.40}.")
+    fields = {"text": given} if isinstance(given, str) else given
+    names = (str(fields.get("title") or number), str(number), *(f"{number}.{n}" for n in range(1, len(taken) + 2)))
+    return {"id": next(name for name in names if name not in taken), **fields}

@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 from pydantic_core import PydanticCustomError
 
 NotBlank = Annotated[str, StringConstraints(pattern=r"\S")]
+Same = Literal["passages", "links"]
 LinkKind = Literal["mention", "identifier", "title", "title part", "name", "word"]
 
 
@@ -56,7 +57,7 @@ class Question(_Record):
     answer_entity: NotBlank | None = None
     hops: int | None = Field(default=None, ge=2, le=8, strict=True)
     link_types: list[NotBlank] | None = None
-    type: str | None = None
+    type: Any = None
     passages: list[Passage]
 
     @model_validator(mode="after")
@@ -110,7 +111,7 @@ class Problem(_Record):
 class Recovered(_Record):
     """A question's chains, best first, or why there are none."""
 
-    id: str | None
+    id: str | None = None
     chains: list[Chain]
     error: Problem | None = None
 
@@ -134,9 +135,10 @@ class GoldChain(_Record):
 class Gold(_Record):
     """Every correct chain of a question; only evaluation takes it.
 
-    `same` says what counts as the same chain: its passages, or its passages in order and the linking entities.
+    `same` says what counts as the same chain: its passages, or (also where it is None) its passages in order and the
+    linking entities.
     """
 
     id: NotBlank
     chains: list[GoldChain]
-    same: Literal["passages", "links"] = "links"
+    same: Same | None = None

@@ -8,7 +8,6 @@ search, and only at whole words.
 
 import re
 import unicodedata
-from collections.abc import Iterator
 from functools import cache
 
 Span = tuple[int, int]
@@ -27,7 +26,8 @@ _BLANKED = bytes(
     ord(",") if chr(c) == _KEPT_COMMA else c if c > 127 or chr(c).isalnum() or chr(c) in "_+#" else ord(" ")
     for c in range(256)
 )
-_BRACKETED_SUFFIX = re.compile(r"\s*\([^()]*\)\s*$")
+_BRACKETED_SUFFIX = re.compile(r"\([^()]*\)$")
+_MANY = 20
 
 
 def fold(text: str) -> str:
@@ -37,13 +37,18 @@ def fold(text: str) -> str:
 
 
 def _without_accents(match: re.Match[str]) -> str:
-    decomposed = unicodedata.normalize("NFKD", match.group()).casefold()
+    return "".join(map(_folded_character, match.group()))
+
+
+@cache
+def _folded_character(character: str) -> str:
+    decomposed = unicodedata.normalize("NFKD", character).casefold()
     return "".join(c for c in decomposed if not unicodedata.combining(c) and not c.isspace())
 
 
 def strip_suffix(title: str) -> str:
     """Remove a bracketed suffix: "Mercury (planet)" becomes "Mercury"."""
-    return (_BRACKETED_SUFFIX.sub("", title) or title) if ")" in title else title
+    return (_BRACKETED_SUFFIX.sub("", title.rstrip()).rstrip() or title) if ")" in title else title
 
 
 def phrase(text: str) -> str:
@@ -59,7 +64,7 @@ class Text:
 
     def __init__(self, original: str) -> None:
         self.original = original
-        self._blanked = _blank(_composed(original))
+        self._blanked = _blank(original)
         self._raw_words: list[str] | None = None
         self.words = fold(self._blanked).replace(",", "").split()
         """the folded words"""
@@ -79,22 +84,17 @@ class Text:
 
     def span(self, first_word: int, words: int) -> Span:
         """Return where `words` words, from number `first_word` on, stand in the original text."""
-        composed = _composed(self.original)
-        start = self._start(composed, first_word)
-        end = _walk(composed, start, self.raw_words[first_word : first_word + words])
-        if composed == self.original:
-            return start, end
-        origins = _origins(self.original)
-        return origins[start][0], origins[end - 1][1]
+        start = self._start(first_word)
+        return start, _walk(self.original, start, self.raw_words[first_word : first_word + words])
 
-    def _start(self, composed: str, number: int) -> int:
+    def _start(self, number: int) -> int:
         """Return where a word starts: at once if it is the first of its kind and easily seen, else by walking there."""
-        word = self.raw_words[number]
-        start = composed.index(word)
-        around = composed[max(start - 1, 0) : start] + composed[start + len(word) : start + len(word) + 1]
+        word, text = self.raw_words[number], self.original
+        start = text.index(word)
+        around = text[max(start - 1, 0) : start] + text[start + len(word) : start + len(word) + 1]
         if around.isspace() and self.raw_words.index(word) == number:
             return start
-        return composed.index(word, _walk(composed, 0, self.raw_words[:number]))
+        return text.index(word, _walk(text, 0, self.raw_words[:number]))
 
 
 def _walk(text: str, at: int, words: list[str]) -> int:
@@ -116,8 +116,11 @@ def _blank(text: str) -> str:
 def _blank_beyond_ascii(text: str) -> str:
     others = set(_NOT_ASCII_CHARACTER.findall(text))
     marks = "".join(filter(_is_mark, others))
-    for character in others:
-        if not _is_in_words(character):
+    strange = [character for character in others if not _is_in_words(character)]
+    if len(strange) > _MANY:
+        text = text.translate(dict.fromkeys(map(ord, strange), " "))
+    else:  # much faster for the few that most texts have
+        for character in strange:
             text = text.replace(character, " ")
     if marks:  # an accent belongs to the word before it, if there is one
         text = re.sub(rf"(?<![\w{marks}])[{marks}]+", " ", text)
@@ -134,24 +137,3 @@ def _is_mark(character: str) -> bool:
 @cache
 def _is_in_words(character: str) -> bool:
     return _is_mark(character) or (character.isalnum() and fold(character) != "")
-
-
-def _composed(text: str) -> str:
-    """Put letters and their combining accents together: words are not cut at an accent."""
-    if unicodedata.is_normalized("NFC", text):
-        return text
-    return "".join(composed for _, composed in _clusters(text))
-
-
-def _origins(text: str) -> list[Span]:
-    """Return for every character of the composed text the stretch of `text` it comes from."""
-    return [span for span, composed in _clusters(text) for _ in composed]
-
-
-def _clusters(text: str) -> Iterator[tuple[Span, str]]:
-    """Yield every character with the accents that follow it, composed, and where they stand."""
-    start = 0
-    for end in range(1, len(text) + 1):
-        if end == len(text) or not unicodedata.combining(text[end]):
-            yield (start, end), unicodedata.normalize("NFC", text[start:end])
-            start = end

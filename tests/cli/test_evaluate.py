@@ -148,14 +148,13 @@ def test_recovered_chains_can_be_evaluated(tmp_path: Path, questions: Path) -> N
     [
         ('{"id": "q3", ', "not valid JSON"),
         ('{"id": "q1", "chains": []}', "'q1'"),
-        ('{"chains": []}', "id"),
         ('{"id": "q3", "question": "Who?"}', "chains"),
         ('{"id": "q3", "chains": 7}', "chains"),
         ('{"id": "q3", "chains": [{"passages": [7], "links": [], "score": 0}]}', "chains[0].passages[0]"),
         ('{"id": "q3", "chains": [{"passages": [], "links": [], "score": 0}]}', "chains[0].passages"),
         ("7", ""),
     ],
-    ids=["cut", "twice", "no id", "a question", "number", "passage number", "no passages", "no object"],
+    ids=["cut", "twice", "a question", "number", "passage number", "no passages", "no object"],
 )
 def test_a_bad_line_of_the_chains_is_named(
     evaluate: Command, questions: Path, tmp_path: Path, line: str, what: str

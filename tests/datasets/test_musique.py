@@ -133,7 +133,6 @@ def bad_paragraph(**fields: object) -> dict[str, Any]:
         (RECORD | {"paragraphs": 7}, "bad_field", "paragraphs"),
         (RECORD | {"paragraphs": ["text"]}, "bad_field", "paragraphs[0]"),
         (RECORD | {"paragraphs": [{"idx": 0}]}, "missing_field", "paragraphs[0].paragraph_text"),
-        (RECORD | {"answer_aliases": [""]}, "empty_field", "answer_aliases[0]"),
         (RECORD | {"answer": ["Prague"]}, "bad_field", "answer"),
         (bad_paragraph(idx="one"), "bad_field", "paragraphs[1].idx"),
         (bad_paragraph(idx=1.5), "bad_field", "paragraphs[1].idx"),

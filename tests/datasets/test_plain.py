@@ -12,7 +12,8 @@ import pyarrow.parquet
 import pytest
 
 from rechain.datasets import read_entries, read_questions
-from rechain.datasets.plain import Plain, read_passages
+from rechain.datasets.plain import Plain
+from rechain.datasets.rows import read_by_id
 from rechain.errors import InputError, QuestionError
 from rechain.schema import Mention, Passage, Question
 
@@ -73,7 +74,7 @@ def test_passages_are_the_same_in_every_layout(tmp_path: Path, write: Write) -> 
         tmp_path / "passages",
         [empty | passage if write in (as_parquet, as_dataset) else passage for passage in PASSAGES],
     )
-    assert list(read_passages(tmp_path / "passages").values()) == [
+    assert list(read_by_id(tmp_path / "passages", Passage).values()) == [
         Passage(id="p1", title="Zorilla", text="Zorilla is an opera by Anton."),
         Passage(
             id="p2",
@@ -93,7 +94,7 @@ def test_questions_may_name_passages_of_another_file(tmp_path: Path) -> None:
     questions = write_lines(tmp_path / "questions", WITH_IDS)
     expected = Question.model_validate(REST | {"passages": PASSAGES[::-1]})
     assert list(read_questions(questions, passages=passages)) == [expected]
-    assert list(read_questions(questions, passages=read_passages(passages))) == [expected]
+    assert list(read_questions(questions, passages=read_by_id(passages, Passage))) == [expected]
 
 
 def test_passages_that_stand_in_the_question_come_first(tmp_path: Path) -> None:
@@ -125,9 +126,9 @@ def passage(**fields: object) -> dict[str, object]:
         (passage(mentions=[{"entity": "a", "start": 0, "end": 10**30}]), "bad_field", "passages[1].mentions[0].end"),
         (WITH_PASSAGES | {"passages": "text"}, "bad_field", "passages"),
         (WITH_PASSAGES | {"passages": ["text"]}, "bad_field", "passages[0]"),
-        (WITH_PASSAGES | {"passages": None}, "bad_field", "passages"),
+        (WITH_PASSAGES | {"passages": None}, "missing_field", "passages"),
         (WITH_PASSAGES | {"id": ""}, "empty_field", "id"),
-        (WITH_PASSAGES | {"question": None}, "bad_field", "question"),
+        (WITH_PASSAGES | {"question": None}, "missing_field", "question"),
         (WITH_PASSAGES | {"answer": 1869}, "bad_field", "answer"),
         (WITH_PASSAGES | {"answer": " "}, "empty_field", "answer"),
         (WITH_PASSAGES | {"hops": 1}, "bad_field", "hops"),
@@ -180,7 +181,7 @@ def test_bad_passage_ids_are_an_error_that_names_them(tmp_path: Path, ids: objec
     [
         ('{"id": "p2"}', "line 2: the field text is missing"),
         ('{"id": "p2", "text": " "}', "line 2: text is empty"),
-        ('{"id": "p1", "text": "again"}', "line 2: the passage id 'p1' stands there twice"),
+        ('{"id": "p1", "text": "again"}', "line 2: the id 'p1' stands there twice"),
         ('{"id": "p2", ', "line 2: not valid JSON"),
         ("7", "line 2: "),
     ],
@@ -189,13 +190,13 @@ def test_a_bad_passage_stops_the_reading(tmp_path: Path, line: str, what: str) -
     path = write_lines(tmp_path / "passages", PASSAGES[0])
     path.write_text(path.read_text() + line + "\n")
     with pytest.raises(InputError) as failure:
-        read_passages(path)
+        read_by_id(path, Passage)
     assert str(failure.value).startswith(f"{path}, {what}")
 
 
 def test_the_real_questions_are_read(real_data: Path) -> None:
     folder = real_data / "drughop"
-    passages = read_passages(folder / "passages.jsonl.gz")
+    passages = read_by_id(folder / "passages.jsonl.gz", Passage)
     assert len(passages) == 3594
     assert sum(1 for _ in read_questions(folder / "blind.jsonl.gz", passages=passages)) == 762
 

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from rechain.baselines.bm25 import BM25
 from rechain.baselines.lexical import Lexical
-from rechain.baselines.model import Model
 from rechain.baselines.random import Random
+from rechain.model import Model
 
 BASELINES: dict[str, Callable[[], Model]] = {"random": Random, "lexical": Lexical, "bm25": BM25}
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import cast
 
-from rechain.baselines.model import Contributions
 from rechain.candidates import Candidates
+from rechain.model import Contributions
 from rechain.text import Text
 
 

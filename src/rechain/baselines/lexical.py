@@ -9,10 +9,10 @@ from bisect import bisect
 from collections.abc import Sequence
 from math import fsum, log
 
-from rechain.baselines.model import Contributions
 from rechain.candidates import Candidate, Candidates
 from rechain.lazy import lazy
 from rechain.linking.weights import idf
+from rechain.model import Contributions
 from rechain.passages import PassageView
 from rechain.text import Text
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from random import Random as Generator
 
-from rechain.baselines.model import Contributions
 from rechain.candidates import Candidates
+from rechain.model import Contributions
 
 
 class Random:

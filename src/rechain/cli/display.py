@@ -25,15 +25,17 @@ def render(question: Question, recovered: Recovered) -> RenderableType:
     heading = Text.assemble((question.question, "bold"), "  ", (f" {question.answer} ", _ANSWER_STYLE))
     if not recovered.chains:
         reason = recovered.error.message if recovered.error else "no chain"
-        return Panel(Group(heading, Text(reason, "red")), title=question.id, title_align="left")
-    return Panel(Group(heading, *_steps(question, recovered.chains[0])), title=question.id, title_align="left")
+        return Panel(Group(heading, Text(reason, "red")), title=Text(question.id), title_align="left")
+    return Panel(Group(heading, *_steps(question, recovered.chains[0])), title=Text(question.id), title_align="left")
 
 
 def _steps(question: Question, chain: Chain) -> Iterator[RenderableType]:
     passages = {passage.id: passage for passage in question.passages}
     for number, name in enumerate(chain.passages):
         body = _highlighted(passages[name], question, chain, number)
-        yield Panel(body, title=f"{number + 1}. {passages[name].title or name}", title_align="left", border_style="dim")
+        yield Panel(
+            body, title=Text(f"{number + 1}. {passages[name].title or name}"), title_align="left", border_style="dim"
+        )
         if number < len(chain.links):
             link = chain.links[number]
             yield Text.assemble("   ↓ ", (f" {link.entity} ", _LINK_STYLES[number % 3]), (f"  {_why(link)}", "dim"))

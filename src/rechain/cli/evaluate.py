@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rechain.cli.options import GoldFile, Only, Passages, Questions, Strict, entries, gold_of
+from rechain.cli.progress import working
 from rechain.cli.tables import Json, print_figures, print_json, print_table
 from rechain.errors import InputError, QuestionError, RechainError
 
@@ -38,7 +39,7 @@ def evaluate(
 
     recovered = _read_chains(chains)
     golds = gold_of(questions, passages, gold)
-    verdicts, left_out = [], []
+    verdicts, left_out, missing = [], [], 0
     for entry in entries(questions, passages, only, "Evaluating"):
         question = entry.content
         if isinstance(question, QuestionError):
@@ -47,11 +48,16 @@ def evaluate(
             left_out.append(question)
         elif (known := golds.get(question.id)) and (not unambiguous or is_unambiguous(question, known)):
             found = recovered.get(question.id)
+            missing += found is None
             verdicts.append(judge(found.chains[0] if found and found.chains else None, known))
     _report(left_out)
     if not verdicts:
         hint = f"in {gold}" if gold else "in it; name their file with --gold"
         raise RechainError(f"no question of {questions} that was asked for has gold chains {hint}.")
+    if missing == len(verdicts):
+        raise RechainError(f"{chains} holds the chains of none of these questions.")
+    if missing:
+        print(f"{missing} questions are not in {chains}; they count as wrong.", file=sys.stderr)
     figures, at_confidence = summarise(verdicts), accuracy_at_confidence(verdicts)
     if json:
         print_json({"figures": figures, "accuracy at confidence": at_confidence})
@@ -69,24 +75,11 @@ def _report(left_out: list[QuestionError]) -> None:
 
 
 def _read_chains(path: Path) -> Mapping[str, "Recovered"]:
-    from pydantic import ValidationError
-
-    from rechain.datasets.files import read_records
-    from rechain.datasets.formats import bad_record
+    from rechain.datasets.rows import read_by_id
     from rechain.schema import Recovered
 
-    chains: dict[str, Recovered] = {}
-    for where, value, _ in read_records(path):
-        if isinstance(value, QuestionError):
-            raise InputError(str(value))
-        try:
-            recovered = Recovered.model_validate(value)
-        except ValidationError as error:
-            raise InputError(str(bad_record(where, error))) from error
-        if recovered.id in chains:
-            raise InputError(f"{where}: the question '{recovered.id}' stands there twice.")
-        if recovered.id is not None:
-            chains[recovered.id] = recovered
+    with working("Reading chains"):
+        chains = read_by_id(path, Recovered)
     if not chains:
         raise InputError(f"{path} holds no chains.")
     return chains

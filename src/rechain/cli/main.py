@@ -48,9 +48,6 @@ def main() -> None:
         app()
     except RechainError as error:
         _fail(str(error))
-    except BrokenPipeError:
-        sys.stderr.close()
-        raise SystemExit(141) from None
     except OSError as error:
         _fail(f"{error.filename or 'the output'} cannot be written: {error.strerror}.")
 

@@ -1,7 +1,6 @@
 """Options that several commands share, and what is made of them."""
 
 from collections.abc import Iterator, Mapping
-from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -64,18 +63,11 @@ def candidate_settings(
 ) -> "CandidateSettings":
     """Gather the options that say how C is built."""
     from rechain.candidates import CandidateSettings
-    from rechain.linking import EXTRA_LINKERS, LINKERS
 
-    chosen = None if linkers is None else frozenset(_separated(linkers) or ())
-    if unknown := (chosen or frozenset()) - LINKERS - EXTRA_LINKERS:
-        known = ", ".join(sorted(LINKERS | EXTRA_LINKERS))
-        raise RechainError(f"there is no linker '{min(unknown)}'; the linkers are {known}.")
-    if min_weight is not None and not isfinite(min_weight):
-        raise RechainError(f"--min-weight should be a number, not {min_weight}.")
     given = {
         "hops": hops,
         "link_types": _separated(link_types),
-        "linkers": chosen,
+        "linkers": _separated(linkers),
         "spacy_model": spacy_model,
         "min_weight": min_weight,
         "limit": limit,
@@ -91,10 +83,11 @@ def entries(questions: Path, passages: Path | None, only: list[str] | None, what
     """Read questions under a progress bar; a file in which no question is of a wanted type is a mistake."""
     from rechain.cli.progress import with_progress, working
     from rechain.datasets import read_entries
-    from rechain.datasets.plain import read_passages
+    from rechain.datasets.rows import read_by_id
+    from rechain.schema import Passage
 
     with working("Reading passages"):
-        known = None if passages is None else read_passages(passages)
+        known = None if passages is None else read_by_id(passages, Passage)
     found = False
     for entry in with_progress(read_entries(questions, passages=known, only=only or ()), what):
         found = True
@@ -115,6 +108,7 @@ def gold_of(questions: Path, passages: Path | None, gold: Path | None) -> "Mappi
     """Read the gold chains, from their own file or out of the questions file; evaluation alone calls this."""
     from rechain.cli.progress import working
     from rechain.datasets import read_entries
+    from rechain.datasets.reading import same_chain
     from rechain.gold import read_gold
 
     def asked() -> "Iterator[Question]":
@@ -126,4 +120,5 @@ def gold_of(questions: Path, passages: Path | None, gold: Path | None) -> "Mappi
     if gold is None and questions == Path("-"):
         return {}
     with working("Reading gold"):
-        return read_gold(gold or questions, asked())
+        same = "links" if questions == Path("-") else same_chain(questions)
+        return read_gold(gold or questions, asked(), same)

@@ -3,11 +3,13 @@
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from rechain.datasets import Entry
+if TYPE_CHECKING:
+    from rechain.datasets import Entry
 
 
-def with_progress(entries: Iterable[Entry], what: str) -> Iterator[Entry]:
+def with_progress(entries: "Iterable[Entry]", what: str) -> "Iterator[Entry]":
     """Go through a file's entries under a bar: share of the file, questions, questions a second, time left."""
     if not sys.stderr.isatty():
         yield from entries

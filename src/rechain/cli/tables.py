@@ -25,8 +25,9 @@ def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]
     from rich import box
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    table = Table(title=Text(title), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
     for number, name in enumerate(header):
         table.add_column(name, justify="right" if number else "left", no_wrap=number > 0)
     for row in rows:

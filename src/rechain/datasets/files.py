@@ -53,6 +53,8 @@ def _read_file(path: Path) -> Iterator[RawRecord]:
     with _open(path) as file:
         start = file.peek(4)
         if start.startswith(b"PAR1"):
+            if path == Path("-"):
+                raise InputError("Parquet cannot come from standard input; name the file.")
             yield from _read_parquet(path)
             return
         stream = cast(io.BufferedReader, gzip.GzipFile(fileobj=file)) if start.startswith(b"\x1f\x8b") else file
@@ -167,7 +169,8 @@ def _not_an_object(where: str) -> Located:
 
 def _parse(where: str, data: bytes) -> Located:
     try:
-        return where, orjson.loads(data)
+        value = orjson.loads(data)
+        return where, _without_nulls(value) if b"null" in data else value
     except orjson.JSONDecodeError as error:
         code, what = _what_is_wrong(data, error)
         return where, QuestionError(code, f"{where}: {what}.")
@@ -239,7 +242,7 @@ def _read_dataset(path: Path) -> Iterator[RawRecord]:
 
 
 def _without_nulls(value: Any) -> Any:
-    """Drop fields that are null: a column that some rows leave empty."""
+    """Drop fields that are null, which is to say not there."""
     if isinstance(value, dict):
         return {name: _without_nulls(field) for name, field in value.items() if field is not None}
     return [_without_nulls(item) for item in value] if isinstance(value, list) else value

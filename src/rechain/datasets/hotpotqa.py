@@ -33,7 +33,7 @@ class HotpotQuestion(BaseModel):
     id: NotBlank = Field(validation_alias=AliasChoices("_id", "id"))
     question: str
     answer: str
-    type: str | None = None
+    type: Any = None
     context: Context
 
     def to_question(self) -> Question:
@@ -73,4 +73,4 @@ class HotpotQA(Format):
         answer = AnswerMatcher(question)
         tails = {p.id for p in question.passages if p.id in titles and answer.is_held_by(p)}
         chain = GoldChain(passages=sorted(titles, key=tails.__contains__), ordered=len(tails) == 1)
-        return Gold(id=question.id, chains=[chain], same="passages")
+        return Gold(id=question.id, chains=[chain], same=self.same)

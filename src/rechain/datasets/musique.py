@@ -29,7 +29,7 @@ class _Question(BaseModel):
             id=self.id,
             question=self.question,
             answer=self.answer,
-            answer_aliases=self.answer_aliases,
+            answer_aliases=[alias for alias in self.answer_aliases if alias.strip()],
             type=self.id.partition("__")[0],
             passages=make_passages(
                 "paragraphs",
@@ -76,4 +76,4 @@ class MuSiQue(Format):
             links=[step.answer for step in steps[:-1]] if linear else None,
             ordered=linear,
         )
-        return Gold(id=gold.id, chains=[chain], same="passages")
+        return Gold(id=gold.id, chains=[chain], same=self.same)

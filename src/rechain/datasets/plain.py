@@ -1,13 +1,9 @@
 """The plain format of FORMATS.md: questions with their passages, or with ids into a separate passages file."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
-from rechain.datasets.files import read_records
-from rechain.datasets.formats import Format, bad_record
+from rechain.datasets.formats import Format
 from rechain.errors import InputError, QuestionError
 from rechain.schema import Gold, Passage, Question
 
@@ -16,6 +12,7 @@ class Plain(Format):
     """The project's own format. Its gold, if any, stands in a file of its own."""
 
     name = "plain"
+    same = "links"
 
     def __init__(self, passages: Mapping[str, Passage] | None = None) -> None:
         self._passages = passages
@@ -41,19 +38,3 @@ class Plain(Format):
             if not isinstance(key, str) or key not in self._passages:
                 raise QuestionError("unknown_passage", f"passage_ids[{number}] ({key!r}) is not in the passages file")
         return [self._passages[key] for key in ids]
-
-
-def read_passages(path: Path) -> dict[str, Passage]:
-    """Read a passages file; a bad line stops it, since every question may need that passage."""
-    passages: dict[str, Passage] = {}
-    for where, value, _ in read_records(path):
-        if isinstance(value, QuestionError):
-            raise InputError(str(value))
-        try:
-            passage = Passage.model_validate(value)
-        except ValidationError as error:
-            raise InputError(str(bad_record(where, error))) from error
-        if passage.id in passages:
-            raise InputError(f"{where}: the passage id '{passage.id}' stands there twice.")
-        passages[passage.id] = passage
-    return passages

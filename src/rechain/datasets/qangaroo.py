@@ -43,6 +43,7 @@ class Qangaroo(Format):
     """A passage's id is its position in `supports`. The published files have no gold chains."""
 
     name = "qangaroo"
+    same = "links"
 
     def recognises(self, record: dict[str, Any]) -> bool:
         return "supports" in record and "query" in record

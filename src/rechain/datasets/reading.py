@@ -7,14 +7,16 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from rechain.datasets.files import RawRecord, read_records
-from rechain.datasets.formats import Format, bad_record
+from rechain.datasets.formats import Format
 from rechain.datasets.hotpotqa import HotpotQA
 from rechain.datasets.musique import MuSiQue
-from rechain.datasets.plain import Plain, read_passages
+from rechain.datasets.plain import Plain
 from rechain.datasets.qangaroo import Qangaroo
+from rechain.datasets.rows import read_by_id
 from rechain.datasets.twowiki import TwoWiki
 from rechain.errors import InputError, QuestionError
-from rechain.schema import Gold, Passage, Question
+from rechain.schema import Gold, Passage, Question, Same
+from rechain.validation import bad_record
 
 PassageSource = Mapping[str, Passage] | str | Path | None
 """Passages by id, or the file that they stand in."""
@@ -61,8 +63,13 @@ def read_gold_of_questions(path: str | Path) -> Iterator[Gold]:
             yield gold
 
 
+def same_chain(path: str | Path) -> Same:
+    """Return what counts as the same chain in the data set of a questions file."""
+    return next(form.same for _, form in _records_with_format(Path(path), None) if form)
+
+
 def _formats(passages: PassageSource) -> list[Format]:
-    known = read_passages(Path(passages)) if isinstance(passages, str | Path) else passages
+    known = read_by_id(Path(passages), Passage) if isinstance(passages, str | Path) else passages
     return [Plain(known), TwoWiki(), HotpotQA(), MuSiQue(), Qangaroo()]
 
 

@@ -45,4 +45,4 @@ class TwoWiki(HotpotQA):
             chain = GoldChain(passages=titles, links=[triple[2] for triple in gold.evidences[:-1]])
         else:
             chain = GoldChain(passages=titles, ordered=False)
-        return Gold(id=self.question(record).id, chains=[chain], same="passages")
+        return Gold(id=self.question(record).id, chains=[chain], same=self.same)

@@ -1,0 +1,36 @@
+"""How data that does not fit the schema is described."""
+
+from pydantic import ValidationError
+
+from rechain.errors import QuestionError
+
+# Checks of the schema's own, whose message begins with the field, and the codes of their errors.
+_OWN_CHECKS = {"bad_span": "bad_field", "link_types": "bad_field", "repeated_id": "duplicate_passage"}
+
+
+def bad_record(where: str, error: ValidationError) -> QuestionError:
+    """Say in one sentence which field of a record is wrong, and how."""
+    code, message = describe(error)
+    return QuestionError(code, f"{where}: {message}.")
+
+
+def describe(error: ValidationError) -> tuple[str, str]:
+    """Return the code and a description of the first thing that is wrong."""
+    first = error.errors(include_url=False)[0]
+    field = _field(first["loc"])
+    if first["type"] == "missing":
+        return "missing_field", f"the field {field} is missing"
+    if first["type"] == "string_pattern_mismatch":
+        return "empty_field", f"{field} is empty"
+    if first["type"] in _OWN_CHECKS:
+        return _OWN_CHECKS[first["type"]], f"{field}.{first['msg']}".removeprefix(".")
+    return "bad_field", f"{field}: {_lower_first(first['msg'])}"
+
+
+def _field(location: tuple[int | str, ...]) -> str:
+    parts = [f"[{part}]" if isinstance(part, int) else f".{part}" for part in location]
+    return "".join(parts).removeprefix(".")
+
+
+def _lower_first(message: str) -> str:
+    return message[:1].lower() + message[1:]
