@@ -1,0 +1,31 @@
+import io
+
+from rich.console import Console
+
+from rechain.cli.display import show
+from rechain.recovery import Recoverer
+from rechain.schema import Question
+
+
+def shown(question: Question, model: Recoverer) -> str:
+    console = Console(file=io.StringIO(), width=90, force_terminal=True, color_system="standard")
+    show(question, model.recover(question), console)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_the_link_is_highlighted_in_both_passages_and_the_answer_in_the_last(bridge_question: Question) -> None:
+    text = shown(bridge_question, Recoverer())
+    assert text.count("\x1b[1;30;46mAnton Quillfeather\x1b[0m") == 2
+    assert "\x1b[1;30;42mPrague\x1b[0m" in text
+    assert text.index("1. Zorilla") < text.index("2. Anton Quillfeather")
+
+
+def test_a_question_without_a_chain_says_why(bridge_question: Question) -> None:
+    text = shown(bridge_question.model_copy(update={"answer": "Vienna"}), Recoverer())
+    assert "no passage holds the answer 'Vienna'" in text
+
+
+def test_brackets_in_titles_are_shown_as_they_are(bridge_question: Question) -> None:
+    passages = [p.model_copy(update={"title": f"{p.title} [red]"}) for p in bridge_question.passages]
+    assert "Zorilla [red]" in shown(bridge_question.model_copy(update={"passages": passages}), Recoverer())
