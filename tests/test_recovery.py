@@ -1,5 +1,6 @@
 """From a question to its chains."""
 
+import time
 from collections.abc import Sequence
 
 import pytest
@@ -201,3 +202,16 @@ def test_recovered_chains_written_and_read_are_the_same(recovered: Recovered) ->
     line = recovered.to_json()
     assert "\n" not in line
     assert Recovered.model_validate_json(line) == recovered
+
+
+def test_many_plain_texts_get_their_ids_quickly() -> None:
+    start = time.perf_counter()
+    recovered = Recoverer().recover("Who?", "Nobody", ["Some text."] * 30_000)
+    assert recovered.error and recovered.error.code == "no_tail"
+    assert time.perf_counter() - start < 10
+
+
+def test_ids_that_are_taken_are_not_given_again() -> None:
+    passages = [{"title": "1", "text": "by Quorvath"}, {"title": "1", "text": "Quorvath of Ostrela"}, "Quorvath"]
+    recovered = Recoverer(top=9).recover("Who?", "Ostrela", passages)
+    assert {passage for chain in recovered.chains for passage in chain.passages} == {"1", "1.1", "2"}

@@ -1,6 +1,7 @@
 """From a question to its chains: build C, score it, keep the best."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import chain, count
 from math import isfinite
 from typing import Any
 
@@ -57,12 +58,12 @@ class Recoverer:
     def _best(self, candidates: Candidates) -> list[Chain]:
         scored = zip(self._model.score(candidates), candidates.chains, strict=True)
         best = sorted(scored, key=lambda pair: -_score(pair[0]))[: self._top]
-        return [self._chain(candidates, chain, contributions) for contributions, chain in best]
+        return [self._chain(candidates, candidate, contributions) for contributions, candidate in best]
 
-    def _chain(self, candidates: Candidates, chain: Candidate, contributions: Contributions) -> Chain:
+    def _chain(self, candidates: Candidates, candidate: Candidate, contributions: Contributions) -> Chain:
         return Chain(
-            passages=[candidates.views[number].passage.id for number in chain.passages],
-            links=chain.links,
+            passages=[candidates.views[number].passage.id for number in candidate.passages],
+            links=candidate.links,
             score=_score(contributions),
             why=dict(contributions) if self._explain else None,
         )
@@ -96,12 +97,8 @@ def _as_passages(passages: Iterable[PassageLike]) -> Iterator[Passage | Mapping[
         raise RechainError("passages should be a list of passages, not one text.")
     taken: set[str] = set()
     for number, given in enumerate(passages):
-        if isinstance(given, Passage):
-            passage: Passage | Mapping[str, Any] = given
-            taken.add(given.id)
-        else:
-            passage = _with_id(number, given, taken)
-            taken.add(passage["id"])
+        passage = given if isinstance(given, Passage) else _with_id(number, given, taken)
+        taken.add(passage.id if isinstance(passage, Passage) else str(passage["id"]))
         yield passage
 
 
@@ -109,5 +106,5 @@ def _with_id(number: int, given: Mapping[str, Any] | str, taken: Collection[str]
     if not isinstance(given, str | Mapping):
         raise RechainError(f"passages[{number}] should be a text, a dict or a Passage, not {given!r:.40}.")
     fields = {"text": given} if isinstance(given, str) else given
-    names = (str(fields.get("title") or number), str(number), *(f"{number}.{n}" for n in range(1, len(taken) + 2)))
+    names = chain((str(fields.get("title") or number), str(number)), (f"{number}.{n}" for n in count(1)))
     return {"id": next(name for name in names if name not in taken), **fields}

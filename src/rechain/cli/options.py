@@ -120,5 +120,5 @@ def gold_of(questions: Path, passages: Path | None, gold: Path | None) -> "Mappi
     if gold is None and questions == Path("-"):
         return {}
     with working("Reading gold"):
-        same = "links" if questions == Path("-") else same_chain(questions)
-        return read_gold(gold or questions, asked(), same)
+        is_stored = questions.is_file() or questions.is_dir()  # a pipe can be read only once
+        return read_gold(gold or questions, asked(), same_chain(questions) if is_stored else "links")
