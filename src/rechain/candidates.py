@@ -85,6 +85,29 @@ class Candidates:
     chains: Sequence[Candidate]
     is_cut: bool
     """whether there are more chains than the limit"""
+    settings: CandidateSettings = CandidateSettings()
+    """how they were built"""
+
+    @property
+    def hops(self) -> int:
+        """Passages in a chain."""
+        return len(self.chains[0].passages)
+
+    @property
+    def link_types(self) -> Sequence[str]:
+        """The kinds of the links, one each; empty: any."""
+        return _link_types(self.question, self.hops, self.settings)
+
+    @property
+    def ends(self) -> frozenset[str]:
+        """The entities of question and answer that the data names, which cannot link as well."""
+        return _given_ends(self.question, self.hops)
+
+    def all_links(self, ends: Collection[int] | None = None) -> LinkGraph:
+        """Find the links between all passages, not only those that chains need; or those of some passages."""
+        linkers = _linkers(self.question, self.link_types, self.settings)
+        model = self.settings.spacy_model
+        return LinkGraph(self.views, self.settings.min_weight, linkers, ends=ends, spacy_model=model)
 
 
 def find_candidates(question: Question, settings: CandidateSettings | None = None) -> Candidates:
@@ -112,7 +135,7 @@ def find_candidates(question: Question, settings: CandidateSettings | None = Non
     if not chains:
         raise QuestionError("no_link", f"no {hops} passages are linked so that the last holds the answer")
     is_cut = len(chains) > settings.limit
-    return Candidates(question, views, tails, chains[: settings.limit], is_cut)
+    return Candidates(question, views, tails, chains[: settings.limit], is_cut, settings)
 
 
 def find_heads(question: Question, views: Sequence[PassageView]) -> Collection[int]:

@@ -30,8 +30,8 @@ class Lexical:
 
     def score(self, candidates: Candidates) -> Sequence[Contributions]:
         """Return what words and links, or entities in one sentence, contribute to every chain."""
-        if candidates.question.question_entities and all(e.is_given for c in candidates.chains for e in c.edges):
-            return _EntityPairs(candidates).score()
+        if names_entities(candidates):
+            return EntityPairs(candidates).score()
         asked = {word: idf(word) for word in Text(candidates.question.question).words}
         overlaps = [set(asked).intersection(view.words) for view in candidates.views]
         return [
@@ -43,17 +43,24 @@ class Lexical:
         ]
 
 
-class _EntityPairs:
+def names_entities(candidates: Candidates) -> bool:
+    """Tell whether the data names the entities of question and links."""
+    is_given = (edge.is_given for chain in candidates.chains for edge in chain.edges)
+    return bool(candidates.question.question_entities) and all(is_given)
+
+
+class EntityPairs:
     """How closely the two entities of each step stand together in its passage."""
 
     def __init__(self, candidates: Candidates) -> None:
         self._candidates = candidates
         self._first = candidates.question.question_entities
         self._last = candidates.question.answer_entity
-        self._passages = [_EntitySentences(view) for view in candidates.views]
+        self._passages = [EntitySentences(view) for view in candidates.views]
         self._known: dict[tuple[int, str, str], tuple[float, float]] = {}
 
     def score(self) -> Sequence[Contributions]:
+        """Return for every chain how closely its pairs stand together."""
         return [self._contributions(chain) for chain in self._candidates.chains]
 
     def _contributions(self, chain: Candidate) -> Contributions:
@@ -62,6 +69,13 @@ class _EntityPairs:
             "pairs in one sentence": sum(together for together, _ in steps),
             "mentions": MENTION_FACTOR * sum(mentions for _, mentions in steps),
         }
+
+    def evidence(self, passage: int, entity: str) -> float:
+        """Return how closely an entity stands together with the one of the question or answer that a passage holds."""
+        view = self._candidates.views[passage]
+        ends = (*self._first, self._last)
+        pairs = [self._pair(passage, end, entity) for end in ends if end is not None and view.mentions(end)]
+        return max((together + MENTION_FACTOR * mentions for together, mentions in pairs), default=0.0)
 
     def _steps(self, chain: Candidate) -> list[tuple[int, str, str]]:
         """Return each passage with the two entities it should relate, as far as they are named."""
@@ -80,7 +94,7 @@ class _EntityPairs:
         return self._known[passage, one, two]
 
 
-class _EntitySentences:
+class EntitySentences:
     """In which sentences of a passage its entities stand."""
 
     def __init__(self, view: PassageView) -> None:
@@ -90,6 +104,11 @@ class _EntitySentences:
     @lazy
     def _starts(self) -> list[int]:
         return [match.end() for match in _SENTENCE_START.finditer(self._view.passage.text)]
+
+    def span(self, sentence: int) -> tuple[int, int]:
+        """Return where a sentence begins and ends."""
+        bounds = [0, *self._starts, len(self._view.passage.text)]
+        return bounds[sentence], bounds[sentence + 1] - 1
 
     def of(self, entity: str) -> list[int]:
         """Return the sentence of every mention of an entity."""

@@ -78,6 +78,10 @@ class LinkGraph:
                 holders.setdefault(word, []).append(number)
         return holders
 
+    def entities(self, passage: int) -> Sequence[Entity]:
+        """Return the entities that a passage shares with others, heaviest first."""
+        return self._entities[passage]
+
     def edges(self, after: int, allowed: Collection[int] | None = None, used: Collection[str] = ()) -> Iterator[Edge]:
         """Yield the links to passage `after` from earlier passages, strongest first.
 

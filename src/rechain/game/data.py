@@ -1,0 +1,182 @@
+"""Prepared questions: arrays that `rechain.preparation` made, kept on the device, cut into batches without a loop.
+
+Lists of different lengths lie one after another in flat arrays; `…_start` says where each begins, and ends with where the
+last one ends.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rechain.errors import InputError
+from rechain.models.batch import MARKS, Batch, WordTable
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Arrays = Mapping[str, Array]
+
+_ASKED, _BESIDE = 0, 2
+
+
+class Prepared:
+    """The questions of a data set, ready to be read by the networks."""
+
+    def __init__(
+        self, arrays: Arrays, device: torch.device | str = "cpu", max_tokens: int = 200, mark_answer: bool = False
+    ) -> None:
+        self.device = torch.device(device)
+        self.max_tokens = max_tokens
+        self.mark_answer = mark_answer
+        self._arrays = {name: _not_empty(array) for name, array in arrays.items()}
+        self._on_device = {name: _to(array, self.device) for name, array in self._arrays.items() if name not in _ON_CPU}
+        self.words = WordTable(*(self._on_device[name] for name in ("vector_row", "ngrams", "rarity")))
+        self.hops = int(arrays["chain_passages"].shape[1])
+
+    def __len__(self) -> int:
+        """Return the number of questions."""
+        return len(self._arrays["question_text"])
+
+    @property
+    def has_made_chains(self) -> bool:
+        """Whether these are pseudo questions."""
+        return bool(self._arrays["chain_made"].any())
+
+    def passages_of(self, questions: Array) -> Array:
+        """Return the numbers of the texts that are passages of some questions."""
+        starts = self._arrays["passage_start"]
+        index, is_real = _ragged(starts[questions], starts[questions + 1] - starts[questions])
+        return np.unique(self._arrays["passage_text"][index[is_real]])
+
+    def batches(self, questions: Array, size: int) -> Iterator[Batch]:
+        """Yield the questions of these numbers, `size` at a time, in this order."""
+        for start in range(0, len(questions), size):
+            yield self.batch(questions[start : start + size])
+
+    def batch(self, questions: Array) -> Batch:
+        """Return the questions of these numbers."""
+        host = self._arrays
+        first = host["passage_start"][questions]
+        slot, is_slot = _ragged(first, host["passage_start"][questions + 1] - first)  # [B, K]
+        texts = np.where(is_slot, host["passage_text"][np.where(is_slot, slot, 0)], -1)
+        question, question_lengths = self._tokens(host["question_text"][questions])
+        passages, passage_lengths = self._tokens(texts)
+        return Batch(
+            words=self.words,
+            question=question,
+            question_lengths=question_lengths,
+            passages=passages,
+            passage_lengths=passage_lengths,
+            title_lengths=_to(np.where(is_slot, host["title_length"][texts], 0), self.device),
+            marks=self._marks(slot, is_slot, passages.shape[-1]),
+            **self._mentions(slot, is_slot, passages.shape[-1]),
+            **self._entities(questions, texts.shape[1]),
+            **self._chains(questions),
+        )
+
+    def _tokens(self, texts: Array) -> tuple[Tensor, Tensor]:
+        """Return the words of texts [...] (-1 is none) as [..., M], and their lengths on the CPU."""
+        starts = self._arrays["text_start"]
+        lengths = np.where(texts < 0, 0, np.minimum(starts[texts + 1] - starts[texts], self.max_tokens))
+        index, is_word = _ragged(np.where(texts < 0, 0, starts[texts]), lengths)
+        numbers = self._on_device["tokens"][_to(np.where(is_word, index, 0), self.device)]
+        return numbers * _to(is_word, self.device), torch.from_numpy(lengths)
+
+    def _marks(self, slot: Array, is_slot: Array, width: int) -> Tensor:
+        """Return which words mention an entity of question or answer, or stand beside it, [B, K, M, MARKS]."""
+        index, is_mark = self._of_slots("mark_start", slot, is_slot)
+        marks = torch.zeros(*slot.shape, width + 1, MARKS, device=self.device)
+        token = self._take("mark_token", index, is_mark, width).clamp(max=width)  # the last column is cut off
+        for kind in range(MARKS) if self.mark_answer else (_ASKED, _ASKED + _BESIDE):
+            is_kind = _to(is_mark & (self._arrays["mark_kind"][index] == kind), self.device)
+            marks[..., kind].scatter_(2, torch.where(is_kind, token, width), 1.0)
+        return marks[:, :, :width]
+
+    def _mentions(self, slot: Array, is_slot: Array, width: int) -> dict[str, Tensor]:
+        index, is_mention = self._of_slots("mention_start", slot, is_slot)
+        token = self._take("mention_token", index, is_mention, 0)
+        entity = self._take("mention_entity", index, is_mention, -1)
+        return {
+            "mention_entity": torch.where(token < width, entity, -1),
+            "mention_token": token.clamp(max=width - 1),
+            "mention_weight": self._take("mention_weight", index, is_mention, 0.0).float(),
+        }
+
+    def _entities(self, questions: Array, places: int) -> dict[str, Tensor]:
+        index, is_entity = self._of_questions("entity_start", questions)
+        bits = self._take("entity_holders", index, is_entity, 0)  # [B, X, bytes]
+        links = self._take("entity_links", index, is_entity, 0)  # [B, X]
+        return {"holders": _bits(bits)[..., :places], "may_link": _bits(links[..., None])[..., : self.hops - 1]}
+
+    def _chains(self, questions: Array) -> dict[str, Tensor]:
+        index, is_chain = self._of_questions("chain_start", questions)
+        return {
+            "chains": self._take("chain_passages", index, is_chain, -1),
+            "chain_links": self._take("chain_links", index, is_chain, -1),
+            "link_weight": self._take("chain_link_weight", index, is_chain, 0.0).float(),
+            "lexical": self._take("chain_lexical", index, is_chain, 0.0).float(),
+            "made": self._take("chain_made", index, is_chain, 0).float(),
+        }
+
+    def _of_questions(self, name: str, questions: Array) -> tuple[Array, Array]:
+        starts = self._arrays[name]
+        return _ragged(starts[questions], starts[questions + 1] - starts[questions])
+
+    def _of_slots(self, name: str, slot: Array, is_slot: Array) -> tuple[Array, Array]:
+        starts, slot = self._arrays[name], np.where(is_slot, slot, 0)
+        return _ragged(starts[slot], np.where(is_slot, starts[slot + 1] - starts[slot], 0))
+
+    def _take(self, name: str, index: Array, is_real: Array, padding: float) -> Tensor:
+        """Return values of a flat array, with padding where there are none; whole numbers as 64 bits."""
+        values = self._on_device[name][_to(np.where(is_real, index, 0), self.device)]
+        values = values if values.is_floating_point() else values.long()
+        real = _to(is_real, self.device)
+        return torch.where(real.view(*real.shape, *[1] * (values.dim() - real.dim())), values, padding)
+
+
+_ON_CPU = frozenset(
+    ("text_start", "title_length", "question_text", "passage_start", "passage_text", "mark_start", "mark_kind")
+    + ("mention_start", "entity_start", "chain_start")
+)
+
+
+def _not_empty(array: Array) -> Array:
+    """Give an array without any row one, which stands for padding."""
+    return array if len(array) else np.zeros((1, *array.shape[1:]), array.dtype)
+
+
+def _to(array: Array, device: torch.device) -> Tensor:
+    return torch.from_numpy(np.require(array, requirements=["C", "W"])).to(device, non_blocking=True)
+
+
+def _ragged(starts: Array, lengths: Array) -> tuple[Array, Array]:
+    """Return the indices of lists that begin at `starts` [...], as [..., longest], and which of them are real."""
+    place = np.arange(max(int(lengths.max(initial=0)), 1))
+    is_real = place < lengths[..., None]
+    return np.where(is_real, starts[..., None] + place, 0), is_real
+
+
+def _bits(numbers: Tensor) -> Tensor:
+    """Return the bits of bytes [..., n], lowest first, as [..., 8 n]."""
+    places = torch.arange(8, device=numbers.device)
+    return ((numbers[..., None] >> places) & 1).bool().flatten(-2)
+
+
+def save_arrays(arrays: Arrays, path: Path) -> None:
+    """Write prepared arrays to a safetensors file."""
+    from safetensors.numpy import save_file
+
+    save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, path)
+
+
+def load_arrays(path: Path) -> dict[str, Array]:
+    """Read prepared arrays."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    try:
+        return dict(load_file(path))
+    except (SafetensorError, OSError) as error:
+        raise InputError(f"{path} is not a file of prepared questions: {error}.") from error

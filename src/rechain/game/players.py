@@ -1,0 +1,227 @@
+"""The two players of the game and what each is taught: the losses of Section 3."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+
+from rechain.game.plan import Plan, Reading, Step, make_plan
+from rechain.game.policy import (
+    Sample,
+    Table,
+    chain_log_probability,
+    entropy,
+    expected_reward,
+    reinforce,
+    sample,
+    tables,
+)
+from rechain.game.rewards import chain_weights, linking_targets, reward, with_bonus
+from rechain.game.settings import GameSettings
+from rechain.models.batch import Batch
+from rechain.models.encoders import WordVectors
+from rechain.models.ranker import Ranker, Read
+from rechain.models.reasoner import Named, Reasoner
+
+_SMALLEST = 1e-9
+
+
+class Players(nn.Module):
+    """Ranker and Reasoner, and the losses by which they learn to cooperate."""
+
+    def __init__(self, vectors: Tensor, hops: int, settings: GameSettings) -> None:
+        super().__init__()
+        self.settings = settings
+        self.plan: Plan = make_plan(hops, "independent" if settings.row == "independent" else settings.direction)
+        shape = (settings.hidden, settings.dropout, settings.exact_match)
+        self.ranker = Ranker(WordVectors(vectors, settings.train_vectors), *shape)
+        self.reasoner = Reasoner(WordVectors(vectors, settings.train_vectors), *shape)
+        self.mean_reward: Tensor
+        self.register_buffer("mean_reward", torch.zeros(len(self.plan.steps)))
+
+    def weights(self, batch: Batch) -> Tensor:
+        """Return how much each chain of C counts, [B, C]; of a pseudo question, the chain it was made from."""
+        evidence = {"none": batch.is_chain, "links": batch.link_weight, "lexical": batch.lexical}
+        settings = self.settings
+        weights = chain_weights(evidence[settings.evidence].float(), batch.is_chain, settings.sharpness)
+        return torch.where(batch.made.any(-1, keepdim=True), batch.made, weights)
+
+    def supervised_loss(self, batch: Batch) -> Tensor:
+        """Return the loss of distant supervision: the chains of C should be likely, the heaviest most."""
+        read = self.ranker.read(batch)
+        if self.settings.row == "independent":
+            return self._independent_loss(read)
+        made = tables(self.ranker, read, self.plan)
+        return self._negative_log(made, batch, self.weights(batch))
+
+    def _independent_loss(self, read: Read) -> Tensor:
+        """Return the cross-entropy of one step's scores with all passages that stand in a chain of C."""
+        batch = read.batch
+        log_probability, _ = self.ranker.step(read, self.ranker.start(read), self.plan.name(0))  # [B, 1, K]
+        every = torch.arange(batch.passages.shape[1], device=batch.chains.device).expand(len(batch.chains), -1)
+        weights = self.weights(batch)
+        earned = [reward(batch.chains, weights, (role,), every[..., None]) for role in range(self.plan.hops)]
+        target = torch.stack(earned).amax(0)  # [B, K]
+        target = target / target.sum(-1, keepdim=True)
+        return -(target * log_probability[:, 0]).sum(-1).mean()
+
+    def _negative_log(self, made: Sequence[Table], batch: Batch, weights: Tensor) -> Tensor:
+        """Return -log of the sum over C of weight x probability."""
+        log_probability = chain_log_probability(made, self.plan, batch.chains)
+        return -torch.logsumexp(log_probability + weights.log(), dim=-1).mean()
+
+    def reasoner_loss(self, batch: Batch, chosen: Tensor) -> Tensor:
+        """Return the Reasoner's cross-entropy on selected chains [B, S, L] (equation 4).
+
+        The targets are all entities of the passage read that also stand in the next one, the strongest most; where there is
+        none, the question is skipped.
+        """
+        losses = [self._naming_loss(batch, chosen, reading) for reading in self.plan.readings]
+        total = sum(loss for loss, _ in losses)
+        return torch.as_tensor(total / max(sum(count for _, count in losses), 1))
+
+    def _naming_loss(self, batch: Batch, chosen: Tensor, reading: Reading) -> tuple[Tensor, int]:
+        named = self.reasoner(batch, chosen[..., reading.role], reading.link)
+        targets = self.targets(batch, chosen, reading)
+        likelihood = (targets * named.log_probability.exp()).sum(-1)  # [B, S]
+        is_told = targets.any(-1)
+        loss = -(likelihood.clamp(min=_SMALLEST).log() * is_told).sum()
+        return loss, int(is_told.sum())
+
+    def targets(self, batch: Batch, chosen: Tensor, reading: Reading) -> Tensor:
+        """Return y_e, weighted by how strongly each entity links the passage that is read, [B, S, X]."""
+        places = chosen[..., reading.role]
+        shared = linking_targets(batch.holders, places, chosen[..., reading.next])
+        shared = shared & batch.may_link[:, None, :, reading.link] & self._is_mentioned(batch, places)
+        sharpness = 0.0 if self.settings.evidence == "none" else self.settings.sharpness
+        return chain_weights(self._entity_evidence(batch, places), shared, sharpness).nan_to_num(0.0)
+
+    @staticmethod
+    def _is_mentioned(batch: Batch, places: Tensor) -> Tensor:
+        """Tell which entities have a mention among the words that are read, [B, S, X]."""
+        question = torch.arange(len(places), device=places.device)[:, None]
+        entity = batch.mention_entity[question, places]
+        mentioned = torch.zeros(*places.shape, batch.holders.shape[1] + 1, dtype=torch.bool, device=places.device)
+        return mentioned.scatter(2, torch.where(entity < 0, mentioned.shape[-1] - 1, entity), True)[..., :-1]
+
+    @staticmethod
+    def _entity_evidence(batch: Batch, places: Tensor) -> Tensor:
+        """Return how strongly each entity links the passages at some places, [B, S, X]."""
+        question = torch.arange(len(places), device=places.device)[:, None]
+        entity, weight = batch.mention_entity[question, places], batch.mention_weight[question, places]
+        evidence = weight.new_zeros(*places.shape, batch.holders.shape[1] + 1)
+        return evidence.scatter(2, torch.where(entity < 0, evidence.shape[-1] - 1, entity), weight)[..., :-1]
+
+    def ranker_loss(self, batch: Batch) -> Tensor:
+        """Return the Ranker's loss in the game: less is more reward (equation 5), by the gradient that is set."""
+        read = self.ranker.read(batch)
+        if self.settings.gradient == "reinforce":
+            return self._sampled_loss(read)
+        made = tables(self.ranker, read, self.plan, every=self._rewards_sets)
+        if self.settings.gradient == "likelihood":
+            return self._negative_log(made, batch, self._chain_rewards(batch, made))
+        total = expected_reward(made, self.plan, self.rewards(batch, made, self._bonus))
+        uncertain = torch.stack([entropy(table) for table in made]).sum(0)
+        return -(total + self.settings.entropy * uncertain).mean()
+
+    @property
+    def _bonus(self) -> float:
+        return self.settings.bonus if self.settings.row == "cooperative" else 0.0
+
+    def rewards(self, batch: Batch, made: Sequence[Table], bonus: float) -> list[Tensor]:
+        """Return for every step the reward of every selection after every history, [B, S, K]."""
+        return [
+            self._step_rewards(batch, table, step, bonus) for table, step in zip(made, self.plan.steps, strict=True)
+        ]
+
+    def _step_rewards(self, batch: Batch, table: Table, step: Step, bonus: float) -> Tensor:
+        before = table.histories.places  # [B, S, n]
+        shape = (*before.shape[:2], batch.passages.shape[1])
+        every = torch.arange(shape[-1], device=before.device).expand(shape)[..., None]  # [B, S, K, 1]
+        roles = self._rewarded_roles(step)
+        chosen = torch.cat([every, before[:, :, None].expand(*shape, -1)], dim=-1)[..., : len(roles)]
+        earned = reward(batch.chains, self.weights(batch), roles, chosen)
+        return with_bonus(earned, self._is_named(batch, step, before), bonus) if bonus else earned
+
+    def _rewarded_roles(self, step: Step) -> tuple[int, ...]:
+        """Return the roles in which a chain of C must agree with the selection: this one, and those before it."""
+        return (step.role,) if self._rewards_sets else (step.role, *step.given)
+
+    @property
+    def _rewards_sets(self) -> bool:
+        """Whether the second of two passages is rewarded whatever the first was, as in equation 2."""
+        return self.plan.hops == 2 and self.settings.head_reward == "set"
+
+    def _is_named(self, batch: Batch, step: Step, before: Tensor) -> Tensor:
+        """Count of every passage how many of the Reasoner's top-1 entities, named from those before, it holds, [B, S, K]."""
+        count = torch.zeros(*before.shape[:2], batch.passages.shape[1], device=before.device)
+        question = torch.arange(len(before), device=before.device)[:, None]
+        for reading in self.plan.readings:
+            if reading.next == step.role and reading.role in step.given:
+                named = self.name(batch, before[..., step.given.index(reading.role)], reading)
+                count = count + (batch.holders[question, named.best] & named.has_entity[..., None])
+        return count
+
+    def name(self, batch: Batch, places: Tensor, reading: Reading) -> Named:
+        """Ask the Reasoner for the linking entities of passages, without teaching it."""
+        with torch.no_grad(), _as_trained(self.reasoner):
+            named: Named = self.reasoner(batch, places, reading.link)
+            return named
+
+    def _chain_rewards(self, batch: Batch, made: Sequence[Table]) -> Tensor:
+        """Return the weight of every chain of C with the Reasoner's bonus, [B, C]."""
+        named = torch.zeros_like(batch.link_weight)
+        if self._bonus:
+            question = torch.arange(len(named), device=named.device)[:, None]
+            for table, step in zip(made, self.plan.steps, strict=True):
+                count = self._is_named(batch, step, table.histories.places)
+                named = named + count[question, table.histories.of_chain, batch.chains[..., step.role].clamp(min=0)]
+        return with_bonus(self.weights(batch), named, self._bonus)
+
+    def _sampled_loss(self, read: Read) -> Tensor:
+        drawn = sample(self.ranker, read, self.plan, self.settings.samples)
+        earned = self.sampled_rewards(read.batch, drawn, self._bonus)  # [B, S, steps]
+        baseline = None
+        if self.settings.baseline == "moving":
+            baseline = self.mean_reward.clone()
+            self.mean_reward.lerp_(earned.flip(-1).cumsum(-1).flip(-1).mean((0, 1)), 0.05)
+        return reinforce(drawn.log_probability, earned, baseline) - self.settings.entropy * drawn.entropy.sum(-1).mean()
+
+    def sampled_rewards(self, batch: Batch, drawn: Sample, bonus: float) -> Tensor:
+        """Return the reward of every selection of drawn chains, [B, S, steps]."""
+        weights = self.weights(batch)
+        question = torch.arange(len(weights), device=weights.device)[:, None]
+        sides = torch.arange(drawn.chosen.shape[1], device=weights.device)[None]
+        earned = []
+        for step in self.plan.steps:
+            one = reward(
+                batch.chains, weights, self._rewarded_roles(step), drawn.chosen[..., self._rewarded_roles(step)]
+            )
+            if bonus:
+                before = drawn.chosen[..., step.given]
+                named = self._is_named(batch, step, before)[question, sides, drawn.chosen[..., step.role]]
+                one = with_bonus(one, named, bonus)
+            earned.append(one)
+        return torch.stack(earned, dim=-1)
+
+    def select(self, batch: Batch) -> Tensor:
+        """Return the chain that the Ranker selects from all passages, the best at each step, [B, 1, L]."""
+        with torch.no_grad(), _as_trained(self.ranker):
+            return sample(self.ranker, self.ranker.read(batch), self.plan, samples=1, greedy=True).chosen
+
+    def evaluate(self, batch: Batch) -> Tensor:
+        """Return the expected reward of each question, without bonus, [B]: what early stopping goes by."""
+        with torch.no_grad():
+            read = self.ranker.read(batch)
+            made = tables(self.ranker, read, self.plan, every=self._rewards_sets)
+            return expected_reward(made, self.plan, self.rewards(batch, made, 0.0)) / len(self.plan.steps)
+
+
+@contextmanager
+def _as_trained(player: nn.Module) -> Iterator[None]:
+    """Let a player that is being taught answer as it would after it: without dropout."""
+    was_training = player.training
+    player.eval()
+    yield
+    player.train(was_training)

@@ -1,0 +1,51 @@
+"""Rewards by distant supervision (Section 3.1) and the Reasoner's bonus (Section 3.2): pure functions of tensors.
+
+C is given as `chains` [B, C, L], places of passages with the head first, and `weights` [B, C]: 1 for every chain of C as in
+the paper, or less for chains whose links say less; 0 for padding.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+
+def reward(chains: Tensor, weights: Tensor, roles: Sequence[int], chosen: Tensor) -> Tensor:
+    """Return the weight of the heaviest chain in C that has the chosen passages in these roles; 0 if there is none.
+
+    `chosen` [B, ..., n] are places of passages, one a role. With all weights 1 this is
+    r_t = 1 iff p_t is in P_T for roles = (tail,), r_h = 1 iff p_h is in P_H for roles = (head,) (equation 2), and
+    r_m = 1 iff the path (p_h, p_m, p_t) is in C for roles = (head, middle, tail) (equation 3).
+    """
+    between = [1] * (chosen.dim() - 2)
+    wanted = chains[..., list(roles)].view(len(chains), *between, chains.shape[1], len(roles))  # [B, 1.., C, n]
+    agrees = (wanted == chosen.unsqueeze(-2)).all(-1)  # [B, ..., C]
+    return (agrees * weights.view(len(weights), *between, -1)).amax(-1)
+
+
+def with_bonus(rewards: Tensor, is_named: Tensor, bonus: float) -> Tensor:
+    """Return the reward of a selection to which the Reasoner's entities lead (equation 5).
+
+    `is_named` says in how many of its entities the selected passage agrees with the Reasoner: 0 or 1 for two passages;
+    0, 1 or 2 for the middle one of three, between head and tail. A selection that earns nothing gets no bonus.
+    """
+    return rewards * (1 + bonus * is_named)
+
+
+def linking_targets(holders: Tensor, chosen: Tensor, following: Tensor) -> Tensor:
+    """Return y_e: which entities of the chosen passage also stand in the one that follows (equation 4), [B, S, X].
+
+    `holders` [B, X, K] says which passage holds which entity; `chosen` and `following` [B, S] are places.
+    """
+    question = torch.arange(len(holders), device=holders.device)[:, None]
+    held = holders.transpose(1, 2)  # [B, K, X]
+    return held[question, chosen] & held[question, following]
+
+
+def chain_weights(evidence: Tensor, is_chain: Tensor, sharpness: float) -> Tensor:
+    """Return the weights of C: 1 for the chain of most evidence, less for others, by exp(sharpness x difference).
+
+    With a sharpness of 0 all chains weigh 1, as in the paper. `evidence` is [B, C].
+    """
+    most = evidence.masked_fill(~is_chain, -torch.inf).amax(-1, keepdim=True)
+    return torch.exp(sharpness * (evidence - most)).masked_fill(~is_chain, 0.0)

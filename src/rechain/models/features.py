@@ -1,0 +1,117 @@
+"""Exact-match features: which words stand in both of two texts. They are computed from the words' numbers alone."""
+
+import torch
+from torch import Tensor
+
+from rechain.models.batch import MARKS, Batch
+
+TOKEN_FEATURES = 4 + MARKS
+MATCH_FEATURES = 7
+LINK_FEATURES = 4
+_SCALE = 0.1
+
+
+def _rarity(batch: Batch, words: Tensor) -> Tensor:
+    return batch.words.rarity[words].float() * _SCALE
+
+
+def passage_token_features(batch: Batch) -> Tensor:
+    """Return what is known of every word of every passage, [B, K, M, TOKEN_FEATURES].
+
+    Whether it stands in the question, the same times its rarity, its rarity, whether it stands in the title, and its marks.
+    """
+    rarity = _rarity(batch, batch.passages)
+    in_question = _is_among(batch.passages, batch.question[:, None]).float()
+    place = torch.arange(batch.passages.shape[-1], device=rarity.device)
+    in_title = (place < batch.title_lengths[..., None]).float()
+    told = torch.stack([in_question, in_question * rarity, rarity, in_title], dim=-1)
+    return torch.cat([told, batch.marks.float()], dim=-1)
+
+
+def question_token_features(batch: Batch) -> Tensor:
+    """Return the same of every word of the question, [B, N, TOKEN_FEATURES]."""
+    rarity = _rarity(batch, batch.question)
+    one, zero = torch.ones_like(rarity), torch.zeros_like(rarity)
+    return torch.stack([one, rarity, rarity, *[zero] * (1 + MARKS)], dim=-1)
+
+
+def _is_among(words: Tensor, others: Tensor) -> Tensor:
+    """Tell of every word [..., M] whether it is one of some others [..., N]; padding never is."""
+    return ((words[..., :, None] == others[..., None, :]) & (words > 0)[..., None]).any(-1)
+
+
+class Matches:
+    """Where the words of the question stand in the passages, and the words of titles in other passages."""
+
+    def __init__(self, batch: Batch) -> None:
+        question, passages = batch.question[:, None], batch.passages
+        titles = _titles(batch)
+        same = (question[..., :, None] == passages[..., None, :]) & (question > 0)[..., None]  # [B, K, N, M]
+        followed = same[:, :, :-1, :-1] & same[:, :, 1:, 1:]
+        self.rarity = _rarity(batch, batch.question)
+        """[B, N]"""
+        self.in_passage = same.any(-1)
+        """[B, K, N] whether a word of the question stands in a passage"""
+        self.in_a_row = torch.zeros_like(self.in_passage)
+        """[B, K, N] whether it does so together with the next word"""
+        self.in_a_row[:, :, :-1] = followed.any(-1)
+        self.in_title = _is_among(question.expand(-1, passages.shape[1], -1), titles)
+        """[B, K, N]"""
+        self.title_share = _title_share(batch, titles)
+        """[B, K, K] what share of the first passage's title, by rarity, stands in the second"""
+
+    def of_question(self, selected: Tensor) -> Tensor:
+        """Return features of the question's words against each passage, [B, S, K, N, MATCH_FEATURES].
+
+        `selected` are the places of the passages selected before, [B, S, n].
+        """
+        seen = self._in_selected(selected)[:, :, None]  # [B, S, 1, N]
+        found = self.in_passage[:, None]  # [B, 1, K, N]
+        rarity = self.rarity[:, None, None]  # [B, 1, 1, N]
+        told = (
+            torch.ones_like(rarity) * rarity,
+            found,
+            found * rarity,
+            self.in_a_row[:, None] * rarity,
+            self.in_title[:, None] * rarity,
+            seen * rarity,
+            (found & ~seen) * rarity,
+        )
+        shape = (*selected.shape[:2], found.shape[2], found.shape[3])
+        return torch.stack([one.float().expand(shape) for one in told], dim=-1)
+
+    def _in_selected(self, selected: Tensor) -> Tensor:
+        """Tell which words of the question stand in a selected passage, [B, S, N]."""
+        if selected.shape[-1] == 0:
+            return torch.zeros(*selected.shape[:2], self.rarity.shape[-1], dtype=torch.bool, device=selected.device)
+        question = torch.arange(len(selected), device=selected.device)[:, None, None]
+        return self.in_passage[question, selected].any(2)
+
+    def of_links(self, selected: Tensor) -> Tensor:
+        """Return how each passage is linked by titles to those selected before, [B, S, K, LINK_FEATURES]."""
+        places = self.title_share.shape[1]
+        if selected.shape[-1] == 0:
+            return self.title_share.new_zeros(*selected.shape[:2], places, LINK_FEATURES)
+        question = torch.arange(len(selected), device=selected.device)[:, None, None]
+        to = self.title_share[question, selected]  # [B, S, n, K] the selected one's title in each passage
+        back = self.title_share.transpose(1, 2)[question, selected]
+        told = torch.stack([to, (to > _WHOLE).float(), back, (back > _WHOLE).float()], dim=-1)
+        return told.sum(2)
+
+
+_WHOLE = 0.99
+_MAX_TITLE = 12
+
+
+def _titles(batch: Batch) -> Tensor:
+    """Return the words of the titles, [B, K, T]."""
+    start = batch.passages[:, :, :_MAX_TITLE]
+    place = torch.arange(start.shape[-1], device=start.device)
+    return start * (place < batch.title_lengths[..., None])
+
+
+def _title_share(batch: Batch, titles: Tensor) -> Tensor:
+    rarity = _rarity(batch, titles) * (titles > 0)  # [B, K, T]
+    same = titles[:, :, None, :, None] == batch.passages[:, None, :, None, :]  # [B, K, K, T, M]
+    found = same.any(-1) & (titles > 0)[:, :, None]
+    return (found * rarity[:, :, None]).sum(-1) / rarity.sum(-1).clamp(min=1e-6)[:, :, None]

@@ -1,0 +1,92 @@
+"""The Reasoner (Section 3.2, Appendix A): reads a selected passage and names the entity that links to the next."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from rechain.models import gru
+from rechain.models.batch import Batch
+from rechain.models.encoders import Encoder, WordVectors
+from rechain.models.matching import compare, masked
+
+
+class Attention(nn.Module):
+    """The attention sub-module: what each b_k finds in A, projected back to the original space."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.project = nn.Sequential(nn.Linear(4 * width, width), nn.ReLU())
+
+    def forward(self, a: Tensor, b: Tensor, a_mask: Tensor) -> Tensor:
+        """Return M = Attention(A, B) of A [R, N, d] and B [R, M, d], [R, M, d]."""
+        logits = b @ a.transpose(-1, -2)  # e_jk = a_j^T b_k, [R, M, N]
+        weights = masked(logits.float(), a_mask[:, None]).softmax(dim=-1).to(a.dtype)
+        found = weights @ a  # b~_k, [R, M, d]
+        projected: Tensor = self.project(compare(b, found))
+        return projected
+
+
+@dataclass(frozen=True)
+class Named:
+    """What the Reasoner says of the entities of passages that it read."""
+
+    log_probability: Tensor
+    """log P(e | p, q), [B, S, X]; an entity that is not in the passage has a very small one"""
+    has_entity: Tensor
+    """[B, S] whether the passage holds any entity that may link"""
+
+    @property
+    def best(self) -> Tensor:
+        """The top-1 entity of each passage, [B, S]."""
+        return self.log_probability.argmax(dim=-1)
+
+
+class Reasoner(nn.Module):
+    """Encoder, two attention layers, two BiGRUs with a skip connection, and the classification layer g."""
+
+    def __init__(self, vectors: WordVectors, hidden: int = 100, dropout: float = 0.2, exact_match: bool = True) -> None:
+        super().__init__()
+        self.encoder = Encoder(vectors, hidden, dropout, exact_match)
+        d = self.encoder.width
+        self.question_attention = Attention(d)
+        self.first_gru = nn.GRU(d, hidden, bidirectional=True, batch_first=True)
+        self.self_attention = Attention(d)
+        self.second_gru = nn.GRU(d, hidden, bidirectional=True, batch_first=True)
+        self.classify = nn.Linear(d, 1)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, batch: Batch, places: Tensor, link: int) -> Named:
+        """Read the passages at `places` [B, S] and name the entity that could be link number `link` of a chain."""
+        chosen = batch.at(places)
+        scores = self._token_scores(chosen)  # [B, S, M]
+        return _name(chosen, scores, link)
+
+    def _token_scores(self, batch: Batch) -> Tensor:
+        """Return g(h_k) of every word of every passage, [B, S, M]."""
+        sides = batch.passages.shape[1]
+        question = self.encoder.question(batch).repeat_interleave(sides, dim=0)  # Q^r, [B S, N, d]
+        question_mask = batch.question_mask.repeat_interleave(sides, dim=0)
+        passages = self.encoder.passages(batch).flatten(0, 1)  # H^r, [B S, M, d]
+        passage_mask, lengths = batch.passage_mask.flatten(0, 1), batch.passage_lengths.flatten()
+        m_1 = self.question_attention(question, passages, question_mask)
+        h_1 = self.dropout(gru.run(self.first_gru, m_1, lengths))
+        m_2 = self.self_attention(h_1, h_1, passage_mask)
+        h_p = self.dropout(gru.run(self.second_gru, m_1 + m_2, lengths))
+        scores: Tensor = self.classify(h_p).squeeze(-1).float()
+        return scores.unflatten(0, batch.passages.shape[:2])
+
+
+def _name(batch: Batch, scores: Tensor, link: int) -> Named:
+    """Apply softmax over the mentions of entities and add up the mentions of each entity."""
+    entity = batch.mention_entity.clamp(min=0)  # [B, S, E]
+    question = torch.arange(len(entity), device=entity.device)[:, None, None]
+    allowed = (batch.mention_entity >= 0) & batch.may_link[question, entity, link]
+    mentions = masked(scores.gather(2, batch.mention_token), allowed)
+    probabilities = mentions.softmax(dim=-1) * allowed
+    entities = batch.holders.shape[1]
+    summed = probabilities.new_zeros(*scores.shape[:2], entities).scatter_add(2, entity, probabilities)
+    return Named(summed.clamp(min=_SMALLEST).log(), allowed.any(-1))
+
+
+_SMALLEST = 1e-9

@@ -1,0 +1,208 @@
+"""A training run as a folder: what it was asked, its word vectors, its checkpoint, its log and the weights it ends with."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rechain.candidates import CandidateSettings
+from rechain.errors import InputError, RechainError
+from rechain.game.settings import GameSettings
+from rechain.lexicon import Lexicon, vector_rows
+from rechain.preparation import Array, Preparation
+from rechain.pseudo import make_pseudo_questions
+from rechain.schema import Question
+from rechain.vectors import Vectors
+
+if TYPE_CHECKING:
+    from rechain.game.data import Prepared
+    from rechain.game.training import Training, Watcher
+
+CHECKPOINT, WEIGHTS, VECTORS, WORDS, STORY = (
+    "checkpoint.safetensors",
+    "model.safetensors",
+    "vectors.safetensors",
+    "words.txt",
+    "run.json",
+)
+WIDTH_WITHOUT_VECTORS = 50
+
+
+@dataclass(frozen=True)
+class Material:
+    """What a run learns from."""
+
+    questions: dict[str, Array]
+    pseudo: dict[str, Array] | None
+    vectors: Vectors
+    left_out: Mapping[str, int]
+
+    @property
+    def fingerprint(self) -> str:
+        """What tells this material from any other."""
+        digest = hashlib.sha256()
+        for arrays in (self.questions, self.pseudo or {}, {"vectors": self.vectors.matrix}):
+            for name in sorted(arrays):
+                digest.update(name.encode() + np.ascontiguousarray(arrays[name]).tobytes())
+        return digest.hexdigest()
+
+
+def no_vectors() -> Vectors:
+    """Return vectors for no word at all: every word is then known by its spelling."""
+    return Vectors([], np.zeros((0, WIDTH_WITHOUT_VECTORS), np.float16))
+
+
+def gather(
+    questions: Iterable[Question],
+    vectors: Vectors,
+    candidates: CandidateSettings,
+    pseudo: int = 0,
+    seed: int = 0,
+) -> Material:
+    """Prepare questions for training, and make pseudo questions from their passages."""
+    rows = vector_rows(vectors.words)
+    preparation, kept = Preparation(Lexicon(rows), candidates), []
+    for question in questions:
+        if preparation.take(question):
+            kept.append(question)
+    if not preparation.ids:
+        reasons = ", ".join(f"{count} {code}" for code, count in preparation.left_out.most_common())
+        raise RechainError(f"no question has a candidate chain to learn from ({reasons}); see `rechain candidates`.")
+    made = None
+    if pseudo:
+        others = Preparation(Lexicon(rows), candidates)
+        for one in make_pseudo_questions(kept, pseudo, seed=seed):
+            others.take(one.question, one.chain)
+        made = others.arrays()
+    return Material(preparation.arrays(), made, vectors, preparation.left_out)
+
+
+class RunFolder:
+    """Where a run is kept."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether a run was started here."""
+        return (self.path / STORY).exists()
+
+    def begin(self, material: Material, settings: GameSettings, candidates: CandidateSettings) -> None:
+        """Write down what is asked, so that the run can be resumed and its model used."""
+        from rechain.game.checkpoints import write_atomically
+
+        self.path.mkdir(parents=True, exist_ok=True)
+        write_atomically(self.path / WORDS, "\n".join(material.vectors.words).encode())
+        write_atomically(self.path / VECTORS, _packed(material.vectors.matrix))
+        story = {
+            "settings": asdict(settings),
+            "hops": int(material.questions["chain_passages"].shape[1]),
+            "fingerprint": material.fingerprint,
+            "candidates": {"min_weight": candidates.min_weight, "linkers": sorted(candidates.linkers)},
+        }
+        write_atomically(self.path / STORY, json.dumps(story, indent=1).encode())
+
+    def check_resumes(self, material: Material) -> None:
+        """Say what is wrong where the run was started with other questions or vectors."""
+        if self.story()["fingerprint"] != material.fingerprint:
+            raise InputError(
+                f"{self.path} was started with other questions, vectors or pseudo questions; resume with the same, or start "
+                "anew with another --out."
+            )
+
+    def story(self) -> dict[str, Any]:
+        """Read what the run was asked."""
+        try:
+            story: dict[str, Any] = json.loads((self.path / STORY).read_text(encoding="utf-8"))
+        except FileNotFoundError as error:
+            raise InputError(f"{self.path} is no folder of a run: it has no {STORY}.") from error
+        except (OSError, ValueError) as error:
+            raise InputError(f"{self.path / STORY} cannot be read: {error}.") from error
+        return story
+
+    def vectors(self) -> Vectors:
+        """Read the word vectors of the run."""
+        from rechain.game.data import load_arrays
+
+        words = (self.path / WORDS).read_text(encoding="utf-8")
+        return Vectors(words.split("\n") if words else [], load_arrays(self.path / VECTORS)["vectors"])
+
+
+def _packed(matrix: Array) -> bytes:
+    from safetensors.numpy import save
+
+    return save({"vectors": np.ascontiguousarray(matrix)})
+
+
+def table_of(vectors: Vectors) -> Any:
+    """Return the vectors as a tensor whose row 0 is that of words without one."""
+    import torch
+
+    return torch.from_numpy(
+        np.concatenate([np.zeros_like(vectors.matrix, shape=(1, vectors.matrix.shape[1])), vectors.matrix])
+    )
+
+
+def train(
+    folder: RunFolder,
+    material: Material,
+    settings: GameSettings,
+    *,
+    candidates: CandidateSettings | None = None,
+    device: str = "cpu",
+    resume: bool = False,
+    watcher: "Callable[[RunFolder], Watcher] | None" = None,
+) -> "Training":
+    """Train from the beginning, or from the last checkpoint; the weights stand in the folder in the end."""
+    from rechain.game.checkpoints import load_checkpoint, save_weights
+    from rechain.game.training import Training
+
+    training = Training(table_of(material.vectors), _prepared(material.questions, settings, device), settings)
+    if resume and folder.is_begun:
+        folder.check_resumes(material)
+        if (folder.path / CHECKPOINT).exists():
+            load_checkpoint(training, folder.path / CHECKPOINT)
+    else:
+        folder.begin(material, settings, candidates or CandidateSettings())
+    training.run(watcher(folder) if watcher else KeepCheckpoints(folder), _pseudo_parts(material, settings, device))
+    save_weights(training, folder.path / WEIGHTS)
+    return training
+
+
+def _prepared(arrays: Mapping[str, Array], settings: GameSettings, device: str) -> "Prepared":
+    from rechain.game.data import Prepared
+
+    return Prepared(arrays, device, settings.max_tokens, settings.mark_answer)
+
+
+def _pseudo_parts(material: Material, settings: GameSettings, device: str) -> Sequence[Any]:
+    from rechain.game.training import Part
+
+    if material.pseudo is None:
+        return ()
+    data = _prepared(material.pseudo, settings, device)
+    return (Part(data, np.arange(len(data))),)
+
+
+class KeepCheckpoints:
+    """Writes a checkpoint whenever a run says so."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        self.folder = folder
+
+    def on_step(self, phase: str, epoch: int, step: int, steps: int, losses: Mapping[str, float]) -> None:
+        """Take the losses of a step."""
+
+    def on_epoch(self, figures: Mapping[str, Any]) -> None:
+        """Take the figures of an epoch."""
+
+    def on_checkpoint(self, training: "Training") -> None:
+        """Write the state of the run."""
+        from rechain.game.checkpoints import save_checkpoint
+
+        save_checkpoint(training, self.folder.path / CHECKPOINT)

@@ -1,0 +1,302 @@
+"""Prepared questions: batches give back what was prepared."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rechain.baselines.lexical import Lexical
+from rechain.candidates import Candidates
+from rechain.errors import InputError
+from rechain.game.data import Prepared, load_arrays, save_arrays
+from rechain.lexicon import Lexicon
+from rechain.models.batch import Batch
+from rechain.preparation import Preparation, prepare
+from rechain.schema import Mention, Passage, Question
+from rechain.text import Text, phrase
+
+
+@pytest.fixture(params=[[0, 1, 2], [2, 0], [1]], ids=str)
+def order(request: pytest.FixtureRequest) -> list[int]:
+    return list(request.param)
+
+
+@pytest.fixture
+def batch(prepared: Prepared, order: list[int]) -> Batch:
+    return prepared.batch(np.array(order))
+
+
+def words_of(passage: Passage) -> list[str]:
+    return [*Text(passage.title).words, *Text(passage.text).words]
+
+
+def test_words_and_titles_come_back_and_what_is_missing_is_padding(
+    batch: Batch, order: list[int], questions: list[Question], lexicon: Lexicon
+) -> None:
+    for row, number in enumerate(order):
+        asked = lexicon.numbers(Text(questions[number].question).words)
+        assert batch.question[row].tolist() == asked + [0] * (batch.question.shape[1] - len(asked))
+        assert int(batch.question_lengths[row]) == len(asked)
+        for place in range(batch.passages.shape[1]):
+            passages = questions[number].passages
+            words = lexicon.numbers(words_of(passages[place])) if place < len(passages) else []
+            title = len(Text(passages[place].title).words) if place < len(passages) else 0
+            assert batch.passages[row, place].tolist() == words + [0] * (batch.passages.shape[2] - len(words))
+            assert int(batch.passage_lengths[row, place]) == len(words)
+            assert int(batch.title_lengths[row, place]) == title
+    assert batch.passages.shape[1] == max(len(questions[number].passages) for number in order)
+
+
+def test_what_is_known_of_words_comes_back(prepared: Prepared, lexicon: Lexicon) -> None:
+    arrays = lexicon.arrays()
+    number = lexicon.numbers(["quorvath"])[0]
+    assert int(prepared.words.vector_row[number]) == arrays["vector_row"][number] == 1
+    assert torch.equal(prepared.words.ngrams, torch.from_numpy(arrays["ngrams"]))
+    assert torch.equal(prepared.words.rarity, torch.from_numpy(arrays["rarity"]))
+
+
+def test_chains_come_back_with_their_weights(batch: Batch, order: list[int], found: list[Candidates]) -> None:
+    for row, number in enumerate(order):
+        wanted = found[number].chains
+        is_chain = batch.is_chain[row]
+        assert int(is_chain.sum()) == len(wanted)
+        assert batch.chains[row][is_chain].tolist() == [list(chain.passages) for chain in wanted]
+        assert batch.chains[row][~is_chain].eq(-1).all()
+        assert batch.chain_links[row].eq(-1).all()
+        assert batch.link_weight[row][is_chain].tolist() == pytest.approx([chain.weight for chain in wanted], rel=1e-5)
+        lexical = [sum(score.values()) for score in Lexical().score(found[number])]
+        assert batch.lexical[row][is_chain].tolist() == pytest.approx(lexical, rel=1e-5)
+
+
+def mentioned(batch: Batch, row: int, place: int) -> dict[int, list[int]]:
+    """The first words of each entity's mentions."""
+    found: dict[int, list[int]] = {}
+    for entity, token in zip(batch.mention_entity[row, place], batch.mention_token[row, place], strict=True):
+        if entity >= 0:
+            found.setdefault(int(entity), []).append(int(token))
+    return found
+
+
+def names_of(candidates: Candidates) -> list[str]:
+    """The entities of a question by number."""
+    graph = candidates.all_links()
+    places = range(len(candidates.views))
+    known = {id(e): e for n in places for e in graph.entities(n) if e.name not in candidates.ends}
+    return [entity.name for entity in sorted(known.values(), key=lambda entity: -entity.weight)]
+
+
+def test_mentions_stand_where_the_words_of_the_entity_do(
+    batch: Batch, order: list[int], questions: list[Question], found: list[Candidates]
+) -> None:
+    for row, number in enumerate(order):
+        names = names_of(found[number])
+        for place, passage in enumerate(questions[number].passages):
+            words, title = [phrase(word).strip() for word in words_of(passage)], len(Text(passage.title).words)
+            for entity, tokens in mentioned(batch, row, place).items():
+                name = phrase(names[entity]).split()
+                at = range(len(words) - len(name) + 1)
+                expected = [n for n in at if words[n : n + len(name)] == name and not n < title < n + len(name)]
+                assert sorted(tokens) == expected != []
+
+
+def test_holders_are_the_passages_with_a_mention_also_beyond_the_eighth(batch: Batch, order: list[int]) -> None:
+    for row in range(len(order)):
+        for place in range(batch.passages.shape[1]):
+            held = batch.holders[row, :, place].nonzero()[:, 0].tolist()
+            assert held == sorted(mentioned(batch, row, place))
+    assert batch.holders.shape[2] == batch.passages.shape[1]
+    if 0 in order:
+        assert batch.holders[order.index(0), :, 8:].any(0).tolist() == [True, True]
+
+
+def test_every_entity_may_be_the_one_link_of_two_passages(
+    batch: Batch, found: list[Candidates], order: list[int]
+) -> None:
+    for row, number in enumerate(order):
+        entities = len(names_of(found[number]))
+        assert batch.may_link[row].tolist() == [[n < entities] for n in range(batch.holders.shape[1])]
+
+
+# ---- entities that the data names, three hops, marks
+
+
+def given_question(name: str, passages: Sequence[tuple[str, Sequence[tuple[str, int]]]]) -> Question:
+    """A passage is its text and (entity, offset) of mentions of two letters."""
+    rows = [
+        Passage(id=str(n), text=text, mentions=[Mention(entity=e, start=at, end=at + 2) for e, at in mentions])
+        for n, (text, mentions) in enumerate(passages)
+    ]
+    ends = {"answer_entity": "drug:Z", "question_entities": ["drug:A"]}
+    types = ["gene", "gene"]
+    return Question(id=name, question="A?", answer="Zz", hops=3, link_types=types, passages=rows, **ends)
+
+
+GIVEN = given_question(
+    "given",
+    [
+        ("Aa meets Xx and Xx", [("drug:A", 0), ("gene:X", 9), ("gene:X", 16)]),
+        ("Xx near Yy", [("gene:X", 0), ("gene:Y", 8)]),
+        ("Yy with Zz", [("gene:Y", 0), ("drug:Z", 8)]),
+        ("nothing here", []),
+    ],
+)
+
+
+def given_batch(**options: bool) -> Batch:
+    return Prepared(prepare([GIVEN], Lexicon({})).arrays(), **options).batch(np.array([0]))
+
+
+def test_entities_that_the_data_names_come_back_in_chains_and_mentions() -> None:
+    batch = given_batch()
+    assert batch.chains.tolist() == [[[0, 1, 2]]]
+    x, y = batch.chain_links[0, 0].tolist()
+    assert sorted([x, y]) == [0, 1]
+    assert [mentioned(batch, 0, place) for place in range(4)] == [{x: [2, 4]}, {x: [0], y: [2]}, {y: [0]}, {}]
+    assert batch.holders[0, [x, y]].int().tolist() == [[1, 1, 0, 0], [0, 1, 1, 0]]
+    assert batch.may_link[0].tolist() == [[True, True], [True, True]]
+
+
+def test_marks_tell_the_questions_entities_and_the_answers_only_if_they_are_to_be_seen() -> None:
+    asked, answer, beside_asked, beside_answer = given_batch(mark_answer=True).marks[0].unbind(-1)
+    assert asked.nonzero().tolist() == [[0, 0]]
+    assert answer.nonzero().tolist() == [[2, 2]]
+    assert beside_asked.nonzero()[:, 0].unique().tolist() == [0]
+    assert beside_answer.nonzero()[:, 0].unique().tolist() == [2]
+    hidden = given_batch().marks[0]
+    assert hidden[..., [1, 3]].eq(0).all()
+    assert torch.equal(hidden[..., 0], asked)
+
+
+def test_all_words_of_a_sentence_with_the_questions_entity_are_marked_as_beside_it() -> None:
+    text = "Nothing here. Zed binds Xap. Nor here."
+    first = Passage(id="1", text=text, mentions=[_mention("d:z", text, "Zed"), _mention("g:x", text, "Xap")])
+    second = Passage(id="2", text="Xap Y", mentions=[_mention("g:x", "Xap Y", "Xap"), _mention("d:y", "Xap Y", "Y")])
+    third = Passage(id="3", text="Y W", mentions=[_mention("d:y", "Y W", "Y"), _mention("g:w", "Y W", "W")])
+    question = Question(
+        id="q", question="Zed?", answer="W", question_entities=["d:z"], answer_entity="g:w", hops=3,
+        passages=[first, second, third],
+    )  # fmt: skip
+    batch = Prepared(prepare([question], Lexicon({})).arrays()).batch(np.array([0]))
+    assert batch.marks[0, 0, :, 2].tolist() == [0, 0, 1, 1, 1, 0, 0]
+
+
+def _mention(entity: str, text: str, name: str) -> Mention:
+    return Mention(entity=entity, start=text.index(name), end=text.index(name) + len(name))
+
+
+def test_the_answer_is_marked_where_its_words_stand(
+    prepared: Prepared, questions: list[Question], lexicon: Lexicon
+) -> None:
+    marked = Prepared(prepare(questions, lexicon).arrays(), mark_answer=True).batch(np.array([2])).marks[0, ..., 1]
+    assert marked.nonzero().tolist() == [[1, 7], [2, 0], [2, 1]]  # Anton Quillfeather …; Prague Prague …
+
+
+def test_a_chain_that_a_pseudo_question_was_made_from_is_told(questions: list[Question]) -> None:
+    preparation = Preparation(Lexicon({}))
+    assert preparation.take(questions[2], made=(0, 1))
+    prepared = Prepared(preparation.arrays())
+    batch = prepared.batch(np.array([0]))
+    assert prepared.has_made_chains
+    assert batch.made[0].tolist() == [float(chain == [0, 1]) for chain in batch.chains[0].tolist()]
+    assert batch.made.sum() == 1
+    assert not Prepared(prepare(questions, Lexicon({})).arrays()).has_made_chains
+
+
+# ---- edges
+
+
+def without(arrays: dict[str, np.ndarray], *kinds: str) -> dict[str, np.ndarray]:
+    """Empty some lists."""
+    for kind in kinds:
+        for name in [name for name in arrays if name.startswith(f"{kind}_") and name != f"{kind}_start"]:
+            arrays[name] = arrays[name][:0]
+        arrays[f"{kind}_start"] = np.zeros_like(arrays[f"{kind}_start"])
+    return arrays
+
+
+def test_no_entities_mentions_and_marks_at_all(questions: list[Question], lexicon: Lexicon) -> None:
+    arrays = without(prepare(questions, lexicon).arrays(), "entity", "mention", "mark")
+    batch = Prepared(arrays, mark_answer=True).batch(np.arange(3))
+    assert batch.mention_entity.eq(-1).all()
+    assert not batch.holders.any()
+    assert not batch.may_link.any()
+    assert batch.marks.eq(0).all()
+    assert batch.passages.shape[:2] == (3, 10)
+
+
+def test_what_lies_beyond_the_most_words_is_not_read_nor_mentioned(questions: list[Question], lexicon: Lexicon) -> None:
+    arrays = prepare(questions, lexicon).arrays()
+    whole, cut = (Prepared(arrays, max_tokens=most, mark_answer=True).batch(np.arange(3)) for most in (200, 4))
+    assert torch.equal(cut.passages, whole.passages[..., :4])
+    assert torch.equal(cut.question, whole.question[:, :4])
+    assert torch.equal(cut.passage_lengths, whole.passage_lengths.clamp(max=4))
+    assert torch.equal(cut.marks, whole.marks[:, :, :4])
+    dropped = whole.mention_token >= 4
+    assert (dropped & (whole.mention_entity >= 0)).any()
+    assert torch.equal(cut.mention_entity, whole.mention_entity.masked_fill(dropped, -1))
+    kept = cut.mention_entity >= 0
+    assert torch.equal(cut.mention_token[kept], whole.mention_token[kept])
+    assert cut.mention_token.max() < 4
+    assert torch.equal(cut.holders, whole.holders)
+
+
+def test_batches_come_in_the_order_asked_for(prepared: Prepared) -> None:
+    sizes = [batch.is_passage.sum(-1).tolist() for batch in prepared.batches(np.array([2, 0, 1]), 2)]
+    assert sizes == [[4, 10], [2]]
+    assert len(prepared) == 3
+    assert prepared.hops == 2
+
+
+def test_a_text_is_kept_once_however_many_questions_have_it(questions: list[Question]) -> None:
+    twice = [questions[2], questions[2].model_copy(update={"id": "again", "question": "Where was he born?"})]
+    prepared = Prepared(prepare(twice, Lexicon({})).arrays())
+    assert prepared.passages_of(np.array([0])).tolist() == prepared.passages_of(np.array([1])).tolist()
+    assert len(prepared.passages_of(np.array([0, 1]))) == 4
+    batch = prepared.batch(np.array([0, 1]))
+    assert torch.equal(batch.passages[0], batch.passages[1])
+
+
+@settings(max_examples=30, deadline=None)
+@given(order=st.lists(st.integers(0, 2), min_size=1, max_size=5))
+def test_a_question_is_the_same_in_any_batch(prepared: Prepared, order: list[int]) -> None:
+    batch = prepared.batch(np.array(order))
+    for row, number in enumerate(order):
+        alone = prepared.batch(np.array([number]))
+        for name in (
+            "question",
+            "passages",
+            "marks",
+            "mention_entity",
+            "mention_token",
+            "holders",
+            "chains",
+            "lexical",
+        ):
+            one, other = getattr(alone, name)[0], getattr(batch, name)[row]
+            inside = tuple(map(slice, one.shape))
+            assert torch.equal(other[inside], one), name
+            padding = -1 if name in ("mention_entity", "chains") else 0
+            assert int((other != padding).sum()) == int((one != padding).sum()), name
+
+
+def test_arrays_are_written_and_read_again(tmp_path: Path, questions: list[Question]) -> None:
+    arrays = prepare(questions, Lexicon({})).arrays()
+    save_arrays(arrays, tmp_path / "questions.safetensors")
+    again = load_arrays(tmp_path / "questions.safetensors")
+    assert again.keys() == arrays.keys()
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(again[name], array)
+        assert again[name].dtype == array.dtype
+
+
+@pytest.mark.parametrize("content", [None, b"", b"no tensors"])
+def test_a_file_of_something_else_is_told(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "wrong.safetensors"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(InputError, match=r"wrong\.safetensors"):
+        load_arrays(path)
