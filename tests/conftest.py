@@ -1,6 +1,8 @@
 """What the tests share: the real data where it is, and small questions written for them."""
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -32,3 +34,66 @@ def bridge_question() -> Question:
             Passage(id="other", title="Weather", text="It rains often in autumn."),
         ],
     )
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """Tiny tensors are slower on several threads."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+_SYLLABLES = [start + end for start in ("b", "br", "d", "g", "kl", "m", "st", "z") for end in ("al", "ek", "om", "ur")]
+
+
+def _town_question(number: int, is_trap: bool) -> Question:
+    """Who made the work stands in `work`, where they were born in `maker`; `guest` has more of the question's words.
+
+    In a trap the guest's passage holds the answer too: C has wrong chains, and the lexical rule takes one of them.
+    """
+    draw = Random(number)
+    work, maker, guest, town, elsewhere, other, far = (
+        "".join(draw.choices(_SYLLABLES, k=3)).capitalize() for _ in range(7)
+    )
+    year = draw.randint(1700, 1900)
+    passages = [
+        Passage(id="work", title=work, text=f"{work} was made in {year} by {maker} and sold by {guest}."),
+        Passage(id="maker", title=maker, text=f"{maker} was a painter with many friends and was born in {town}."),
+        Passage(
+            id="guest",
+            title=guest,
+            text=f"{guest} sold many pictures to a native maker of the town {town if is_trap else elsewhere}.",
+        ),
+        Passage(id="other", title=other, text=f"{other} was made in {year} for the people of {far}."),
+    ]
+    draw.shuffle(passages)
+    asked = f"Of which town was the maker of {work} a native?"
+    return Question(id=f"town-{number}", question=asked, answer=town, hops=2, passages=passages)
+
+
+Towns = Callable[..., list[Question]]
+
+
+@pytest.fixture(scope="session")
+def towns() -> Towns:
+    """Make questions of two passages out of invented names: `towns(10)`, `towns(10, first=50, traps=True)`.
+
+    Every third is a trap, or all of them.
+    """
+
+    def make(count: int, first: int = 0, traps: bool = False) -> list[Question]:
+        return [_town_question(number, traps or number % 3 == 0) for number in range(first, first + count)]
+
+    return make
+
+
+@pytest.fixture
+def town_file(tmp_path: Path, towns: Towns) -> Path:
+    """A file of twelve such questions."""
+    path = tmp_path / "towns.jsonl"
+    path.write_text("".join(question.model_dump_json(exclude_none=True) + "\n" for question in towns(12)))
+    return path

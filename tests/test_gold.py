@@ -17,10 +17,10 @@ from rechain.schema import Gold, GoldChain, Passage, Question
 
 SOURCE = Path(rechain.__file__).parent
 GOLD_READERS = {"read_gold", "read_gold_of_questions", "gold_from_pairs"}
-MAY_READ_GOLD = {"gold.py", "evaluation.py", "cli/options.py", "cli/demo.py"} | {
+MAY_READ_GOLD = {"gold.py", "evaluation.py", "cli/options.py", "cli/demo.py", "reproduction/judging.py"} | {
     f"datasets/{name}.py" for name in ("formats", "reading", "plain", "hotpotqa", "twowiki", "musique", "qangaroo")
 }
-MAY_ASK_FOR_GOLD = {"cli/options.py", "cli/candidates.py", "cli/evaluate.py"}
+MAY_ASK_FOR_GOLD = {"cli/options.py", "cli/candidates.py", "cli/evaluate.py", "cli/reproduce.py"}
 MAY_NAME_GOLD = MAY_READ_GOLD | MAY_ASK_FOR_GOLD | {"schema.py", "__init__.py", "datasets/rows.py"}
 
 # drug 1 - protein - protein - drug 2, over passages 0, 1, 2; and the same by another protein over 0, 3, 2

@@ -21,6 +21,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 MAX_ENTITIES = 512
 _ASKED, _ANSWER, _BESIDE = 0, 1, 2
+_LAST_WORD = 2**15 - 1  # further than any network reads
 
 
 class _Lists:
@@ -73,13 +74,7 @@ class Preparation:
     def add(self, candidates: Candidates, made: tuple[int, ...] | None = None) -> None:
         """Add a question whose C is known."""
         self._hops = candidates.hops
-        self.ids.append(candidates.question.id)
-        asked = Text(candidates.question.question).words
-        self._question_texts.append(self._text(("", candidates.question.question), (), asked))
-        for view in candidates.views:
-            key = (view.passage.title, view.passage.text)
-            self._passages.values.append(self._text(key, view.title.words, view.text.words))
-        self._passages.end()
+        self._add_texts(candidates.question, candidates.views)
         entities = _QuestionEntities(candidates, made)
         self._add_entities(entities)
         for passage in range(len(candidates.views)):
@@ -88,6 +83,32 @@ class Preparation:
             self._marks.values += entities.marks(passage)
             self._marks.end()
         self._add_chains(candidates, entities, made)
+
+    def add_reading(self, question: Question, entities: Collection[str], hops: int) -> None:
+        """Add a question that has no C and is only asked for the entities of its passages, which are given by name."""
+        self._hops = hops
+        views = [PassageView(passage) for passage in question.passages]
+        self._add_texts(question, views)
+        any_link = (1 << (hops - 1)) - 1
+        holders = [sum(1 << n for n, view in enumerate(views) if view.mentions(entity)) for entity in entities]
+        self._entities.values += [(any_link, held) for held in holders]
+        self._entities.end()
+        for places in map(_Places, views):
+            for number, entity in enumerate(entities):
+                self._mentions.values += [(number, word, 0.0) for word in places.words_of(entity, True)]
+            self._mentions.end()
+            for entity in question.question_entities:
+                self._marks.values += places.marks_of(entity, _ASKED)
+            self._marks.end()
+        self._chains.end()
+
+    def _add_texts(self, question: Question, views: Sequence[PassageView]) -> None:
+        self.ids.append(question.id)
+        self._question_texts.append(self._text(("", question.question), (), Text(question.question).words))
+        for view in views:
+            key = (view.passage.title, view.passage.text)
+            self._passages.values.append(self._text(key, view.title.words, view.text.words))
+        self._passages.end()
 
     def _text(self, key: tuple[str, str], title: Sequence[str], text: Sequence[str]) -> int:
         """Return the number of a text, which is kept once however many questions have it."""
@@ -129,10 +150,10 @@ class Preparation:
             "entity_holders": _as_bytes([holders for _, holders in self._entities.values], most_passages),
             "mention_start": self._mentions.starts,
             "mention_entity": mentions[:, 0].astype(np.int16),
-            "mention_token": mentions[:, 1].astype(np.int16),
+            "mention_token": mentions[:, 1].clip(max=_LAST_WORD).astype(np.int16),
             "mention_weight": mentions[:, 2].astype(np.float16),
             "mark_start": self._marks.starts,
-            "mark_token": marks[:, 0].astype(np.int16),
+            "mark_token": marks[:, 0].clip(max=_LAST_WORD).astype(np.int16),
             "mark_kind": marks[:, 1].astype(np.uint8),
             "chain_start": self._chains.starts,
             "chain_passages": chains[:, :hops].astype(np.int16),
@@ -149,6 +170,11 @@ def prepare(questions: Iterable[Question], lexicon: Lexicon, settings: Candidate
     for question in questions:
         preparation.take(question)
     return preparation
+
+
+def entity_names(candidates: Candidates) -> list[str]:
+    """Return the names of a question's entities, in the order of their numbers in the arrays."""
+    return [entity.name for entity in _QuestionEntities(candidates).found]
 
 
 def _as_bytes(numbers: Sequence[int], bits: int) -> Array:

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain, count
 from math import isfinite
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
@@ -18,18 +19,22 @@ PassageLike = Passage | Mapping[str, Any] | str
 
 
 class Recoverer:
-    """Recovers chains with a model: a name ("lexical", "bm25", "random") or anything that scores candidates."""
+    """Recovers chains with a model.
+
+    The model is a name ("lexical", "bm25", "random"), the folder of a training run, or anything that scores candidates.
+    """
 
     def __init__(
         self,
-        model: str | Model = "lexical",
+        model: str | Path | Model = "lexical",
         *,
         settings: CandidateSettings | None = None,
         top: int = 1,
         explain: bool = False,
+        device: str | None = None,
     ) -> None:
         """Set up recovery: `top` chains a question; `explain` tells what contributed to each score."""
-        self._model = _load(model) if isinstance(model, str) else model
+        self._model = _load(str(model), device) if isinstance(model, str | Path) else model
         self._settings = settings or CandidateSettings()
         if top < 1:
             raise RechainError(f"top should be at least 1, not {top}.")
@@ -46,10 +51,10 @@ class Recoverer:
         if isinstance(question, str):
             question = _as_question(question, answer, passages)
         try:
-            candidates = find_candidates(question, self._settings)
+            chains = self._best(find_candidates(question, self._settings))
         except QuestionError as error:
             return Recovered(id=question.id, chains=[], error=error.problem)
-        return Recovered(id=question.id, chains=self._best(candidates))
+        return Recovered(id=question.id, chains=chains)
 
     def recover_many(self, questions: Iterable[Question]) -> Iterator[Recovered]:
         """Recover the chains of many questions, one at a time and in their order."""
@@ -76,10 +81,16 @@ def _score(contributions: Contributions) -> float:
     return score
 
 
-def _load(name: str) -> Model:
-    if name not in BASELINES:
-        raise RechainError(f"there is no model '{name}'; the models are {', '.join(BASELINES)}.")
-    return BASELINES[name]()
+def _load(name: str, device: str | None) -> Model:
+    """Return a baseline by its name, or the model that a training run has left in a folder."""
+    if name in BASELINES:
+        return BASELINES[name]()
+    if not Path(name).is_dir():
+        known = ", ".join((*BASELINES, "or a folder that `rechain train` has written"))
+        raise RechainError(f"there is no model '{name}'; the models are {known}.")
+    from rechain.trained import TrainedModel
+
+    return TrainedModel.load(Path(name), device or "cpu")
 
 
 def _as_question(question: str, answer: str | None, passages: Iterable[PassageLike]) -> Question:

@@ -1,8 +1,8 @@
-"""A training run as a folder: what it was asked, its word vectors, its checkpoint, its log and the weights it ends with."""
+"""A training run as a folder: what it was asked, its vectors, its checkpoint, its log and the weights it ends with."""
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -107,12 +107,16 @@ class RunFolder:
         }
         write_atomically(self.path / STORY, json.dumps(story, indent=1).encode())
 
-    def check_resumes(self, material: Material) -> None:
-        """Say what is wrong where the run was started with other questions or vectors."""
-        if self.story()["fingerprint"] != material.fingerprint:
+    def check_resumes(self, material: Material, settings: GameSettings) -> None:
+        """Say what is wrong where the run was started with other settings, questions or vectors."""
+        from rechain.game.checkpoints import check_same
+
+        story = self.story()
+        check_same(GameSettings.of(story["settings"], str(self.path / STORY)), settings, self.path / STORY)
+        if story["fingerprint"] != material.fingerprint:
             raise InputError(
-                f"{self.path} was started with other questions, vectors or pseudo questions; resume with the same, or start "
-                "anew with another --out."
+                f"{self.path} was started with other questions, vectors or pseudo questions; resume with the same, or "
+                "start anew with another --out."
             )
 
     def story(self) -> dict[str, Any]:
@@ -123,29 +127,29 @@ class RunFolder:
             raise InputError(f"{self.path} is no folder of a run: it has no {STORY}.") from error
         except (OSError, ValueError) as error:
             raise InputError(f"{self.path / STORY} cannot be read: {error}.") from error
+        if not isinstance(story, dict) or not story.keys() >= {"settings", "fingerprint"}:
+            raise InputError(f"{self.path / STORY} does not say what the run was started with.")
         return story
 
     def vectors(self) -> Vectors:
         """Read the word vectors of the run."""
         from rechain.game.data import load_arrays
 
-        words = (self.path / WORDS).read_text(encoding="utf-8")
-        return Vectors(words.split("\n") if words else [], load_arrays(self.path / VECTORS)["vectors"])
+        matrix = load_arrays(self.path / VECTORS).get("vectors", np.zeros((0, 0)))
+        try:
+            text = (self.path / WORDS).read_bytes().decode("utf-8")  # as it was written, whatever a line end is here
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"{self.path / WORDS} cannot be read: {error}.") from error
+        words = text.split("\n") if text else []
+        if matrix.ndim != 2 or len(words) != len(matrix):
+            raise InputError(f"{self.path} has {len(words)} words in {WORDS}, but {len(matrix)} vectors in {VECTORS}.")
+        return Vectors(words, matrix)
 
 
 def _packed(matrix: Array) -> bytes:
     from safetensors.numpy import save
 
     return save({"vectors": np.ascontiguousarray(matrix)})
-
-
-def table_of(vectors: Vectors) -> Any:
-    """Return the vectors as a tensor whose row 0 is that of words without one."""
-    import torch
-
-    return torch.from_numpy(
-        np.concatenate([np.zeros_like(vectors.matrix, shape=(1, vectors.matrix.shape[1])), vectors.matrix])
-    )
 
 
 def train(
@@ -156,21 +160,27 @@ def train(
     candidates: CandidateSettings | None = None,
     device: str = "cpu",
     resume: bool = False,
-    watcher: "Callable[[RunFolder], Watcher] | None" = None,
+    watcher: "Watcher | None" = None,
 ) -> "Training":
     """Train from the beginning, or from the last checkpoint; the weights stand in the folder in the end."""
-    from rechain.game.checkpoints import load_checkpoint, save_weights
-    from rechain.game.training import Training
+    import torch
 
-    training = Training(table_of(material.vectors), _prepared(material.questions, settings, device), settings)
+    from rechain.game.checkpoints import KeepCheckpoints, load_checkpoint, save_weights
+    from rechain.game.distributed import is_first
+    from rechain.game.training import Training, Watcher
+
+    table = torch.from_numpy(material.vectors.table)
+    training = Training(table, _prepared(material.questions, settings, device), settings)
     if resume and folder.is_begun:
-        folder.check_resumes(material)
+        folder.check_resumes(material, settings)
         if (folder.path / CHECKPOINT).exists():
             load_checkpoint(training, folder.path / CHECKPOINT)
-    else:
+    elif is_first():
         folder.begin(material, settings, candidates or CandidateSettings())
-    training.run(watcher(folder) if watcher else KeepCheckpoints(folder), _pseudo_parts(material, settings, device))
-    save_weights(training, folder.path / WEIGHTS)
+    keeper = (watcher or KeepCheckpoints(folder.path / CHECKPOINT)) if is_first() else Watcher()
+    training.run(keeper, _pseudo_parts(material, settings, device))
+    if is_first():
+        save_weights(training, folder.path / WEIGHTS)
     return training
 
 
@@ -187,22 +197,3 @@ def _pseudo_parts(material: Material, settings: GameSettings, device: str) -> Se
         return ()
     data = _prepared(material.pseudo, settings, device)
     return (Part(data, np.arange(len(data))),)
-
-
-class KeepCheckpoints:
-    """Writes a checkpoint whenever a run says so."""
-
-    def __init__(self, folder: RunFolder) -> None:
-        self.folder = folder
-
-    def on_step(self, phase: str, epoch: int, step: int, steps: int, losses: Mapping[str, float]) -> None:
-        """Take the losses of a step."""
-
-    def on_epoch(self, figures: Mapping[str, Any]) -> None:
-        """Take the figures of an epoch."""
-
-    def on_checkpoint(self, training: "Training") -> None:
-        """Write the state of the run."""
-        from rechain.game.checkpoints import save_checkpoint
-
-        save_checkpoint(training, self.folder.path / CHECKPOINT)

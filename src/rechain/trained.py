@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from rechain.candidates import Candidates
 from rechain.errors import QuestionError
-from rechain.game.checkpoints import read_tensors
+from rechain.game.checkpoints import load_weights, read_tensors
 from rechain.game.data import Prepared
 from rechain.game.decoding import Decoded, decode
 from rechain.game.players import Players
@@ -15,7 +16,7 @@ from rechain.game.settings import GameSettings
 from rechain.lexicon import Lexicon, vector_rows
 from rechain.model import Contributions
 from rechain.preparation import Preparation
-from rechain.runs import WEIGHTS, RunFolder, table_of
+from rechain.runs import WEIGHTS, RunFolder
 
 
 class TrainedModel:
@@ -30,10 +31,10 @@ class TrainedModel:
     def load(cls, folder: Path, device: str = "cpu") -> "TrainedModel":
         """Read a model from the folder of a finished run."""
         weights, told = read_tensors(folder / WEIGHTS)
-        settings = GameSettings.of(told["settings"], str(folder / WEIGHTS))  # type: ignore[arg-type]
+        settings = GameSettings.of(told["settings"], str(folder / WEIGHTS))
         vectors = RunFolder(folder).vectors()
-        players = Players(table_of(vectors), int(told["hops"]), settings).to(device)  # type: ignore[call-overload]
-        players.load_state_dict(weights)
+        players = Players(torch.from_numpy(vectors.table), int(told["hops"]), settings).to(device)
+        load_weights(players, weights, folder / WEIGHTS)
         return cls(players, settings, vector_rows(vectors.words))
 
     def score(self, candidates: Candidates) -> Sequence[Contributions]:

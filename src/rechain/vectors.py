@@ -41,6 +41,11 @@ class Vectors(NamedTuple):
     matrix: npt.NDArray[np.float16]
     """float16 [words, width]"""
 
+    @property
+    def table(self) -> npt.NDArray[np.float16]:
+        """The vectors below a first row for words that have none, as `rechain.lexicon` counts rows."""
+        return np.concatenate([np.zeros((1, self.matrix.shape[1]), self.matrix.dtype), self.matrix])
+
 
 class _Row(NamedTuple):
     """A word of a file, and its vector as it stands there; the number is that of the line or row."""

@@ -141,13 +141,20 @@ def test_distant_supervision_makes_c_likely_by_weight(
 
 
 def test_a_question_is_taught_alike_alone_and_in_a_batch_however_unlikely_its_chains_are(tiny: ModuleType) -> None:
-    chains = [[(1, 2)], [(0, 1), (1, 0)]]
     parts = (tiny.QUESTIONS, tiny.PASSAGES, tiny.TITLES, tiny.MENTIONS)
     players = tiny.make_players()
     with torch.no_grad():
         players.ranker.score.weight.mul_(-400)
-    apart = [tiny.make_batch([q], [p], [t], [m], [c]) for q, p, t, m, c in zip(*parts, chains, strict=True)]
-    losses = [players.supervised_loss(one).item() for one in apart]
+
+    def apart(chains: list[list[tuple[int, ...]]]) -> list[float]:
+        ones = [tiny.make_batch([q], [p], [t], [m], [c]) for q, p, t, m, c in zip(*parts, chains, strict=True)]
+        return [players.supervised_loss(one).item() for one in ones]
+
+    rest = [(0, 1), (1, 0)]
+    every = [(head, tail) for head in range(3) for tail in range(3) if head != tail]
+    least_likely = max(every, key=lambda chain: apart([[chain], rest])[0])
+    chains = [[least_likely], rest]
+    losses = apart(chains)
     assert losses[0] > 40
     assert players.supervised_loss(tiny.make_batch(*parts, chains)).item() == pytest.approx(sum(losses) / 2, rel=1e-4)
 

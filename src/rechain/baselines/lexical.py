@@ -87,10 +87,7 @@ class EntityPairs:
 
     def _pair(self, passage: int, one: str, two: str) -> tuple[float, float]:
         if (passage, one, two) not in self._known:
-            sentences = self._passages[passage].of
-            together = log(len(set(sentences(one)) & set(sentences(two))) + _NO_SENTENCE)
-            mentions = log(max(len(sentences(one)), 1) * max(len(sentences(two)), 1))
-            self._known[passage, one, two] = together, mentions
+            self._known[passage, one, two] = self._passages[passage].pair(one, two)
         return self._known[passage, one, two]
 
 
@@ -115,3 +112,9 @@ class EntitySentences:
         if entity not in self._known:
             self._known[entity] = [bisect(self._starts, start) for start, _ in self._view.mentions(entity)]
         return self._known[entity]
+
+    def pair(self, one: str, two: str) -> tuple[float, float]:
+        """Return how often two entities stand in one sentence, and how often they stand in the passage at all."""
+        together = log(len(set(self.of(one)) & set(self.of(two))) + _NO_SENTENCE)
+        mentions = log(max(len(self.of(one)), 1) * max(len(self.of(two)), 1))
+        return together, mentions

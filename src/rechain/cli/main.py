@@ -10,8 +10,12 @@ from rechain.cli.candidates import candidates
 from rechain.cli.demo import demo
 from rechain.cli.evaluate import evaluate
 from rechain.cli.recover import recover
+from rechain.cli.reproduce import reproduce
+from rechain.cli.train import train
 from rechain.errors import RechainError
 from rechain.version import __version__
+
+_INTERRUPTED = 130
 
 app = typer.Typer(
     help="Recover reasoning chains: the passages that lead from a question to its answer, and what links them.",
@@ -20,7 +24,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, recover, candidates, evaluate):
+for command in (demo, recover, candidates, evaluate, train, reproduce):
     app.command()(command)
 
 
@@ -48,6 +52,10 @@ def main() -> None:
         app()
     except RechainError as error:
         _fail(str(error))
+    except SystemExit as ended:
+        if ended.code == _INTERRUPTED:
+            print("rechain: interrupted; a run of `rechain train` goes on with --resume.", file=sys.stderr)
+        raise
     except OSError as error:
         _fail(f"{error.filename or 'the output'} cannot be written: {error.strerror}.")
 

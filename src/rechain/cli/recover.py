@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 
 def recover(
     questions: Questions,
-    model: Annotated[str, typer.Option(help="The model: lexical, bm25 or random.")] = "lexical",
+    model: Annotated[
+        str, typer.Option(help="The model: lexical, bm25, random, or the folder of a run of `rechain train`.")
+    ] = "lexical",
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Where the chains go, a line each; else standard output.")
     ] = None,

@@ -5,6 +5,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -12,8 +13,9 @@ from safetensors.torch import save
 from torch import Tensor
 
 from rechain.errors import InputError
+from rechain.game.players import Players
 from rechain.game.settings import GameSettings
-from rechain.game.training import Progress, Training
+from rechain.game.training import Progress, Training, Watcher
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -24,9 +26,11 @@ def write_atomically(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
+        temporary.replace(path)
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            error.filename = str(path)  # a full disk names none
         raise
 
 
@@ -34,6 +38,7 @@ def save_checkpoint(training: Training, path: Path) -> None:
     """Write all that a run needs to go on: weights, optimisers, random numbers, and how far it is."""
     tensors = {f"players.{name}": value for name, value in training.players.state_dict().items()}
     tensors |= {f"best.{name}": value for name, value in training.best_weights.items()}
+    tensors |= {f"totals.{name}": value for name, value in training.totals.items()}
     for player, optimiser in training.optimisers.items():
         for number, state in optimiser.state_dict()["state"].items():
             tensors |= {f"optimiser.{player}.{number}.{name}": value for name, value in state.items()}
@@ -43,6 +48,17 @@ def save_checkpoint(training: Training, path: Path) -> None:
     told = {"settings": asdict(training.settings), "progress": asdict(training.progress), "hops": training.data.hops}
     packed = save({name: value.detach().cpu().contiguous() for name, value in tensors.items()}, _metadata(told))
     write_atomically(path, packed)
+
+
+class KeepCheckpoints(Watcher):
+    """Writes a checkpoint whenever a run says so."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def on_checkpoint(self, training: Training) -> None:
+        """Keep the state of the run."""
+        save_checkpoint(training, self.path)
 
 
 def save_weights(training: Training, path: Path) -> None:
@@ -56,22 +72,33 @@ def save_weights(training: Training, path: Path) -> None:
 def load_checkpoint(training: Training, path: Path) -> None:
     """Set a run to where a checkpoint left it."""
     tensors, told = read_tensors(path)
+    if "progress" not in told or "random.cpu" not in tensors:
+        raise InputError(f"{path} holds weights alone, not the state of a run; it cannot be resumed.")
     check_same(GameSettings.of(told["settings"], str(path)), training.settings, path)
     if told["hops"] != training.data.hops:
         raise InputError(
             f"{path} is of chains of {told['hops']} passages, but the questions have {training.data.hops}."
         )
-    parts: dict[str, dict[str, Tensor]] = {"players": {}, "best": {}, "optimiser": {}, "random": {}}
+    parts: dict[str, dict[str, Tensor]] = {"players": {}, "best": {}, "totals": {}, "optimiser": {}, "random": {}}
     for name, value in tensors.items():
         part, _, rest = name.partition(".")
         parts[part][rest] = value
-    training.players.load_state_dict(parts["players"])
+    load_weights(training.players, parts["players"], path)
     training.best_weights = {name: value.to(training.data.device) for name, value in parts["best"].items()}
+    training.totals = {name: value.to(training.data.device) for name, value in parts["totals"].items()}
     _load_optimisers(training, parts["optimiser"])
     training.progress = Progress(**told["progress"])
     torch.set_rng_state(parts["random"]["cpu"])
     if "cuda" in parts["random"] and training.data.device.type == "cuda":
         torch.cuda.set_rng_state(parts["random"]["cuda"], training.data.device)
+
+
+def load_weights(players: Players, weights: Mapping[str, Tensor], path: Path) -> None:
+    """Give players the weights of a file, which must be of the same networks."""
+    try:
+        players.load_state_dict(weights)
+    except RuntimeError as error:
+        raise InputError(f"{path} is of other networks or word vectors than these.") from error
 
 
 def _load_optimisers(training: Training, tensors: Mapping[str, Tensor]) -> None:
@@ -94,11 +121,13 @@ def check_same(written: GameSettings, asked: GameSettings, path: Path) -> None:
             )
 
 
-def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, object]]:
+def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Read a checkpoint or weights, and what is told with them."""
     try:
         with safe_open(path, "pt") as file:
             told = json.loads((file.metadata() or {})["rechain"])
+            if not isinstance(told, dict) or not told.keys() >= {"settings", "hops"}:
+                raise ValueError("it does not say what it is of")
             return {name: file.get_tensor(name) for name in file.keys()}, told  # noqa: SIM118 - not a dict
     except FileNotFoundError as error:
         raise InputError(f"there is no {path}; name the folder of a run that `rechain train` has written.") from error

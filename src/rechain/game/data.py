@@ -1,7 +1,7 @@
 """Prepared questions: arrays that `rechain.preparation` made, kept on the device, cut into batches without a loop.
 
-Lists of different lengths lie one after another in flat arrays; `…_start` says where each begins, and ends with where the
-last one ends.
+Lists of different lengths lie one after another in flat arrays; `…_start` says where each begins, and ends with where
+the last one ends.
 """
 
 from collections.abc import Iterator, Mapping
@@ -136,10 +136,8 @@ class Prepared:
         return torch.where(real.view(*real.shape, *[1] * (values.dim() - real.dim())), values, padding)
 
 
-_ON_CPU = frozenset(
-    ("text_start", "title_length", "question_text", "passage_start", "passage_text", "mark_start", "mark_kind")
-    + ("mention_start", "entity_start", "chain_start")
-)
+_STARTS = ("text_start", "passage_start", "mark_start", "mention_start", "entity_start", "chain_start")
+_ON_CPU = frozenset((*_STARTS, "title_length", "question_text", "passage_text", "mark_kind"))
 
 
 def _not_empty(array: Array) -> Array:

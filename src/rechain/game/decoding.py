@@ -20,7 +20,7 @@ class Decoded:
     reasoner: Tensor
     """[B, C] log-probability of the linking entities"""
     named: Tensor
-    """[B, C, readings] the entity that the Reasoner would name for each link that it reads, among those that hold there"""
+    """[B, C, readings] the entity that the Reasoner would name for each link that it reads, among those shared there"""
 
 
 @torch.no_grad()
@@ -41,7 +41,8 @@ def decode(players: Players, batch: Batch) -> Decoded:
 def _read(players: Players, batch: Batch, reading: Reading) -> tuple[Tensor, Tensor]:
     """Return the log-probability of a link of every chain, and the entity that the Reasoner would name, [B, C].
 
-    Where the data tells linking entities apart, the link is the chain's own entity; else it is any that both passages hold.
+    Where the data tells linking entities apart, the link is the chain's own entity; else it is any that both passages
+    hold.
     """
     question = torch.arange(len(batch.chains), device=batch.chains.device)[:, None]
     here = batch.chains[..., reading.role].clamp(min=0)

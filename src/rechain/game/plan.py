@@ -49,8 +49,9 @@ class Plan:
 def make_plan(hops: int, direction: Direction = "tail to head") -> Plan:
     """Return the paper's plan.
 
-    Two passages: one end, then the other given it. Three: head and tail independently, then the middle given both. More:
-    the middles from left to right, each given all that were selected before. Independent: every passage by the same scores.
+    Two passages: one end, then the other given it. Three: head and tail independently, then the middle given both.
+    More: the middles from left to right, each given all that were selected before. Independent: every passage by the
+    same scores.
     """
     if direction == "independent":
         return Plan(hops, tuple(map(Step, range(hops))), is_independent=True)

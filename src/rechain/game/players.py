@@ -74,8 +74,8 @@ class Players(nn.Module):
     def reasoner_loss(self, batch: Batch, chosen: Tensor) -> Tensor:
         """Return the Reasoner's cross-entropy on selected chains [B, S, L] (equation 4).
 
-        The targets are all entities of the passage read that also stand in the next one, the strongest most; where there is
-        none, the question is skipped.
+        The targets are all entities of the passage read that also stand in the next one, the strongest most; where
+        there is none, the question is skipped.
         """
         losses = [self._naming_loss(batch, chosen, reading) for reading in self.plan.readings]
         total = sum(loss for loss, _ in losses)
@@ -154,7 +154,7 @@ class Players(nn.Module):
         return self.plan.hops == 2 and self.settings.head_reward == "set"
 
     def _is_named(self, batch: Batch, step: Step, before: Tensor) -> Tensor:
-        """Count of every passage how many of the Reasoner's top-1 entities, named from those before, it holds, [B, S, K]."""
+        """Count how many of the Reasoner's top-1 entities, named from the passages before, each holds, [B, S, K]."""
         count = torch.zeros(*before.shape[:2], batch.passages.shape[1], device=before.device)
         question = torch.arange(len(before), device=before.device)[:, None]
         for reading in self.plan.readings:

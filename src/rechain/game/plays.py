@@ -1,7 +1,7 @@
 """Many games on one data set: every contestant plays every fold with every seed, and scores the chains it did not see.
 
-`python -m rechain.game.plays FOLDER` needs torch, numpy and safetensors alone: the folder can be prepared on one machine,
-played on another and judged on a third.
+`python -m rechain.game.plays FOLDER` needs torch, numpy and safetensors alone: the folder can be prepared on one
+machine, played on another and judged on a third.
 """
 
 import json
@@ -20,6 +20,7 @@ import numpy as np
 import torch
 
 from rechain.errors import RechainError
+from rechain.game.checkpoints import save_weights
 from rechain.game.data import Array, Prepared, load_arrays, save_arrays
 from rechain.game.decoding import decode
 from rechain.game.settings import GameSettings
@@ -50,6 +51,8 @@ class Play:
     branches: tuple[Branch, ...]
     pseudo: int = 0
     """pseudo questions of the warm-up"""
+    keeps_weights: bool = False
+    """whether the weights of the first branch are kept"""
 
     def path(self, folder: Path, branch: Branch) -> Path:
         """Return where a result is kept."""
@@ -91,7 +94,7 @@ class Stage:
         return self._prepared(QUESTIONS, settings)[0]
 
     def pseudo(self, settings: GameSettings, fold: int, count: int) -> list[Part]:
-        """Return pseudo questions that have nothing of a fold; those made from each other fold are a part of their own."""
+        """Return pseudo questions that have nothing of a fold, one part from each of the others."""
         others = [other for other in range(self.folds.max() + 1) if other != fold]
         parts = []
         for other in others if count else ():
@@ -141,6 +144,8 @@ class Stage:
         path.parent.mkdir(exist_ok=True)
         told = story | {"settings": asdict(training.settings), "curve": training.progress.curve}
         path.with_suffix(".json").write_text(json.dumps(told), encoding="utf-8")
+        if play.keeps_weights and branch is play.branches[0]:
+            save_weights(training, path.with_suffix(".model"))
         save_arrays(scores(training, tested), path)
 
 

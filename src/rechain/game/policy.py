@@ -132,8 +132,8 @@ def chain_log_probability(made: Sequence[Table], plan: Plan, chains: Tensor) -> 
 def expected_reward(made: Sequence[Table], plan: Plan, rewards: Sequence[Tensor]) -> Tensor:
     """Return the exact expected reward of each question, [B].
 
-    `rewards` holds for every step the reward of every selection after every history, [B, S, K]. Where the histories of a
-    step are those of C alone, all others earn nothing there: the sum is over all selections.
+    `rewards` holds for every step the reward of every selection after every history, [B, S, K]. Where the histories of
+    a step are those of C alone, all others earn nothing there: the sum is over all selections.
     """
     total = torch.zeros(len(rewards[0]), device=rewards[0].device)
     for number, (table, earned) in enumerate(zip(made, rewards, strict=True)):
@@ -184,8 +184,8 @@ def sample(ranker: Ranker, read: Read, plan: Plan, samples: int, greedy: bool = 
 
 
 def _draw(log_probability: Tensor) -> Tensor:
-    """Draw a place a row: p_tau = Sampling(P^t)."""
-    flat = log_probability.detach().flatten(0, 1).exp()
+    """Draw a place a row: p_tau = Sampling(P^t). Of what is no number any is drawn; the loss then tells."""
+    flat = log_probability.detach().flatten(0, 1).exp().nan_to_num(1.0)
     return torch.multinomial(flat, 1).view(log_probability.shape[:2])
 
 
@@ -193,8 +193,8 @@ def reinforce(log_probability: Tensor, rewards: Tensor, baseline: Tensor | float
     """Return the loss whose gradient is REINFORCE's, averaged over questions and samples.
 
     `log_probability` and `rewards` are [B, S, steps]: every selection is credited with its own reward and those that
-    follow. `baseline` is the mean reward of each step so far, [steps]; None takes the mean of the other samples of the same
-    question (leave-one-out), which needs two samples or more.
+    follow. `baseline` is the mean reward of each step so far, [steps]; None takes the mean of the other samples of the
+    same question (leave-one-out), which needs two samples or more.
     """
     to_go = rewards.flip(-1).cumsum(-1).flip(-1)
     if baseline is None:

@@ -1,7 +1,7 @@
 """Rewards by distant supervision (Section 3.1) and the Reasoner's bonus (Section 3.2): pure functions of tensors.
 
-C is given as `chains` [B, C, L], places of passages with the head first, and `weights` [B, C]: 1 for every chain of C as in
-the paper, or less for chains whose links say less; 0 for padding.
+C is given as `chains` [B, C, L], places of passages with the head first, and `weights` [B, C]: 1 for every chain of C
+as in the paper, or less for chains whose links say less; 0 for padding.
 """
 
 from collections.abc import Sequence

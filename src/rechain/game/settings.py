@@ -3,10 +3,16 @@
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, Literal, get_args, get_type_hints
 
 from rechain.errors import RechainError
+
+DATA_SETS = ("hotpotqa", "drughop", "medhop")
+"""those for which the package has settings"""
+
+_GREATEST_RATE = 1e30  # a step of it is still a number
 
 Row = Literal["independent", "conditional", "cooperative"]
 
@@ -16,8 +22,8 @@ class GameSettings:
     """How Ranker and Reasoner are built, trained and used."""
 
     row: Row = "cooperative"
-    """independent: one MatchLSTM scores all passages; conditional: each passage given those selected before; cooperative:
-    the same with the Reasoner"""
+    """independent: one MatchLSTM scores all passages; conditional: each passage given those selected before;
+    cooperative: the same with the Reasoner"""
     direction: Literal["tail to head", "head to tail"] = "tail to head"
     """which passage of two is selected first"""
 
@@ -39,7 +45,7 @@ class GameSettings:
     sharpness: float = 0.35
     """how much less chains of less evidence weigh: exp(sharpness x difference)"""
     head_reward: Literal["set", "path"] = "path"
-    """of two passages, whether the second is rewarded if it is that of any chain (equation 2) or of one with the first"""
+    """of two passages, whether the second is rewarded if any chain has it (equation 2) or one that has the first too"""
     gradient: Literal["reinforce", "exact", "likelihood"] = "exact"
     """of the reward: sampled as in the paper; exact, over all selections; exact, of its logarithm"""
     samples: int = 4
@@ -93,10 +99,14 @@ class GameSettings:
         for name in ("hidden", "max_tokens", "batch_size", "warm_up_batch_size", "samples", "patience"):
             _demand(getattr(self, name) >= 1, name, "should be at least 1")
         _demand(self.checkpoint_steps >= 1, "checkpoint_steps", "should be at least 1")
-        for name in ("warm_up_epochs", "pretrain_epochs", "game_epochs", "bonus", "sharpness", "entropy"):
+        for name in ("warm_up_epochs", "pretrain_epochs", "game_epochs", "bonus", "sharpness", "entropy", "seed"):
             _demand(getattr(self, name) >= 0, name, "should not be negative")
+        for name in ("learning_rate", "game_learning_rate"):
+            _demand(0 <= getattr(self, name) <= _GREATEST_RATE, name, f"should be from 0 to {_GREATEST_RATE:g}")
         _demand(0 <= self.dropout < 1, "dropout", "should be 0 or more and less than 1")
         _demand(0 <= self.held_out < 1, "held_out", "should be 0 or more and less than 1")
+        _demand(self.clip > 0, "clip", "should be more than 0")
+        _demand(self.seed < 2**63, "seed", "should be less than 2 to the power of 63")
         is_alone = self.gradient == "reinforce" and self.baseline == "leave-one-out" and self.samples < 2
         _demand(not is_alone, "samples", "should be at least 2 for the baseline leave-one-out")
 
@@ -110,6 +120,12 @@ class GameSettings:
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise RechainError(f"{path} is not a TOML file: {error}.") from error
         return cls.of(values, str(path), **changes)
+
+    @classmethod
+    def for_data(cls, name: str, **changes: Any) -> "GameSettings":
+        """Return the settings for a known data set."""
+        with as_file(files("rechain").joinpath(f"data/settings/{name}.toml")) as path:
+            return cls.read(path, **changes)
 
     @classmethod
     def of(cls, values: Mapping[str, Any], where: str, **changes: Any) -> "GameSettings":

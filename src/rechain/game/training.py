@@ -4,6 +4,7 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from torch import Tensor
 
 from rechain.errors import RechainError
 from rechain.game.data import Array, Prepared
-from rechain.game.distributed import average_gradients, own_share, sum_over_processes
+from rechain.game.distributed import average, average_gradients, is_shared, own_share
 from rechain.game.players import Players
 from rechain.game.settings import GameSettings
 from rechain.models.batch import Batch
@@ -40,8 +41,8 @@ class Progress:
 class Watcher:
     """Is told what happens in a run; this one does nothing with it."""
 
-    def on_step(self, phase: Phase, epoch: int, step: int, steps: int, losses: Mapping[str, float]) -> None:
-        """Take the losses of a step."""
+    def on_step(self, phase: Phase, epoch: int, step: int, steps: int) -> None:
+        """Take notice of a step."""
 
     def on_epoch(self, figures: Mapping[str, Any]) -> None:
         """Take the figures of an epoch."""
@@ -83,6 +84,8 @@ class Training:
         }
         self.progress = Progress()
         self.best_weights: dict[str, Tensor] = {}
+        self.totals: dict[str, Tensor] = {}
+        """the losses of this epoch so far, summed"""
 
     def use(self, questions: Array) -> None:
         """Set the questions that are learned from, some of which are held out."""
@@ -108,10 +111,8 @@ class Training:
             if phase == until:
                 return
             parts = pseudo if phase == "warm-up" else [Part(self.data, self.questions)]
-            while self.progress.epoch < self._epochs(phase, bool(pseudo)):
+            while self.progress.epoch < self._epochs(phase, bool(pseudo)) and not self._is_over(phase):
                 self._epoch(phase, parts, watcher)
-                if self._is_over(phase):
-                    break
             self._next_phase()
             watcher.on_checkpoint(self)
 
@@ -133,29 +134,42 @@ class Training:
         steps = len(order)
         self._set_rates(phase)
         self.players.train()
-        totals: dict[str, Tensor] = {}
         for step in range(progress.step, steps):
             data, questions = order[step]
-            losses = self._step(phase, data.batch(own_share(questions)))
-            totals = {name: totals.get(name, 0.0) + loss for name, loss in losses.items()}
+            share = own_share(questions)
+            losses = self._step(phase, data.batch(share.questions), share.weight)
+            self.totals = {name: self.totals.get(name, 0.0) + loss for name, loss in losses.items()}
             progress.step = step + 1
+            watcher.on_step(phase, progress.epoch, progress.step, steps)
             if progress.step % settings.checkpoint_steps == 0 and progress.step < steps:
-                _check(totals, phase, progress)
-                watcher.on_step(phase, progress.epoch, progress.step, steps, _means(totals, progress.step))
+                self._check(phase)
                 watcher.on_checkpoint(self)
-        _check(totals, phase, progress)
-        self._end_epoch(phase, _means(totals, steps), watcher)
+        self._check(phase)
+        self._end_epoch(phase, _means(self.totals, steps), watcher)
 
-    def _step(self, phase: Phase, batch: Batch) -> dict[str, Tensor]:
-        """Teach the players once: the Reasoner on chains that the Ranker selects, or that pseudo questions are made from."""
+    def _step(self, phase: Phase, batch: Batch, weight: int = 1) -> dict[str, Tensor]:
+        """Teach the players once, the Reasoner on chains that the Ranker selects or pseudo questions are made from.
+
+        `weight` is how much the batch counts beside those of other processes.
+        """
         players, losses = self.players, {}
         if self.settings.row == "cooperative" and phase != "pretraining":
             chosen = _made(batch) if phase == "warm-up" else players.select(batch)
-            losses["reasoner"] = self._learn("reasoner", lambda: players.reasoner_loss(batch, chosen))
+            told = self._told(batch, chosen) * (weight > 0) if is_shared() else weight
+            losses["reasoner"] = self._learn("reasoner", lambda: players.reasoner_loss(batch, chosen), told)
         teach = players.ranker_loss if phase == "game" else players.supervised_loss
-        return losses | {"ranker": self._learn("ranker", lambda: teach(batch))}
+        losses["ranker"] = self._learn("ranker", lambda: teach(batch), weight)
+        players.mean_reward = average(players.mean_reward, weight)
+        return losses
 
-    def _learn(self, player: Literal["ranker", "reasoner"], compute: Callable[[], Tensor]) -> Tensor:
+    def _told(self, batch: Batch, chosen: Tensor) -> int | Tensor:
+        """Count the readings of which the Reasoner is told what to name; its loss is the mean over them."""
+        targets = (self.players.targets(batch, chosen, reading) for reading in self.players.plan.readings)
+        return sum(target.any(-1).sum() for target in targets)
+
+    def _learn(
+        self, player: Literal["ranker", "reasoner"], compute: Callable[[], Tensor], weight: int | Tensor
+    ) -> Tensor:
         """Take one step of a player's optimiser down the gradient of a loss."""
         optimiser = self.optimisers[player]
         optimiser.zero_grad(set_to_none=True)
@@ -164,10 +178,10 @@ class Training:
         if loss.requires_grad:
             loss.backward()
         parameters = [p for p in getattr(self.players, player).parameters() if p.requires_grad]
-        average_gradients(parameters)
+        average_gradients(parameters, weight)
         torch.nn.utils.clip_grad_norm_(parameters, self.settings.clip)
         optimiser.step()
-        return sum_over_processes(loss.detach())
+        return average(loss.detach(), weight)
 
     def arithmetic(self) -> AbstractContextManager[Any]:
         """Return the context in which the networks compute."""
@@ -182,10 +196,13 @@ class Training:
     def _end_epoch(self, phase: Phase, losses: Mapping[str, float], watcher: Watcher) -> None:
         progress = self.progress
         reward = self.held_out_reward()
-        progress.curve.append({"phase": phase, "epoch": progress.epoch, "reward": reward, **losses})
-        progress.epoch, progress.step = progress.epoch + 1, 0
-        if reward > progress.best:
-            progress.best, progress.worse = reward, 0
+        if reward is not None and not isfinite(reward):
+            raise _no_number("the reward on held-out questions", phase, progress.epoch)
+        told = {} if reward is None else {"reward": reward}
+        progress.curve.append({"phase": phase, "epoch": progress.epoch, **told, **losses})
+        progress.epoch, progress.step, self.totals = progress.epoch + 1, 0, {}
+        if reward is None or reward > progress.best:
+            progress.best, progress.worse = progress.best if reward is None else reward, 0
             self.best_weights = {name: value.clone() for name, value in self.players.state_dict().items()}
         else:
             progress.worse += 1
@@ -209,16 +226,23 @@ class Training:
         other.settings = other.players.settings = settings
         return other
 
-    def held_out_reward(self) -> float:
-        """Return the mean expected reward of the held-out questions: no label is needed for it."""
+    def held_out_reward(self) -> float | None:
+        """Return the mean expected reward of the held-out questions, where there are any: no label is needed for it."""
         if len(self.held_out) == 0:
-            return float(self.progress.epoch)  # every epoch counts as better than the one before
+            return None
         self.players.eval()
         with self.arithmetic():
             batches = self.data.batches(self.held_out, self.settings.batch_size)
             rewards = torch.cat([self.players.evaluate(batch) for batch in batches])
         self.players.train()
-        return float(rewards.mean())
+        return float(average(rewards.mean()))
+
+    def _check(self, phase: Phase) -> None:
+        """Stop before a checkpoint is replaced by one that is of no use."""
+        for name, total in self.totals.items():
+            weights = (p.detach() for p in getattr(self.players, name).parameters())
+            if not bool(torch.stack([torch.isfinite(value).all() for value in (total, *weights)]).all()):
+                raise _no_number(f"the {name}'s loss", phase, self.progress.epoch)
 
 
 def _made(batch: Batch) -> Tensor:
@@ -231,14 +255,12 @@ def _optimiser(player: torch.nn.Module, rate: float) -> torch.optim.Adam:
     return torch.optim.Adam([p for p in player.parameters() if p.requires_grad], lr=rate)
 
 
+def _no_number(what: str, phase: Phase, epoch: int) -> RechainError:
+    return RechainError(
+        f"{what} is no longer a number in epoch {epoch + 1} of the {phase}; "
+        "lower learning_rate or clip, or set precision to float32. The last checkpoint is intact."
+    )
+
+
 def _means(totals: Mapping[str, Tensor], steps: int) -> dict[str, float]:
     return {name: float(total) / steps for name, total in totals.items()}
-
-
-def _check(totals: Mapping[str, Tensor], phase: Phase, progress: Progress) -> None:
-    for name, total in totals.items():
-        if not bool(torch.isfinite(total)):
-            raise RechainError(
-                f"the {name}'s loss is no longer a number in epoch {progress.epoch + 1} of the {phase}; "
-                "lower learning_rate or clip, or set precision to float32. The last checkpoint is intact."
-            )

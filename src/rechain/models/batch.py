@@ -1,8 +1,8 @@
 """What the networks read: some questions as tensors.
 
-Letters in shapes: B questions, K passages of a question, N words of a question, M words of a passage, C candidate chains,
-L passages of a chain, X entities of a question, E mentions of entities in a passage, S selections that are looked at side
-by side.
+Letters in shapes: B questions, K passages of a question, N words of a question, M words of a passage, C candidate
+chains, L passages of a chain, X entities of a question, E mentions of entities in a passage, S selections that are
+looked at side by side.
 """
 
 from dataclasses import dataclass, replace
@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-
 MARKS = 4
-"""what may be marked of a word: it mentions an entity of the question, of the answer; it stands in a sentence with one"""
+"""what is marked of a word: it mentions an entity of the question, of the answer; it stands in a sentence with one"""
 
 
 @dataclass(frozen=True)

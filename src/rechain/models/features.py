@@ -18,7 +18,8 @@ def _rarity(batch: Batch, words: Tensor) -> Tensor:
 def passage_token_features(batch: Batch) -> Tensor:
     """Return what is known of every word of every passage, [B, K, M, TOKEN_FEATURES].
 
-    Whether it stands in the question, the same times its rarity, its rarity, whether it stands in the title, and its marks.
+    Whether it stands in the question, the same times its rarity, its rarity, whether it stands in the title, and its
+    marks.
     """
     rarity = _rarity(batch, batch.passages)
     in_question = _is_among(batch.passages, batch.question[:, None]).float()

@@ -129,7 +129,7 @@ class FusedGRU(torch.autograd.Function):
         return states
 
     @staticmethod
-    def backward(ctx: Any, d_states: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, d_states: Tensor) -> tuple[Tensor | None, ...]:
         """Return the gradients of x, W_hh and b_hh."""
         weight, lengths, states, gates = ctx.saved_tensors
         count, longest, size = states.shape

@@ -1,7 +1,8 @@
 """Gated recurrent units over sequences of different lengths.
 
-On a GPU one kernel runs through all steps of a direction: the weights stay on the chip, and rows are sorted by length so
-that no block of rows runs longer than its longest. Elsewhere, or where a GRU is too wide for that, it is torch's own.
+On a GPU one kernel runs through all steps of a direction: the weights stay on the chip, and rows are sorted by length
+so that no block of rows runs longer than its longest. Elsewhere, or where a GRU is too wide for that, it is torch's
+own.
 """
 
 from typing import Any
@@ -18,7 +19,7 @@ except ImportError:  # no Triton on this machine
 
 
 def run(gru: nn.GRU, sequences: Tensor, lengths: Tensor) -> Tensor:
-    """Run a GRU over sequences [R, T, width] of some lengths [R], 0 allowed: [R, T, d]; what padding gives is undefined.
+    """Run a GRU over sequences [R, T, width] of some lengths [R], 0 allowed: [R, T, d]; padding gives anything.
 
     Lengths on the CPU spare a GPU the wait for them; they are sorted there.
     """
@@ -31,6 +32,8 @@ def run(gru: nn.GRU, sequences: Tensor, lengths: Tensor) -> Tensor:
 
 def _run_packed(gru: nn.GRU, sequences: Tensor, lengths: Tensor) -> Tensor:
     kept = lengths.nonzero(as_tuple=True)[0]
+    if not len(kept):
+        return gru(sequences)[0]  # padding alone, and whatever it gives
     rows = kept.to(sequences.device, non_blocking=True)
     packed = pack_padded_sequence(sequences[rows], lengths[kept], batch_first=True, enforce_sorted=False)
     states, _ = pad_packed_sequence(gru(packed)[0], batch_first=True, total_length=sequences.shape[1])

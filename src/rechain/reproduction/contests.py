@@ -1,47 +1,62 @@
 """What is played for each table: its rows over folds and seeds, then the ablations, the most needed first."""
 
 from collections.abc import Iterator
-from importlib.resources import as_file, files
 
 from rechain.game.plays import Branch, Play
+from rechain.game.settings import DATA_SETS as DATA_SETS
 from rechain.game.settings import GameSettings
 
-DATA_SETS = ("hotpotqa", "drughop", "medhop")
 PSEUDO_QUESTIONS = 100_000
 SHARES = (0.1, 0.25, 0.5)
 
 
-def settings_of(data_set: str) -> GameSettings:
-    """Return the settings for a data set."""
-    with as_file(files("rechain").joinpath(f"data/settings/{data_set}.toml")) as path:
-        return GameSettings.read(path)
+settings_of = GameSettings.for_data
 
 
-def table_plays(settings: GameSettings, hops: int, folds: int, seeds: int) -> Iterator[Play]:
-    """Yield the rows of the paper's table, seed by seed."""
-    for seed in range(seeds):
-        for fold in range(folds):
-            yield Play(fold, seed, _pair("", settings))
-            if hops == 2:
-                yield Play(fold, seed, (Branch("head-to-tail", _conditional(settings, direction="head to tail")),))
-            yield Play(fold, seed, (Branch("independent", settings.but(row="independent")),))
+def contest(settings: GameSettings, hops: int, folds: int, seeds: int, pseudo: int, ablations: bool) -> list[Play]:
+    """Return all plays, the longest and the most needed first: one seed, what explains it, then the other seeds."""
+    plays = [*_after_pseudo(settings, pseudo)] if ablations and pseudo else []
+    plays += _table(settings, hops, folds, seed=0)
+    plays += [*_ablations(settings)] if ablations else []
+    plays += [play for seed in range(1, seeds) for play in _table(settings, hops, folds, seed)]
+    if ablations and pseudo:
+        plays += [Play(fold, 0, _pair(" after pseudo", settings), pseudo) for fold in range(1, folds)]
+    return plays
 
 
-def ablation_plays(settings: GameSettings, folds: int, pseudo: int) -> Iterator[Play]:
-    """Yield what shows where the figures come from: on the first fold, and with pseudo questions on every fold."""
-    hard = settings.but(evidence="none", head_reward="set")
-    curve = tuple(branch for share in SHARES for branch in _pair(f" on {share:.0%}", settings, share))
-    if pseudo:
-        branches = _pair(" after pseudo", settings), _pair(" hard C after pseudo", hard)
-        with_curve = tuple(branch for share in SHARES for branch in _pair(f" on {share:.0%} after pseudo", settings, share))
-        yield Play(0, 0, (*branches[0], *branches[1], *with_curve), pseudo)
-    yield Play(0, 0, curve)
-    yield Play(0, 0, _pair(" hard C", hard))
-    yield Play(0, 0, _pair(" links", settings.but(evidence="links")))
+def _table(settings: GameSettings, hops: int, folds: int, seed: int) -> Iterator[Play]:
+    """Yield the rows of the paper's table."""
+    for fold in range(folds):
+        yield Play(fold, seed, _pair("", settings), keeps_weights=fold == seed == 0)
+        if hops == 2:
+            yield Play(fold, seed, (Branch("head-to-tail", _conditional(settings, direction="head to tail")),))
+        yield Play(fold, seed, (Branch("independent", settings.but(row="independent")),))
+
+
+def _hard(settings: GameSettings) -> GameSettings:
+    """Return the same with C as in the paper: all chains count alike."""
+    return settings.but(evidence="none", head_reward="set")
+
+
+def _after_pseudo(settings: GameSettings, pseudo: int) -> Iterator[Play]:
+    """Yield what a warm-up on pseudo questions adds, on the first fold."""
+    yield Play(0, 0, _pair(" after pseudo", settings), pseudo, keeps_weights=True)
+    yield Play(0, 0, _curve(" after pseudo", settings), pseudo)
+    yield Play(0, 0, _pair(" hard C after pseudo", _hard(settings)), pseudo)
+
+
+def _ablations(settings: GameSettings) -> Iterator[Play]:
+    """Yield what features and weights of C add, and how much questions do, on the first fold."""
+    yield Play(0, 0, _pair(" hard C", _hard(settings)))
+    yield Play(0, 0, _pair(" as in the paper", _hard(settings).but(exact_match=False, gradient="reinforce")))
     yield Play(0, 0, _pair(" without features", settings.but(exact_match=False)))
-    yield Play(0, 0, _pair(" as in the paper", hard.but(exact_match=False, gradient="reinforce")))
-    for fold in range(1, folds) if pseudo else ():
-        yield Play(fold, 0, _pair(" after pseudo", settings), pseudo)
+    yield Play(0, 0, _pair(" links", settings.but(evidence="links")))
+    yield Play(0, 0, _curve("", settings))
+
+
+def _curve(name: str, settings: GameSettings) -> tuple[Branch, ...]:
+    """Return both rows on growing shares of the questions."""
+    return tuple(branch for share in SHARES for branch in _pair(f" on {share:.0%}{name}", settings, share))
 
 
 def _pair(name: str, settings: GameSettings, share: float = 1.0) -> tuple[Branch, Branch]:

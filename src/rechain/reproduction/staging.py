@@ -1,9 +1,10 @@
-"""Prepares the folder that `rechain.game.plays` plays in: questions, pseudo questions fold by fold, and word vectors."""
+"""Prepares the folder that `rechain.game.plays` plays in: questions, pseudo questions by fold, and word vectors."""
 
 import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from rechain.schema import Question
 from rechain.vectors import Vectors
 
 INDEX = "index.json"
+_SPARE = 1.1
 
 
 def folds_of(questions: Sequence[Question], folds: int) -> list[int]:
@@ -40,31 +42,53 @@ def stage(
     folds: int = 5,
     pseudo: int = 0,
     extra: Sequence[Question] = (),
+    test: Sequence[Question] | None = None,
     processes: int = 2,
 ) -> None:
     """Write everything that is to be played with.
 
-    `pseudo` questions are made from the passages of all questions and of `extra` ones (comparisons, say), for each fold from
-    those of its own.
+    `pseudo` questions are made from the passages of all questions and of `extra` ones (comparisons, say), for each fold
+    from those of its own. Where there are `test` questions, they are fold 0, all others are fold 1, and none is made
+    from them.
     """
     folder.mkdir(parents=True, exist_ok=True)
     rows = vector_rows(vectors.words)
     preparation = Preparation(Lexicon(rows), settings)
-    kept = [question for question in questions if preparation.take(question)]
-    if not kept:
-        raise RechainError("no question has a candidate chain; `rechain candidates` says why.")
-    number = folds_of(kept, folds)
+    kept = [question for question in (*(test or ()), *questions) if preparation.take(question)]
+    folds = folds if test is None else 2
+    number = folds_of(kept, folds) if test is None else _apart(kept, test)
+    _check_folds(number, folds)
     arrays = {QUESTIONS: preparation.arrays() | {"fold": np.array(number)}}
     if pseudo:
-        sources = _by_fold([*kept, *extra], [*number, *folds_of(extra, folds)], folds)
-        make = partial(_make, sources=sources, rows=rows, settings=settings, count=-(-pseudo // max(folds - 1, 1)))
+        of_extra = folds_of(extra, folds) if test is None else [1] * len(extra)
+        sources = _by_fold([*kept, *extra], [*number, *of_extra], folds)
+        make = partial(_make, sources=sources, rows=rows, settings=settings, count=_per_fold(pseudo, folds))
+        needed = range(folds) if test is None else [1]
         with ProcessPoolExecutor(processes) as pool:
-            arrays |= {PSEUDO.format(fold): made for fold, made in enumerate(pool.map(make, range(folds)))}
+            arrays |= {PSEUDO.format(fold): made for fold, made in zip(needed, pool.map(make, needed), strict=True)}
     arrays[VECTORS] = {"vectors": _keep_used(vectors, arrays)}
     for name, content in arrays.items():
         save_arrays(content, folder / name)
-    index = {"ids": preparation.ids, "left_out": preparation.left_out, "folds": folds}
+    index = {"ids": preparation.ids, "left_out": preparation.left_out, "folds": folds, "has_test": test is not None}
     (folder / INDEX).write_text(json.dumps(index), encoding="utf-8")
+
+
+def _apart(kept: Sequence[Question], test: Sequence[Question]) -> list[int]:
+    """Return fold 0 for the test questions and fold 1 for the others."""
+    tested = {question.id for question in test}
+    return [int(question.id not in tested) for question in kept]
+
+
+def _check_folds(number: Sequence[int], folds: int) -> None:
+    if not number:
+        raise RechainError("no question has a candidate chain; `rechain candidates` says why.")
+    if empty := sorted(set(range(folds)) - set(number)):
+        raise RechainError(f"fold {empty[0]} of {folds} has no question with a candidate chain; there are too few.")
+
+
+def _per_fold(pseudo: int, folds: int) -> int:
+    """Return how many pseudo questions to make of a fold: more than needed, as those near a tested one are not used."""
+    return ceil(pseudo * _SPARE / max(folds - 1, 1))
 
 
 def _by_fold(questions: Sequence[Question], number: Sequence[int], folds: int) -> list[list[Question]]:
@@ -89,10 +113,12 @@ def _make(
     for pseudo in PseudoMaker(sources[fold]).make(count):
         question = pseudo.question
         if preparation.take(question, pseudo.chain):
-            allowed.append([
-                _is_apart(question, pseudo.chain, texts[other], starts[other]) and other != fold
-                for other in range(len(sources))
-            ])
+            allowed.append(
+                [
+                    _is_apart(question, pseudo.chain, texts[other], starts[other]) and other != fold
+                    for other in range(len(sources))
+                ]
+            )
     return preparation.arrays() | {"allowed": np.array(allowed, dtype=np.uint8)}
 
 
@@ -108,7 +134,7 @@ def _keep_used(vectors: Vectors, arrays: Mapping[str, dict[str, Array]]) -> Arra
     used = np.unique(np.concatenate([content["vector_row"] for content in arrays.values()] + [np.zeros(1, np.int32)]))
     for content in arrays.values():
         content["vector_row"] = np.searchsorted(used, content["vector_row"]).astype(np.int32)
-    table: Array = np.concatenate([np.zeros_like(vectors.matrix[:1]), vectors.matrix])[used]
+    table: Array = vectors.table[used]
     return table
 
 

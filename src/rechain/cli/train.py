@@ -1,0 +1,176 @@
+"""rechain train: play the cooperative game on questions and their answers."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rechain.cli.options import (
+    Hops,
+    Limit,
+    Linkers,
+    LinkTypes,
+    MinWeight,
+    Only,
+    Passages,
+    Questions,
+    SpacyModel,
+    candidate_settings,
+    entries,
+)
+from rechain.errors import QuestionError, RechainError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rechain.game.settings import GameSettings
+    from rechain.schema import Question
+    from rechain.vectors import Vectors
+
+VectorsFile = Annotated[
+    Path | None,
+    typer.Option("--vectors", metavar="FILE", help="Word vectors: GloVe or word2vec text, word2vec binary, or npz."),
+]
+Device = Annotated[
+    str | None, typer.Option("--device", metavar="NAME", help="cpu, cuda, cuda:1, …; a GPU if there is one.")
+]
+Config = Annotated[
+    str | None,
+    typer.Option("--config", metavar="FILE", help="Settings: a TOML file, or hotpotqa, drughop or medhop."),
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="Change a setting, e.g. hidden=64; may be repeated."),
+]
+
+
+def train(
+    questions: Questions,
+    out: Annotated[Path, typer.Option(metavar="RUN", help="The folder of the run.")],
+    setting: Annotated[
+        str | None, typer.Option(metavar="ROW", help="independent, conditional or cooperative (which is the default).")
+    ] = None,
+    config: Config = None,
+    set_: Set = None,
+    vectors: VectorsFile = None,
+    warm_up: Annotated[
+        int, typer.Option("--warm-up", min=0, metavar="N", help="Warm up on so many pseudo questions.")
+    ] = 0,
+    seed: Annotated[int | None, typer.Option(min=0, help="The seed of everything that is random.")] = None,
+    device: Device = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in that folder.")] = False,
+    passages: Passages = None,
+    only: Only = None,
+    hops: Hops = None,
+    link_types: LinkTypes = None,
+    linkers: Linkers = None,
+    spacy_model: SpacyModel = None,
+    min_weight: MinWeight = None,
+    limit: Limit = None,
+) -> None:
+    """Train a Ranker and a Reasoner from questions and answers alone.
+
+    Example: rechain train hotpot_train_v1.1.json --only bridge --config hotpotqa --vectors glove.6B.100d.txt --out RUN
+    """
+    from rechain.cli.training_progress import Shown
+    from rechain.game.distributed import join
+    from rechain.runs import RunFolder, gather
+    from rechain.runs import train as train_run
+
+    folder = RunFolder(out)
+    _check_folder(folder, resume)
+    settings = game_settings(config, set_, setting, seed)
+    candidates = candidate_settings(hops, link_types, linkers, spacy_model, min_weight, limit)
+    with join(device_named(device)) as where:
+        known = read_vectors_of(vectors)
+        material = gather(_readable(questions, passages, only), known, candidates, warm_up, settings.seed)
+        _report_left_out(material.left_out)
+        with Shown(folder) as watcher:
+            training = train_run(
+                folder, material, settings, candidates=candidates, device=where, resume=resume, watcher=watcher
+            )
+        _report_reward(out, [told["reward"] for told in training.progress.curve if "reward" in told])
+
+
+def _check_folder(folder: Any, resume: bool) -> None:
+    if folder.is_begun and not resume:
+        raise RechainError(f"{folder.path} holds a run already; go on with it by --resume, or name another --out.")
+    if resume and not folder.is_begun:
+        raise RechainError(f"{folder.path} holds no run to resume; leave --resume out to start one.")
+    if folder.path.exists() and not folder.path.is_dir():
+        raise RechainError(f"{folder.path} is a file; --out should be a folder.")
+
+
+def game_settings(config: str | None, changes: list[str] | None, row: str | None, seed: int | None) -> "GameSettings":
+    """Gather settings: a file's or a data set's, then what the flags change."""
+    from rechain.game.settings import DATA_SETS, GameSettings
+
+    given: dict[str, Any] = dict(map(_change, changes or ()))
+    given |= {name: value for name, value in (("row", row), ("seed", seed)) if value is not None}
+    if config is None:
+        return GameSettings.of(given, "the command line")
+    if config in DATA_SETS:
+        return GameSettings.for_data(config, **given)
+    return GameSettings.read(Path(config), **given)
+
+
+def _change(text: str) -> tuple[str, Any]:
+    """Read NAME=VALUE, the value as TOML has it; a word needs no quotes."""
+    import tomllib
+
+    name, sign, value = text.partition("=")
+    if not sign:
+        raise RechainError(f"--set {text} should be NAME=VALUE, e.g. --set hidden=64.")
+    try:
+        return name.strip(), tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return name.strip(), value.strip()
+
+
+def device_named(name: str | None) -> str:
+    """Return a device that is there."""
+    import torch
+
+    if name is None:
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        torch.zeros(1, device=name).item()
+    except (RuntimeError, AssertionError) as error:
+        raise RechainError(f"there is no device '{name}' here; --device cpu always works.") from error
+    return name
+
+
+def read_vectors_of(path: Path | None) -> "Vectors":
+    """Read word vectors, or none."""
+    from rechain.cli.progress import working
+    from rechain.runs import no_vectors
+    from rechain.vectors import read_vectors
+
+    if path is None:
+        print("without --vectors every word is known by its spelling alone.", file=sys.stderr)
+        return no_vectors()
+    with working("Reading vectors"):
+        return read_vectors(path)
+
+
+def _readable(questions: Path, passages: Path | None, only: list[str] | None) -> "Iterator[Question]":
+    left_out = 0
+    for entry in entries(questions, passages, only, "Preparing"):
+        if isinstance(entry.content, QuestionError):
+            left_out += 1
+        else:
+            yield entry.content
+    if left_out:
+        print(f"left out: {left_out} questions that cannot be read.", file=sys.stderr)
+
+
+def _report_reward(out: Path, rewards: "Sequence[float]") -> None:
+    told = f"its best reward on held-out questions was {max(rewards):.3f}" if rewards else "no question was held out"
+    print(f"{out} holds the model; {told}.", file=sys.stderr)
+
+
+def _report_left_out(left_out: Any) -> None:
+    if left_out:
+        reasons = ", ".join(f"{count} {code}" for code, count in left_out.items())
+        print(f"left out, without a chain to learn from: {reasons}.", file=sys.stderr)

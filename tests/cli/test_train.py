@@ -1,0 +1,287 @@
+"""rechain train: what it shows and writes, and what it says about bad input and faults."""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from rechain.cli.main import main
+from rechain.game.checkpoints import read_tensors
+from rechain.schema import Question
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+RECHAIN = [sys.executable, "-c", "from rechain.cli.main import main; main()"]
+ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1"}
+QUICK = {"hidden": 3, "batch_size": 4, "pretrain_epochs": 1, "game_epochs": 1, "held_out": 0.25}
+
+
+def changes(**settings: Any) -> list[str]:
+    return [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
+
+
+class Outcome(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Command = Callable[..., Outcome]
+
+
+@pytest.fixture
+def rechain(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """Run the command in this process."""
+
+    def run(*arguments: object) -> Outcome:
+        monkeypatch.setattr("sys.argv", ["rechain", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return Outcome(int(ended.value.code or 0), *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def train(rechain: Command, town_file: Path, tmp_path: Path) -> Command:
+    """Run `rechain train` on twelve questions."""
+
+    def run(*arguments: object, questions: Path = town_file, out: Path = tmp_path / "run") -> Outcome:
+        return rechain("train", questions, "--out", out, "--device", "cpu", *changes(**QUICK), *arguments)
+
+    return run
+
+
+def refused(outcome: Outcome) -> str:
+    """Return the one sentence of a command that ended with a mistake."""
+    assert outcome.code == 2
+    assert "Traceback" not in outcome.err
+    last = outcome.err.strip().splitlines()[-1]
+    assert last.startswith("rechain: ")
+    assert last.endswith(".")
+    return last
+
+
+def test_a_model_is_trained_shown_and_used(train: Command, rechain: Command, town_file: Path, tmp_path: Path) -> None:
+    outcome = train("--warm-up", 2)
+    assert outcome.code == 0, outcome.err
+    lines = outcome.err.splitlines()
+    for phase in ("warm-up", "pretraining", "game"):
+        (line,) = [line for line in lines if line.startswith(f"{phase}, epoch 1: ")]
+        assert ("reasoner" in line) == (phase != "pretraining")
+        assert all(name in line for name in ("reward 0.", "ranker "))
+    assert lines[-1].startswith(f"{tmp_path / 'run'} holds the model; its best reward on held-out questions was 0.")
+    assert "without --vectors every word is known by its spelling alone." in lines
+    recovered = rechain("recover", town_file, "--model", tmp_path / "run", "--explain")
+    rows = [json.loads(line) for line in recovered.out.splitlines()]
+    assert len(rows) == 12
+    assert all(row["chains"][0]["why"].keys() == {"ranker", "reasoner"} for row in rows)
+
+
+def test_tensorboard_can_show_the_run(train: Command, tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    assert train().code == 0
+    log = EventAccumulator(str(tmp_path / "run" / "log"))
+    log.Reload()
+    assert {"pretraining/reward", "pretraining/ranker", "game/reasoner"} <= set(log.Tags()["scalars"])
+
+
+def test_the_help_has_an_example_and_every_row(rechain: Command) -> None:
+    told = rechain("train", "--help").out
+    assert "Example: rechain train" in told
+    assert "independent, conditional or cooperative" in " ".join(told.replace("│", " ").split())
+
+
+def test_settings_come_from_a_file_then_from_flags(train: Command, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text('bonus = 0.25\nseed = 3\nrow = "conditional"\n')
+    outcome = train("--config", tmp_path / "mine.toml", "--seed", 4, "--setting", "independent", "--set", "clip=2")
+    assert outcome.code == 0
+    settings = json.loads((tmp_path / "run" / "run.json").read_text())["settings"]
+    assert {name: settings[name] for name in ("bonus", "seed", "row", "clip", "hidden")} == {
+        "bonus": 0.25,
+        "seed": 4,
+        "row": "independent",
+        "clip": 2,
+        "hidden": 3,
+    }
+
+
+def test_too_few_questions_to_hold_any_out_are_said_to_be_so(train: Command) -> None:
+    last = train("--set", "held_out=0").err.splitlines()[-1]
+    assert last.endswith("holds the model; no question was held out.")
+
+
+def test_questions_without_a_chain_are_counted(train: Command, town_file: Path) -> None:
+    bad = {"id": "x", "question": "Where?", "answer": "Nowhere", "passages": [{"id": "a", "text": "b"}] * 1}
+    with town_file.open("a") as file:
+        file.write(json.dumps(bad) + '\n{"id": "y"}\n')
+    err = train().err
+    assert "left out: 1 questions that cannot be read." in err
+    assert "left out, without a chain to learn from: 1 too_few_passages." in err
+
+
+# ---- mistakes
+
+
+def test_a_run_is_not_overwritten_but_resumed(train: Command, tmp_path: Path) -> None:
+    assert train().code == 0
+    before = (tmp_path / "run" / "model.safetensors").read_bytes()
+    assert "holds a run already; go on with it by --resume, or name another --out." in refused(train())
+    assert train("--resume").code == 0
+    assert (tmp_path / "run" / "model.safetensors").read_bytes() == before
+    assert "was written with bonus = 0.5, not 0.7" in refused(train("--resume", "--set", "bonus=0.7"))
+    assert "was started with other questions" in refused(train("--resume", "--warm-up", 2))
+
+
+def test_there_must_be_a_run_to_resume(train: Command, tmp_path: Path) -> None:
+    assert "holds no run to resume; leave --resume out" in refused(train("--resume"))
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_run_needs_a_folder(train: Command, town_file: Path) -> None:
+    assert "is a file; --out should be a folder" in refused(train(out=town_file))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (["--device", "nonsense"], "there is no device 'nonsense' here; --device cpu always works"),
+        (["--device", "cuda:99"], "there is no device 'cuda:99' here"),
+        (["--device", "meta"], "there is no device 'meta' here"),
+        (["--set", "hidden"], "--set hidden should be NAME=VALUE"),
+        (["--set", "hiden=3"], "there is no setting 'hiden'; the settings are"),
+        (["--set", "hidden=many"], "the setting hidden should be a whole number"),
+        (["--set", "hidden="], "the setting hidden should be a whole number"),
+        (["--set", "seed=-1"], "the setting seed should not be negative"),
+        (["--setting", "nonsense"], "the setting row should be one of independent, conditional, cooperative"),
+        (["--config", "absent.toml"], "absent.toml cannot be read: No such file"),
+        (["--vectors", "absent.txt"], "absent.txt"),
+    ],
+)
+def test_a_wrong_option_is_one_sentence_and_leaves_no_folder(
+    train: Command, tmp_path: Path, arguments: list[str], what: str
+) -> None:
+    assert what in refused(train(*arguments))
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_config_that_is_no_toml_is_named(train: Command, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text("hidden: 3")
+    assert f"{tmp_path / 'mine.toml'} is not a TOML file" in refused(train("--config", tmp_path / "mine.toml"))
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"maker 1 2 3\nborn 1 2\n", b"maker 1 x\n", b"\x89PNG\r\n\x1a\n", b"maker 1 nan\nborn 1 2\n"]
+)
+def test_broken_vectors_are_named(train: Command, tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "vectors.txt").write_bytes(content)
+    assert str(tmp_path / "vectors.txt") in refused(train("--vectors", tmp_path / "vectors.txt"))
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_file_without_any_candidate_chain_tells_the_reasons(train: Command, tmp_path: Path) -> None:
+    passages = [{"id": "a", "text": "It rains."}, {"id": "b", "text": "Prague lies on a river."}]
+    question = {"id": "1", "question": "Where?", "answer": "Prague", "passages": passages}
+    (tmp_path / "lonely.jsonl").write_text(json.dumps(question) + "\n")
+    told = refused(train(questions=tmp_path / "lonely.jsonl"))
+    assert "no question has a candidate chain to learn from (1 no_link); see `rechain candidates`." in told
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_loss_that_is_no_number_is_one_sentence(train: Command, tmp_path: Path) -> None:
+    told = refused(train("--set", "learning_rate=1e30"))
+    assert "is no longer a number in epoch 1 of the pretraining; lower learning_rate" in told
+    assert read_tensors(tmp_path / "run" / "checkpoint.safetensors")[1]["progress"]["epoch"] == 0
+
+
+def test_a_broken_checkpoint_is_named(train: Command, tmp_path: Path) -> None:
+    assert train().code == 0
+    (tmp_path / "run" / "checkpoint.safetensors").write_bytes(b"broken")
+    assert "checkpoint.safetensors is not a checkpoint that rechain has written" in refused(train("--resume"))
+
+
+# ---- faults
+
+
+def start(questions: Path, out: Path, *arguments: str, **options: Any) -> "subprocess.Popen[str]":
+    command = [*RECHAIN, "train", str(questions), "--out", str(out), "--device", "cpu", *arguments]
+    return subprocess.Popen(command, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True, **options)
+
+
+def test_ctrl_c_ends_a_run_with_one_sentence_and_it_can_be_resumed(town_file: Path, tmp_path: Path) -> None:
+    long = changes(**QUICK | {"pretrain_epochs": 25, "game_epochs": 0, "patience": 99, "checkpoint_steps": 1})
+    checkpoint = tmp_path / "run" / "checkpoint.safetensors"
+    process = start(town_file, tmp_path / "run", *long)
+    patience = time.monotonic() + 60
+    while not checkpoint.exists():
+        assert process.poll() is None and time.monotonic() < patience
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    assert err.strip().splitlines()[-1] == "rechain: interrupted; a run of `rechain train` goes on with --resume."
+    assert read_tensors(checkpoint)[1]["progress"]["phase"] < 3
+    assert sorted(path.name for path in checkpoint.parent.iterdir() if path.suffix == ".new") == []
+    resumed = start(town_file, tmp_path / "run", *long, "--resume")
+    _, err = resumed.communicate(timeout=120)
+    assert resumed.returncode == 0, err
+    assert "pretraining, epoch 25: " in err
+
+
+def test_a_full_disk_ends_a_run_with_one_sentence_and_the_checkpoint_before_it(town_file: Path, tmp_path: Path) -> None:
+    most = 3_000_000  # enough for the weights, not for the optimisers' state beside them
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+
+    process = start(town_file, tmp_path / "run", *changes(**QUICK), preexec_fn=limit)
+    _, err = process.communicate(timeout=60)
+    checkpoint = tmp_path / "run" / "checkpoint.safetensors"
+    assert process.returncode == 2
+    assert "Traceback" not in err
+    assert err.strip().splitlines()[-1] == f"rechain: {checkpoint} cannot be written: File too large."
+    assert read_tensors(checkpoint)[1]["progress"]["phase"] == 1
+    assert not list(checkpoint.parent.glob("*.new"))
+
+
+# ---- gold
+
+
+def test_training_never_loads_the_reading_of_gold(tmp_path: Path, bridge_question: Question) -> None:
+    context = [[passage.title, [passage.text]] for passage in bridge_question.passages]
+    record = {"_id": "1", "question": bridge_question.question, "answer": "Prague", "type": "bridge"}
+    record |= {"level": "hard", "context": context, "supporting_facts": [["Zorilla", 0], ["Anton Quillfeather", 0]]}
+    (tmp_path / "questions.json").write_text(json.dumps([record, record | {"_id": "2"}]))
+    code = (
+        "import sys; from rechain.cli.main import app\n"
+        "app(sys.argv[1:], standalone_mode=False)\n"
+        "print(sorted(name for name in sys.modules if 'gold' in name.lower() and name.startswith('rechain')))"
+    )
+    arguments = ["train", str(tmp_path / "questions.json"), "--out", str(tmp_path / "run"), "--device", "cpu"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments, *changes(**QUICK)], env=ENVIRONMENT, capture_output=True, text=True
+    )
+    assert (tmp_path / "run" / "model.safetensors").exists(), done.stderr
+    assert done.stdout.strip() == "[]"
+
+
+def test_gold_in_the_file_changes_nothing(train: Command, tmp_path: Path, bridge_question: Question) -> None:
+    context = [[passage.title, [passage.text]] for passage in bridge_question.passages]
+    record = {"_id": "1", "question": bridge_question.question, "answer": "Prague", "type": "bridge", "level": "hard"}
+    weights = []
+    for number, facts in enumerate(([["Zorilla", 0], ["Anton Quillfeather", 0]], [["Weather", 0], ["Prague", 0]])):
+        path = tmp_path / f"{number}.json"
+        path.write_text(json.dumps([record | {"context": context, "supporting_facts": facts}]))
+        assert train(questions=path, out=tmp_path / f"run{number}").code == 0
+        weights.append((tmp_path / f"run{number}" / "model.safetensors").read_bytes())
+    assert weights[0] == weights[1]

@@ -1,0 +1,80 @@
+"""kill -9 at any moment: the run goes on from its last checkpoint to the same weights."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from rechain.runs import CHECKPOINT, STORY, WEIGHTS
+
+RECHAIN = [sys.executable, "-c", "from rechain.cli.main import main; main()"]
+SETTINGS = ["hidden=3", "batch_size=2", "warm_up_batch_size=1", "pretrain_epochs=12", "game_epochs=12", "patience=99"]
+SETTINGS += ["held_out=0.25", "gradient=reinforce", "checkpoint_steps=2"]
+KILLS = 20
+
+
+def command(questions: Path, out: Path) -> list[str]:
+    changes = [word for setting in SETTINGS for word in ("--set", setting)]
+    resume = ["--resume"] if (out / STORY).exists() else []
+    return [
+        *RECHAIN,
+        "train",
+        str(questions),
+        "--out",
+        str(out),
+        "--device",
+        "cpu",
+        "--warm-up",
+        "3",
+        *changes,
+        *resume,
+    ]
+
+
+def begin(questions: Path, out: Path) -> "subprocess.Popen[str]":
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(command(questions, out), env=environment, stderr=subprocess.PIPE, text=True)
+
+
+def wait_for_training(process: "subprocess.Popen[str]", out: Path) -> None:
+    """Wait until the process has begun to work in its folder."""
+    before = (out / CHECKPOINT).stat().st_mtime_ns if (out / CHECKPOINT).exists() else 0
+    while process.poll() is None:
+        if (out / CHECKPOINT).exists() and (out / CHECKPOINT).stat().st_mtime_ns > before:
+            return
+        time.sleep(0.005)
+
+
+@pytest.mark.slow
+def test_a_run_that_is_killed_twenty_times_ends_with_the_same_weights(town_file: Path, tmp_path: Path) -> None:
+    whole = begin(town_file, tmp_path / "whole")
+    wait_for_training(whole, tmp_path / "whole")
+    start = time.monotonic()
+    _, err = whole.communicate(timeout=120)
+    usual = time.monotonic() - start
+    assert whole.returncode == 0, err
+    random, out, kills = Random(0), tmp_path / "killed", 0
+    while kills < KILLS:
+        process = begin(town_file, out)
+        if kills % 4:  # every fourth is killed at any moment of its start
+            wait_for_training(process, out)
+            time.sleep(random.uniform(0, 1.5 * usual / KILLS))
+        else:
+            time.sleep(random.uniform(0.5, 4))
+        if process.poll() is None:
+            process.send_signal(signal.SIGKILL)
+            kills += 1
+        _, err = process.communicate()
+        assert process.returncode in (0, -signal.SIGKILL), err
+        if process.returncode == 0:  # it was finished before all kills were used: the rest hit another run
+            assert (out / WEIGHTS).read_bytes() == (tmp_path / "whole" / WEIGHTS).read_bytes()
+            out = tmp_path / f"killed{kills}"
+    last = begin(town_file, out)
+    _, err = last.communicate(timeout=120)
+    assert last.returncode == 0, err
+    assert (out / WEIGHTS).read_bytes() == (tmp_path / "whole" / WEIGHTS).read_bytes()

@@ -1,0 +1,429 @@
+"""The loop of a run: its phases, what each teaches whom, when it stops, and what it does when a loss is no number."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from rechain.candidates import CandidateSettings, find_candidates
+from rechain.errors import RechainError
+from rechain.game.checkpoints import KeepCheckpoints, read_tensors
+from rechain.game.data import Prepared
+from rechain.game.settings import GameSettings
+from rechain.game.training import Part, Training, Watcher
+from rechain.lexicon import Lexicon
+from rechain.preparation import Preparation, prepare
+from rechain.recovery import Recoverer
+from rechain.runs import RunFolder, gather, no_vectors, train
+from rechain.schema import Question
+
+Towns = Callable[..., list[Question]]
+SMALL: dict[str, Any] = {
+    "hidden": 3,
+    "dropout": 0.0,
+    "batch_size": 4,
+    "warm_up_batch_size": 5,
+    "pretrain_epochs": 2,
+    "game_epochs": 2,
+    "held_out": 0.25,
+    "learning_rate": 0.01,
+}
+PHASES = ["warm-up", "pretraining", "game"]
+
+
+@pytest.fixture(scope="module")
+def data(towns: Towns) -> Prepared:
+    """Twelve questions."""
+    return Prepared(prepare(towns(12), Lexicon({})).arrays())
+
+
+@pytest.fixture(scope="module")
+def pseudo(towns: Towns) -> list[Part]:
+    """Seven and six pseudo questions: the chains they were made from are known."""
+    parts = []
+    for first, count in ((50, 7), (60, 6)):
+        preparation = Preparation(Lexicon({}))
+        for question in towns(count, first):
+            preparation.take(question, find_candidates(question).chains[0].passages)
+        parts.append(Part(Prepared(preparation.arrays()), np.arange(count)))
+    return parts
+
+
+def make(data: Prepared, **settings: Any) -> Training:
+    return Training(torch.from_numpy(no_vectors().table), data, GameSettings(**(SMALL | settings)))
+
+
+def weights(module: torch.nn.Module) -> dict[str, Tensor]:
+    return {name: value.clone() for name, value in module.state_dict().items()}
+
+
+def same(one: Mapping[str, Tensor], two: Mapping[str, Tensor]) -> bool:
+    return one.keys() == two.keys() and all(torch.equal(one[name], two[name]) for name in one)
+
+
+class Diary(Watcher):
+    """Notes what it is told."""
+
+    def __init__(self) -> None:
+        self.steps: list[tuple[str, int, int, int]] = []
+        self.epochs: list[Mapping[str, Any]] = []
+        self.checkpoints: list[tuple[int, int, int]] = []
+
+    def on_step(self, phase: str, epoch: int, step: int, steps: int) -> None:
+        self.steps.append((phase, epoch, step, steps))
+
+    def on_epoch(self, figures: Mapping[str, Any]) -> None:
+        self.epochs.append(figures)
+
+    def on_checkpoint(self, training: Training) -> None:
+        progress = training.progress
+        self.checkpoints.append((progress.phase, progress.epoch, progress.step))
+
+
+# ---- the order of things
+
+
+def test_the_phases_follow_each_other(data: Prepared, pseudo: list[Part]) -> None:
+    diary = Diary()
+    make(data).run(diary, pseudo)
+    # 7 and 6 pseudo questions by five, 9 of 12 questions by four
+    lengths = {"warm-up": (1, 4), "pretraining": (2, 3), "game": (2, 3)}
+    expected = [
+        (phase, epoch, step, lengths[phase][1])
+        for phase in PHASES
+        for epoch in range(lengths[phase][0])
+        for step in range(1, lengths[phase][1] + 1)
+    ]
+    assert diary.steps == expected
+    assert [(told["phase"], told["epoch"]) for told in diary.epochs] == [
+        ("warm-up", 0),
+        *((phase, epoch) for phase in PHASES[1:] for epoch in range(2)),
+    ]
+    assert all(0 <= told["reward"] <= 1 for told in diary.epochs)
+
+
+def test_a_checkpoint_follows_every_epoch_every_phase_and_so_many_steps(data: Prepared) -> None:
+    diary = Diary()
+    make(data, checkpoint_steps=2, game_epochs=0).run(diary)
+    assert diary.checkpoints == [(1, 0, 0), (1, 0, 2), (1, 1, 0), (1, 1, 2), (1, 2, 0), (2, 0, 0), (3, 0, 0)]
+
+
+def test_a_run_can_go_to_the_beginning_of_a_phase_and_on_from_there(data: Prepared, pseudo: list[Part]) -> None:
+    whole, halves = make(data), make(data)
+    whole.run(pseudo=pseudo)
+    diary = Diary()
+    halves.run(diary, pseudo, until="game")
+    assert {phase for phase, *_ in diary.steps} == {"warm-up", "pretraining"}
+    halves.run(pseudo=pseudo)
+    assert same(weights(whole.players), weights(halves.players))
+
+
+def test_the_independent_row_plays_no_game(data: Prepared) -> None:
+    diary = Diary()
+    make(data, row="independent").run(diary)
+    assert {phase for phase, *_ in diary.steps} == {"pretraining"}
+
+
+def test_every_epoch_reads_every_question_once_in_another_order(
+    data: Prepared, pseudo: list[Part], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    training, read = make(data, held_out=0.0, game_epochs=0, pretrain_epochs=3), []
+    for part in (data, *(part.data for part in pseudo)):
+
+        def batch(questions: Any, part: Prepared = part, take: Any = part.batch) -> Any:
+            read.append((part, questions.tolist()))
+            return take(questions)
+
+        monkeypatch.setattr(part, "batch", batch)
+    training.run(pseudo=pseudo)
+    warm, rest = read[:4], read[4:]
+    assert Counter(len(questions) for _, questions in warm) == {5: 2, 2: 1, 1: 1}
+    for part in pseudo:
+        assert sorted(n for data, questions in warm if data is part.data for n in questions) == part.questions.tolist()
+    epochs = [[n for _, questions in rest[start : start + 3] for n in questions] for start in (0, 3, 6)]
+    assert [sorted(epoch) for epoch in epochs] == [list(range(12))] * 3
+    assert epochs[0] != epochs[1] != epochs[2]
+
+
+def test_held_out_questions_are_not_learned_from(data: Prepared) -> None:
+    training = make(data)
+    assert len(training.held_out) == 3
+    assert sorted([*training.held_out, *training.questions]) == list(range(12))
+    training.use(np.array([2, 3, 5, 7]))
+    assert len(training.held_out) == 1
+    assert sorted([*training.held_out, *training.questions]) == [2, 3, 5, 7]
+
+
+def test_without_held_out_questions_all_epochs_are_played_and_the_last_weights_stay(data: Prepared) -> None:
+    training, diary = make(data, held_out=0.0, patience=1, game_epochs=4), Diary()
+    after: list[dict[str, Tensor]] = []
+    diary.on_epoch = lambda figures: after.append(weights(training.players))  # type: ignore[method-assign]
+    training.run(diary)
+    assert len(after) == 6
+    assert same(weights(training.players), after[-1])
+    assert all("reward" not in told for told in training.progress.curve)
+
+
+def test_without_a_question_there_is_nothing_to_train_on(data: Prepared) -> None:
+    with pytest.raises(RechainError, match="there is no question with a candidate chain to train on"):
+        Training(torch.zeros(1, 4), data, GameSettings(**SMALL), np.arange(0))
+
+
+def test_the_same_seed_gives_the_same_weights_and_another_does_not(data: Prepared, pseudo: list[Part]) -> None:
+    ends = []
+    for seed in (3, 3, 4):
+        training = make(data, seed=seed, dropout=0.3, gradient="reinforce")
+        training.run(pseudo=pseudo)
+        ends.append((weights(training.players), training.progress.curve))
+    assert same(ends[0][0], ends[1][0])
+    assert ends[0][1] == ends[1][1]
+    assert not same(ends[0][0], ends[2][0])
+
+
+# ---- who is taught what
+
+
+@pytest.mark.parametrize(
+    ("row", "taught"),
+    [("independent", set()), ("conditional", set()), ("cooperative", {"warm-up", "game"})],
+)
+def test_the_reasoner_is_taught_in_the_warm_up_and_the_game_of_the_cooperative_row_alone(
+    data: Prepared, pseudo: list[Part], row: str, taught: set[str]
+) -> None:
+    training = make(data, row=row)
+    seen: dict[str, dict[str, Tensor]] = {}
+    changed: set[str] = set()
+
+    class Compare(Watcher):
+        def on_step(self, phase: str, epoch: int, step: int, steps: int) -> None:
+            now = weights(training.players.reasoner)
+            if not same(seen.setdefault("before", now), now):
+                changed.add(phase)
+
+        def on_checkpoint(self, training: Training) -> None:
+            seen["before"] = weights(training.players.reasoner)
+
+    seen["before"] = weights(training.players.reasoner)
+    training.run(Compare(), pseudo)
+    assert changed == taught
+    assert {told["phase"] for told in training.progress.curve if "reasoner" in told} == taught
+
+
+def test_pseudo_questions_teach_the_reasoner_the_chains_they_were_made_from(
+    data: Prepared, pseudo: list[Part], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    training = make(data)
+    asked: list[tuple[Any, Any]] = []
+    monkeypatch.setattr(
+        training.players,
+        "reasoner_loss",
+        lambda batch, chosen: asked.append((batch, chosen)) or torch.zeros(()),
+    )
+    training.run(pseudo=pseudo, until="pretraining")
+    assert len(asked) == 4
+    for batch, chosen in asked:
+        assert chosen.shape[1:] == (1, 2)
+        assert torch.equal(chosen[:, 0], batch.chains[batch.made.bool()])
+
+
+def test_in_the_game_the_reasoner_is_taught_what_the_ranker_selects(
+    data: Prepared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    training = make(data, pretrain_epochs=0, game_epochs=1)
+    told: list[bool] = []
+
+    def loss(batch: Any, chosen: Tensor) -> Tensor:
+        told.append(torch.equal(chosen, training.players.select(batch)))
+        return torch.zeros(())
+
+    monkeypatch.setattr(training.players, "reasoner_loss", loss)
+    training.run()
+    assert told == [True] * 3
+
+
+def test_each_player_has_an_optimiser_of_its_own(data: Prepared) -> None:
+    training = make(data, train_vectors=True)
+    for name, optimiser in training.optimisers.items():
+        own = {id(parameter) for parameter in getattr(training.players, name).parameters()}
+        assert {id(parameter) for group in optimiser.param_groups for parameter in group["params"]} == own
+    assert training.optimisers["ranker"] is not training.optimisers["reasoner"]
+
+
+@pytest.mark.parametrize(
+    ("rates", "moves"),
+    [
+        ({"learning_rate": 0.01, "game_learning_rate": 0.0}, {"reasoner"}),
+        ({"learning_rate": 0.0, "game_learning_rate": 0.01}, {"ranker"}),
+    ],
+)
+def test_a_step_of_one_player_leaves_the_others_weights_alone(
+    data: Prepared, rates: dict[str, float], moves: set[str]
+) -> None:
+    training = make(data, pretrain_epochs=0, game_epochs=1, held_out=0.0, **rates)
+    before = {name: weights(getattr(training.players, name)) for name in ("ranker", "reasoner")}
+    training.run()
+    assert {name for name in before if not same(before[name], weights(getattr(training.players, name)))} == moves
+
+
+def test_the_ranker_learns_at_another_rate_in_the_game(data: Prepared) -> None:
+    training, rates = make(data, game_learning_rate=0.005), []
+    diary = Diary()
+    diary.on_step = lambda phase, *_: rates.append(  # type: ignore[method-assign]
+        (phase, *(training.optimisers[name].param_groups[0]["lr"] for name in ("ranker", "reasoner")))
+    )
+    training.run(diary)
+    assert set(rates) == {("pretraining", 0.01, 0.01), ("game", 0.005, 0.01)}
+
+
+# ---- when it stops
+
+
+def scripted(training: Training, monkeypatch: pytest.MonkeyPatch, *rewards: float) -> list[dict[str, Tensor]]:
+    """Give the epochs some rewards; return where the weights after each will be found."""
+    after: list[dict[str, Tensor]] = []
+    told: Iterator[float] = iter(rewards)
+
+    def reward() -> float:
+        after.append(weights(training.players))
+        return next(told)
+
+    monkeypatch.setattr(training, "held_out_reward", reward)
+    return after
+
+
+def test_a_phase_stops_when_the_reward_grows_no_more_and_its_best_weights_are_restored(
+    data: Prepared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    training = make(data, pretrain_epochs=9, game_epochs=9, patience=2, batch_size=12)
+    after = scripted(training, monkeypatch, 0.5, 0.7, 0.6, 0.7, 0.2, 0.3, 0.1, 0.1)
+    training.run(until="game")
+    assert len(after) == 4
+    assert same(weights(training.players), after[1])
+    assert not same(after[1], after[3])
+    training.run()
+    assert len(after) == 8
+    assert same(weights(training.players), after[5])
+    assert [told["reward"] for told in training.progress.curve] == [0.5, 0.7, 0.6, 0.7, 0.2, 0.3, 0.1, 0.1]
+
+
+def test_the_warm_up_does_not_stop_early_but_keeps_its_best(
+    data: Prepared, pseudo: list[Part], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    training = make(data, warm_up_epochs=4, patience=1)
+    after = scripted(training, monkeypatch, 0.5, 0.7, 0.6, 0.1)
+    training.run(pseudo=pseudo, until="pretraining")
+    assert len(after) == 4
+    assert same(weights(training.players), after[1])
+
+
+def test_the_held_out_reward_needs_no_dropout_and_changes_nothing(data: Prepared) -> None:
+    training = make(data, dropout=0.5)
+    training.players.train()
+    before, state = weights(training.players), torch.get_rng_state()
+    assert training.held_out_reward() == training.held_out_reward()
+    assert same(before, weights(training.players))
+    assert torch.equal(state, torch.get_rng_state())
+    assert training.players.training
+
+
+# ---- when a loss is no number
+
+
+@pytest.mark.parametrize(
+    ("settings", "what"),
+    [
+        ({"learning_rate": 1e30}, "the ranker's loss is no longer a number in epoch 1 of the pretraining"),
+        ({"learning_rate": 1e30, "batch_size": 99}, "the reward on held-out questions is no longer a number in epoch"),
+        ({"pretrain_epochs": 0, "game_learning_rate": 1e30, "gradient": "reinforce"}, "ranker's loss is no longer a"),
+        ({"pretrain_epochs": 0, "game_learning_rate": 1e30, "gradient": "likelihood"}, "in epoch 1 of the game"),
+        (
+            {"pretrain_epochs": 0, "learning_rate": 1e30},
+            "the reasoner's loss is no longer a number in epoch 1 of the g",
+        ),
+    ],
+)
+def test_a_loss_that_is_no_number_ends_the_run_and_leaves_the_last_checkpoint_intact(
+    data: Prepared, tmp_path: Path, settings: dict[str, Any], what: str
+) -> None:
+    training = make(data, **settings)
+    with pytest.raises(RechainError) as failure:
+        training.run(KeepCheckpoints(tmp_path / "checkpoint"))
+    assert what in str(failure.value)
+    assert "The last checkpoint is intact." in str(failure.value)
+    tensors, told = read_tensors(tmp_path / "checkpoint")
+    assert all(bool(value.isfinite().all()) for value in tensors.values() if value.is_floating_point())
+    assert told["progress"]["epoch"] == 0
+
+
+def test_weights_that_are_no_number_are_noticed_before_the_next_checkpoint(data: Prepared, tmp_path: Path) -> None:
+    training = make(data, checkpoint_steps=1)
+
+    class Spoil(KeepCheckpoints):
+        def on_step(self, phase: str, epoch: int, step: int, steps: int) -> None:
+            if (epoch, step) == (1, 2):
+                with torch.no_grad():
+                    training.players.ranker.score.bias.fill_(torch.nan)
+
+    with pytest.raises(RechainError, match="in epoch 2 of the pretraining"):
+        training.run(Spoil(tmp_path / "checkpoint"))
+    tensors, told = read_tensors(tmp_path / "checkpoint")
+    assert (told["progress"]["epoch"], told["progress"]["step"]) == (1, 1)
+    assert bool(tensors["players.ranker.score.bias"].isfinite().all())
+
+
+# ---- branches
+
+
+def test_a_branch_goes_on_from_here_and_leaves_the_original_alone(data: Prepared) -> None:
+    trunk, alone = make(data), make(data)
+    for training in (trunk, alone):
+        training.run(until="game")
+    before = weights(trunk.players)
+    state = torch.get_rng_state()
+    branch = trunk.branch(trunk.settings.but(row="conditional", bonus=0.0))
+    branch.run()
+    assert branch.data is trunk.data
+    assert branch.settings.row == branch.players.settings.row == "conditional"
+    assert trunk.settings.row == trunk.players.settings.row == "cooperative"
+    assert not same(before, weights(branch.players))
+    assert same(before, weights(trunk.players))
+    assert len(trunk.progress.curve) == 2
+    for training in (trunk, alone):
+        torch.set_rng_state(state)
+        training.run()
+    assert same(weights(trunk.players), weights(alone.players))
+
+
+# ---- what it is all for
+
+
+def test_a_tiny_game_ends_above_its_baselines(towns: Towns, tmp_path: Path) -> None:
+    settings = GameSettings(
+        hidden=16,
+        dropout=0.0,
+        evidence="none",
+        batch_size=16,
+        pretrain_epochs=5,
+        game_epochs=3,
+        learning_rate=5e-3,
+        game_learning_rate=2e-3,
+    )
+    start = time.perf_counter()
+    material = gather(towns(90), no_vectors(), CandidateSettings())
+    train(RunFolder(tmp_path / "run"), material, settings)
+    assert time.perf_counter() - start < 60
+    unseen = towns(40, first=1000, traps=True)
+
+    def accuracy(model: str | Path) -> float:
+        recovered = Recoverer(model).recover_many(unseen)
+        return sum(one.chains[0].passages == ["work", "maker"] for one in recovered) / len(unseen)
+
+    reached = accuracy(tmp_path / "run")
+    assert reached > 0.8
+    assert reached > max(accuracy("random"), accuracy("lexical"), accuracy("bm25")) + 0.3
