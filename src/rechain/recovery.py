@@ -90,7 +90,7 @@ def _load(name: str, device: str | None) -> Model:
         raise RechainError(f"there is no model '{name}'; the models are {known}.")
     from rechain.trained import TrainedModel
 
-    return TrainedModel.load(Path(name), device or "cpu")
+    return TrainedModel.load(Path(name), device=device or "cpu")
 
 
 def _as_question(question: str, answer: str | None, passages: Iterable[PassageLike]) -> Question:

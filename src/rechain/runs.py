@@ -17,6 +17,7 @@ from rechain.preparation import Array, Preparation
 from rechain.pseudo import make_pseudo_questions
 from rechain.schema import Question
 from rechain.vectors import Vectors
+from rechain.writing import write_atomically
 
 if TYPE_CHECKING:
     from rechain.game.data import Prepared
@@ -94,11 +95,11 @@ class RunFolder:
 
     def begin(self, material: Material, settings: GameSettings, candidates: CandidateSettings) -> None:
         """Write down what is asked, so that the run can be resumed and its model used."""
-        from rechain.game.checkpoints import write_atomically
+        from rechain.game.data import save_arrays
 
         self.path.mkdir(parents=True, exist_ok=True)
         write_atomically(self.path / WORDS, "\n".join(material.vectors.words).encode())
-        write_atomically(self.path / VECTORS, _packed(material.vectors.matrix))
+        save_arrays({"vectors": material.vectors.matrix}, self.path / VECTORS)
         story = {
             "settings": asdict(settings),
             "hops": int(material.questions["chain_passages"].shape[1]),
@@ -144,12 +145,6 @@ class RunFolder:
         if matrix.ndim != 2 or len(words) != len(matrix):
             raise InputError(f"{self.path} has {len(words)} words in {WORDS}, but {len(matrix)} vectors in {VECTORS}.")
         return Vectors(words, matrix)
-
-
-def _packed(matrix: Array) -> bytes:
-    from safetensors.numpy import save
-
-    return save({"vectors": np.ascontiguousarray(matrix)})
 
 
 def train(

@@ -1,6 +1,6 @@
 """A trained Ranker and Reasoner as a model that scores candidate chains."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,44 +15,51 @@ from rechain.game.players import Players
 from rechain.game.settings import GameSettings
 from rechain.lexicon import Lexicon, vector_rows
 from rechain.model import Contributions
+from rechain.models.batch import Batch
 from rechain.preparation import Preparation
-from rechain.runs import WEIGHTS, RunFolder
+from rechain.runs import WEIGHTS, RunFolder, no_vectors
+from rechain.vectors import Vectors
 
 
 class TrainedModel:
     """What `rechain train` has written, behind the interface that every model has."""
 
-    def __init__(self, players: Players, settings: GameSettings, rows: dict[str, int]) -> None:
-        self._players = players.eval()
-        self._settings = settings
-        self._rows = rows
+    def __init__(self, players: Players, settings: GameSettings, rows: Mapping[str, int]) -> None:
+        """Take the players, how they were trained, and the row of every word in their table of vectors."""
+        self.players = players.eval()
+        self.settings = settings
+        self.rows = rows
 
     @classmethod
-    def load(cls, folder: Path, device: str = "cpu") -> "TrainedModel":
-        """Read a model from the folder of a finished run."""
-        weights, told = read_tensors(folder / WEIGHTS)
-        settings = GameSettings.of(told["settings"], str(folder / WEIGHTS))
-        vectors = RunFolder(folder).vectors()
+    def load(cls, path: Path, vectors: Vectors | None = None, device: str = "cpu") -> "TrainedModel":
+        """Read a model from the folder of a finished run, or from a file of weights for which vectors are given."""
+        folder, path = (path, path / WEIGHTS) if path.is_dir() else (None, path)
+        weights, told = read_tensors(path)  # first: a folder without weights is no run
+        vectors = RunFolder(folder).vectors() if folder else vectors or no_vectors()
+        settings = GameSettings.of(told["settings"], str(path))
         players = Players(torch.from_numpy(vectors.table), int(told["hops"]), settings).to(device)
-        load_weights(players, weights, folder / WEIGHTS)
+        load_weights(players, weights, path)
         return cls(players, settings, vector_rows(vectors.words))
+
+    def read(self, preparation: Preparation) -> Batch:
+        """Return prepared questions as the players read them, all in one batch."""
+        device, settings = self.players.mean_reward.device, self.settings
+        data = Prepared(preparation.arrays(), device, settings.max_tokens, settings.mark_answer)
+        return data.batch(np.arange(len(data)))
 
     def score(self, candidates: Candidates) -> Sequence[Contributions]:
         """Return what Ranker, Reasoner, links and words contribute to every chain."""
-        hops = self._players.plan.hops
+        hops = self.players.plan.hops
         if candidates.hops != hops:
             raise QuestionError("other_hops", f"the model recovers chains of {hops} passages, not {candidates.hops}")
-        preparation = Preparation(Lexicon(self._rows))
+        preparation = Preparation(Lexicon(self.rows))
         preparation.add(candidates)
-        device = self._players.mean_reward.device
-        data = Prepared(preparation.arrays(), device, self._settings.max_tokens, self._settings.mark_answer)
-        batch = data.batch(np.arange(1))
-        return self._contributions(
-            decode(self._players, batch), batch.link_weight[0].tolist(), batch.lexical[0].tolist()
-        )
+        batch = self.read(preparation)
+        decoded = decode(self.players, batch)
+        return self._contributions(decoded, batch.link_weight[0].tolist(), batch.lexical[0].tolist())
 
     def _contributions(self, decoded: Decoded, links: list[float], lexical: list[float]) -> list[Contributions]:
-        settings = self._settings
+        settings = self.settings
         told = {
             "ranker": (1.0, decoded.ranker[0].tolist()),
             "reasoner": (settings.reasoner_weight * (settings.row == "cooperative"), decoded.reasoner[0].tolist()),

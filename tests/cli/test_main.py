@@ -14,7 +14,7 @@ import rechain
 from rechain.cli.main import app
 from rechain.schema import Question
 
-COMMANDS = ("demo", "recover", "candidates", "evaluate", "reproduce")
+COMMANDS = ("demo", "recover", "candidates", "evaluate", "reproduce", "train")
 HEAVY = {"torch", "transformers", "datasets", "pyarrow", "spacy"}
 SCRIPT = Path(sys.executable).with_name("rechain")
 

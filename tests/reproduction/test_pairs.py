@@ -16,7 +16,6 @@ from rechain.game.settings import GameSettings
 from rechain.gold import PairLabel
 from rechain.reproduction.pairs import (
     Pair,
-    Reader,
     auc,
     auc_with_interval,
     guess_auc,
@@ -28,6 +27,7 @@ from rechain.reproduction.pairs import (
     reasoner_scores,
 )
 from rechain.schema import Passage, Question
+from rechain.trained import TrainedModel
 from rechain.vectors import Vectors
 
 TOGETHER = Passage(id="0", text="DB00001 binds P12345 . Q23456 was seen .")
@@ -51,10 +51,10 @@ LABELS = [
 
 
 @pytest.fixture
-def reader(vectors: Vectors) -> Reader:
+def reader(vectors: Vectors) -> TrainedModel:
     """A Reasoner that was never trained."""
     torch.manual_seed(0)
-    return Reader(Players(torch.from_numpy(vectors.table), 3, SETTINGS).eval(), SETTINGS, {"was": 1, "born": 2})
+    return TrainedModel(Players(torch.from_numpy(vectors.table), 3, SETTINGS).eval(), SETTINGS, {"was": 1, "born": 2})
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_the_lexical_rule_prefers_pairs_in_one_sentence() -> None:
     assert lexical_auc([QUESTION], LABELS).value == 1.0
 
 
-def test_the_reasoner_is_asked_for_either_entity_among_the_others(reader: Reader) -> None:
+def test_the_reasoner_is_asked_for_either_entity_among_the_others(reader: TrainedModel) -> None:
     torch.nn.init.zeros_(reader.players.reasoner.classify.weight)
     pairs = pairs_of([QUESTION], LABELS)
     assert np.allclose(reasoner_scores(reader, pairs), np.log(1 / 2))  # two others in each, all equally likely
@@ -111,14 +111,14 @@ def test_the_reasoner_is_asked_for_either_entity_among_the_others(reader: Reader
     assert isclose(float(reasoner_scores(reader, [only])[0]), 0.0, abs_tol=1e-6)
 
 
-def test_an_entity_with_two_mentions_gets_the_sum_of_both(reader: Reader) -> None:
+def test_an_entity_with_two_mentions_gets_the_sum_of_both(reader: TrainedModel) -> None:
     torch.nn.init.zeros_(reader.players.reasoner.classify.weight)
     twice = Passage(id="2", text="DB00001 binds P12345 . Then P12345 binds Q23456 .")
     score = reasoner_scores(reader, [Pair(twice, "drug:DB00001", "protein:P12345", True)])
     assert float(score[0]) == pytest.approx((np.log(2 / 3) + np.log(1 / 2)) / 2, abs=1e-5)
 
 
-def test_a_guess_knows_the_mentions_alone(reader: Reader) -> None:
+def test_a_guess_knows_the_mentions_alone(reader: TrainedModel) -> None:
     torch.nn.init.zeros_(reader.players.reasoner.classify.weight)
     twice = Passage(id="2", text="DB00001 binds P12345 . Then P12345 binds Q23456 .")
     pairs = [*pairs_of([QUESTION], LABELS), Pair(twice, "drug:DB00001", "protein:P12345", True)]
@@ -128,24 +128,26 @@ def test_a_guess_knows_the_mentions_alone(reader: Reader) -> None:
     assert guess_auc([QUESTION], LABELS).value == 1 / 2
 
 
-def test_an_entity_that_the_passage_does_not_hold_is_very_unlikely(reader: Reader) -> None:
+def test_an_entity_that_the_passage_does_not_hold_is_very_unlikely(reader: TrainedModel) -> None:
     score = reasoner_scores(reader, [Pair(TOGETHER, "drug:DB00001", "protein:P99999", False)])
     assert float(score[0]) < -5
 
 
-def test_the_scores_do_not_depend_on_what_else_is_asked(reader: Reader) -> None:
+def test_the_scores_do_not_depend_on_what_else_is_asked(reader: TrainedModel) -> None:
     pairs = pairs_of([QUESTION], LABELS)
     alone = [float(reasoner_scores(reader, [pair])[0]) for pair in pairs]
     assert np.allclose(reasoner_scores(reader, pairs), alone, atol=1e-5)
     assert pair_auc(reader, [QUESTION], LABELS).value == auc(np.array(alone), np.array([True, False, False]))
 
 
-def test_kept_weights_are_read_with_vectors_of_their_width(tmp_path: Path, reader: Reader, vectors: Vectors) -> None:
+def test_kept_weights_are_read_with_vectors_of_their_width(
+    tmp_path: Path, reader: TrainedModel, vectors: Vectors
+) -> None:
     path = tmp_path / "cooperative.0.0.model"
     save_file(reader.players.state_dict(), path, _metadata({"settings": asdict(SETTINGS), "hops": 3}))
-    again = Reader.load(path, vectors)
+    again = TrainedModel.load(path, vectors)
     pairs = pairs_of([QUESTION], LABELS)
     assert again.rows == {"was": 1, "born": 2, "unused": 3}
     assert np.allclose(reasoner_scores(again, pairs), reasoner_scores(reader, pairs))
-    with pytest.raises(InputError, match="other word vectors than these, of 2 numbers"):
-        Reader.load(path, Vectors([], np.zeros((0, 2), np.float16)))
+    with pytest.raises(InputError, match="is of other networks or word vectors than these"):
+        TrainedModel.load(path, Vectors([], np.zeros((0, 2), np.float16)))

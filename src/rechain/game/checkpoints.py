@@ -1,7 +1,6 @@
 """A run's state in one safetensors file, replaced as a whole: after any interruption there is a good one."""
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -16,22 +15,7 @@ from rechain.errors import InputError
 from rechain.game.players import Players
 from rechain.game.settings import GameSettings
 from rechain.game.training import Progress, Training, Watcher
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Replace a file by a new one; the old one stays until the new one is whole and on the disk."""
-    temporary = path.with_name(path.name + ".new")
-    try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException as error:
-        temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            error.filename = str(path)  # a full disk names none
-        raise
+from rechain.writing import write_atomically
 
 
 def save_checkpoint(training: Training, path: Path) -> None:

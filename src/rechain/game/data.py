@@ -14,6 +14,7 @@ from torch import Tensor
 
 from rechain.errors import InputError
 from rechain.models.batch import MARKS, Batch, WordTable
+from rechain.writing import write_atomically
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Arrays = Mapping[str, Array]
@@ -163,10 +164,10 @@ def _bits(numbers: Tensor) -> Tensor:
 
 
 def save_arrays(arrays: Arrays, path: Path) -> None:
-    """Write prepared arrays to a safetensors file."""
-    from safetensors.numpy import save_file
+    """Write arrays to a safetensors file."""
+    from safetensors.numpy import save
 
-    save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, path)
+    write_atomically(path, save({name: np.ascontiguousarray(array) for name, array in arrays.items()}))
 
 
 def load_arrays(path: Path) -> dict[str, Array]:

@@ -121,7 +121,7 @@ class Stage:
         warm.run(pseudo=self.pseudo(settings, play.fold, play.pseudo), until="pretraining")
         story = {"pseudo": play.pseudo, "warm_up_seconds": time.perf_counter() - start}
         for (share, _), branches in groupby(play.branches, key=_pretraining):
-            self._go_on(play, warm, others[: round(share * len(others))], list(branches), story)
+            self._go_on(play, warm, others[: max(round(share * len(others)), 1)], list(branches), story)
 
     def _go_on(
         self, play: Play, warm: Training, questions: Array, branches: Sequence[Branch], story: dict[str, float]

@@ -2,27 +2,22 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 import torch
 
 from rechain.baselines.lexical import MENTION_FACTOR, EntitySentences
-from rechain.errors import InputError, RechainError
+from rechain.errors import RechainError
 from rechain.evaluation import RESAMPLES, Figure
-from rechain.game.checkpoints import read_tensors
-from rechain.game.data import Array, Prepared
-from rechain.game.players import Players
-from rechain.game.settings import GameSettings
+from rechain.game.data import Array
 from rechain.identifiers import identifier
-from rechain.lexicon import Lexicon, vector_rows
+from rechain.lexicon import Lexicon
 from rechain.passages import PassageView
 from rechain.preparation import Preparation
-from rechain.runs import WEIGHTS, RunFolder
 from rechain.schema import Passage, Question
 from rechain.text import Span
-from rechain.vectors import Vectors
+from rechain.trained import TrainedModel
 
 _AT_ONCE = 32
 _NEVER = 1e-9
@@ -41,33 +36,6 @@ class LabelledPair(Protocol):
     def b(self) -> str: ...
     @property
     def interacts(self) -> bool: ...
-
-
-@dataclass(frozen=True)
-class Reader:
-    """A trained Reasoner, with what it needs to read new passages."""
-
-    players: Players
-    settings: GameSettings
-    rows: dict[str, int]
-    """the row of each word in the table of vectors"""
-
-    @classmethod
-    def load(cls, path: Path, vectors: Vectors, device: str = "cpu") -> "Reader":
-        """Read the weights of a run's folder, with the run's own vectors, or of a play, with the vectors given."""
-        if path.is_dir():
-            path, vectors = path / WEIGHTS, RunFolder(path).vectors()
-        weights, told = read_tensors(path)
-        settings = GameSettings.of(told["settings"], str(path))
-        players = Players(torch.from_numpy(vectors.table), int(told["hops"]), settings)
-        try:
-            players.load_state_dict(weights)
-        except RuntimeError as error:
-            raise InputError(
-                f"{path} was trained with other word vectors than these, of {vectors.matrix.shape[1]} numbers; name its"
-                " own with --vectors."
-            ) from error
-        return cls(players.to(device).eval(), settings, vector_rows(vectors.words))
 
 
 @dataclass(frozen=True)
@@ -94,7 +62,7 @@ def pairs_of(questions: Iterable[Question], labels: Iterable[LabelledPair]) -> l
 
 
 def pair_auc(
-    model: Reader, questions: Iterable[Question], labels: Iterable[LabelledPair], over_guess: bool = False
+    model: TrainedModel, questions: Iterable[Question], labels: Iterable[LabelledPair], over_guess: bool = False
 ) -> Figure:
     """Return the AUC of the Reasoner's mean log-probability of either entity when it is asked for the other.
 
@@ -136,7 +104,7 @@ def lexical_scores(pairs: Sequence[Pair]) -> Array:
     return np.array([together + MENTION_FACTOR * mentions for together, mentions in told])
 
 
-def reasoner_scores(model: Reader, pairs: Sequence[Pair]) -> Array:
+def reasoner_scores(model: TrainedModel, pairs: Sequence[Pair]) -> Array:
     """Return the mean of log P(b | passage, a) and log P(a | passage, b) of every pair."""
     asked = [(pair.passage, *ends) for pair in pairs for ends in ((pair.one, pair.two), (pair.two, pair.one))]
     told = [_log_probabilities(model, asked[at : at + _AT_ONCE]) for at in range(0, len(asked), _AT_ONCE)]
@@ -144,7 +112,7 @@ def reasoner_scores(model: Reader, pairs: Sequence[Pair]) -> Array:
     return scores
 
 
-def _log_probabilities(model: Reader, asked: Sequence[tuple[Passage, str, str]]) -> Array:
+def _log_probabilities(model: TrainedModel, asked: Sequence[tuple[Passage, str, str]]) -> Array:
     """Ask "interacts_with a?" of each passage and return the log-probability of b among its other entities."""
     hops, places = model.players.plan.hops, []
     preparation = Preparation(Lexicon(model.rows))
@@ -152,11 +120,9 @@ def _log_probabilities(model: Reader, asked: Sequence[tuple[Passage, str, str]])
         others = [entity for entity in _entities(passage) if entity != one]
         places.append(others.index(two) if two in others else -1)
         preparation.add_reading(_question(passage, one), others, hops)
-    device = model.players.mean_reward.device
-    data = Prepared(preparation.arrays(), device, model.settings.max_tokens, model.settings.mark_answer)
-    batch = data.batch(np.arange(len(asked)))
+    batch = model.read(preparation)
     with torch.no_grad():
-        first = torch.zeros(len(asked), 1, dtype=torch.long, device=device)
+        first = torch.zeros(len(asked), 1, dtype=torch.long, device=batch.question.device)
         told = model.players.reasoner(batch, first, 0).log_probability[:, 0].float().cpu().numpy()
     wanted: Array = np.where(np.array(places) < 0, told.min(), told[np.arange(len(asked)), places])
     return wanted

@@ -44,12 +44,21 @@ def main_table(judged: Judged, data_set: str) -> Table:
     shown = [column for column in _COLUMNS if data_set != "hotpotqa" or column != "ordered"]  # there it says the same
     columns = [column for column in shown if any(_is_told(row, column) for row in rows)]
     paper = "paper" if data_set == "hotpotqa" else "paper, MedHop"
-    header = ["", f"{paper}, %", *(_COLUMNS[column] for column in columns)]
+    header = ["", f"{paper}, %", *(_COLUMNS[column] for column in columns), "with links and lexical, %"]
     body = [
-        [row.name, PAPER[data_set].get(row.name, ""), *(percent(row.figure(column, games)) for column in columns)]
+        [
+            row.name,
+            PAPER[data_set].get(row.name, ""),
+            *(percent(row.figure(column, games)) for column in columns),
+            percent(judged.rows[row.name + COMBINED].figure("correct", games)) if _is_combined(judged, row) else "",
+        ]
         for row in rows
     ]
     return header, body
+
+
+def _is_combined(judged: Judged, row: Row) -> bool:
+    return not row.is_baseline and row.name + COMBINED in judged.rows
 
 
 def brief_table(judged: Judged, data_set: str) -> Table:
@@ -91,7 +100,7 @@ def write_report(folder: Path, judged: Judged, data_set: str, pairs: Mapping[str
     sections = [_opening(folder, judged, data_set)]
     if judged.judged:
         sections += [_section("The table", *main_table(judged, data_set)), _differences(judged)]
-        sections += [_ablations(judged), _curve(judged)]
+        sections += [_cooperation(judged), _ablations(judged), _curve(judged)]
     sections += [_pairs(pairs), _times(judged), _plots(folder, judged)]
     path = folder / REPORT
     path.write_text("\n\n".join(filter(None, sections)) + "\n", encoding="utf-8")
@@ -171,6 +180,19 @@ def _differences(judged: Judged) -> str:
     ]
     note = "Paired: question by question, on the folds and seeds that both rows have."
     return _section("Differences between neighbouring rows", ("", "points", "games"), rows, note)
+
+
+def _cooperation(judged: Judged) -> str:
+    """Show what the Reasoner adds under every setting that was played with and without it."""
+    endings = [name.removeprefix("cooperative") for name in judged.rows if name.startswith("cooperative")]
+    pairs = [(f"cooperative{end}", f"tail-to-head{end}") for end in endings if COMBINED not in end]
+    rows = [
+        (one, points(difference(judged.rows[one], judged.rows[two])), _games_of(judged, one, two))
+        for one, two in pairs
+        if two in judged.rows
+    ]
+    note = "The cooperative row less the tail-to-head one of the same setting, folds and seeds, paired by question."
+    return _section("What the Reasoner adds", ("", "points", "games"), rows, note) if rows else ""
 
 
 def _games_of(judged: Judged, *names: str) -> str:

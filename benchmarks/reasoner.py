@@ -1,0 +1,102 @@
+"""What the Reasoner names: linking entities on 2Wiki, which it was not trained on, and interacting pairs on MedHop.
+
+    python benchmarks/reasoner.py ../shared/data HOTPOTQA_FOLDER DRUGHOP_FOLDER
+
+The folders are those of `rechain reproduce`; the models are their cooperative ones of fold 0 and seed 0, which saw four
+fifths of the questions. Bootstrap: seed 0.
+"""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from common import Pair, data_folder, percent, print_heading, print_rows, with_gold
+
+from rechain.candidates import Candidates, find_candidates
+from rechain.datasets import read_questions
+from rechain.datasets.rows import read_rows
+from rechain.errors import QuestionError
+from rechain.evaluation import is_same_entity, mean_with_interval
+from rechain.game.decoding import decode
+from rechain.gold import PairLabel
+from rechain.lexicon import Lexicon
+from rechain.preparation import Preparation, entity_names
+from rechain.reproduction.pairs import guess_auc, lexical_auc, pair_auc
+from rechain.schema import Gold
+from rechain.trained import TrainedModel
+from rechain.vectors import read_vectors
+
+MODEL = "plays/cooperative.0.0.model"
+
+
+def found_candidates(pairs: list[Pair]) -> Iterator[tuple[Candidates, Gold]]:
+    """Yield the questions that have candidate chains."""
+    for question, gold in pairs:
+        try:
+            yield find_candidates(question), gold
+        except QuestionError:
+            continue
+
+
+def gold_chain(candidates: Candidates, gold: Gold) -> tuple[int, str] | None:
+    """Return where in C the gold passages stand, and their linking entity."""
+    ids = [passage.id for passage in candidates.question.passages]
+    for chain in gold.chains:
+        for number, candidate in enumerate(candidates.chains):
+            if chain.links and [ids[place] for place in candidate.passages] == chain.passages:
+                return number, chain.links[0]
+    return None
+
+
+def named_by(model: TrainedModel, candidates: Candidates, number: int) -> str:
+    """Return the entity that the Reasoner names for a chain, among those that its passages share."""
+    preparation = Preparation(Lexicon(model.rows))
+    preparation.add(candidates)
+    named = decode(model.players, model.read(preparation)).named[0, number, 0]
+    return entity_names(candidates)[int(named)].strip()
+
+
+def two_wiki(data: Path, model: TrainedModel) -> None:
+    """Print how often the link is right, given the right passages."""
+    file = data / "2wiki/train_500.json.gz"
+    pairs = with_gold(read_questions(file, only=["compositional", "inference"]), file)
+    told: dict[str, list[bool]] = {"the strongest link": [], "named by the Reasoner": [], "any shared entity": []}
+    for candidates, gold in found_candidates(pairs):
+        if (known := gold_chain(candidates, gold)) is None:
+            continue
+        number, link = known
+        strongest = candidates.chains[number].links[0].entity
+        told["the strongest link"].append(is_same_entity(strongest, link))
+        told["named by the Reasoner"].append(is_same_entity(named_by(model, candidates, number), link))
+        told["any shared entity"].append(any(is_same_entity(name.strip(), link) for name in entity_names(candidates)))
+    rows = [(name, percent(mean_with_interval(right)), len(right)) for name, right in told.items()]
+    print_rows(("2Wiki, linking entity given the right passages", "right, %", "questions"), rows)
+
+
+def med_hop(data: Path, model: TrainedModel) -> None:
+    """Print how well pairs that interact are told from others."""
+    folder = data / "medhop"
+    files = ("train_11.json.gz", "dev_5.json.gz")
+    questions = [question for file in files for question in read_questions(folder / file)]
+    labels = [label for _, label in read_rows(folder / "interactions.jsonl", PairLabel)]
+    figures = {
+        "the Reasoner": pair_auc(model, questions, labels),
+        "a guess among the passage's mentions": guess_auc(questions, labels),
+        "the Reasoner over the guess": pair_auc(model, questions, labels, over_guess=True),
+        "entities in one sentence": lexical_auc(questions, labels),
+    }
+    rows = [(name, percent(figure), figure.questions) for name, figure in figures.items()]
+    print_rows(("MedHop, interacting pairs", "AUC, %", "pairs"), rows)
+
+
+def main() -> None:
+    """Print both tables."""
+    data = data_folder()
+    print_heading()
+    hotpotqa, drughop = (Path(name) / MODEL for name in sys.argv[2:4])
+    two_wiki(data, TrainedModel.load(hotpotqa, read_vectors(data / "vectors/glove.6B.100d.subset.npz")))
+    med_hop(data, TrainedModel.load(drughop, read_vectors(data / "vectors/bio.100d.npz")))
+
+
+if __name__ == "__main__":
+    main()
