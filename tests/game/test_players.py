@@ -207,20 +207,20 @@ def test_the_ranker_learns_to_earn_more_and_the_reasoner_is_left_alone(
 ) -> None:
     players = tiny.make_players(hops, gradient=gradient, samples=16)
     batch = tiny.make_larger_batch(TWO if hops == 2 else THREE)
-    before = float(players.evaluate(batch).mean())
+    before = float(players.evaluate(batch).reward.mean())
     optimiser = torch.optim.Adam(players.ranker.parameters(), lr=0.02)
     torch.manual_seed(0)
     for _ in range(15):
         optimiser.zero_grad()
         players.ranker_loss(batch).backward()
         optimiser.step()
-    assert float(players.evaluate(batch).mean()) > before + 0.05
+    assert float(players.evaluate(batch).reward.mean()) > before + 0.05
     assert all(parameter.grad is None for parameter in players.reasoner.parameters())
 
 
 def test_the_reward_that_is_watched_is_1_at_most_and_knows_no_bonus(tiny: ModuleType) -> None:
     every = [[(h, t) for h in range(n) for t in range(n) if h != t] for n in (4, 3)]
-    assert tiny.make_players(bonus=5.0).evaluate(tiny.make_larger_batch(every)).tolist() == pytest.approx([1, 1])
+    assert tiny.make_players(bonus=5.0).evaluate(tiny.make_larger_batch(every)).reward.tolist() == pytest.approx([1, 1])
 
 
 # ---- the Reasoner

@@ -242,7 +242,7 @@ def test_of_four_every_middle_earns_by_what_was_selected_before_it(tiny: ModuleT
     brute = [
         sum(log[number].exp().item() * reward_of(number, places) for places, log in selections) for number in (0, 1)
     ]
-    assert (4 * players.evaluate(batch)).tolist() == pytest.approx(brute, abs=1e-5)
+    assert (4 * players.evaluate(batch).reward).tolist() == pytest.approx(brute, abs=1e-5)
 
 
 def test_the_independent_row_uses_one_steps_scores_for_every_passage(tiny: ModuleType) -> None:
@@ -289,7 +289,7 @@ def test_the_reward_and_entropy_of_a_question_do_not_depend_on_the_others_of_its
     players, batch = make_game(tiny, **way)
     parts = [[tiny.QUESTIONS[1]], [[*tiny.PASSAGES[1], [3, 8]]], [[1, 2, 0]], [[*tiny.MENTIONS[1], [(1, 1)]]]]
     alone = tiny.make_batch(*parts, [TWO[1] if way["hops"] == 2 else THREE[1]])
-    assert float(players.evaluate(batch)[1]) == pytest.approx(float(players.evaluate(alone)[0]), abs=1e-6)
+    assert float(players.evaluate(batch).reward[1]) == pytest.approx(float(players.evaluate(alone).reward[0]), abs=1e-6)
     every = way.get("head_reward") == "set"
     both, one = (tables(players.ranker, players.ranker.read(told), players.plan, every) for told in (batch, alone))
     for together, apart in zip(both, one, strict=True):

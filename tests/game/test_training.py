@@ -289,11 +289,11 @@ def scripted(training: Training, monkeypatch: pytest.MonkeyPatch, *rewards: floa
     after: list[dict[str, Tensor]] = []
     told: Iterator[float] = iter(rewards)
 
-    def reward() -> float:
+    def figures() -> dict[str, float]:
         after.append(weights(training.players))
-        return next(told)
+        return {"reward": next(told)}
 
-    monkeypatch.setattr(training, "held_out_reward", reward)
+    monkeypatch.setattr(training, "held_out_figures", figures)
     return after
 
 
@@ -326,7 +326,8 @@ def test_the_held_out_reward_needs_no_dropout_and_changes_nothing(data: Prepared
     training = make(data, dropout=0.5)
     training.players.train()
     before, state = weights(training.players), torch.get_rng_state()
-    assert training.held_out_reward() == training.held_out_reward()
+    assert training.held_out_figures() == training.held_out_figures()
+    assert training.held_out_figures().keys() == {"reward", "entropy"}
     assert same(before, weights(training.players))
     assert torch.equal(state, torch.get_rng_state())
     assert training.players.training

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from rechain.game.plays import Play, read_plays, write_plays
 from rechain.game.settings import GameSettings
-from rechain.reproduction.contests import contest, settings_of
+from rechain.reproduction.contests import contest
 
 SETTINGS = GameSettings()
 TABLE_ROWS = {"cooperative", "tail-to-head", "head-to-tail", "independent"}
@@ -47,6 +47,6 @@ def test_no_two_plays_write_the_same_file(tmp_path: Path) -> None:
 
 
 def test_plays_are_written_down_and_read_again(tmp_path: Path) -> None:
-    plays = contest(settings_of("drughop"), 3, 2, 1, pseudo=7, ablations=True)
+    plays = contest(GameSettings.for_data("drughop"), 3, 2, 1, pseudo=7, ablations=True)
     write_plays(plays, tmp_path)
     assert read_plays(tmp_path) == plays

@@ -50,10 +50,12 @@ def test_figures_show_their_interval() -> None:
 def test_our_figures_stand_beside_the_papers(fabricate: Fabricate, judge: Judge) -> None:
     fabricate("cooperative", 0, 0, FOLD_0)
     header, rows = main_table(judge(), "hotpotqa")
-    assert header == ["", "paper, %", "chain accuracy, %", "head, %", "tail, %"]
+    assert header == ["", "paper, %", "chain accuracy, %", "head, %", "tail, %", "with links and lexical, %"]
     assert [row[0] for row in rows] == ["random", "cooperative", "lexical", "cooperative + links and lexical"]
     assert rows[1][1] == "87.2 (90.1 / 96.7)"
     assert rows[1][2].startswith("80.0 (")
+    assert rows[1][5] == rows[3][2]
+    assert [rows[0][5], rows[2][5], rows[3][5]] == ["", "", ""]
     _, brief = brief_table(judge(), "hotpotqa")
     assert [row[1] for row in brief] == ["40.3", "87.2", "", ""]
     assert brief[2][3] == "+0.0 (+0.0 to +0.0)"
@@ -153,3 +155,15 @@ def test_without_matplotlib_the_plots_are_left_out(folder: Path, judge: Judge, m
     monkeypatch.setitem(sys.modules, "rechain.reproduction.plots", None)
     text = write_report(folder, judge(), "hotpotqa").read_text()
     assert "They need matplotlib: pip install 'rechain[train]'." in text
+
+
+def test_what_the_reasoner_adds_is_shown_for_every_setting_played_with_and_without_it(
+    fabricate: Fabricate, judge: Judge, folder: Path
+) -> None:
+    fabricate("cooperative", 0, 0, FOLD_0)
+    fabricate("cooperative links", 0, 0, FOLD_0)
+    fabricate("tail-to-head links", 0, 0, FOLD_0)
+    text = write_report(folder, judge(), "hotpotqa").read_text()
+    section = text[text.index("## What the Reasoner adds") :].partition("\n## ")[0]
+    assert cells(section, "cooperative links") == [["cooperative links", "+0.0 (+0.0 to +0.0)", "1"]]
+    assert cells(section, "cooperative") == []

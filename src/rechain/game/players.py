@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -210,12 +211,22 @@ class Players(nn.Module):
         with torch.no_grad(), _as_trained(self.ranker):
             return sample(self.ranker, self.ranker.read(batch), self.plan, samples=1, greedy=True).chosen
 
-    def evaluate(self, batch: Batch) -> Tensor:
-        """Return the expected reward of each question, without bonus, [B]: what early stopping goes by."""
+    def evaluate(self, batch: Batch) -> "Evaluated":
+        """Return how well the Ranker does by distant supervision alone: no label is needed, and no bonus counts."""
         with torch.no_grad():
             read = self.ranker.read(batch)
             made = tables(self.ranker, read, self.plan, every=self._rewards_sets)
-            return expected_reward(made, self.plan, self.rewards(batch, made, 0.0)) / len(self.plan.steps)
+            reward = expected_reward(made, self.plan, self.rewards(batch, made, 0.0)) / len(self.plan.steps)
+            return Evaluated(reward, torch.stack([entropy(table) for table in made]).mean(0))
+
+
+class Evaluated(NamedTuple):
+    """What is measured on held-out questions, [B] each."""
+
+    reward: Tensor
+    """expected reward, mean over the steps: what early stopping goes by"""
+    entropy: Tensor
+    """of the Ranker's selections: near 0 it has settled and learns no more"""
 
 
 @contextmanager

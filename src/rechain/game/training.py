@@ -195,10 +195,10 @@ class Training:
 
     def _end_epoch(self, phase: Phase, losses: Mapping[str, float], watcher: Watcher) -> None:
         progress = self.progress
-        reward = self.held_out_reward()
+        told = self.held_out_figures()
+        reward = told.get("reward")
         if reward is not None and not isfinite(reward):
             raise _no_number("the reward on held-out questions", phase, progress.epoch)
-        told = {} if reward is None else {"reward": reward}
         progress.curve.append({"phase": phase, "epoch": progress.epoch, **told, **losses})
         progress.epoch, progress.step, self.totals = progress.epoch + 1, 0, {}
         if reward is None or reward > progress.best:
@@ -226,16 +226,17 @@ class Training:
         other.settings = other.players.settings = settings
         return other
 
-    def held_out_reward(self) -> float | None:
-        """Return the mean expected reward of the held-out questions, where there are any: no label is needed for it."""
+    def held_out_figures(self) -> dict[str, float]:
+        """Return reward and entropy on the held-out questions, where there are any: no label is needed for them."""
         if len(self.held_out) == 0:
-            return None
+            return {}
         self.players.eval()
         with self.arithmetic():
             batches = self.data.batches(self.held_out, self.settings.batch_size)
-            rewards = torch.cat([self.players.evaluate(batch) for batch in batches])
+            told = [self.players.evaluate(batch) for batch in batches]
         self.players.train()
-        return float(average(rewards.mean()))
+        reward, entropy = (torch.cat(values).mean() for values in zip(*told, strict=True))
+        return {"reward": float(average(reward)), "entropy": float(average(entropy))}
 
     def _check(self, phase: Phase) -> None:
         """Stop before a checkpoint is replaced by one that is of no use."""

@@ -3,14 +3,10 @@
 from collections.abc import Iterator
 
 from rechain.game.plays import Branch, Play
-from rechain.game.settings import DATA_SETS as DATA_SETS
 from rechain.game.settings import GameSettings
 
 PSEUDO_QUESTIONS = 100_000
 SHARES = (0.1, 0.25, 0.5)
-
-
-settings_of = GameSettings.for_data
 
 
 def contest(settings: GameSettings, hops: int, folds: int, seeds: int, pseudo: int, ablations: bool) -> list[Play]:
