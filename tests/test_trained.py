@@ -138,7 +138,7 @@ def flat(run: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "name", "what"),
     [
-        (remove(WEIGHTS), WEIGHTS, "there is no"),
+        (remove(WEIGHTS), "run", "is not finished"),
         (remove(WORDS), WORDS, "cannot be read"),
         (remove(VECTORS), VECTORS, "is not a file of"),
         (write(WEIGHTS, b"{}"), WEIGHTS, "is not a checkpoint"),

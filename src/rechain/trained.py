@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from rechain.candidates import Candidates
-from rechain.errors import QuestionError
+from rechain.errors import InputError, QuestionError
 from rechain.game.checkpoints import load_weights, read_tensors
 from rechain.game.data import Prepared
 from rechain.game.decoding import Decoded, decode
@@ -34,7 +34,9 @@ class TrainedModel:
     def load(cls, path: Path, vectors: Vectors | None = None, device: str = "cpu") -> "TrainedModel":
         """Read a model from the folder of a finished run, or from a file of weights for which vectors are given."""
         folder, path = (path, path / WEIGHTS) if path.is_dir() else (None, path)
-        weights, told = read_tensors(path)  # first: a folder without weights is no run
+        if folder and RunFolder(folder).is_begun and not path.exists():
+            raise InputError(f"the run in {folder} is not finished; finish it with `rechain train … --resume`.")
+        weights, told = read_tensors(path)
         vectors = RunFolder(folder).vectors() if folder else vectors or no_vectors()
         settings = GameSettings.of(told["settings"], str(path))
         players = Players(torch.from_numpy(vectors.table), int(told["hops"]), settings).to(device)

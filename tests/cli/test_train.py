@@ -229,7 +229,8 @@ def test_ctrl_c_ends_a_run_with_one_sentence_and_it_can_be_resumed(town_file: Pa
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "Traceback" not in err
-    assert err.strip().splitlines()[-1] == "rechain: interrupted; a run of `rechain train` goes on with --resume."
+    resumable = f"The run in {tmp_path / 'run'} goes on from its last checkpoint with --resume."
+    assert err.strip().splitlines()[-2:] == [resumable, "rechain: interrupted."]
     assert read_tensors(checkpoint)[1]["progress"]["phase"] < 3
     assert sorted(path.name for path in checkpoint.parent.iterdir() if path.suffix == ".new") == []
     resumed = start(town_file, tmp_path / "run", *long, "--resume")

@@ -77,8 +77,8 @@ def test_what_is_not_played_is_left_out_with_a_sentence(folder: Path, fabricate:
     fabricate("independent", 0, 0, FOLD_0)
     text = write_report(folder, judge(), "hotpotqa").read_text()
     assert "5 of the 6 plays are not done yet" in text
-    assert "## Ablations\n\nNone is played yet." in text
-    assert "## Learning curve\n\nIt is not played yet." in text
+    assert "## Ablations\n\nNone was played." in text
+    assert "## Learning curve\n\nNone was played." in text
     assert "learning_curve.svg" not in text
 
 

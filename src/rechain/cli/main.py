@@ -54,7 +54,7 @@ def main() -> None:
         _fail(str(error))
     except SystemExit as ended:
         if ended.code == _INTERRUPTED:
-            print("rechain: interrupted; a run of `rechain train` goes on with --resume.", file=sys.stderr)
+            print("rechain: interrupted.", file=sys.stderr)
         raise
     except OSError as error:
         _fail(f"{error.filename or 'the output'} cannot be written: {error.strerror}.")

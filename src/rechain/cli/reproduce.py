@@ -192,10 +192,12 @@ class _Folder:
         self, settings: "GameSettings", hops: int, folds: int, seeds: int, pseudo: int, ablations: bool
     ) -> None:
         """Write down what is to be played."""
-        from rechain.game.plays import write_plays
+        from rechain.game.plays import check_unchanged, write_plays
         from rechain.reproduction.contests import contest
 
-        write_plays(contest(settings, hops, folds, seeds, pseudo, ablations), self._path)
+        plays = contest(settings, hops, folds, seeds, pseudo, ablations)
+        check_unchanged(plays, self._path)
+        write_plays(plays, self._path)
 
     def play(self, device: str, processes: int) -> None:
         """Play what is not done yet."""

@@ -1,6 +1,7 @@
 """rechain train: play the cooperative game on questions and their answers."""
 
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rechain.game.settings import GameSettings
+    from rechain.runs import RunFolder
     from rechain.schema import Question
     from rechain.vectors import Vectors
 
@@ -86,14 +88,24 @@ def train(
         known = read_vectors_of(vectors)
         material = gather(_readable(questions, passages, only), known, candidates, warm_up, settings.seed)
         _report_left_out(material.left_out)
-        with Shown(folder) as watcher:
+        with Shown(folder) as watcher, _saying_how_to_resume(folder):
             training = train_run(
                 folder, material, settings, candidates=candidates, device=where, resume=resume, watcher=watcher
             )
         _report_reward(out, [told["reward"] for told in training.progress.curve if "reward" in told])
 
 
-def _check_folder(folder: Any, resume: bool) -> None:
+@contextmanager
+def _saying_how_to_resume(folder: "RunFolder") -> "Iterator[None]":
+    try:
+        yield
+    except KeyboardInterrupt:
+        if folder.is_begun:
+            print(f"The run in {folder.path} goes on from its last checkpoint with --resume.", file=sys.stderr)
+        raise
+
+
+def _check_folder(folder: "RunFolder", resume: bool) -> None:
     if folder.is_begun and not resume:
         raise RechainError(f"{folder.path} holds a run already; go on with it by --resume, or name another --out.")
     if resume and not folder.is_begun:

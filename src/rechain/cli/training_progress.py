@@ -47,7 +47,8 @@ class Shown(KeepCheckpoints):
         numbers = {name: value for name, value in figures.items() if isinstance(value, float)}
         shown = ", ".join(f"{name} {value:.3f}" for name, value in numbers.items())
         print(f"{figures['phase']}, epoch {figures['epoch'] + 1}: {shown}", file=sys.stderr)
-        self._log = self._log or _tensorboard(self._folder)
+        if self._log is None:
+            self._log = _tensorboard(self._folder)
         for name, value in numbers.items() if self._log else ():
             self._log.add_scalar(f"{figures['phase']}/{name}", value, figures["epoch"])
 
@@ -56,5 +57,6 @@ def _tensorboard(folder: RunFolder) -> Any:
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
-        return None
+        print("Nothing is logged for TensorBoard, which pip install 'rechain[train]' brings.", file=sys.stderr)
+        return False
     return SummaryWriter(str(folder.path / "log"))

@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from rechain.errors import RechainError
+from rechain.errors import InputError, RechainError
 from rechain.game.checkpoints import save_weights
 from rechain.game.data import Array, Prepared, load_arrays, save_arrays
 from rechain.game.decoding import decode
-from rechain.game.settings import GameSettings
+from rechain.game.settings import DECODING, GameSettings
 from rechain.game.training import Part, Training
 
 QUESTIONS, PSEUDO, VECTORS = "questions.safetensors", "pseudo-{}.safetensors", "vectors.safetensors"
@@ -70,7 +70,28 @@ def write_plays(plays: Iterable[Play], folder: Path) -> None:
 
 def read_plays(folder: Path) -> list[Play]:
     """Read what is to be played."""
-    return [_play(**record) for record in json.loads((folder / PLAYS).read_text(encoding="utf-8"))]
+    try:
+        records = json.loads((folder / PLAYS).read_text(encoding="utf-8"))
+        return [_play(**record) for record in records]
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise InputError(f"{folder} is not prepared to be played: {PLAYS} is missing or broken ({error}).") from error
+
+
+def check_unchanged(plays: Iterable[Play], folder: Path) -> None:
+    """Say which setting is another than that of a play which is done already: a table must not mix the two."""
+    for play in plays:
+        for branch in play.branches:
+            story = play.path(folder, branch).with_suffix(".json")
+            if story.exists():
+                done = GameSettings.of(json.loads(story.read_text(encoding="utf-8"))["settings"], str(story))
+                _check_same(branch.settings.but(seed=play.seed), done, folder, branch.row)
+
+
+def _check_same(asked: GameSettings, done: GameSettings, folder: Path, row: str) -> None:
+    for name in sorted(asdict(asked).keys() - DECODING):
+        was, now = getattr(done, name), getattr(asked, name)
+        if was != now:
+            raise InputError(f"{folder} has {row} played with {name} = {was}, not {now}; name another --out for that.")
 
 
 def _play(branches: list[dict[str, Any]], **fields: Any) -> Play:
@@ -195,13 +216,17 @@ def _work(folder: Path, device: str, queue: "Queue[Play | None]") -> None:
 def main() -> None:
     """Play what is written down in a folder."""
     parser = ArgumentParser(description="Play every training run that is written down in a prepared folder.")
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("folder", type=Path, help="what `rechain reproduce … --prepare-only` has written")
+    default = "cuda" if torch.cuda.is_available() else "cpu"
+    parser.add_argument("--device", default=default, help=f"cpu, cuda, cuda:1, …; {default} unless told")
+    parser.add_argument("--processes", type=int, default=1, help="how many train side by side; 1 unless told")
     given = parser.parse_args()
     start = time.perf_counter()
-    play_all(given.folder, read_plays(given.folder), given.device, given.processes)
-    print(f"{time.perf_counter() - start:.0f} s", file=sys.stderr)
+    try:
+        play_all(given.folder, read_plays(given.folder), given.device, given.processes)
+    except RechainError as error:
+        raise SystemExit(f"rechain: {error}") from error
+    print(f"All is played, in {time.perf_counter() - start:.0f} s.", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,9 @@ DATA_SETS = ("hotpotqa", "drughop", "medhop")
 
 _GREATEST_RATE = 1e30  # a step of it is still a number
 
+DECODING = frozenset(("reasoner_weight", "link_weight", "lexical_weight"))
+"""the settings that count only after training"""
+
 Row = Literal["independent", "conditional", "cooperative"]
 
 
@@ -116,7 +119,8 @@ class GameSettings:
         try:
             values = tomllib.loads(path.read_text(encoding="utf-8"))
         except OSError as error:
-            raise RechainError(f"{path} cannot be read: {error.strerror}.") from error
+            known = ", ".join(DATA_SETS)
+            raise RechainError(f"{path} cannot be read: {error.strerror}; known by name are {known}.") from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise RechainError(f"{path} is not a TOML file: {error}.") from error
         return cls.of(values, str(path), **changes)

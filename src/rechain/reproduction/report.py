@@ -219,7 +219,7 @@ def _ablations(judged: Judged) -> str:
     others = [name for name in judged.rows if name not in ROWS and COMBINED not in name and " on " not in name]
     rows = [_ablation(judged, name) for name in sorted(others)]
     if not rows:
-        return "## Ablations\n\nNone is played yet."
+        return "## Ablations\n\nNone was played."
     header = ("", "chain accuracy, %", "the plain row, %", "difference, points", "with links and lexical, %", "games")
     note = (
         "`after pseudo`: warmed up with pseudo questions. `hard C`: every chain of C counts the same. `links`: chains"
@@ -252,7 +252,7 @@ def curve_rows(judged: Judged) -> dict[str, dict[int, Row]]:
 def _curve(judged: Judged) -> str:
     curves = curve_rows(judged)
     if not curves:
-        return "## Learning curve\n\nIt is not played yet."
+        return "## Learning curve\n\nNone was played."
     games = _curve_games(curves)
     shares = sorted({share for rows in curves.values() for share in rows})
     body = [
