@@ -56,6 +56,12 @@ def named_by(model: TrainedModel, candidates: Candidates, number: int) -> str:
     return entity_names(candidates)[int(named)].strip()
 
 
+def shared(candidates: Candidates, number: int) -> list[str]:
+    """Return the entities that both passages of a chain hold."""
+    graph, (head, tail) = candidates.all_links(), candidates.chains[number].passages
+    return [entity.name.strip() for entity in graph.entities(tail) if head in entity.holders]
+
+
 def two_wiki(data: Path, model: TrainedModel) -> None:
     """Print how often the link is right, given the right passages."""
     file = data / "2wiki/train_500.json.gz"
@@ -68,7 +74,7 @@ def two_wiki(data: Path, model: TrainedModel) -> None:
         strongest = candidates.chains[number].links[0].entity
         told["the strongest link"].append(is_same_entity(strongest, link))
         told["named by the Reasoner"].append(is_same_entity(named_by(model, candidates, number), link))
-        told["any shared entity"].append(any(is_same_entity(name.strip(), link) for name in entity_names(candidates)))
+        told["any shared entity"].append(any(is_same_entity(name, link) for name in shared(candidates, number)))
     rows = [(name, percent(mean_with_interval(right)), len(right)) for name, right in told.items()]
     print_rows(("2Wiki, linking entity given the right passages", "right, %", "questions"), rows)
 

@@ -203,3 +203,10 @@ def test_the_arrays_hold_what_a_baseline_says_of_every_chain() -> None:
     assert told["chain_link_weight"].tolist() == pytest.approx([chain.weight for chain in chains])
     assert torch.from_numpy(told["chain_lexical"]).isfinite().all()
     assert len(set(told["chain_lexical"].tolist())) > 1
+
+
+def test_a_pseudo_question_whose_chain_is_not_in_c_is_left_out(bridge_question: Question) -> None:
+    preparation = Preparation(Lexicon({}))
+    assert not preparation.take(bridge_question, made=(3, 1))
+    assert preparation.left_out == {"other_chains": 1}
+    assert preparation.take(bridge_question, made=(0, 1))

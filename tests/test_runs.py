@@ -2,13 +2,16 @@
 
 import json
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import rechain
 from rechain.candidates import CandidateSettings
+from rechain.datasets import read_questions
 from rechain.errors import InputError, RechainError
 from rechain.game.checkpoints import KeepCheckpoints, read_tensors
 from rechain.game.settings import GameSettings
@@ -237,7 +240,7 @@ def test_vectors_are_read_as_they_were_written(material: Material, tmp_path: Pat
     words = ["plain", "carriage\rreturn", "next\x85line", "naïve"]
     vectors = Vectors(words, np.arange(8, dtype=np.float16).reshape(4, 2))
     folder = RunFolder(tmp_path / "run")
-    folder.begin(Material(material.questions, None, vectors, {}), SETTINGS, CandidateSettings())
+    folder.begin(Material(material.questions, None, vectors, {}), SETTINGS)
     assert folder.vectors().words == words
     assert np.array_equal(folder.vectors().matrix, vectors.matrix)
 
@@ -273,3 +276,14 @@ def test_pseudo_questions_depend_on_the_seed_alone(towns: Towns) -> None:
         gather(towns(12), no_vectors(), CandidateSettings(), pseudo=3, seed=seed).fingerprint for seed in (0, 0, 1)
     )
     assert one == same != other
+
+
+@pytest.mark.parametrize("candidates", [CandidateSettings(hops=2), CandidateSettings(hops=2, min_weight=12.0)])
+def test_the_chain_of_every_pseudo_question_stands_in_the_c_of_the_run(candidates: CandidateSettings) -> None:
+    demo = [*read_questions(Path(rechain.__file__).parent / "data" / "demo.jsonl")]
+    pseudo = gather(demo, no_vectors(), candidates, pseudo=30).pseudo
+    assert pseudo is not None
+    starts = pseudo["chain_start"]
+    made = [pseudo["chain_made"][start:end].sum() for start, end in pairwise(starts)]
+    assert made == [1] * len(made)
+    assert len(made) > 5

@@ -140,9 +140,9 @@ def flat(run: Path) -> None:
     [
         (remove(WEIGHTS), "run", "is not finished"),
         (remove(WORDS), WORDS, "cannot be read"),
-        (remove(VECTORS), VECTORS, "is not a file of"),
+        (remove(VECTORS), VECTORS, "is damaged"),
         (write(WEIGHTS, b"{}"), WEIGHTS, "is not a checkpoint"),
-        (write(VECTORS, b"?"), VECTORS, "is not a file of"),
+        (write(VECTORS, b"?"), VECTORS, "is damaged"),
         (write(WORDS, b"\xff\xfe"), WORDS, "cannot be read"),
         (write(WORDS, b"one\ntwo"), WORDS, "has 2 words"),
         (other_width, WEIGHTS, "is of other networks or word vectors"),

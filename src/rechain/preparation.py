@@ -68,6 +68,9 @@ class Preparation:
         if self._hops not in (None, candidates.hops):
             self.left_out["other_hops"] += 1
             return False
+        if made is not None and all(chain.passages != made for chain in candidates.chains):
+            self.left_out["other_chains"] += 1
+            return False
         self.add(candidates, made)
         return True
 
@@ -267,9 +270,10 @@ class _Places:
 
 def _occurrences(joined: str, name: str) -> list[int]:
     """Return at which words a phrase occurs in a text's joined words."""
-    words, at = [], joined.find(name)
+    words, word, last, at = [], 0, 0, joined.find(name)
     while at >= 0:
-        words.append(joined.count(" ", 0, at))
+        word, last = word + joined.count(" ", last, at), at
+        words.append(word)
         at = joined.find(name, at + len(name) - 1)
     return words
 

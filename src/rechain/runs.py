@@ -76,7 +76,7 @@ def gather(
     made = None
     if pseudo:
         others = Preparation(Lexicon(rows), candidates)
-        for one in make_pseudo_questions(kept, pseudo, seed=seed):
+        for one in make_pseudo_questions(kept, pseudo, seed=seed, candidates=candidates):
             others.take(one.question, one.chain)
         made = others.arrays()
     return Material(preparation.arrays(), made, vectors, preparation.left_out)
@@ -93,7 +93,7 @@ class RunFolder:
         """Whether a run was started here."""
         return (self.path / STORY).exists()
 
-    def begin(self, material: Material, settings: GameSettings, candidates: CandidateSettings) -> None:
+    def begin(self, material: Material, settings: GameSettings) -> None:
         """Write down what is asked, so that the run can be resumed and its model used."""
         from rechain.game.data import save_arrays
 
@@ -104,7 +104,6 @@ class RunFolder:
             "settings": asdict(settings),
             "hops": int(material.questions["chain_passages"].shape[1]),
             "fingerprint": material.fingerprint,
-            "candidates": {"min_weight": candidates.min_weight, "linkers": sorted(candidates.linkers)},
         }
         write_atomically(self.path / STORY, json.dumps(story, indent=1).encode())
 
@@ -152,7 +151,6 @@ def train(
     material: Material,
     settings: GameSettings,
     *,
-    candidates: CandidateSettings | None = None,
     device: str = "cpu",
     resume: bool = False,
     watcher: "Watcher | None" = None,
@@ -171,7 +169,7 @@ def train(
         if (folder.path / CHECKPOINT).exists():
             load_checkpoint(training, folder.path / CHECKPOINT)
     elif is_first():
-        folder.begin(material, settings, candidates or CandidateSettings())
+        folder.begin(material, settings)
     keeper = (watcher or KeepCheckpoints(folder.path / CHECKPOINT)) if is_first() else Watcher()
     training.run(keeper, _pseudo_parts(material, settings, device))
     if is_first():

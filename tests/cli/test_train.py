@@ -78,7 +78,7 @@ def test_a_model_is_trained_shown_and_used(train: Command, rechain: Command, tow
         assert ("reasoner" in line) == (phase != "pretraining")
         assert all(name in line for name in ("reward 0.", "ranker "))
     assert lines[-1].startswith(f"{tmp_path / 'run'} holds the model; its best reward on held-out questions was 0.")
-    assert "without --vectors every word is known by its spelling alone." in lines
+    assert "Without --vectors every word is known by its spelling alone." in lines
     recovered = rechain("recover", town_file, "--model", tmp_path / "run", "--explain")
     rows = [json.loads(line) for line in recovered.out.splitlines()]
     assert len(rows) == 12
@@ -125,8 +125,8 @@ def test_questions_without_a_chain_are_counted(train: Command, town_file: Path) 
     with town_file.open("a") as file:
         file.write(json.dumps(bad) + '\n{"id": "y"}\n')
     err = train().err
-    assert "left out: 1 questions that cannot be read." in err
-    assert "left out, without a chain to learn from: 1 too_few_passages." in err
+    assert f"Left out: 1 of the questions cannot be read; the first: {town_file}, line " in err
+    assert "Left out, without a chain to learn from: 1 too_few_passages." in err
 
 
 # ---- mistakes

@@ -75,7 +75,7 @@ def test_a_file_changes_what_it_names_and_the_caller_has_the_last_word(tmp_path:
         ("learning_rate = -1.0", "the setting learning_rate should be from 0 to 1e+30"),
         ("game_learning_rate = 1e39", "the setting game_learning_rate should be from 0 to 1e+30"),
         ("clip = 0", "the setting clip should be more than 0"),
-        ("hidden = 0", "the setting hidden should be at least 1"),
+        ("hidden = 0", "the setting hidden should be from 1 to 100,000"),
         ("checkpoint_steps = 0", "the setting checkpoint_steps should be at least 1"),
         ("game_epochs = -1", "the setting game_epochs should not be negative"),
         ("seed = -1", "the setting seed should not be negative"),

@@ -1,5 +1,6 @@
 """Options that several commands share, and what is made of them."""
 
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -95,6 +96,18 @@ def entries(questions: Path, passages: Path | None, only: list[str] | None, what
     if not found:
         wanted = f" of type {' or '.join(only)}" if only else ""
         raise RechainError(f"{questions} holds no question{wanted}.")
+
+
+def readable(questions: Path, passages: Path | None, only: list[str] | None, what: str) -> Iterator["Question"]:
+    """Read the questions that can be read, and say how many cannot, and why the first of them cannot."""
+    left_out: list[QuestionError] = []
+    for entry in entries(questions, passages, only, what):
+        if isinstance(entry.content, QuestionError):
+            left_out.append(entry.content)
+        else:
+            yield entry.content
+    if left_out:
+        print(f"Left out: {len(left_out)} of the questions cannot be read; the first: {left_out[0]}", file=sys.stderr)
 
 
 def located(entry: "Entry", error: QuestionError) -> QuestionError:

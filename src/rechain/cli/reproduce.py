@@ -1,7 +1,7 @@
 """rechain reproduce: the paper's tables, from the questions to a report."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rechain.cli.options import GoldFile, Passages, Questions, entries, gold_of
+from rechain.cli.options import GoldFile, Passages, Questions, gold_of, readable
 from rechain.cli.tables import print_table
 from rechain.cli.train import Device, VectorsFile, device_named, read_vectors_of
-from rechain.errors import QuestionError, RechainError
+from rechain.errors import RechainError
 
 if TYPE_CHECKING:
     from rechain.evaluation import Figure
@@ -58,6 +58,7 @@ def reproduce(
         folder.check_played()
     else:
         folder.prepare(0 if no_ablations else pseudo)
+        folder.check_hops(_HOPS[data_set])
         folder.write_plays(settings, _HOPS[data_set], 1 if test else folds, seeds, pseudo, not no_ablations)
     if prepare_only:
         print(f"{out} is prepared; `python -m rechain.game.plays {out}` plays it.", file=sys.stderr)
@@ -101,28 +102,17 @@ def _settings(data_set: str, config: Path | None) -> "GameSettings":
 
 def _read(data_set: str, questions: Path, test: Path | None, passages: Path | None) -> _Asked:
     wanted = _ROW_TYPES.get(data_set)
-    read = list(_readable(questions, passages))
+    read = list(readable(questions, passages, None, "Reading questions"))
     training = [question for question in read if wanted is None or question.type == wanted]
     tested = training
     if test is not None:
-        tested = [q for q in _readable(test, passages) if wanted is None or q.type == wanted]
+        tested = [q for q in readable(test, passages, None, "Reading questions") if wanted is None or q.type == wanted]
     for path, found in ((questions, training), (test, tested)):
         if not found:
             raise RechainError(f"{path} holds no question of type {wanted}.")
     if test is not None and (shared := {q.id for q in training} & {q.id for q in tested}):
         raise RechainError(f"{questions} and {test} share the question '{min(shared)}'; test on other questions.")
     return _Asked(training, tested, [q for q in read if wanted is not None and q.type != wanted], test is not None)
-
-
-def _readable(path: Path, passages: Path | None) -> "Iterator[Question]":
-    left_out = 0
-    for entry in entries(path, passages, None, "Reading questions"):
-        if isinstance(entry.content, QuestionError):
-            left_out += 1
-        else:
-            yield entry.content
-    if left_out:
-        print(f"left out: {left_out} questions of {path} that cannot be read.", file=sys.stderr)
 
 
 class _Folder:
@@ -157,6 +147,16 @@ class _Folder:
         if index["folds"] != self._folds or bool(index.get("has_test")) != self._asked.has_test:
             raise RechainError(f"{self._path} was prepared for {index['folds']} folds, or with another --test.")
 
+    def check_hops(self, hops: int) -> None:
+        """Say so where the chains are of another length than the table's."""
+        from rechain.reproduction.staging import read_index
+
+        found = read_index(self._path).get("hops", hops)
+        if found != hops:
+            raise RechainError(
+                f"the chains of these questions have {found} passages, not {hops} as those of this table."
+            )
+
     def check_played(self) -> None:
         """Say so where there is nothing to judge."""
         if not self._is_prepared or not any((self._path / "plays").glob("*.safetensors")):
@@ -180,11 +180,14 @@ class _Folder:
     def _check_material(self, pseudo: int) -> None:
         from rechain.game.data import load_arrays
         from rechain.game.plays import PSEUDO, VECTORS
+        from rechain.reproduction.staging import FIRST, read_index, start_of
         from rechain.vectors import read_vectors
 
         if self._vectors is not None:
             width = load_arrays(self._path / VECTORS)["vectors"].shape[1]
-            read_vectors(self._vectors, limit=1, width=width)
+            vectors = start_of(read_vectors(self._vectors, limit=FIRST, width=width))
+            if read_index(self._path).get("vectors", vectors) != vectors:
+                raise RechainError(f"{self._path} was prepared with other vectors; name another folder with --out.")
         if pseudo and not (self._path / PSEUDO.format(1)).exists():
             raise RechainError(f"{self._path} was prepared without pseudo questions; add --pseudo 0 or change --out.")
 

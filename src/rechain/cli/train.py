@@ -18,16 +18,15 @@ from rechain.cli.options import (
     Questions,
     SpacyModel,
     candidate_settings,
-    entries,
+    readable,
 )
-from rechain.errors import QuestionError, RechainError
+from rechain.errors import RechainError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rechain.game.settings import GameSettings
     from rechain.runs import RunFolder
-    from rechain.schema import Question
     from rechain.vectors import Vectors
 
 VectorsFile = Annotated[
@@ -86,12 +85,10 @@ def train(
     candidates = candidate_settings(hops, link_types, linkers, spacy_model, min_weight, limit)
     with join(device_named(device)) as where:
         known = read_vectors_of(vectors)
-        material = gather(_readable(questions, passages, only), known, candidates, warm_up, settings.seed)
+        material = gather(readable(questions, passages, only, "Preparing"), known, candidates, warm_up, settings.seed)
         _report_left_out(material.left_out)
         with Shown(folder) as watcher, _saying_how_to_resume(folder):
-            training = train_run(
-                folder, material, settings, candidates=candidates, device=where, resume=resume, watcher=watcher
-            )
+            training = train_run(folder, material, settings, device=where, resume=resume, watcher=watcher)
         _report_reward(out, [told["reward"] for told in training.progress.curve if "reward" in told])
 
 
@@ -160,21 +157,10 @@ def read_vectors_of(path: Path | None) -> "Vectors":
     from rechain.vectors import read_vectors
 
     if path is None:
-        print("without --vectors every word is known by its spelling alone.", file=sys.stderr)
+        print("Without --vectors every word is known by its spelling alone.", file=sys.stderr)
         return no_vectors()
     with working("Reading vectors"):
         return read_vectors(path)
-
-
-def _readable(questions: Path, passages: Path | None, only: list[str] | None) -> "Iterator[Question]":
-    left_out = 0
-    for entry in entries(questions, passages, only, "Preparing"):
-        if isinstance(entry.content, QuestionError):
-            left_out += 1
-        else:
-            yield entry.content
-    if left_out:
-        print(f"left out: {left_out} questions that cannot be read.", file=sys.stderr)
 
 
 def _report_reward(out: Path, rewards: "Sequence[float]") -> None:
@@ -185,4 +171,4 @@ def _report_reward(out: Path, rewards: "Sequence[float]") -> None:
 def _report_left_out(left_out: Any) -> None:
     if left_out:
         reasons = ", ".join(f"{count} {code}" for code, count in left_out.items())
-        print(f"left out, without a chain to learn from: {reasons}.", file=sys.stderr)
+        print(f"Left out, without a chain to learn from: {reasons}.", file=sys.stderr)

@@ -178,4 +178,4 @@ def load_arrays(path: Path) -> dict[str, Array]:
     try:
         return dict(load_file(path))
     except (SafetensorError, OSError) as error:
-        raise InputError(f"{path} is not a file of prepared questions: {error}.") from error
+        raise InputError(f"{path} is damaged, or was not written by rechain: {error}.") from error

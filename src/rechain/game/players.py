@@ -234,5 +234,7 @@ def _as_trained(player: nn.Module) -> Iterator[None]:
     """Let a player that is being taught answer as it would after it: without dropout."""
     was_training = player.training
     player.eval()
-    yield
-    player.train(was_training)
+    try:
+        yield
+    finally:
+        player.train(was_training)

@@ -203,6 +203,16 @@ def play_all(folder: Path, plays: Iterable[Play], device: str, processes: int) -
 
 
 def _work(folder: Path, device: str, queue: "Queue[Play | None]") -> None:
+    """Play what stands in the queue, and end with one sentence where that fails."""
+    try:
+        _play_queue(folder, device, queue)
+    except RechainError as error:
+        raise SystemExit(f"rechain: {error}") from error
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+
+
+def _play_queue(folder: Path, device: str, queue: "Queue[Play | None]") -> None:
     torch.set_num_threads(1)
     stage = Stage(folder, device)
     while play := queue.get():

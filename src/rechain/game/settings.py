@@ -12,6 +12,7 @@ from rechain.errors import RechainError
 DATA_SETS = ("hotpotqa", "drughop", "medhop")
 """those for which the package has settings"""
 
+_GREATEST_SIZE = 100_000
 _GREATEST_RATE = 1e30  # a step of it is still a number
 
 DECODING = frozenset(("reasoner_weight", "link_weight", "lexical_weight"))
@@ -100,7 +101,7 @@ class GameSettings:
         for field in fields(self):
             _check(field.name, getattr(self, field.name), kinds[field.name])
         for name in ("hidden", "max_tokens", "batch_size", "warm_up_batch_size", "samples", "patience"):
-            _demand(getattr(self, name) >= 1, name, "should be at least 1")
+            _demand(1 <= getattr(self, name) <= _GREATEST_SIZE, name, f"should be from 1 to {_GREATEST_SIZE:,}")
         _demand(self.checkpoint_steps >= 1, "checkpoint_steps", "should be at least 1")
         for name in ("warm_up_epochs", "pretrain_epochs", "game_epochs", "bonus", "sharpness", "entropy", "seed"):
             _demand(getattr(self, name) >= 0, name, "should not be negative")
@@ -135,6 +136,8 @@ class GameSettings:
     def of(cls, values: Mapping[str, Any], where: str, **changes: Any) -> "GameSettings":
         """Return settings from their names and values."""
         known = {field.name for field in fields(cls)}
+        if not isinstance(values, Mapping):
+            raise RechainError(f"{where}: the settings should be names with values.")
         if unknown := sorted((values.keys() | changes.keys()) - known):
             raise RechainError(
                 f"{where}: there is no setting '{unknown[0]}'; the settings are {', '.join(sorted(known))}."

@@ -5,7 +5,7 @@ from itertools import islice
 from random import Random
 from typing import NamedTuple
 
-from rechain.candidates import find_candidates
+from rechain.candidates import CandidateSettings, find_candidates
 from rechain.errors import QuestionError, RechainError
 from rechain.pseudo.drafts import Draft, Source
 from rechain.pseudo.entities import EntitySource, shape_of
@@ -28,16 +28,22 @@ class PseudoQuestion(NamedTuple):
 
 
 def make_pseudo_questions(
-    questions: Iterable[Question], count: int, settings: PseudoSettings | None = None, seed: int = 0
+    questions: Iterable[Question],
+    count: int,
+    settings: PseudoSettings | None = None,
+    seed: int = 0,
+    candidates: CandidateSettings | None = None,
 ) -> Iterator[PseudoQuestion]:
     """Make `count` pseudo questions, or as many as can be found, spread evenly over the questions given.
+
+    `candidates` says how their C will be built: the chain that one is made from stands in it.
 
     Of these questions the passages are used and, where the data gives entities, the types of entities along a chain;
     never their text, answer or evidence.
     """
     if count < 1:
         raise RechainError(f"the count of pseudo questions should be at least 1, not {count}.")
-    return PseudoMaker(questions, settings, seed).make(count)
+    return PseudoMaker(questions, settings, seed, candidates).make(count)
 
 
 class PseudoMaker:
@@ -47,10 +53,17 @@ class PseudoMaker:
     processes that hold the same questions can each make those of some sources.
     """
 
-    def __init__(self, questions: Iterable[Question], settings: PseudoSettings | None = None, seed: int = 0) -> None:
+    def __init__(
+        self,
+        questions: Iterable[Question],
+        settings: PseudoSettings | None = None,
+        seed: int = 0,
+        candidates: CandidateSettings | None = None,
+    ) -> None:
         self.sources = list(questions)
         self._settings = settings or PseudoSettings()
         self._seed = seed
+        self._candidates = candidates
         self._pool = Pool(self.sources)
 
     def make(self, count: int) -> Iterator[PseudoQuestion]:
@@ -62,7 +75,10 @@ class PseudoMaker:
                 made += 1
                 yield pseudo
         if not made:
-            raise RechainError("no pseudo question can be made: no two of the passages given together are linked.")
+            raise RechainError(
+                "no pseudo question can be made from these passages: they are not linked, have too little text, or "
+                "have no other chains to choose from."
+            )
 
     def from_source(self, question: Question) -> Iterator[PseudoQuestion]:
         """Yield pseudo questions from one source, until no more are found."""
@@ -73,7 +89,7 @@ class PseudoMaker:
         while failures < self._settings.patience:
             draft = source.draft(random, f"{question.id}~{len(seen)}")
             failures += 1
-            if draft is not None and draft.asked not in seen and _is_useful(draft):
+            if draft is not None and draft.asked not in seen and self._is_useful(draft):
                 failures = 0
                 seen.add(draft.asked)
                 yield PseudoQuestion(draft.question, draft.chain, question.id, draft.links)
@@ -84,11 +100,10 @@ class PseudoMaker:
             return EntitySource(question.passages, shape, self._pool, self._settings)
         return TextSource(question.passages, self._pool, self._settings)
 
-
-def _is_useful(draft: Draft) -> bool:
-    """Tell whether the chain is one of at least two candidates."""
-    try:
-        chains = find_candidates(draft.question).chains
-    except QuestionError:
-        return False
-    return len(chains) > 1 and any(chain.passages == draft.chain for chain in chains)
+    def _is_useful(self, draft: Draft) -> bool:
+        """Tell whether the chain is one of at least two candidates."""
+        try:
+            chains = find_candidates(draft.question, self._candidates).chains
+        except QuestionError:
+            return False
+        return len(chains) > 1 and any(chain.passages == draft.chain for chain in chains)

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from hashlib import sha256
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from rechain.candidates import CandidateSettings
-from rechain.errors import RechainError
+from rechain.errors import InputError, RechainError
 from rechain.game.data import save_arrays
 from rechain.game.plays import PSEUDO, QUESTIONS, VECTORS
 from rechain.lexicon import Lexicon, vector_rows
@@ -22,6 +23,7 @@ from rechain.vectors import Vectors
 
 INDEX = "index.json"
 _SPARE = 1.1
+FIRST = 100
 
 
 def folds_of(questions: Sequence[Question], folds: int) -> list[int]:
@@ -69,7 +71,14 @@ def stage(
     arrays[VECTORS] = {"vectors": _keep_used(vectors, arrays)}
     for name, content in arrays.items():
         save_arrays(content, folder / name)
-    index = {"ids": preparation.ids, "left_out": preparation.left_out, "folds": folds, "has_test": test is not None}
+    index = {
+        "ids": preparation.ids,
+        "left_out": preparation.left_out,
+        "folds": folds,
+        "has_test": test is not None,
+        "hops": int(arrays[QUESTIONS]["chain_passages"].shape[1]),
+        "vectors": start_of(vectors),
+    }
     (folder / INDEX).write_text(json.dumps(index), encoding="utf-8")
 
 
@@ -110,7 +119,7 @@ def _make(
     texts = [{passage.text for question in part for passage in question.passages} for part in sources]
     starts = [{question.question_entities[0] for question in part if question.question_entities} for part in sources]
     allowed = []
-    for pseudo in PseudoMaker(sources[fold]).make(count):
+    for pseudo in PseudoMaker(sources[fold], candidates=settings).make(count):
         question = pseudo.question
         if preparation.take(question, pseudo.chain):
             allowed.append(
@@ -138,7 +147,16 @@ def _keep_used(vectors: Vectors, arrays: Mapping[str, dict[str, Array]]) -> Arra
     return table
 
 
+def start_of(vectors: Vectors) -> str:
+    """Return what tells vectors from others: a digest of the first words and their numbers."""
+    words, numbers = vectors.words[:FIRST], vectors.matrix[:FIRST]
+    return sha256("\n".join(words).encode() + np.ascontiguousarray(numbers).tobytes()).hexdigest()
+
+
 def read_index(folder: Path) -> dict[str, Any]:
     """Read which questions a prepared folder holds."""
-    index: dict[str, Any] = json.loads((folder / INDEX).read_text(encoding="utf-8"))
+    try:
+        index: dict[str, Any] = json.loads((folder / INDEX).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{folder / INDEX} cannot be read: {error}; prepare another folder.") from error
     return index
