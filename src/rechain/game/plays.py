@@ -115,7 +115,7 @@ class Stage:
         return self._prepared(QUESTIONS, settings)[0]
 
     def pseudo(self, settings: GameSettings, fold: int, count: int) -> list[Part]:
-        """Return pseudo questions that have nothing of a fold, one part from each of the others."""
+        """Return pseudo questions whose chains have nothing of a fold, one part from each of the others."""
         others = [other for other in range(self.folds.max() + 1) if other != fold]
         parts = []
         for other in others if count else ():
