@@ -26,6 +26,7 @@ bench: .venv/installed-dev
 	$(BIN)/python benchmarks/candidates.py $(DATA)
 	$(BIN)/python benchmarks/baselines.py $(DATA)
 	$(BIN)/python benchmarks/speed.py $(DATA)
+	$(BIN)/python benchmarks/pseudo.py $(DATA)
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv || python3 -m venv .venv

@@ -33,7 +33,10 @@ class Recoverer:
         explain: bool = False,
         device: str | None = None,
     ) -> None:
-        """Set up recovery: `top` chains a question; `explain` tells what contributed to each score."""
+        """Set up recovery: `top` chains a question; `explain` tells what contributed to each score.
+
+        `device` is where a trained model computes: a GPU if there is one, unless told.
+        """
         self._model = _load(str(model), device) if isinstance(model, str | Path) else model
         self._settings = settings or CandidateSettings()
         if top < 1:
@@ -88,9 +91,10 @@ def _load(name: str, device: str | None) -> Model:
     if not Path(name).is_dir():
         known = ", ".join((*BASELINES, "or a folder that `rechain train` has written"))
         raise RechainError(f"there is no model '{name}'; the models are {known}.")
+    from rechain.devices import device_named
     from rechain.trained import TrainedModel
 
-    return TrainedModel.load(Path(name), device=device or "cpu")
+    return TrainedModel.load(Path(name), device=device_named(device))
 
 
 def _as_question(question: str, answer: str | None, passages: Iterable[PassageLike]) -> Question:

@@ -51,6 +51,9 @@ GoldFile = Annotated[
     Path | None,
     typer.Option("--gold", metavar="FILE", help="Gold chains or labelled pairs, if not in the questions file."),
 ]
+Device = Annotated[
+    str | None, typer.Option("--device", metavar="NAME", help="cpu, cuda, cuda:1, …; a GPU if there is one.")
+]
 Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first question that has an error.")]
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 from rechain.cli.options import (
+    Device,
     Hops,
     Limit,
     Linkers,
@@ -44,6 +45,7 @@ def recover(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the output file if there is one.")] = False,
     top: Annotated[int, typer.Option(min=1, help="How many chains a question, best first.")] = 1,
     explain: Annotated[bool, typer.Option("--explain", help="Say what contributed to each score.")] = False,
+    device: Device = None,
     passages: Passages = None,
     only: Only = None,
     hops: Hops = None,
@@ -61,7 +63,7 @@ def recover(
     from rechain.recovery import Recoverer
 
     settings = candidate_settings(hops, link_types, linkers, spacy_model, min_weight, limit)
-    recoverer = Recoverer(model, settings=settings, top=top, explain=explain)
+    recoverer = Recoverer(model, settings=settings, top=top, explain=explain, device=device)
     problems: Counter[str] = Counter()
     done = 0
     asked = entries(questions, passages, only, "Recovering")

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rechain.cli.options import GoldFile, Passages, Questions, gold_of, readable
+from rechain.cli.options import Device, GoldFile, Passages, Questions, gold_of, readable
 from rechain.cli.tables import print_table
-from rechain.cli.train import Device, VectorsFile, device_named, read_vectors_of
+from rechain.cli.train import VectorsFile, read_vectors_of
 from rechain.errors import RechainError
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def reproduce(
         print(f"{out} is prepared; `python -m rechain.game.plays {out}` plays it.", file=sys.stderr)
         return
     if not judge_only:
-        folder.play(device_named(device), processes)
+        folder.play(device, processes)
     assert judging is not None
     figures = judging.pairs(model or folder.weights, vectors, device) if judging.labels else {}
     judging.report(out, data_set, settings, figures)
@@ -202,11 +202,12 @@ class _Folder:
         check_unchanged(plays, self._path)
         write_plays(plays, self._path)
 
-    def play(self, device: str, processes: int) -> None:
+    def play(self, device: str | None, processes: int) -> None:
         """Play what is not done yet."""
+        from rechain.devices import device_named
         from rechain.game.plays import play_all, read_plays
 
-        play_all(self._path, read_plays(self._path), device, processes)
+        play_all(self._path, read_plays(self._path), device_named(device), processes)
 
 
 class _Judging:
@@ -224,6 +225,7 @@ class _Judging:
 
     def pairs(self, model: Path | None, vectors: Path | None, device: str | None) -> "dict[str, Figure]":
         """Return how well the lexical rule, a guess and a trained Reasoner tell interacting pairs."""
+        from rechain.devices import device_named
         from rechain.reproduction.pairs import guess_auc, lexical_auc, pair_auc
         from rechain.trained import TrainedModel
 

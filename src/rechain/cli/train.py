@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rechain.cli.options import (
+    Device,
     Hops,
     Limit,
     Linkers,
@@ -32,9 +33,6 @@ if TYPE_CHECKING:
 VectorsFile = Annotated[
     Path | None,
     typer.Option("--vectors", metavar="FILE", help="Word vectors: GloVe or word2vec text, word2vec binary, or npz."),
-]
-Device = Annotated[
-    str | None, typer.Option("--device", metavar="NAME", help="cpu, cuda, cuda:1, …; a GPU if there is one.")
 ]
 Config = Annotated[
     str | None,
@@ -75,6 +73,7 @@ def train(
     Example: rechain train hotpot_train_v1.1.json --only bridge --config hotpotqa --vectors glove.6B.100d.txt --out RUN
     """
     from rechain.cli.training_progress import Shown
+    from rechain.devices import device_named
     from rechain.game.distributed import join
     from rechain.runs import RunFolder, gather
     from rechain.runs import train as train_run
@@ -135,19 +134,6 @@ def _change(text: str) -> tuple[str, Any]:
         return name.strip(), tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:
         return name.strip(), value.strip()
-
-
-def device_named(name: str | None) -> str:
-    """Return a device that is there."""
-    import torch
-
-    if name is None:
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        torch.zeros(1, device=name).item()
-    except (RuntimeError, AssertionError) as error:
-        raise RechainError(f"there is no device '{name}' here; --device cpu always works.") from error
-    return name
 
 
 def read_vectors_of(path: Path | None) -> "Vectors":
