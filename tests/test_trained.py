@@ -10,11 +10,13 @@ import torch
 from safetensors.numpy import save_file
 
 from rechain.candidates import CandidateSettings
+from rechain.datasets import read_questions
 from rechain.errors import RechainError
 from rechain.game.settings import GameSettings
 from rechain.recovery import Recoverer
 from rechain.runs import VECTORS, WEIGHTS, WORDS, RunFolder, gather, no_vectors, train
 from rechain.schema import Question
+from rechain.trained import TrainedModel
 from rechain.vectors import Vectors
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -176,3 +178,16 @@ def test_to_recover_needs_no_gradients(run: Path, towns: Towns) -> None:
     with torch.inference_mode(False), torch.enable_grad():
         recovered = Recoverer(run).recover(towns(1)[0])
     assert recovered.chains
+
+
+def test_a_reasoner_that_does_not_count_is_not_asked(
+    run: Path, monkeypatch: pytest.MonkeyPatch, town_file: Path
+) -> None:
+    model = TrainedModel.load(run)
+    question = next(iter(read_questions(town_file)))
+    counted = Recoverer(model, explain=True).recover(question).chains[0].why
+    assert counted is not None and "reasoner" in counted
+    model.settings = model.settings.but(reasoner_weight=0.0)
+    monkeypatch.setattr(model.players, "name", None)
+    silent = Recoverer(model, explain=True).recover(question).chains[0].why
+    assert silent is not None and "reasoner" not in silent

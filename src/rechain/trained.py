@@ -57,14 +57,19 @@ class TrainedModel:
         preparation = Preparation(Lexicon(self.rows))
         preparation.add(candidates)
         batch = self.read(preparation)
-        decoded = decode(self.players, batch)
+        decoded = decode(self.players, batch, asks_reasoner=self._reasoner_weight > 0)
         return self._contributions(decoded, batch.link_weight[0].tolist(), batch.lexical[0].tolist())
+
+    @property
+    def _reasoner_weight(self) -> float:
+        """How much the Reasoner counts; only the cooperative row has taught it."""
+        return self.settings.reasoner_weight if self.settings.row == "cooperative" else 0.0
 
     def _contributions(self, decoded: Decoded, links: list[float], lexical: list[float]) -> list[Contributions]:
         settings = self.settings
         told = {
             "ranker": (1.0, decoded.ranker[0].tolist()),
-            "reasoner": (settings.reasoner_weight * (settings.row == "cooperative"), decoded.reasoner[0].tolist()),
+            "reasoner": (self._reasoner_weight, decoded.reasoner[0].tolist()),
             "links": (settings.link_weight, links),
             "lexical": (settings.lexical_weight, lexical),
         }

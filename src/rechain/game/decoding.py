@@ -24,13 +24,13 @@ class Decoded:
 
 
 @torch.no_grad()
-def decode(players: Players, batch: Batch) -> Decoded:
-    """Score all chains of C."""
+def decode(players: Players, batch: Batch, asks_reasoner: bool = True) -> Decoded:
+    """Score all chains of C; where the Reasoner is not asked, it says 0 of all and names nothing."""
     players.eval()
     read = players.ranker.read(batch)
     ranker = chain_log_probability(tables(players.ranker, read, players.plan), players.plan, batch.chains)
     reasoner, named = torch.zeros_like(ranker), []
-    for reading in players.plan.readings:
+    for reading in players.plan.readings if asks_reasoner else ():
         log_probability, best = _read(players, batch, reading)
         reasoner = reasoner + log_probability
         named.append(best)
