@@ -99,7 +99,7 @@ def stop_and_resume(material: Material, path: Path, *moments: int) -> Training:
     return train(RunFolder(path), material, SETTINGS, resume=True)
 
 
-def check_same(path: Path, training: Training, whole: Whole) -> None:
+def assert_same(path: Path, training: Training, whole: Whole) -> None:
     assert (path / WEIGHTS).read_bytes() == whole.weights
     assert training.progress == whole.training.progress
     tensors, told = read_tensors(path / CHECKPOINT)
@@ -135,7 +135,7 @@ def test_a_run_that_is_stopped_ends_as_if_it_were_not(
     material: Material, whole: Whole, tmp_path: Path, moment: str
 ) -> None:
     training = stop_and_resume(material, tmp_path / "run", whole.moments.index(MOMENTS[moment]))
-    check_same(tmp_path / "run", training, whole)
+    assert_same(tmp_path / "run", training, whole)
 
 
 def test_a_game_that_is_stopped_when_it_should_end_early_plays_no_other_epoch(
@@ -143,12 +143,12 @@ def test_a_game_that_is_stopped_when_it_should_end_early_plays_no_other_epoch(
 ) -> None:
     epochs = sum(told["phase"] == "game" for told in whole.training.progress.curve)
     end = whole.moments.index(("after checkpoint", 2, epochs, 0))
-    check_same(tmp_path / "run", stop_and_resume(material, tmp_path / "run", end), whole)
+    assert_same(tmp_path / "run", stop_and_resume(material, tmp_path / "run", end), whole)
 
 
 def test_a_run_may_be_stopped_again_and_again(material: Material, whole: Whole, tmp_path: Path) -> None:
     training = stop_and_resume(material, tmp_path / "run", 4, 5, 0, 7, 3)
-    check_same(tmp_path / "run", training, whole)
+    assert_same(tmp_path / "run", training, whole)
 
 
 @pytest.mark.slow
@@ -157,18 +157,18 @@ def test_a_run_that_is_stopped_at_any_moment_at_all_ends_the_same(
 ) -> None:
     for moment in range(len(whole.moments)):
         path = tmp_path / str(moment)
-        check_same(path, stop_and_resume(material, path, moment), whole)
+        assert_same(path, stop_and_resume(material, path, moment), whole)
 
 
 def test_a_finished_run_that_is_resumed_stays_as_it_is(material: Material, whole: Whole, tmp_path: Path) -> None:
     path = tmp_path / "run"
     train(RunFolder(path), material, SETTINGS)
     again = train(RunFolder(path), material, SETTINGS, resume=True)
-    check_same(path, again, whole)
+    assert_same(path, again, whole)
 
 
 def test_to_resume_where_nothing_was_begun_starts(material: Material, whole: Whole, tmp_path: Path) -> None:
-    check_same(tmp_path / "run", train(RunFolder(tmp_path / "run"), material, SETTINGS, resume=True), whole)
+    assert_same(tmp_path / "run", train(RunFolder(tmp_path / "run"), material, SETTINGS, resume=True), whole)
 
 
 # ---- other things than the run was started with
