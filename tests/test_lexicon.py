@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rechain.lexicon import MAX_NGRAMS, NGRAM_BUCKETS, Lexicon, vector_rows
+from rechain.arrays import NGRAM_BUCKETS
+from rechain.lexicon import MAX_NGRAMS, Lexicon, vector_rows
 from rechain.linking.weights import idf
 
 

@@ -11,11 +11,10 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
+from rechain.arrays import NGRAM_BUCKETS
 from rechain.linking.weights import idf
 from rechain.text import fold
 
-NGRAM_BUCKETS = 4096
-"""how many n-grams are told apart; 0 is none"""
 MAX_NGRAMS = 8
 """how many n-grams a word has at most"""
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rechain.answers import AnswerMatcher
+from rechain.arrays import ANSWER, ASKED, BESIDE, Array
 from rechain.baselines.lexical import EntityPairs, EntitySentences, Lexical, names_entities
 from rechain.candidates import Candidates, CandidateSettings, find_candidates
 from rechain.errors import QuestionError
@@ -17,10 +18,7 @@ from rechain.passages import PassageView
 from rechain.schema import Question
 from rechain.text import Text
 
-Array = np.ndarray[Any, np.dtype[Any]]
-
 MAX_ENTITIES = 512
-_ASKED, _ANSWER, _BESIDE = 0, 1, 2
 _LAST_WORD = 2**15 - 1  # further than any network reads
 
 
@@ -101,7 +99,7 @@ class Preparation:
                 self._mentions.values += [(number, word, 0.0) for word in places.words_of(entity, True)]
             self._mentions.end()
             for entity in question.question_entities:
-                self._marks.values += places.marks_of(entity, _ASKED)
+                self._marks.values += places.marks_of(entity, ASKED)
             self._marks.end()
         self._chains.end()
 
@@ -227,12 +225,12 @@ class _QuestionEntities:
         """Yield (word, kind) of the words that mention an entity of the question, or the answer, or stand beside it."""
         question, places = self._candidates.question, self._views[passage]
         for entity in question.question_entities:
-            yield from places.marks_of(entity, _ASKED)
+            yield from places.marks_of(entity, ASKED)
         if question.answer_entity is not None:
-            yield from places.marks_of(question.answer_entity, _ANSWER)
+            yield from places.marks_of(question.answer_entity, ANSWER)
             return
         for phrase in sorted(AnswerMatcher(question).phrases):
-            yield from ((word, _ANSWER) for word in places.words_of(phrase, False))
+            yield from ((word, ANSWER) for word in places.words_of(phrase, False))
 
 
 class _Places:
@@ -259,7 +257,7 @@ class _Places:
         sentences = EntitySentences(self._view)
         for sentence in set(sentences.of(entity)):
             start, end = (self._word_at(offset) for offset in sentences.span(sentence))
-            yield from ((title + word, kind + _BESIDE) for word in range(start, end + 1))
+            yield from ((title + word, kind + BESIDE) for word in range(start, end + 1))
 
     def _word_at(self, offset: int) -> int:
         """Return the number of the word that stands at an offset of the text."""

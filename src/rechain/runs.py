@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rechain.arrays import Array
 from rechain.candidates import CandidateSettings
 from rechain.errors import InputError, RechainError
 from rechain.game.settings import GameSettings
 from rechain.lexicon import Lexicon, vector_rows
-from rechain.preparation import Array, Preparation
+from rechain.preparation import Preparation
 from rechain.pseudo import make_pseudo_questions
 from rechain.schema import Question
 from rechain.vectors import Vectors
 from rechain.writing import write_atomically
 
 if TYPE_CHECKING:
-    from rechain.game.data import Prepared
     from rechain.game.training import Training, Watcher
 
 CHECKPOINT, WEIGHTS, VECTORS, WORDS, STORY = (
@@ -159,11 +159,12 @@ def train(
     import torch
 
     from rechain.game.checkpoints import KeepCheckpoints, load_checkpoint, save_weights
+    from rechain.game.data import Prepared
     from rechain.game.distributed import is_first
     from rechain.game.training import Training, Watcher
 
     table = torch.from_numpy(material.vectors.table)
-    training = Training(table, _prepared(material.questions, settings, device), settings)
+    training = Training(table, Prepared.for_settings(material.questions, device, settings), settings)
     if resume and folder.is_begun:
         folder.check_resumes(material, settings)
         if (folder.path / CHECKPOINT).exists():
@@ -177,16 +178,11 @@ def train(
     return training
 
 
-def _prepared(arrays: Mapping[str, Array], settings: GameSettings, device: str) -> "Prepared":
-    from rechain.game.data import Prepared
-
-    return Prepared(arrays, device, settings.max_tokens, settings.mark_answer)
-
-
 def _pseudo_parts(material: Material, settings: GameSettings, device: str) -> Sequence[Any]:
+    from rechain.game.data import Prepared
     from rechain.game.training import Part
 
     if material.pseudo is None:
         return ()
-    data = _prepared(material.pseudo, settings, device)
+    data = Prepared.for_settings(material.pseudo, device, settings)
     return (Part(data, np.arange(len(data))),)

@@ -4,12 +4,11 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
-
-from rechain.cli.main import main
 
 RECHAIN = [sys.executable, "-c", "from rechain.cli.main import main; main()"]
 CONTEXT = [
@@ -28,30 +27,13 @@ HOTPOTQA: dict[str, Any] = {
 NO_TAIL = HOTPOTQA | {"_id": "q2", "answer": "yes", "type": "comparison"}
 
 
-class Outcome(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def figures(self) -> dict[str, Any]:
-        return {name: figure["value"] for name, figure in json.loads(self.out)["figures"].items()}
-
-
-Command = Callable[..., Outcome]
+Command = Callable[..., Any]
 
 
 @pytest.fixture
-def candidates(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+def candidates(rechain: Command) -> Command:
     """Run `rechain candidates` in this process."""
-
-    def run(*arguments: object) -> Outcome:
-        monkeypatch.setattr("sys.argv", ["rechain", "candidates", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return Outcome(int(ended.value.code or 0), *capsys.readouterr())
-
-    return run
+    return partial(rechain, "candidates")
 
 
 @pytest.fixture

@@ -4,12 +4,11 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
-
-from rechain.cli.main import main
 
 RECHAIN = [sys.executable, "-c", "from rechain.cli.main import main; main()"]
 CONTEXT = [
@@ -30,30 +29,13 @@ CHAIN: dict[str, Any] = {"passages": ["Zorilla", "Anton Quillfeather"], "links":
 WRONG = CHAIN | {"passages": ["Weather", "Anton Quillfeather"], "confidence": 0.4}
 
 
-class Outcome(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def figures(self) -> dict[str, Any]:
-        return {name: figure["value"] for name, figure in json.loads(self.out)["figures"].items()}
-
-
-Command = Callable[..., Outcome]
+Command = Callable[..., Any]
 
 
 @pytest.fixture
-def evaluate(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+def evaluate(rechain: Command) -> Command:
     """Run `rechain evaluate` in this process."""
-
-    def run(*arguments: object) -> Outcome:
-        monkeypatch.setattr("sys.argv", ["rechain", "evaluate", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return Outcome(int(ended.value.code or 0), *capsys.readouterr())
-
-    return run
+    return partial(rechain, "evaluate")
 
 
 def write_lines(path: Path, *records: object) -> Path:

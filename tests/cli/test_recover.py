@@ -7,43 +7,26 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from rechain.cli.main import main
 from rechain.schema import Question, Recovered
 
 RECHAIN = [sys.executable, "-c", "from rechain.cli.main import main; main()"]
 PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
 
 
-class Outcome(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def rows(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.out.splitlines()]
-
-
-Command = Callable[..., Outcome]
+Command = Callable[..., Any]
 
 
 @pytest.fixture
-def recover(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+def recover(rechain: Command) -> Command:
     """Run `rechain recover` in this process."""
-
-    def run(*arguments: object) -> Outcome:
-        monkeypatch.setattr("sys.argv", ["rechain", "recover", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return Outcome(int(ended.value.code or 0), *capsys.readouterr())
-
-    return run
+    return partial(rechain, "recover")
 
 
 @pytest.fixture

@@ -2,12 +2,11 @@
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
-
-from rechain.cli.main import main
 
 NAMES = ("Quillfeather", "Brimlad", "Zimbelot", "Ostrela", "Vornhame", "Lithgrew", "Purvane", "Hosselby")
 TINY = """
@@ -21,26 +20,13 @@ precision = "float32"
 """
 
 
-class Outcome(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Command = Callable[..., Outcome]
+Command = Callable[..., Any]
 
 
 @pytest.fixture
-def reproduce(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+def reproduce(rechain: Command) -> Command:
     """Run `rechain reproduce` in this process; the plays run in others."""
-
-    def run(*arguments: object) -> Outcome:
-        monkeypatch.setattr("sys.argv", ["rechain", "reproduce", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return Outcome(int(ended.value.code or 0), *capsys.readouterr())
-
-    return run
+    return partial(rechain, "reproduce")
 
 
 def hotpotqa(number: int) -> dict[str, Any]:

@@ -9,11 +9,10 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from rechain.cli.main import main
 from rechain.game.checkpoints import read_tensors
 from rechain.schema import Question
 
@@ -27,39 +26,20 @@ def changes(**settings: Any) -> list[str]:
     return [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
 
 
-class Outcome(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Command = Callable[..., Outcome]
-
-
-@pytest.fixture
-def rechain(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
-    """Run the command in this process."""
-
-    def run(*arguments: object) -> Outcome:
-        monkeypatch.setattr("sys.argv", ["rechain", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return Outcome(int(ended.value.code or 0), *capsys.readouterr())
-
-    return run
+Command = Callable[..., Any]
 
 
 @pytest.fixture
 def train(rechain: Command, town_file: Path, tmp_path: Path) -> Command:
     """Run `rechain train` on twelve questions."""
 
-    def run(*arguments: object, questions: Path = town_file, out: Path = tmp_path / "run") -> Outcome:
+    def run(*arguments: object, questions: Path = town_file, out: Path = tmp_path / "run") -> Any:
         return rechain("train", questions, "--out", out, "--device", "cpu", *changes(**QUICK), *arguments)
 
     return run
 
 
-def refused(outcome: Outcome) -> str:
+def refused(outcome: Any) -> str:
     """Return the one sentence of a command that ended with a mistake."""
     assert outcome.code == 2
     assert "Traceback" not in outcome.err

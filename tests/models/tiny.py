@@ -6,9 +6,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from rechain.arrays import MARKS
 from rechain.game.players import Players
 from rechain.game.settings import GameSettings
-from rechain.models.batch import MARKS, Batch, WordTable
+from rechain.models.batch import Batch, WordTable
 from rechain.models.reasoner import Named
 
 WIDTH = 4

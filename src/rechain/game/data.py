@@ -6,20 +6,18 @@ the last one ends.
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from rechain.arrays import ASKED, BESIDE, MARKS, Array
 from rechain.errors import InputError
-from rechain.models.batch import MARKS, Batch, WordTable
+from rechain.game.settings import GameSettings
+from rechain.models.batch import Batch, WordTable
 from rechain.writing import write_atomically
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Arrays = Mapping[str, Array]
-
-_ASKED, _BESIDE = 0, 2
 
 
 class Prepared:
@@ -36,20 +34,14 @@ class Prepared:
         self.words = WordTable(*(self._on_device[name] for name in ("vector_row", "ngrams", "rarity")))
         self.hops = int(arrays["chain_passages"].shape[1])
 
+    @classmethod
+    def for_settings(cls, arrays: Arrays, device: torch.device | str, settings: GameSettings) -> "Prepared":
+        """Return the questions as networks of these settings read them."""
+        return cls(arrays, device, settings.max_tokens, settings.mark_answer)
+
     def __len__(self) -> int:
         """Return the number of questions."""
         return len(self._arrays["question_text"])
-
-    @property
-    def has_made_chains(self) -> bool:
-        """Whether these are pseudo questions."""
-        return bool(self._arrays["chain_made"].any())
-
-    def passages_of(self, questions: Array) -> Array:
-        """Return the numbers of the texts that are passages of some questions."""
-        starts = self._arrays["passage_start"]
-        index, is_real = _ragged(starts[questions], starts[questions + 1] - starts[questions])
-        return np.unique(self._arrays["passage_text"][index[is_real]])
 
     def batches(self, questions: Array, size: int) -> Iterator[Batch]:
         """Yield the questions of these numbers, `size` at a time, in this order."""
@@ -90,7 +82,7 @@ class Prepared:
         index, is_mark = self._of_slots("mark_start", slot, is_slot)
         marks = torch.zeros(*slot.shape, width + 1, MARKS, device=self.device)
         token = self._take("mark_token", index, is_mark, width).clamp(max=width)  # the last column is cut off
-        for kind in range(MARKS) if self.mark_answer else (_ASKED, _ASKED + _BESIDE):
+        for kind in range(MARKS) if self.mark_answer else (ASKED, ASKED + BESIDE):
             is_kind = _to(is_mark & (self._arrays["mark_kind"][index] == kind), self.device)
             marks[..., kind].scatter_(2, torch.where(is_kind, token, width), 1.0)
         return marks[:, :, :width]

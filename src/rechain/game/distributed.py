@@ -12,8 +12,8 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.nn import Parameter
 
+from rechain.arrays import Array
 from rechain.errors import RechainError
-from rechain.game.data import Array
 
 
 class Share(NamedTuple):

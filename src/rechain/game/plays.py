@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from rechain.arrays import Array
 from rechain.errors import InputError, RechainError
 from rechain.game.checkpoints import save_weights
-from rechain.game.data import Array, Prepared, load_arrays, save_arrays
+from rechain.game.data import Prepared, load_arrays, save_arrays
 from rechain.game.decoding import decode
 from rechain.game.settings import DECODING, GameSettings
 from rechain.game.training import Part, Training
@@ -130,7 +131,7 @@ class Stage:
         if key not in self._kept:
             arrays = self.arrays if name == QUESTIONS else load_arrays(self.folder / name)
             allowed = arrays.pop("allowed", self.folds)
-            self._kept[key] = Prepared(arrays, self.device, settings.max_tokens, settings.mark_answer), allowed
+            self._kept[key] = Prepared.for_settings(arrays, self.device, settings), allowed
         return self._kept[key]
 
     def play(self, play: Play) -> None:

@@ -11,8 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rechain.arrays import Array
 from rechain.errors import RechainError
-from rechain.game.data import Array, Prepared
+from rechain.game.data import Prepared
 from rechain.game.distributed import average, average_gradients, is_shared, own_share
 from rechain.game.players import Players
 from rechain.game.settings import GameSettings

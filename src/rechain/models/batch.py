@@ -10,9 +10,6 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-MARKS = 4
-"""what is marked of a word: it mentions an entity of the question, of the answer; it stands in a sentence with one"""
-
 
 @dataclass(frozen=True)
 class WordTable:

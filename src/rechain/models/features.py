@@ -3,7 +3,8 @@
 import torch
 from torch import Tensor
 
-from rechain.models.batch import MARKS, Batch
+from rechain.arrays import MARKS
+from rechain.models.batch import Batch
 
 TOKEN_FEATURES = 4 + MARKS
 MATCH_FEATURES = 7

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from rechain.game.plays import Branch, Play
 from rechain.game.settings import GameSettings
 
-PSEUDO_QUESTIONS = 100_000
 SHARES = (0.1, 0.25, 0.5)
 
 

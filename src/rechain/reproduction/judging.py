@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rechain.arrays import Array
 from rechain.baselines import Lexical, Model, Random
 from rechain.candidates import Candidates, CandidateSettings, find_candidates
 from rechain.datasets.rows import read_rows
 from rechain.errors import InputError, QuestionError, RechainError
 from rechain.evaluation import Figure, Verdict, is_same_entity, is_unambiguous, judge, mean_with_interval
-from rechain.game.data import Array, load_arrays
+from rechain.game.data import load_arrays
 from rechain.game.plan import make_plan
 from rechain.game.plays import QUESTIONS
 from rechain.game.settings import GameSettings

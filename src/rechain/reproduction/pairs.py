@@ -7,10 +7,10 @@ from typing import Protocol
 import numpy as np
 import torch
 
+from rechain.arrays import Array
 from rechain.baselines.lexical import MENTION_FACTOR, EntitySentences
 from rechain.errors import RechainError
 from rechain.evaluation import RESAMPLES, Figure
-from rechain.game.data import Array
 from rechain.identifiers import identifier
 from rechain.lexicon import Lexicon
 from rechain.passages import PassageView

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from rechain.arrays import Array
 from rechain.candidates import CandidateSettings
 from rechain.errors import InputError, RechainError
 from rechain.game.data import save_arrays
 from rechain.game.plays import PSEUDO, QUESTIONS, VECTORS
 from rechain.lexicon import Lexicon, vector_rows
-from rechain.preparation import Array, Preparation
+from rechain.preparation import Preparation
 from rechain.pseudo import PseudoMaker
 from rechain.schema import Question
 from rechain.vectors import Vectors
