@@ -19,7 +19,8 @@ def with_progress(entries: "Iterable[Entry]", what: str) -> "Iterator[Entry]":
 
     counter = TextColumn("{task.fields[questions]} questions, {task.fields[rate]:.0f}/s")
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), counter, TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    redirect = sys.stdout.isatty()  # else what is printed meanwhile would go to standard error
+    with Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=redirect) as progress:
         task = progress.add_task(what, total=None, questions=0, rate=0.0)
         for number, entry in enumerate(entries, start=1):
             yield entry
