@@ -142,6 +142,69 @@ def test_recovered_chains_are_one_line_and_read_back() -> None:
     assert Recovered.model_validate_json(recovered.to_json()) == recovered
 
 
+def test_a_confidence_is_a_probability() -> None:
+    for confidence in (1.01, -0.01):
+        with pytest.raises(ValidationError, match="confidence"):
+            Chain(passages=["p"], links=[], score=0.0, confidence=confidence)
+
+
+# ---- what recover returns, in Python
+
+SURE = CHAIN.model_copy(update={"confidence": 0.974})
+FAILED = Recovered(id="q1", chains=[], error=Problem(code="no_tail", message="no passage\nholds it"))
+
+
+def test_recovered_chains_are_a_sequence() -> None:
+    recovered = Recovered(id="q1", chains=[SURE, CHAIN])
+    assert (len(recovered), recovered[0], recovered[-1], recovered[:1]) == (2, SURE, CHAIN, [SURE])
+    assert list(recovered) == [SURE, CHAIN]
+    assert CHAIN in recovered
+    with pytest.raises(IndexError):
+        recovered[2]
+
+
+def test_without_a_chain_it_is_false() -> None:
+    assert Recovered(id="q1", chains=[CHAIN])
+    assert not FAILED
+    assert list(FAILED) == []
+
+
+def test_a_chain_prints_as_one_line() -> None:
+    assert str(SURE) == "0.97  p1 --[Anton]--> p2"
+    assert str(CHAIN) == "-0.40  p1 --[Anton]--> p2"
+    assert str(SURE.model_copy(update={"confidence": 0.0})) == "0.00  p1 --[Anton]--> p2"
+
+
+@pytest.mark.parametrize(
+    ("passages", "links", "shown"),
+    [
+        (["a", "b", "c"], [LINK, LINK], "a --[Anton]--> b --[Anton]--> c"),
+        (["a", "b", "c"], [LINK], "a --[Anton]--> b --> c"),
+        (["a"], [LINK], "a"),
+        (["a\nb", "c\t d"], [LINK.model_copy(update={"entity": "An\r\nton"})], "a b --[An ton]--> c d"),
+    ],
+)
+def test_chains_of_any_file_print_too(passages: list[str], links: list[Link], shown: str) -> None:
+    assert str(Chain(passages=passages, links=links, score=1.0)) == f"1.00  {shown}"
+
+
+def test_recovered_chains_print_a_line_each_or_the_error_in_one() -> None:
+    assert str(Recovered(id="q1", chains=[SURE, CHAIN])) == f"{SURE}\n{CHAIN}"
+    assert str(FAILED) == "no chain (no_tail): no passage holds it"
+    assert str(Recovered(id="q1", chains=[])) == "no chain"
+
+
+@pytest.mark.parametrize("why", [None, {"overlap": 1.5}])
+def test_dicts_are_what_is_written(why: dict[str, float] | None) -> None:
+    chain = SURE.model_copy(update={"why": why})
+    recovered = Recovered(id="q1", chains=[chain])
+    assert recovered.to_dict() == json.loads(recovered.to_json())
+    assert chain.to_dict() == recovered.to_dict()["chains"][0]
+    assert ("why" in chain.to_dict()) == (why is not None)
+    assert json.loads(json.dumps(recovered.to_dict())) == recovered.to_dict()
+    assert FAILED.to_dict() == json.loads(FAILED.to_json())
+
+
 def test_a_chain_has_at_least_one_passage() -> None:
     with pytest.raises(ValidationError, match="passages"):
         Chain.model_validate({"passages": [], "links": [], "score": 0.0})

@@ -1,6 +1,7 @@
 """What goes in and what comes out: the records of FORMATS.md, used alike by files, Python and web."""
 
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, Self, overload
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
@@ -97,8 +98,20 @@ class Chain(_Record):
     passages: list[str] = Field(min_length=1)
     links: list[Link]
     score: float
-    confidence: float | None = None
+    confidence: float | None = Field(default=None, ge=0, le=1)
     why: dict[str, Any] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the chain as it is written."""
+        return self.model_dump(mode="json", exclude=_absent_why([self]))
+
+    def __str__(self) -> str:
+        """Return one line for people: confidence, or score where there is none, passages and links."""
+        links = [f" --[{link.entity}]--> " for link in self.links]
+        links += [" --> "] * (len(self.passages) - 1 - len(links))
+        steps = zip(["", *links], self.passages, strict=False)
+        value = self.score if self.confidence is None else self.confidence
+        return f"{value:.2f}  {_on_one_line(''.join(link + passage for link, passage in steps))}"
 
 
 class Problem(_Record):
@@ -109,7 +122,7 @@ class Problem(_Record):
 
 
 class Recovered(_Record):
-    """A question's chains, best first, or why there are none."""
+    """A question's chains, best first, or why there are none. It is a sequence of its chains, and false without any."""
 
     id: str | None = None
     chains: list[Chain]
@@ -118,6 +131,35 @@ class Recovered(_Record):
     def to_json(self) -> str:
         """Return one line of a chains file."""
         return self.model_dump_json(exclude={"chains": {"__all__": _absent_why(self.chains)}})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `to_json` writes as a dict."""
+        return self.model_dump(mode="json", exclude={"chains": {"__all__": _absent_why(self.chains)}})
+
+    def __len__(self) -> int:
+        return len(self.chains)
+
+    def __iter__(self) -> Iterator[Chain]:  # type: ignore[override]  # pydantic's would yield the fields
+        return iter(self.chains)
+
+    @overload
+    def __getitem__(self, place: int) -> Chain: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[Chain]: ...
+
+    def __getitem__(self, place: int | slice) -> Chain | list[Chain]:
+        return self.chains[place]
+
+    def __str__(self) -> str:
+        """Return a line for every chain, or the error in one."""
+        if self.error and not self.chains:
+            return _on_one_line(f"no chain ({self.error.code}): {self.error.message}")
+        return "\n".join(map(str, self.chains)) or "no chain"
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _absent_why(chains: list[Chain]) -> set[str]:
