@@ -9,17 +9,20 @@ from hypothesis import strategies as st
 from rechain.candidates import CandidateSettings
 from rechain.errors import QuestionError
 from rechain.evaluation import (
+    BINS,
     CONFIDENCES,
     CandidateCount,
     Verdict,
     accuracy_at_confidence,
     count_candidates,
     errors_of,
+    expected_calibration_error,
     is_correct,
     is_same_entity,
     is_unambiguous,
     judge,
     mean_with_interval,
+    most_confident,
     summarise,
     summarise_candidates,
 )
@@ -233,6 +236,66 @@ def test_a_confidence_that_nothing_reaches_has_no_accuracy() -> None:
 def test_models_without_confidence_have_no_table() -> None:
     assert accuracy_at_confidence([Verdict(True, True)]) == []
     assert accuracy_at_confidence([]) == []
+
+
+def sure(confidence: float, correct: bool) -> Verdict:
+    return Verdict(True, correct, confidence=confidence)
+
+
+NOTHING = Verdict(False, False)
+
+
+def test_accuracy_is_told_of_the_most_confident_questions() -> None:
+    verdicts = [sure(0.1, False), sure(0.9, True), NOTHING, sure(0.8, True), sure(0.5, False)]
+    figures = {name: (figure.value, figure.questions) for name, figure in summarise(verdicts).items()}
+    assert figures["accuracy, best half"] == (pytest.approx(2 / 3), 3)
+    assert figures["accuracy, best three quarters"] == (0.5, 4)
+
+
+@pytest.mark.parametrize(
+    ("share", "kept"), [(0.5, [0.9, 0.6]), (0.75, [0.9, 0.6, 0.0]), (1.0, [0.9, 0.6, 0.0, None]), (0.1, [0.9])]
+)
+def test_the_most_confident_come_first_and_those_without_a_chain_last(share: float, kept: list[float | None]) -> None:
+    verdicts = [NOTHING, sure(0.0, True), sure(0.9, True), sure(0.6, False)]
+    assert [verdict.confidence for verdict in most_confident(verdicts, share)] == kept
+
+
+def test_chains_that_were_dropped_do_not_change_the_best_half() -> None:
+    kept, dropped = [sure(0.9, True), sure(0.7, False)], [sure(0.3, True), sure(0.1, False)]
+    assert most_confident(kept + dropped, 0.5) == most_confident(kept + [NOTHING] * 2, 0.5) == kept
+
+
+def test_the_calibration_error_is_the_weighted_gap_of_the_bins() -> None:
+    verdicts = [sure(0.95, True), sure(0.97, True), sure(0.99, False), sure(0.41, False), NOTHING]
+    gaps = 3 / 4 * abs((0.95 + 0.97 + 0.99) / 3 - 2 / 3) + 1 / 4 * 0.41
+    assert expected_calibration_error(verdicts) == pytest.approx(gaps)
+
+
+def test_gaps_cancel_within_a_bin_and_not_between_bins() -> None:
+    low, high = 0.5 - 0.4 / BINS, 0.5 + 0.4 / BINS
+    assert expected_calibration_error([sure(low, False), sure(high, True)]) == pytest.approx(0.0)
+    assert expected_calibration_error([sure(0.25, True), sure(0.75, False)]) == pytest.approx(0.75)
+
+
+@pytest.mark.parametrize(("confidence", "correct", "error"), [(1.0, True, 0.0), (1.0, False, 1.0), (0.0, False, 0.0)])
+def test_certainty_is_binned_too(confidence: float, correct: bool, error: float) -> None:
+    assert expected_calibration_error([sure(confidence, correct)]) == error
+
+
+def test_confidence_that_is_as_often_right_as_it_says_has_hardly_an_error() -> None:
+    draw = random.Random(3).random
+    honest = [sure(confidence, draw() < confidence) for confidence in (draw() for _ in range(20_000))]
+    boastful = [sure(min(1.0, v.confidence + 0.2), v.correct) for v in honest if v.confidence is not None]
+    assert expected_calibration_error(honest) == pytest.approx(0.0, abs=0.02)
+    assert expected_calibration_error(boastful) == pytest.approx(0.18, abs=0.02)
+
+
+def test_models_without_confidence_have_no_figures_of_it() -> None:
+    verdicts = [Verdict(True, True), NOTHING]
+    assert expected_calibration_error(verdicts) is None
+    assert expected_calibration_error([]) is None
+    assert most_confident(verdicts, 0.5) == []
+    assert set(summarise(verdicts)) == {"chain accuracy", "coverage"}
 
 
 # ---- candidates

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import NamedTuple
 
 from rechain.answers import AnswerMatcher
@@ -12,6 +13,7 @@ from rechain.text import phrase, strip_suffix
 
 RESAMPLES = 2000
 CONFIDENCES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+BINS = 15
 _ARTICLES = ("the", "a", "an")
 
 
@@ -122,9 +124,41 @@ def summarise(verdicts: Sequence[Verdict]) -> dict[str, Figure]:
         "ordered accuracy with links": [v.with_links for v in verdicts if v.with_links is not None],
         "links, where passages are right": [v.links for v in verdicts if v.links is not None],
         "coverage": [v.has_chain for v in verdicts],
+        "accuracy, best half": [v.correct for v in most_confident(verdicts, 1 / 2)],
+        "accuracy, best three quarters": [v.correct for v in most_confident(verdicts, 3 / 4)],
     }
     figures = {name: mean_with_interval(values) for name, values in columns.items()}
     return {name: figure for name, figure in figures.items() if figure is not None}
+
+
+def most_confident(verdicts: Sequence[Verdict], share: float) -> list[Verdict]:
+    """Return a share of the verdicts, those of the most confident chains; nothing for models that tell no confidence.
+
+    The share is one of all questions, so that chains which were dropped do not change it: they come last.
+    """
+    if not _tell_confidence(verdicts):
+        return []
+    ranked = sorted(verdicts, key=lambda v: -1.0 if v.confidence is None else v.confidence, reverse=True)
+    return ranked[: ceil(share * len(ranked))]
+
+
+def _tell_confidence(verdicts: Iterable[Verdict]) -> bool:
+    return any(verdict.confidence is not None for verdict in verdicts)
+
+
+def expected_calibration_error(verdicts: Iterable[Verdict]) -> float | None:
+    """Return how far confidence lies from accuracy: the mean over bins, weighted by how many chains are in each.
+
+    There are 15 bins of equal width; what stands between two counts with the upper. Questions without a chain do not
+    count, and without confidence there is no error.
+    """
+    bins: dict[int, list[tuple[float, bool]]] = {}
+    for verdict in verdicts:
+        if verdict.confidence is not None:
+            place = min(int(verdict.confidence * BINS), BINS - 1)
+            bins.setdefault(place, []).append((verdict.confidence, verdict.correct))
+    gaps = [abs(sum(confidence - correct for confidence, correct in chains)) for chains in bins.values()]
+    return sum(gaps) / sum(map(len, bins.values())) if bins else None
 
 
 class AtConfidence(NamedTuple):
@@ -137,7 +171,7 @@ class AtConfidence(NamedTuple):
 
 def accuracy_at_confidence(verdicts: Sequence[Verdict]) -> list[AtConfidence]:
     """Return accuracy among the chains of at least each confidence; nothing for models that tell none."""
-    if not any(verdict.confidence is not None for verdict in verdicts):
+    if not _tell_confidence(verdicts):
         return []
     return [_at(verdicts, confidence) for confidence in CONFIDENCES]
 

@@ -75,6 +75,25 @@ def test_accuracy_at_every_confidence(evaluate: Command, chains: Path, questions
     assert kept[0.95] == (0.0, None)
 
 
+def test_calibration_is_told(evaluate: Command, chains: Path, questions: Path) -> None:
+    outcome = evaluate(chains, questions, "--json")
+    assert json.loads(outcome.out)["expected calibration error"] == pytest.approx((0.1 + 0.4) / 2)
+    assert (outcome.figures["accuracy, best half"], outcome.figures["accuracy, best three quarters"]) == (1.0, 0.5)
+    shown = evaluate(chains, questions).out
+    assert "Expected calibration error: 25.0 %." in shown
+    assert "accuracy, best half" in shown
+
+
+def test_nothing_is_told_of_calibration_without_confidence(evaluate: Command, questions: Path, tmp_path: Path) -> None:
+    chains = write_lines(tmp_path / "chains", {"id": "q1", "chains": [CHAIN | {"confidence": None}]})
+    told = json.loads(evaluate(chains, questions, "--json").out)
+    assert (told["expected calibration error"], told["accuracy at confidence"]) == (None, [])
+    assert not any("best" in name for name in told["figures"])
+    shown = evaluate(chains, questions).out
+    assert "onfidence" not in shown
+    assert "alibration" not in shown
+
+
 def test_the_table_shows_figures_and_confidence(evaluate: Command, chains: Path, questions: Path) -> None:
     outcome = evaluate(chains, questions)
     assert outcome.code == 0
@@ -134,9 +153,10 @@ def test_recovered_chains_can_be_evaluated(tmp_path: Path, questions: Path) -> N
         ('{"id": "q3", "chains": 7}', "chains"),
         ('{"id": "q3", "chains": [{"passages": [7], "links": [], "score": 0}]}', "chains[0].passages[0]"),
         ('{"id": "q3", "chains": [{"passages": [], "links": [], "score": 0}]}', "chains[0].passages"),
+        ('{"id": "q3", "chains": [{"passages": ["a"], "links": [], "score": 0, "confidence": 97}]}', "confidence"),
         ("7", ""),
     ],
-    ids=["cut", "twice", "a question", "number", "passage number", "no passages", "no object"],
+    ids=["cut", "twice", "a question", "number", "passage number", "no passages", "confidence", "no object"],
 )
 def test_a_bad_line_of_the_chains_is_named(
     evaluate: Command, questions: Path, tmp_path: Path, line: str, what: str

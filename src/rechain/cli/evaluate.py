@@ -35,7 +35,13 @@ def evaluate(
 
     Example: rechain evaluate chains.jsonl hotpot_dev_distractor_v1.json --only bridge --unambiguous
     """
-    from rechain.evaluation import accuracy_at_confidence, is_unambiguous, judge, summarise
+    from rechain.evaluation import (
+        accuracy_at_confidence,
+        expected_calibration_error,
+        is_unambiguous,
+        judge,
+        summarise,
+    )
 
     recovered = _read_chains(chains)
     golds = gold_of(questions, passages, gold)
@@ -59,12 +65,14 @@ def evaluate(
     if missing:
         print(f"{missing} questions are not in {chains}; they count as wrong.", file=sys.stderr)
     figures, at_confidence = summarise(verdicts), accuracy_at_confidence(verdicts)
+    error = expected_calibration_error(verdicts)
     if json:
-        print_json({"figures": figures, "accuracy at confidence": at_confidence})
+        told = {"expected calibration error": error, "accuracy at confidence": at_confidence}
+        print_json({"figures": figures, **told})
         return
     print_figures(f"Chains of {chains}", figures)
-    if at_confidence:
-        _print_confidence(at_confidence)
+    if error is not None:
+        _print_confidence(at_confidence, error)
 
 
 def _report(left_out: list[QuestionError]) -> None:
@@ -85,10 +93,11 @@ def _read_chains(path: Path) -> Mapping[str, "Recovered"]:
     return chains
 
 
-def _print_confidence(rows: list["AtConfidence"]) -> None:
+def _print_confidence(rows: list["AtConfidence"], error: float) -> None:
     shown = [
         (f"{row.min_confidence:.2f}", f"{100 * row.kept:.1f} %", f"{100 * row.accuracy.value:.1f} %")
         for row in rows
         if row.accuracy
     ]
     print_table("Chains of at least some confidence", ("confidence", "kept", "right"), shown)
+    print(f"Expected calibration error: {100 * error:.1f} %.")
