@@ -1,11 +1,14 @@
 """What the tests share: the real data where it is, and small questions written for them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from random import Random
 
 import pytest
 
+from rechain.candidates import Candidates
+from rechain.errors import QuestionError
+from rechain.model import Scores
 from rechain.schema import Passage, Question
 
 REAL_DATA = Path(__file__).parents[2] / "shared" / "data"
@@ -97,3 +100,38 @@ def town_file(tmp_path: Path, towns: Towns) -> Path:
     path = tmp_path / "towns.jsonl"
     path.write_text("".join(question.model_dump_json(exclude_none=True) + "\n" for question in towns(12)))
     return path
+
+
+class _BatchFake:
+    """Ranks candidates by their place, is half as confident of each as of the one before, and notes what it was asked.
+
+    A batch with a question that it `refuses` is an error.
+    """
+
+    chooses_hops = False
+
+    def __init__(self, confidence: float = 0.8, refuses: Sequence[str] = ()) -> None:
+        self.confidence = confidence
+        self.refuses = refuses
+        self.batches: list[list[str]] = []
+        self.device = "nowhere"
+
+    def score_many(self, batch: Sequence[Candidates]) -> Sequence[Scores]:
+        self.batches.append([candidates.question.id for candidates in batch])
+        for name in self.batches[-1]:
+            if name in self.refuses:
+                raise QuestionError("refused", f"the model refuses {name}")
+        return [self._scores(len(candidates.chains)) for candidates in batch]
+
+    def _scores(self, chains: int) -> Scores:
+        return Scores([{"place": -float(n)} for n in range(chains)], [self.confidence / 2**n for n in range(chains)])
+
+    def to(self, device: str) -> "_BatchFake":
+        self.device = device
+        return self
+
+
+@pytest.fixture
+def batch_fake() -> type[_BatchFake]:
+    """The class of a model that scores many questions together and tells its confidence."""
+    return _BatchFake

@@ -1,7 +1,10 @@
 """From a question to its chains."""
 
+import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -10,7 +13,9 @@ from hypothesis import strategies as st
 from rechain import CandidateSettings, Recoverer
 from rechain.baselines import BASELINES
 from rechain.candidates import Candidates
+from rechain.datasets import read_entries
 from rechain.errors import QuestionError, RechainError
+from rechain.model import BatchModel, Model, Scores
 from rechain.schema import Chain, Link, Mention, Passage, Problem, Question, Recovered
 
 
@@ -61,6 +66,13 @@ def test_a_question_without_a_chain_has_its_error(bridge_question: Question) -> 
     assert (recovered.id, recovered.chains) == ("q1", [])
     assert recovered.error
     assert recovered.error.code == "no_tail"
+
+
+def test_a_dict_with_the_fields_of_a_question_will_do(bridge_question: Question) -> None:
+    recoverer = Recoverer()
+    assert recoverer.recover(bridge_question.model_dump()) == recoverer.recover(bridge_question)
+    with pytest.raises(QuestionError, match=r"^question: the field answer is missing\.$"):
+        recoverer.recover(bridge_question.model_dump(exclude={"answer"}))
 
 
 TEXTS = ["Zorilla is an opera by Anton Quillfeather.", "Anton Quillfeather was born in Prague.", "It rains."]
@@ -123,7 +135,7 @@ def test_a_question_has_the_same_chains_alone_and_among_others(bridge_question: 
     ]
 
 
-def test_many_questions_are_recovered_one_at_a_time(bridge_question: Question) -> None:
+def test_a_model_without_batches_gets_many_questions_one_at_a_time(bridge_question: Question) -> None:
     taken = []
 
     def questions():
@@ -135,6 +147,236 @@ def test_many_questions_are_recovered_one_at_a_time(bridge_question: Question) -
     assert taken == []
     next(recovered)
     assert taken == [0]
+
+
+# ---- models that score many questions together
+
+Towns = Callable[..., list[Question]]
+Fake = Callable[..., Any]
+
+
+def numbered(questions: Sequence[Question], taken: list[str]) -> Iterator[Question]:
+    """Yield questions and note which have been taken."""
+    for question in questions:
+        taken.append(question.id)
+        yield question
+
+
+def test_chains_carry_the_confidence_of_a_model_that_tells_one(bridge_question: Question, batch_fake: Fake) -> None:
+    recovered = Recoverer(batch_fake(), top=3, explain=True).recover(bridge_question)
+    assert [(chain.score, chain.confidence) for chain in recovered] == [(0.0, 0.8), (-1.0, 0.4), (-2.0, 0.2)]
+    assert recovered[1].why == {"place": -1.0}
+
+
+def test_questions_are_scored_in_batches_in_their_order(towns: Towns, batch_fake: Fake) -> None:
+    model, questions = batch_fake(), towns(7)
+    names = [question.id for question in questions]
+    assert [recovered.id for recovered in Recoverer(model).recover_many(questions, batch_size=3)] == names
+    assert model.batches == [names[:3], names[3:6], names[6:]]
+
+
+def test_no_more_than_one_batch_is_read_ahead(towns: Towns, batch_fake: Fake) -> None:
+    taken: list[str] = []
+    recovered = Recoverer(batch_fake()).recover_many(numbered(towns(10), taken), batch_size=4)
+    read = [len(taken), *(len(taken) for _ in recovered)]
+    assert read == [0, 4, 4, 4, 4, 8, 8, 8, 8, 10, 10]
+
+
+MIXED: list[Any] = [
+    {"id": "no answer", "question": "Who?", "passages": []},
+    ("Where was the composer of Zorilla born?", "Prague", TEXTS),
+    ("Where?", "Vienna", TEXTS),
+    ("Where?", "Prague", "one text"),
+    {"id": "few", "question": "Who?", "answer": "Anton", "passages": [{"id": "p", "text": "Anton."}]},
+    7,
+    {"id": 7},
+]
+CODES = ["missing_field", None, "no_tail", "bad_field", "too_few_passages", "bad_record", "bad_field"]
+
+
+def test_an_error_is_that_of_its_question_alone(towns: Towns, batch_fake: Fake) -> None:
+    one, other = towns(2)
+    for model in (batch_fake(), LastIsBest()):
+        recovered = list(Recoverer(model).recover_many([one, *MIXED, other]))
+        assert [r.error and r.error.code for r in recovered] == [None, *CODES, None]
+        assert [r.id for r in recovered] == [one.id, "no answer", "2", "3", "4", "few", "6", None, other.id]
+        assert [recovered[0], recovered[-1]] == [Recoverer(model).recover(one), Recoverer(model).recover(other)]
+
+
+def test_results_do_not_depend_on_the_size_of_batches(towns: Towns, batch_fake: Fake) -> None:
+    questions = [*towns(4), *MIXED, *towns(3, first=4)]
+    for model in (batch_fake(), batch_fake(refuses=["town-2", "town-4"]), LastIsBest()):
+        recoverer = Recoverer(model, top=2)
+        alone = list(recoverer.recover_many(questions, batch_size=1))
+        assert len(alone) == len(questions)
+        for size in (2, 3, 5, 100):
+            assert list(recoverer.recover_many(questions, batch_size=size)) == alone
+
+
+def test_a_question_that_the_model_refuses_does_not_disturb_its_neighbours(towns: Towns, batch_fake: Fake) -> None:
+    first, refused, last = Recoverer(batch_fake(refuses=["town-1"])).recover_many(towns(3))
+    assert first.chains and last.chains
+    assert refused.error == Problem(code="refused", message="the model refuses town-1")
+
+
+def test_a_model_is_not_asked_about_questions_without_a_chain(bridge_question: Question, batch_fake: Fake) -> None:
+    model, hopeless = batch_fake(), bridge_question.model_copy(update={"answer": "yes"})
+    list(Recoverer(model).recover_many([hopeless, hopeless, bridge_question, hopeless], batch_size=2))
+    assert model.batches == [["q1"]]
+
+
+def test_what_was_read_before_an_error_is_recovered_before_it_is_raised(towns: Towns, batch_fake: Fake) -> None:
+    def questions() -> Iterator[Question]:
+        yield from towns(3)
+        raise RechainError("the file ends here.")
+
+    recovered = Recoverer(batch_fake()).recover_many(questions(), batch_size=2)
+    assert [next(recovered).id for _ in range(3)] == ["town-0", "town-1", "town-2"]
+    with pytest.raises(RechainError, match="the file ends here"):
+        next(recovered)
+
+
+def test_a_dict_is_read_as_a_line_of_a_file_is(tmp_path: Path, bridge_question: Question, batch_fake: Fake) -> None:
+    good = bridge_question.model_dump(mode="json")
+    changes: list[dict[str, object]] = [{}, {"answer": None}, {"hops": 1}, {"passages": [{"text": "a"}]}, {"id": 7}]
+    records, path = [good | change for change in changes], tmp_path / "questions.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    lines = list(Recoverer(batch_fake()).recover_many(read_entries(path)))
+    dicts = list(Recoverer(batch_fake()).recover_many(records))
+    assert dicts[0] == lines[0] == Recoverer(batch_fake()).recover(bridge_question)
+    for number, (line, record) in enumerate(zip(lines, dicts, strict=True)):
+        there, here = line.to_json(), record.to_json()
+        assert here.replace(f"questions[{number}]: ", "") == there.replace(f"{path}, line {number + 1}: ", "")
+        assert bool(record) == (number == 0)
+
+
+def test_the_error_of_an_entry_names_its_place(tmp_path: Path, bridge_question: Question, batch_fake: Fake) -> None:
+    path = tmp_path / "questions.jsonl"
+    hopeless = bridge_question.model_copy(update={"answer": "yes"}).model_dump_json(exclude_none=True)
+    path.write_text(f"{hopeless}\n7\n")
+    messages = [r.error and r.error.message for r in Recoverer(batch_fake()).recover_many(read_entries(path))]
+    assert [message and message.split(": ")[0] for message in messages] == [f"{path}, line 1", f"{path}, line 2"]
+
+
+@pytest.mark.parametrize("size", [0, -1])
+def test_a_batch_holds_at_least_one_question(size: int) -> None:
+    with pytest.raises(RechainError, match=f"batch_size should be at least 1, not {size}."):
+        Recoverer().recover_many([], batch_size=size)
+
+
+@pytest.mark.parametrize("confidence", [1.2, -0.1, float("nan")])
+def test_a_confidence_that_is_no_probability_is_an_error(
+    bridge_question: Question, batch_fake: Fake, confidence: float
+) -> None:
+    with pytest.raises(RechainError, match="no probability"):
+        Recoverer(batch_fake(confidence)).recover(bridge_question)
+
+
+class Short:
+    """A model that says too little: of one question less than asked, or of one chain."""
+
+    chooses_hops = False
+
+    def __init__(self, questions: int, chains: int) -> None:
+        self.questions, self.chains = questions, chains
+
+    def score_many(self, batch: Sequence[Candidates]) -> Sequence[Scores]:
+        return [Scores([{}] * self.chains, [0.5] * self.chains)] * self.questions
+
+    def to(self, device: str) -> "Short":
+        return self
+
+
+@pytest.mark.parametrize(("questions", "chains"), [(0, 3), (1, 2), (2, 3)])
+def test_a_model_that_does_not_score_every_chain_is_not_believed(
+    bridge_question: Question, questions: int, chains: int
+) -> None:
+    assert len(Recoverer(Short(1, 3), top=9).recover(bridge_question)) == 3
+    with pytest.raises(ValueError, match="zip"):
+        Recoverer(Short(questions, chains)).recover(bridge_question)
+
+
+# ---- the least confidence
+
+
+def test_chains_of_less_confidence_are_dropped(bridge_question: Question, batch_fake: Fake) -> None:
+    for least, kept in ((None, 3), (0.0, 3), (0.2, 3), (0.3, 2), (0.4, 2), (0.8, 1)):
+        assert len(Recoverer(batch_fake(), top=3, min_confidence=least).recover(bridge_question)) == kept
+
+
+def test_without_the_best_chain_there_is_none(bridge_question: Question, batch_fake: Fake) -> None:
+    recovered = Recoverer(batch_fake(0.42357), top=3, min_confidence=0.9).recover(bridge_question)
+    assert recovered.chains == []
+    message = "the best chain has confidence 0.4236, below the 0.9 demanded"
+    assert recovered.error == Problem(code="low_confidence", message=message)
+
+
+class Hesitant:
+    """A model that prefers the first chain and is more confident of the last."""
+
+    chooses_hops = False
+
+    def score_many(self, batch: Sequence[Candidates]) -> Sequence[Scores]:
+        return [Scores([{"s": 3.0}, {"s": 2.0}, {"s": 1.0}], [0.3, 0.6, 0.9]) for _ in batch]
+
+    def to(self, device: str) -> "Hesitant":
+        return self
+
+
+def test_the_score_says_which_chain_is_the_best(bridge_question: Question) -> None:
+    assert [chain.confidence for chain in Recoverer(Hesitant(), top=3).recover(bridge_question)] == [0.3, 0.6, 0.9]
+    assert not Recoverer(Hesitant(), top=3, min_confidence=0.5).recover(bridge_question)
+
+
+@pytest.mark.parametrize("least", [-0.1, 1.1, float("nan")])
+def test_the_least_confidence_is_a_probability(batch_fake: Fake, least: float) -> None:
+    with pytest.raises(RechainError, match=f"min_confidence should be between 0 and 1, not {least}."):
+        Recoverer(batch_fake(), min_confidence=least)
+
+
+@pytest.mark.parametrize(("model", "name"), [("lexical", "'lexical'"), (LastIsBest(), "LastIsBest")])
+def test_a_model_without_confidence_cannot_be_held_to_one(model: str | Model, name: str) -> None:
+    with pytest.raises(RechainError, match=f"^the model {name} tells no confidence, so none can be demanded"):
+        Recoverer(model, min_confidence=0.5)
+
+
+# ---- devices and progress
+
+
+def test_a_model_is_moved_to_the_device_first(towns: Towns, batch_fake: Fake) -> None:
+    model: BatchModel = batch_fake()
+    Recoverer(model).recover_many([])
+    assert model.device == "nowhere"  # type: ignore[attr-defined]
+    Recoverer(model).recover_many([], device="cpu")
+    assert model.device == "cpu"  # type: ignore[attr-defined]
+
+
+def test_a_model_may_be_moved_from_the_beginning(batch_fake: Fake) -> None:
+    model = batch_fake()
+    Recoverer(model, device="cpu")
+    assert model.device == "cpu"
+
+
+@pytest.mark.parametrize("model", ["lexical", LastIsBest()])
+def test_a_model_that_cannot_be_moved_says_so(model: str | Model) -> None:
+    with pytest.raises(RechainError, match="cannot be moved to a device"):
+        Recoverer(model).recover_many([], device="cpu")
+
+
+def test_a_device_that_is_not_there_is_an_error(batch_fake: Fake) -> None:
+    with pytest.raises(RechainError, match="there is no device 'abacus' here"):
+        Recoverer(batch_fake()).recover_many([], device="abacus")
+
+
+@pytest.mark.parametrize(("give", "shown"), [(list, "5/5 questions"), (iter, "5/? questions")])
+def test_progress_is_shown_where_it_is_asked_for(
+    towns: Towns, batch_fake: Fake, capsys: pytest.CaptureFixture[str], give: Callable[..., Any], shown: str
+) -> None:
+    recoverer = Recoverer(batch_fake())
+    quiet = list(recoverer.recover_many(give(towns(5)), batch_size=2))
+    assert capsys.readouterr() == ("", "")
+    assert list(recoverer.recover_many(give(towns(5)), batch_size=2, show_progress=True)) == quiet
+    assert shown in capsys.readouterr().err
 
 
 # ---- records survive being written and read

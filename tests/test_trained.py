@@ -191,3 +191,9 @@ def test_a_reasoner_that_does_not_count_is_not_asked(
     monkeypatch.setattr(model.players, "name", None)
     silent = Recoverer(model, explain=True).recover(question).chains[0].why
     assert silent is not None and "reasoner" not in silent
+
+
+def test_a_trained_model_can_be_moved(run: Path, towns: Towns) -> None:
+    questions = towns(3, first=90)
+    here = list(Recoverer(run, device="cpu").recover_many(questions))
+    assert list(Recoverer(run).recover_many(questions, device="cpu")) == here

@@ -1,21 +1,25 @@
 """From a question to its chains: build C, score it, keep the best."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from itertools import chain, count
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from itertools import islice
 from math import isfinite
 from pathlib import Path
-from typing import Any
-
-from pydantic import ValidationError
+from typing import Any, TypeVar
 
 from rechain.baselines import BASELINES, Model
 from rechain.candidates import Candidate, Candidates, CandidateSettings, find_candidates
+from rechain.datasets.reading import Entry
 from rechain.errors import QuestionError, RechainError
-from rechain.model import Contributions
-from rechain.schema import Chain, Passage, Question, Recovered
-from rechain.validation import bad_record
+from rechain.given import PassageLike, QuestionLike, as_entry, as_question
+from rechain.model import BatchModel, Contributions
+from rechain.schema import Chain, Question, Recovered
 
-PassageLike = Passage | Mapping[str, Any] | str
+BATCH_SIZE = 32
+
+_Scored = Sequence[tuple[Contributions, float | None]]
+"""What contributes to the score of every chain of a question, and how confident the model is of it."""
+
+T = TypeVar("T")
 
 
 class Recoverer:
@@ -26,62 +30,180 @@ class Recoverer:
 
     def __init__(
         self,
-        model: str | Path | Model = "lexical",
+        model: str | Path | Model | BatchModel = "lexical",
         *,
         settings: CandidateSettings | None = None,
         top: int = 1,
         explain: bool = False,
         device: str | None = None,
+        min_confidence: float | None = None,
     ) -> None:
         """Set up recovery: `top` chains a question; `explain` tells what contributed to each score.
 
-        `device` is where a trained model computes: a GPU if there is one, unless told.
+        `device` is where a trained model computes: a GPU if there is one, unless told. Chains of less than
+        `min_confidence` are dropped, which only a model that tells its confidence allows.
         """
-        self._model = _load(str(model), device) if isinstance(model, str | Path) else model
+        self._model: Model | BatchModel
+        if isinstance(model, str | Path):
+            self._name, self._model = f"'{model}'", _load(str(model), device)
+        else:
+            self._name, self._model = type(model).__name__, model
+            self._move(device)
         self._settings = settings or CandidateSettings()
         if top < 1:
             raise RechainError(f"top should be at least 1, not {top}.")
         self._top = top
         self._explain = explain
+        self._min_confidence = self._checked(min_confidence)
 
     def recover(
-        self, question: Question | str, answer: str | None = None, passages: Iterable[PassageLike] = ()
+        self,
+        question: Question | Mapping[str, Any] | str,
+        answer: str | None = None,
+        passages: Iterable[PassageLike] = (),
     ) -> Recovered:
-        """Recover the chains of a Question, or of a question's text with its answer and passages.
+        """Recover the chains of a Question or a dict with its fields, or of a text with its answer and passages.
 
         Passages are Passage objects, dicts with their fields, or plain texts, whose ids are then their positions.
         """
         if isinstance(question, str):
-            question = _as_question(question, answer, passages)
+            question = as_question("question", "question", question, answer, passages)
+        entry = as_entry("question", "question", question)
+        if isinstance(entry.content, QuestionError):
+            raise entry.content
+        return next(self._recover([entry]))
+
+    def recover_many(
+        self,
+        questions: Iterable[QuestionLike],
+        *,
+        batch_size: int = BATCH_SIZE,
+        device: str | None = None,
+        show_progress: bool = False,
+    ) -> Iterator[Recovered]:
+        """Recover the chains of many questions, in their order, and read no more than one batch of them ahead.
+
+        Questions are Questions, dicts with their fields, tuples of question, answer and passages, whose ids are then
+        their positions, or what `rechain.datasets.read_entries` yields. One that cannot be read or has no chain has its
+        error and the others go on. A model that cannot score many questions together gets them one at a time. `device`
+        is where the model is moved first; `show_progress` shows a bar on standard error.
+        """
+        if batch_size < 1:
+            raise RechainError(f"batch_size should be at least 1, not {batch_size}.")
+        self._move(device)
+        recovered = self._stream(questions, batch_size if isinstance(self._model, BatchModel) else 1)
+        if not show_progress:
+            return recovered
+        from rechain.progress import counted
+
+        return counted(recovered, "Recovering", len(questions) if isinstance(questions, Sized) else None)
+
+    def _stream(self, questions: Iterable[QuestionLike], size: int) -> Iterator[Recovered]:
+        for batch in _batches(enumerate(questions), size):
+            yield from self._recover([as_entry(f"questions[{number}]", str(number), given) for number, given in batch])
+
+    def _recover(self, batch: Sequence[Entry]) -> Iterator[Recovered]:
+        """Recover the chains of some questions, which are scored together."""
+        found = [self._found(entry.content) for entry in batch]
+        scored = iter(_score(self._model, [candidates for candidates in found if isinstance(candidates, Candidates)]))
+        for entry, candidates in zip(batch, found, strict=True):
+            try:
+                if isinstance(candidates, QuestionError):
+                    raise candidates
+                chains = self._best(candidates, next(scored))
+            except QuestionError as error:
+                yield Recovered(id=entry.id, chains=[], error=entry.located(error).problem)
+            else:
+                yield Recovered(id=candidates.question.id, chains=chains)
+
+    def _found(self, content: Question | QuestionError) -> Candidates | QuestionError:
+        """Return the candidate chains of a question, or why there are none."""
         try:
-            chains = self._best(find_candidates(question, self._settings))
+            return content if isinstance(content, QuestionError) else self._find(content)
         except QuestionError as error:
-            return Recovered(id=question.id, chains=[], error=error.problem)
-        return Recovered(id=question.id, chains=chains)
+            return error
 
-    def recover_many(self, questions: Iterable[Question]) -> Iterator[Recovered]:
-        """Recover the chains of many questions, one at a time and in their order."""
-        return map(self.recover, questions)
+    def _find(self, question: Question) -> Candidates:
+        """Find the chains among which the model chooses; raises QuestionError where there are none."""
+        return find_candidates(question, self._settings)
 
-    def _best(self, candidates: Candidates) -> list[Chain]:
-        scored = zip(self._model.score(candidates), candidates.chains, strict=True)
-        best = sorted(scored, key=lambda pair: -_score(pair[0]))[: self._top]
-        return [self._chain(candidates, candidate, contributions) for contributions, candidate in best]
+    def _best(self, candidates: Candidates, scored: _Scored | QuestionError) -> list[Chain]:
+        if isinstance(scored, QuestionError):
+            raise scored
+        told = zip(scored, candidates.chains, strict=True)
+        best = sorted(told, key=lambda pair: -_sum(pair[0][0]))[: self._top]
+        return self._confident([self._chain(candidates, candidate, *told) for told, candidate in best])
 
-    def _chain(self, candidates: Candidates, candidate: Candidate, contributions: Contributions) -> Chain:
+    def _chain(
+        self, candidates: Candidates, candidate: Candidate, contributions: Contributions, confidence: float | None
+    ) -> Chain:
         return Chain(
             passages=[candidates.views[number].passage.id for number in candidate.passages],
             links=candidate.links,
-            score=_score(contributions),
+            score=_sum(contributions),
+            confidence=None if confidence is None else _probability(confidence),
             why=dict(contributions) if self._explain else None,
         )
 
+    def _confident(self, chains: Sequence[Chain]) -> list[Chain]:
+        """Drop the chains that do not reach the confidence demanded; without the best there is none."""
+        least, reached = self._min_confidence or 0.0, chains[0].confidence or 0.0
+        if reached < least:
+            raise QuestionError(
+                "low_confidence", f"the best chain has confidence {reached:.4g}, below the {least:g} demanded"
+            )
+        return [chain for chain in chains if (chain.confidence or 0.0) >= least]
 
-def _score(contributions: Contributions) -> float:
+    def _checked(self, min_confidence: float | None) -> float | None:
+        if min_confidence is None:
+            return None
+        if not 0 <= min_confidence <= 1:
+            raise RechainError(f"min_confidence should be between 0 and 1, not {min_confidence}.")
+        if not isinstance(self._model, BatchModel):
+            raise RechainError(f"the model {self._name} tells no confidence, so none can be demanded of its chains.")
+        return min_confidence
+
+    def _move(self, device: str | None) -> None:
+        if device is None:
+            return
+        from rechain.devices import device_named
+
+        move = getattr(self._model, "to", None)
+        if move is None:
+            raise RechainError(f"the model {self._name} cannot be moved to a device; leave the device out.")
+        self._model = move(device_named(device))
+
+
+def _score(model: Model | BatchModel, batch: Sequence[Candidates]) -> Sequence[_Scored | QuestionError]:
+    """Score the chains of questions together or, where the model refuses one of them, each question by itself."""
+    if not batch:
+        return []
+    try:
+        return _scored(model, batch)
+    except QuestionError as error:
+        if len(batch) == 1:
+            return [error]
+        return [scored for candidates in batch for scored in _score(model, [candidates])]
+
+
+def _scored(model: Model | BatchModel, batch: Sequence[Candidates]) -> list[_Scored]:
+    if not isinstance(model, BatchModel):
+        return [[(contributions, None) for contributions in model.score(candidates)] for candidates in batch]
+    pairs = zip(model.score_many(batch), batch, strict=True)
+    return [list(zip(scores.contributions, scores.confidences, strict=True)) for scores, _ in pairs]
+
+
+def _sum(contributions: Contributions) -> float:
     score = sum(contributions.values())
     if not isfinite(score):
         raise RechainError(f"the model gave a chain the score {score}, by {dict(contributions)}.")
     return score
+
+
+def _probability(confidence: float) -> float:
+    if not 0 <= confidence <= 1:
+        raise RechainError(f"the model gave a chain the confidence {confidence}, which is no probability.")
+    return float(confidence)
 
 
 def _load(name: str, device: str | None) -> Model:
@@ -97,29 +219,20 @@ def _load(name: str, device: str | None) -> Model:
     return TrainedModel.load(Path(name), device=device_named(device))
 
 
-def _as_question(question: str, answer: str | None, passages: Iterable[PassageLike]) -> Question:
-    try:
-        return Question.model_validate(
-            {"id": "question", "question": question, "answer": answer or "", "passages": list(_as_passages(passages))}
-        )
-    except ValidationError as error:
-        raise bad_record("question", error) from error
-
-
-def _as_passages(passages: Iterable[PassageLike]) -> Iterator[Passage | Mapping[str, Any]]:
-    """Give every passage an id that lacks one: its title or, if that is taken, its position."""
-    if isinstance(passages, str):
-        raise RechainError("passages should be a list of passages, not one text.")
-    taken: set[str] = set()
-    for number, given in enumerate(passages):
-        passage = given if isinstance(given, Passage) else _with_id(number, given, taken)
-        taken.add(passage.id if isinstance(passage, Passage) else str(passage["id"]))
-        yield passage
-
-
-def _with_id(number: int, given: Mapping[str, Any] | str, taken: Collection[str]) -> Mapping[str, Any]:
-    if not isinstance(given, str | Mapping):
-        raise RechainError(f"passages[{number}] should be a text, a dict or a Passage, not {given!r:.40}.")
-    fields = {"text": given} if isinstance(given, str) else given
-    names = chain((str(fields.get("title") or number), str(number)), (f"{number}.{n}" for n in count(1)))
-    return {"id": next(name for name in names if name not in taken), **fields}
+def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Gather items into lists; what was read before an error is given out before it is raised."""
+    source = iter(items)
+    while True:
+        batch: list[T] = []
+        problem: Exception | None = None
+        try:
+            for item in islice(source, size):
+                batch.append(item)
+        except Exception as error:
+            problem = error
+        if batch:
+            yield batch
+        if problem:
+            raise problem
+        if len(batch) < size:
+            return

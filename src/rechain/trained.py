@@ -43,6 +43,11 @@ class TrainedModel:
         load_weights(players, weights, path)
         return cls(players, settings, vector_rows(vectors.words))
 
+    def to(self, device: str) -> "TrainedModel":
+        """Return the model on a device."""
+        self.players.to(device)
+        return self
+
     def read(self, preparation: Preparation) -> Batch:
         """Return prepared questions as the players read them, all in one batch."""
         data = Prepared.for_settings(preparation.arrays(), self.players.mean_reward.device, self.settings)

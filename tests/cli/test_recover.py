@@ -256,6 +256,8 @@ def test_a_bad_gzip_file_is_read_as_far_as_it_goes(
         (["--hops", "two"], "--hops"),
         (["--top", "0"], "--top"),
         (["--limit", "0"], "--limit"),
+        (["--batch-size", "0"], "--batch-size"),
+        (["--min-confidence", "1.5"], "--min-confidence"),
         (["--passages", "none.jsonl"], "none.jsonl"),
         (["--nonsense"], "--nonsense"),
     ],
@@ -345,3 +347,77 @@ def test_a_file_that_cannot_be_read_leaves_the_output_alone(recover: Command, tm
     assert recover(tmp_path / "missing", "--out", new).code == 2
     assert old.read_text() == "precious"
     assert not new.exists()
+
+
+# ---- models that score many questions together
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch, batch_fake: Callable[..., Any]) -> Any:
+    """A model that stands in for whatever model is named."""
+    model = batch_fake()
+    monkeypatch.setattr("rechain.recovery._load", lambda name, device: model)
+    return model
+
+
+def test_questions_are_scored_in_batches(recover: Command, write: Write, good: dict[str, Any], fake: Any) -> None:
+    path = write(*(good | {"id": str(number)} for number in range(5)))
+    rows = recover(path, "--batch-size", 2).rows
+    assert [(row["id"], row["chains"][0]["confidence"]) for row in rows] == [(str(n), 0.8) for n in range(5)]
+    assert fake.batches == [["0", "1"], ["2", "3"], ["4"]]
+
+
+def test_the_size_of_batches_changes_nothing_in_the_output(
+    recover: Command, write: Write, good: dict[str, Any], fake: Any
+) -> None:
+    bad = [spoiled(good, case[1]) for case in BAD_LINES]
+    path = write(*(line for number, record in enumerate(bad) for line in (good | {"id": str(number)}, record)))
+    outcomes = {recover(path, "--batch-size", size) for size in (1, 2, 7, 1000)}
+    assert len(outcomes) == 1
+    (outcome,) = outcomes
+    assert [row["id"] for row in outcome.rows[::2]] == [str(number) for number, _ in enumerate(bad)]
+    assert all(row["error"]["message"].startswith(f"{path}, line ") for row in outcome.rows[1::2])
+
+
+def test_strict_writes_all_that_comes_before_the_bad_line(
+    recover: Command, write: Write, good: dict[str, Any], fake: Any
+) -> None:
+    path = write(*(good | {"id": str(number)} for number in range(5)), b"{", good)
+    outcome = recover(path, "--strict", "--batch-size", 4)
+    assert (outcome.code, [row["id"] for row in outcome.rows]) == (2, ["0", "1", "2", "3", "4"])
+    assert outcome.err.startswith(f"rechain: {path}, line 6: ")
+
+
+def test_nothing_is_lost_of_what_was_read_before_a_file_ends_early(
+    recover: Command, tmp_path: Path, good: dict[str, Any], fake: Any
+) -> None:
+    draw = Random(0).randbytes
+    lines = [json.dumps(good | {"id": f"{number} {draw(99).hex()}"}).encode() + b"\n" for number in range(300)]
+    path = tmp_path / "questions.jsonl.gz"
+    path.write_bytes(gzip.compress(b"".join(lines))[:-3000])
+    one, many = (recover(path, "--batch-size", size) for size in (1, 64))
+    assert one == many
+    assert one.code == 2
+    assert len(one.rows) > 200
+
+
+def test_chains_of_little_confidence_are_dropped(
+    recover: Command, write: Write, good: dict[str, Any], fake: Any
+) -> None:
+    path = write(good)
+    assert [len(recover(path, "--top", 3, "--min-confidence", least).rows[0]["chains"]) for least in (0, 0.3)] == [3, 2]
+    outcome = recover(path, "--min-confidence", 0.9)
+    (row,) = outcome.rows
+    assert (outcome.code, row["chains"], row["error"]["code"]) == (0, [], "low_confidence")
+    message = "the best chain has confidence 0.8, below the 0.9 demanded."
+    assert row["error"]["message"] == f"{path}, line 1: {message}"
+    assert outcome.err == "1 question, 0 with a chain; without: 1 low_confidence.\n"
+
+
+def test_a_model_without_confidence_leaves_the_output_alone(
+    recover: Command, write: Write, tmp_path: Path, good: dict[str, Any]
+) -> None:
+    outcome = recover(write(good), "--min-confidence", 0.5, "--out", tmp_path / "chains.jsonl")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err == ("rechain: the model 'lexical' tells no confidence, so none can be demanded of its chains.\n")
+    assert not (tmp_path / "chains.jsonl").exists()

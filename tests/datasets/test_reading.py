@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from rechain.datasets import read_entries, read_questions
+from rechain.datasets.reading import Entry, read_record
 from rechain.errors import InputError, QuestionError
 from rechain.schema import Question
 
@@ -193,3 +194,20 @@ def peak_memory(path: Path, records: int) -> int:
     count, peak = map(int, done.stdout.split())
     assert count == records
     return peak * 1024
+
+
+def test_a_dict_is_read_as_a_record_of_the_plain_format() -> None:
+    nulls = {**PLAIN, "hops": None, "passages": [{"id": "p", "text": "Anton.", "title": None}]}
+    assert read_record("here", nulls) == Entry("here", "q1", Question.model_validate(PLAIN))
+    entry = read_record("here", {"id": "q1", "question": "Who?", "answer": "Anton", "passage_ids": ["p"]})
+    assert isinstance(entry.content, QuestionError)
+    assert (entry.id, entry.content.code) == ("q1", "unknown_passage")
+
+
+def test_an_error_names_the_place_once() -> None:
+    error, own = QuestionError("no_link", "no link"), QuestionError("bad_json", "file, line 3: no JSON.")
+    entry = Entry("file, line 3", None, own)
+    assert entry.located(own) is own
+    located = entry.located(error)
+    assert (located.code, str(located)) == ("no_link", "file, line 3: no link.")
+    assert Entry("", None, own).located(error) is error

@@ -15,7 +15,6 @@ from rechain.cli.options import (
     candidate_settings,
     entries,
     gold_of,
-    located,
 )
 from rechain.cli.tables import Json, print_figures, print_json, print_table
 from rechain.errors import QuestionError
@@ -50,7 +49,7 @@ def candidates(
         else:
             count = count_candidates(entry.content, settings, golds.get(entry.content.id))
         if strict and count.error:
-            raise located(entry, count.error)
+            raise entry.located(count.error)
         counts.append(count)
     figures, errors = summarise_candidates(counts), errors_of(counts)
     cut = sum(count.is_cut for count in counts)

@@ -113,13 +113,6 @@ def readable(questions: Path, passages: Path | None, only: list[str] | None, wha
         print(f"Left out: {len(left_out)} of the questions cannot be read; the first: {left_out[0]}", file=sys.stderr)
 
 
-def located(entry: "Entry", error: QuestionError) -> QuestionError:
-    """Return an error that names the place in the file; those of the reader do so already."""
-    if error is entry.content:
-        return error
-    return QuestionError(error.code, f"{entry.where}: {error}.")
-
-
 def gold_of(questions: Path, passages: Path | None, gold: Path | None) -> "Mapping[str, Gold]":
     """Read the gold chains, from their own file or out of the questions file; evaluation alone calls this."""
     from rechain.cli.progress import working

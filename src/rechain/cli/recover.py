@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import Annotated, TextIO
 
 import typer
 
@@ -24,14 +24,8 @@ from rechain.cli.options import (
     Strict,
     candidate_settings,
     entries,
-    located,
 )
 from rechain.errors import QuestionError, RechainError
-
-if TYPE_CHECKING:
-    from rechain.datasets import Entry
-    from rechain.recovery import Recoverer
-    from rechain.schema import Recovered
 
 
 def recover(
@@ -45,6 +39,15 @@ def recover(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the output file if there is one.")] = False,
     top: Annotated[int, typer.Option(min=1, help="How many chains a question, best first.")] = 1,
     explain: Annotated[bool, typer.Option("--explain", help="Say what contributed to each score.")] = False,
+    min_confidence: Annotated[
+        float | None,
+        typer.Option(
+            "--min-confidence", min=0, max=1, help="Drop chains of less confidence; for models that tell one."
+        ),
+    ] = None,
+    batch_size: Annotated[
+        int, typer.Option("--batch-size", min=1, help="How many questions are scored together, if the model can.")
+    ] = 32,
     device: Device = None,
     passages: Passages = None,
     only: Only = None,
@@ -63,18 +66,22 @@ def recover(
     from rechain.recovery import Recoverer
 
     settings = candidate_settings(hops, link_types, linkers, spacy_model, min_weight, limit)
-    recoverer = Recoverer(model, settings=settings, top=top, explain=explain, device=device)
+    recoverer = Recoverer(
+        model, settings=settings, top=top, explain=explain, device=device, min_confidence=min_confidence
+    )
     problems: Counter[str] = Counter()
     done = 0
     asked = entries(questions, passages, only, "Recovering")
     _check_output(out, overwrite, questions, passages)
     first = next(asked)  # what cannot be read leaves the output alone
     with _output(out) as file:
-        for entry in chain([first], asked):
-            recovered = _recover(recoverer, entry, strict)
+        for recovered in recoverer.recover_many(chain([first], asked), batch_size=batch_size):
+            if recovered.error:
+                if strict:
+                    raise QuestionError(recovered.error.code, recovered.error.message)
+                problems[recovered.error.code] += 1
             print(recovered.to_json(), file=file)
             done += 1
-            problems.update([recovered.error.code] if recovered.error else [])
     _report(done, problems)
 
 
@@ -94,22 +101,6 @@ def _output(path: Path | None) -> Iterator[TextIO]:
         return
     with path.open("w", encoding="utf-8", newline="\n") as file:
         yield file
-
-
-def _recover(recoverer: "Recoverer", entry: "Entry", strict: bool) -> "Recovered":
-    """Recover one entry; an error names the place in the file."""
-    from rechain.schema import Recovered
-
-    error = entry.content
-    if not isinstance(error, QuestionError):
-        recovered = recoverer.recover(error)
-        if not recovered.error:
-            return recovered
-        error = QuestionError(recovered.error.code, recovered.error.message)
-    error = located(entry, error)
-    if strict:
-        raise error
-    return Recovered(id=entry.id, chains=[], error=error.problem)
 
 
 def _report(done: int, problems: Counter[str]) -> None:

@@ -170,7 +170,7 @@ def _not_an_object(where: str) -> Located:
 def _parse(where: str, data: bytes) -> Located:
     try:
         value = orjson.loads(data)
-        return where, _without_nulls(value) if b"null" in data else value
+        return where, without_nulls(value) if b"null" in data else value
     except orjson.JSONDecodeError as error:
         code, what = _what_is_wrong(data, error)
         return where, QuestionError(code, f"{where}: {what}.")
@@ -219,7 +219,7 @@ def _read_parquet(path: Path) -> Iterator[RawRecord]:
 
 def _row(where: str, batch: Any) -> Any | QuestionError:
     try:
-        return _without_nulls(batch.to_pylist()[0])
+        return without_nulls(batch.to_pylist()[0])
     except UnicodeDecodeError:
         return QuestionError("bad_encoding", f"{where}: not valid UTF-8.")
 
@@ -236,13 +236,13 @@ def _read_dataset(path: Path) -> Iterator[RawRecord]:
             splits = ", ".join(str(path / name) for name in loaded)
             raise InputError(f"{path} holds several splits; name one of them: {splits}.")
         for number, record in enumerate(loaded, start=1):
-            yield RawRecord(f"{path}, row {number}", _without_nulls(record), number / len(loaded))
+            yield RawRecord(f"{path}, row {number}", without_nulls(record), number / len(loaded))
     except (ValueError, KeyError, TypeError, pyarrow.ArrowException) as error:
         raise InputError(f"{path} is not a readable Hugging Face dataset: {error}.") from error
 
 
-def _without_nulls(value: Any) -> Any:
+def without_nulls(value: Any) -> Any:
     """Drop fields that are null, which is to say not there."""
     if isinstance(value, dict):
-        return {name: _without_nulls(field) for name, field in value.items() if field is not None}
-    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
+        return {name: without_nulls(field) for name, field in value.items() if field is not None}
+    return [without_nulls(item) for item in value] if isinstance(value, list) else value

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from rechain.datasets.files import RawRecord, read_records
+from rechain.datasets.files import RawRecord, read_records, without_nulls
 from rechain.datasets.formats import Format
 from rechain.datasets.hotpotqa import HotpotQA
 from rechain.datasets.musique import MuSiQue
@@ -33,6 +33,12 @@ class Entry(NamedTuple):
     content: Question | QuestionError
     share: float | None = None
 
+    def located(self, error: QuestionError) -> QuestionError:
+        """Return an error that names the place; those of the reader do so already."""
+        if error is self.content or not self.where:
+            return error
+        return QuestionError(error.code, f"{self.where}: {error}.")
+
 
 def read_entries(path: str | Path, *, passages: PassageSource = None, only: Collection[str] = ()) -> Iterator[Entry]:
     """Yield what stands in a file, question by question; `only` keeps the questions of these types."""
@@ -50,6 +56,11 @@ def read_questions(
         if isinstance(entry.content, QuestionError):
             raise entry.content
         yield entry.content
+
+
+def read_record(where: str, record: Mapping[str, Any]) -> Entry:
+    """Read a dict with the fields of a question as a line of a file is read."""
+    return _entry(RawRecord(where, without_nulls(dict(record)), None), Plain({}))
 
 
 def read_gold_of_questions(path: str | Path) -> Iterator[Gold]:

@@ -1,0 +1,23 @@
+"""Progress of what is done in Python, shown where it is asked for."""
+
+import sys
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def counted(items: Iterable[T], what: str, total: int | None) -> Iterator[T]:
+    """Go through items under a bar on standard error: how many of how many, and how many a second."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    rate = TextColumn("questions, {task.fields[rate]:.1f}/s")
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), rate, TimeRemainingColumn())
+    redirect = sys.stdout.isatty()  # else what is printed meanwhile would go to standard error
+    with Progress(*columns, console=Console(stderr=True), redirect_stdout=redirect) as progress:
+        task = progress.add_task(what, total=total, rate=0.0)
+        for number, item in enumerate(items, start=1):
+            elapsed = max(progress.tasks[task].elapsed or 0.0, 0.001)
+            progress.update(task, completed=number, rate=number / elapsed)
+            yield item
