@@ -9,7 +9,7 @@ ends, do not link as well.
 
 import heapq
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from math import isfinite
 from typing import NamedTuple
@@ -25,7 +25,10 @@ from rechain.schema import Link, Question
 from rechain.text import Text, fold
 
 DEFAULT_HOPS = 2
+LENGTHS = (2, 3, 4)
+"""passages in a chain, where the model chooses"""
 DEFAULT_LIMIT = 1000
+_MOST_PASSAGES = 60
 _MOST_PARTNERS = 100
 _RARE, _UNCOMMON = 6.0, 2.0
 
@@ -90,7 +93,7 @@ class Candidates:
 
     @property
     def hops(self) -> int:
-        """Passages in a chain."""
+        """Passages in a chain; where chains of several lengths were sought, in the shortest."""
         return len(self.chains[0].passages)
 
     @property
@@ -113,10 +116,35 @@ class Candidates:
 def find_candidates(question: Question, settings: CandidateSettings | None = None) -> Candidates:
     """Build C of a question. Raises QuestionError, which says why, where C is empty."""
     settings = settings or CandidateSettings()
-    hops = settings.hops or question.hops or DEFAULT_HOPS
-    if len(question.passages) < hops:
-        raise QuestionError("too_few_passages", f"{len(question.passages)} passages cannot make a chain of {hops}")
     views = [PassageView(passage) for passage in question.passages]
+    return _find(question, views, settings.hops or question.hops or DEFAULT_HOPS, settings)
+
+
+def find_of_any_length(question: Question, settings: CandidateSettings | None = None) -> Candidates:
+    """Build C of a question where nobody says how many passages a chain has: those of 2, 3 and 4 together.
+
+    Of a question with very many passages only chains of 2 are sought, as there are too many longer ones.
+    """
+    settings = settings or CandidateSettings()
+    if settings.hops or question.hops or settings.link_types or question.link_types:
+        return find_candidates(question, settings)
+    views = [PassageView(passage) for passage in question.passages]
+    found: list[Candidates] = []
+    problems: list[QuestionError] = []
+    for hops in LENGTHS if len(views) <= _MOST_PASSAGES else LENGTHS[:1]:
+        try:
+            found.append(_find(question, views, hops, settings))
+        except QuestionError as problem:
+            problems.append(problem)
+    if not found:
+        raise problems[0]
+    chains = [chain for candidates in found for chain in candidates.chains]
+    return replace(found[0], chains=chains, is_cut=any(candidates.is_cut for candidates in found))
+
+
+def _find(question: Question, views: Sequence[PassageView], hops: int, settings: CandidateSettings) -> Candidates:
+    if len(views) < hops:
+        raise QuestionError("too_few_passages", f"{len(views)} passages cannot make a chain of {hops}")
     answer = AnswerMatcher(question)
     tails = answer.find_tails(views)
     heads = find_heads(question, views) if hops > 2 else None

@@ -1,11 +1,16 @@
 """A passage as linking sees it: its title and text cut into words, and the entities the data gives for it."""
 
+import re
+from bisect import bisect
 from collections.abc import Mapping
 
 from rechain.identifiers import find_identifiers
 from rechain.lazy import lazy
 from rechain.schema import Passage
 from rechain.text import Span, Text, strip_suffix
+
+
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z(\[])")
 
 
 class PassageView:
@@ -43,6 +48,18 @@ class PassageView:
     def vocabulary(self) -> frozenset[str]:
         """The distinct folded words of title and text."""
         return frozenset(self.words)
+
+    @lazy
+    def sentences(self) -> list[Span]:
+        """Where the sentences of the text begin and end."""
+        bounds = [(match.start(), match.end()) for match in _SENTENCE_END.finditer(self.passage.text)]
+        starts = [0, *(end for _, end in bounds)]
+        ends = [*(start for start, _ in bounds), len(self.passage.text)]
+        return list(zip(starts, ends, strict=True))
+
+    def sentence_at(self, place: int) -> int:
+        """Return the number of the sentence in which a character of the text stands."""
+        return bisect(self.sentences, (place, len(self.passage.text))) - 1
 
     @lazy
     def given(self) -> Mapping[str, list[Span]]:

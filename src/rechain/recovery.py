@@ -4,17 +4,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from itertools import islice
 from math import isfinite
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rechain.baselines import BASELINES, Model
-from rechain.candidates import Candidate, Candidates, CandidateSettings, find_candidates
+from rechain.candidates import Candidate, Candidates, CandidateSettings, find_candidates, find_of_any_length
 from rechain.datasets.reading import Entry
 from rechain.errors import QuestionError, RechainError
 from rechain.given import PassageLike, QuestionLike, as_entry, as_question
 from rechain.model import BatchModel, Contributions
 from rechain.schema import Chain, Question, Recovered
 
+if TYPE_CHECKING:
+    from rechain.reader.model import ChainReaderModel
+
 BATCH_SIZE = 32
+DEFAULT_MODEL = "default"
+"""the model that comes with the package"""
 
 _Scored = Sequence[tuple[Contributions, float | None]]
 """What contributes to the score of every chain of a question, and how confident the model is of it."""
@@ -25,12 +30,13 @@ T = TypeVar("T")
 class Recoverer:
     """Recovers chains with a model.
 
-    The model is a name ("lexical", "bm25", "random"), the folder of a training run, or anything that scores candidates.
+    The model is a name ("default" comes with the package; "lexical", "bm25" and "random" learn nothing), the folder of
+    a saved model or a training run, the name of a model on the Hub, or anything that scores candidates.
     """
 
     def __init__(
         self,
-        model: str | Path | Model | BatchModel = "lexical",
+        model: str | Path | Model | BatchModel = DEFAULT_MODEL,
         *,
         settings: CandidateSettings | None = None,
         top: int = 1,
@@ -55,6 +61,30 @@ class Recoverer:
         self._top = top
         self._explain = explain
         self._min_confidence = self._checked(min_confidence)
+
+    @classmethod
+    def from_pretrained(cls, name: str | Path = DEFAULT_MODEL, **options: Any) -> "Recoverer":
+        """Return a recoverer with the model of the package, of a folder, or of the Hub; options are those of `Recoverer`."""
+        return cls(name, **options)
+
+    def save_pretrained(self, folder: str | Path) -> None:
+        """Write the model into a folder from which `from_pretrained` loads it."""
+        from rechain.reader.pretrained import save
+
+        save(self._reader(), Path(folder))
+
+    def push_to_hub(self, name: str, **options: Any) -> str:
+        """Put the model on the Hub and return its address; options are those of `huggingface_hub.create_repo`."""
+        from rechain.reader.pretrained import push
+
+        return push(self._reader(), name, **options)
+
+    def _reader(self) -> "ChainReaderModel":
+        from rechain.reader.model import ChainReaderModel
+
+        if not isinstance(self._model, ChainReaderModel):
+            raise RechainError(f"the model {self._name} is not a chain reader, which alone can be saved so.")
+        return self._model
 
     def recover(
         self,
@@ -125,7 +155,8 @@ class Recoverer:
 
     def _find(self, question: Question) -> Candidates:
         """Find the chains among which the model chooses; raises QuestionError where there are none."""
-        return find_candidates(question, self._settings)
+        chooses = isinstance(self._model, BatchModel) and self._model.chooses_hops
+        return (find_of_any_length if chooses else find_candidates)(question, self._settings)
 
     def _best(self, candidates: Candidates, scored: _Scored | QuestionError) -> list[Chain]:
         if isinstance(scored, QuestionError):
@@ -206,17 +237,22 @@ def _probability(confidence: float) -> float:
     return float(confidence)
 
 
-def _load(name: str, device: str | None) -> Model:
-    """Return a baseline by its name, or the model that a training run has left in a folder."""
+def _load(name: str, device: str | None) -> Model | BatchModel:
+    """Return a baseline by its name, what a training run has left in a folder, or a saved chain reader."""
     if name in BASELINES:
         return BASELINES[name]()
-    if not Path(name).is_dir():
-        known = ", ".join((*BASELINES, "or a folder that `rechain train` has written"))
-        raise RechainError(f"there is no model '{name}'; the models are {known}.")
     from rechain.devices import device_named
-    from rechain.trained import TrainedModel
 
-    return TrainedModel.load(Path(name), device=device_named(device))
+    if Path(name).is_dir() and not (Path(name) / "config.json").exists():
+        from rechain.trained import TrainedModel
+
+        return TrainedModel.load(Path(name), device=device_named(device))
+    if name != DEFAULT_MODEL and "/" not in name and not Path(name).is_dir():
+        known = ", ".join((DEFAULT_MODEL, *BASELINES))
+        raise RechainError(f"there is no model '{name}'; the models are {known}, or a model's folder or name on the Hub.")
+    from rechain.reader.pretrained import load
+
+    return load(name, device_named(device))
 
 
 def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:

@@ -4,13 +4,10 @@ Where the data names the entities of question, links and answer, as in DrugHop a
 often the two entities of a step stand in one sentence of its passage, and how often they stand in it at all.
 """
 
-import re
-from bisect import bisect
 from collections.abc import Sequence
 from math import fsum, log
 
 from rechain.candidates import Candidate, Candidates
-from rechain.lazy import lazy
 from rechain.linking.weights import idf
 from rechain.model import Contributions
 from rechain.passages import PassageView
@@ -19,7 +16,8 @@ from rechain.text import Text
 LINK_FACTOR = 1.5
 MENTION_FACTOR = 0.3
 _NO_SENTENCE = 0.1
-_SENTENCE_START = re.compile(r"(?<=[.!?])\s+(?=[A-Z(\[])")
+NEVER_TOGETHER = log(_NO_SENTENCE)
+"""how closely two entities stand together that share no sentence"""
 
 
 class Lexical:
@@ -64,11 +62,15 @@ class EntityPairs:
         return [self._contributions(chain) for chain in self._candidates.chains]
 
     def _contributions(self, chain: Candidate) -> Contributions:
-        steps = [self._pair(*step) for step in self._steps(chain)]
+        steps = self.steps(chain)
         return {
             "pairs in one sentence": sum(together for together, _ in steps),
             "mentions": MENTION_FACTOR * sum(mentions for _, mentions in steps),
         }
+
+    def steps(self, chain: Candidate) -> list[tuple[float, float]]:
+        """Return for each passage how often its two entities stand in one sentence, and how often in it at all."""
+        return [self._pair(*step) for step in self._steps(chain)]
 
     def evidence(self, passage: int, entity: str) -> float:
         """Return how closely an entity stands together with the one of the question or answer that a passage holds."""
@@ -98,19 +100,14 @@ class EntitySentences:
         self._view = view
         self._known: dict[str, list[int]] = {}
 
-    @lazy
-    def _starts(self) -> list[int]:
-        return [match.end() for match in _SENTENCE_START.finditer(self._view.passage.text)]
-
     def span(self, sentence: int) -> tuple[int, int]:
         """Return where a sentence begins and ends."""
-        bounds = [0, *self._starts, len(self._view.passage.text)]
-        return bounds[sentence], bounds[sentence + 1] - 1
+        return self._view.sentences[sentence]
 
     def of(self, entity: str) -> list[int]:
         """Return the sentence of every mention of an entity."""
         if entity not in self._known:
-            self._known[entity] = [bisect(self._starts, start) for start, _ in self._view.mentions(entity)]
+            self._known[entity] = [self._view.sentence_at(start) for start, _ in self._view.mentions(entity)]
         return self._known[entity]
 
     def pair(self, one: str, two: str) -> tuple[float, float]:

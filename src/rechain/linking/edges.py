@@ -22,6 +22,21 @@ class Edge:
         self._first = first
         self._second = second
 
+    @property
+    def name(self) -> str:
+        """The entity's name as linkers found it, not widened."""
+        return self._entity.name
+
+    @property
+    def comes_from_title(self) -> bool:
+        """Whether it is the title of the passage before, or part of it."""
+        return self.before in (self._entity.titled or ())
+
+    @property
+    def leads_to_title(self) -> bool:
+        """Whether it is the title of the passage after it, or part of it, and not of the one before."""
+        return self._entity.titled is not None and not self.comes_from_title
+
     @lazy
     def key(self) -> str:
         """What tells the entities along a chain apart: an id, or the folded words of a name.

@@ -1,0 +1,86 @@
+"""The chain reader: a Ranker that reads whole chains, and a Reasoner that names the link from the last passage alone."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import gelu, linear
+
+from rechain.models.text_encoders import TextEncoder
+
+NEVER = -1e4
+"""the logit of what cannot be; it fits into 16 bits"""
+
+
+class TextBatch(NamedTuple):
+    """Texts as tokens."""
+
+    ids: Tensor
+    """tokens, [B, L]"""
+    marks: Tensor
+    """what each is marked as, [B, L]"""
+    slots: Tensor
+    """to which entity it belongs, from 1, [B, L]; 0: none"""
+    lengths: Tensor
+    """[B]"""
+
+
+class ChainReader(nn.Module):
+    """One encoder, two heads."""
+
+    def __init__(self, encoder: TextEncoder, features: int, dropout: float = 0.1) -> None:
+        super().__init__()
+        self.encoder = encoder
+        width = encoder.width
+        self.dropout = nn.Dropout(dropout)
+        self.hidden = nn.Linear(2 * width, width)
+        self.chain = nn.Linear(width, 1, bias=False)
+        self.link = nn.Linear(width, 1, bias=False)
+        self.evidence = nn.Linear(features, 1, bias=False)
+        """what cheap evidence weighs"""
+
+    def rank(self, batch: TextBatch) -> Tensor:
+        """Return how much each text looks like a chain that leads to the answer, [B]: the Ranker."""
+        states = self._states(batch)
+        is_token = torch.arange(states.shape[1], device=states.device) < batch.lengths[:, None]
+        pooled = torch.cat([_mean(states, is_token), _mean(states, batch.marks > 0)], dim=-1)  # [B, 2d]
+        hidden = self.dropout(gelu(_apply(self.hidden, pooled)))
+        return _apply(self.chain, hidden).squeeze(-1).float()
+
+    def name_links(self, batch: TextBatch, entities: int) -> Tensor:
+        """Return the log-probability that each entity of a text links it to the one before, [B, entities]: the Reasoner.
+
+        It scores tokens; an entity has the sum of its tokens' probabilities. Of one without any token it knows nothing.
+        """
+        tokens = _apply(self.link, self._states(batch)).squeeze(-1)
+        tokens = tokens.masked_fill(batch.slots == 0, NEVER).log_softmax(-1)  # [B, L]
+        belongs = batch.slots[..., None] == torch.arange(1, entities + 1, device=tokens.device)
+        named = torch.where(belongs, tokens[..., None], NEVER).logsumexp(1)
+        unknown = -belongs.any(1).sum(-1, keepdim=True).clamp(min=1).to(named.dtype).log()
+        return torch.where(belongs.any(1), named, unknown).float()
+
+    def weigh(self, features: Tensor) -> Tensor:
+        """Return what cheap evidence says of chains, [..., features] -> [...]."""
+        return _apply(self.evidence, features).squeeze(-1)
+
+    def _states(self, batch: TextBatch) -> Tensor:
+        """Return the states of tokens, [B, L, d].
+
+        On a CPU the heads compute with 64 bits when nothing is learnt: what they say, rounded to 32, then does not hang
+        on the length of the padding.
+        """
+        states = self.dropout(self.encoder(batch.ids, batch.marks, batch.lengths))
+        return states.double() if states.device.type == "cpu" and not self.training else states.float()
+
+
+def _apply(layer: nn.Linear, inputs: Tensor) -> Tensor:
+    """Apply a layer with the precision of its inputs."""
+    with torch.autocast(inputs.device.type, enabled=False):
+        bias = None if layer.bias is None else layer.bias.to(inputs.dtype)
+        return linear(inputs, layer.weight.to(inputs.dtype), bias)
+
+
+def _mean(states: Tensor, is_counted: Tensor) -> Tensor:
+    """Return the mean state of the tokens that count, [B, d]; nothing where there are none."""
+    counted = is_counted.to(states.dtype)[..., None]
+    return (states * counted).sum(1) / counted.sum(1).clamp(min=1)

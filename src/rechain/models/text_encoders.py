@@ -1,0 +1,84 @@
+"""Encoders of whole texts: from tokens, some of them marked, to a vector for each that knows its neighbours.
+
+A pretrained transformer and the paper's GRU stand behind one interface: `width`, and a call that takes tokens [B, L], marks
+[B, L] and lengths [B] and returns states [B, L, width].
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from rechain.models import gru
+
+GRU = "gru"
+"""the name of the encoder that is not pretrained"""
+
+
+class TextEncoder(Protocol):
+    """Encodes texts."""
+
+    width: int
+
+    def __call__(self, ids: Tensor, marks: Tensor, lengths: Tensor) -> Tensor:
+        """Return the states of tokens, [B, L, width]."""
+        ...
+
+
+class PretrainedEncoder(nn.Module):
+    """A BERT-like model of the transformers library; marks are vectors added to those of the tokens."""
+
+    def __init__(self, model: nn.Module, marks: int) -> None:
+        super().__init__()
+        self.model = model
+        self.width: int = model.config.hidden_size
+        self.marks = nn.Embedding(marks, model.get_input_embeddings().embedding_dim)
+        nn.init.normal_(self.marks.weight, std=0.02)
+
+    def forward(self, ids: Tensor, marks: Tensor, lengths: Tensor) -> Tensor:
+        """Return the states of tokens, [B, L, width]."""
+        inputs = self.model.get_input_embeddings()(ids) + self.marks(marks)
+        is_token = torch.arange(ids.shape[1], device=ids.device) < lengths[:, None]
+        return self.model(inputs_embeds=inputs, attention_mask=is_token.long()).last_hidden_state
+
+
+class GruEncoder(nn.Module):
+    """Vectors of tokens and marks, and the paper's 2-layer bi-directional GRU."""
+
+    def __init__(self, vocabulary: int, marks: int, hidden: int = 128) -> None:
+        super().__init__()
+        self.width = 2 * hidden
+        self.tokens = nn.Embedding(vocabulary, self.width)
+        self.marks = nn.Embedding(marks, self.width)
+        self.gru = nn.GRU(self.width, hidden, num_layers=2, bidirectional=True, batch_first=True)
+
+    def forward(self, ids: Tensor, marks: Tensor, lengths: Tensor) -> Tensor:
+        """Return the states of tokens, [B, L, width]."""
+        return gru.run(self.gru, self.tokens(ids) + self.marks(marks), lengths.cpu())
+
+
+def pretrained(source: str | Path, marks: int) -> PretrainedEncoder:
+    """Return an encoder with the weights of a local folder or of the Hub."""
+    from transformers import AutoModel
+
+    return PretrainedEncoder(_without_pooler(AutoModel.from_pretrained(str(source), **_PLAIN)), marks)
+
+
+def untrained(config: Mapping[str, Any], marks: int) -> PretrainedEncoder:
+    """Return an encoder of this shape, for weights of its own."""
+    from transformers import AutoConfig, AutoModel
+
+    settings = AutoConfig.for_model(**config)
+    return PretrainedEncoder(_without_pooler(AutoModel.from_config(settings, **_PLAIN)), marks)
+
+
+def _without_pooler(model: nn.Module) -> nn.Module:
+    """Drop the layer on top that turns the first state into a vector, which nothing here asks for."""
+    if getattr(model, "pooler", None) is not None:
+        model.pooler = None
+    return model
+
+
+_PLAIN: dict[str, Any] = {"attn_implementation": "sdpa", "dtype": torch.float32}

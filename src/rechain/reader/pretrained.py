@@ -1,0 +1,156 @@
+"""Chain readers in folders and on the Hub: weights as safetensors, settings and tokeniser as JSON, and a model card."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from importlib.resources import files
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from rechain.errors import InputError, RechainError
+from rechain.models.text_encoders import PretrainedEncoder, untrained
+from rechain.models.chain_reader import ChainReader
+from rechain.models.packed import packed
+from rechain.models.quantised import quantise
+from rechain.reader.card import plain_card
+from rechain.reader.evidence import FEATURES
+from rechain.reader.model import ChainReaderModel
+from rechain.reader.settings import ReaderSettings
+from rechain.reader.texts import MARKS
+from rechain.writing import write_atomically
+
+WEIGHTS, CONFIG, TOKENIZER, CARD = "model.safetensors", "config.json", "tokenizer.json", "README.md"
+BUNDLED = "default"
+"""the name of the model that comes with the package"""
+_FORMAT = 1
+
+
+def find(name: str | Path) -> Path:
+    """Return the folder of a model: the bundled one, a local one, or one that is fetched from the Hub."""
+    if name == BUNDLED:
+        return Path(str(files("rechain").joinpath("data/default")))
+    if Path(name).is_dir():
+        return Path(name)
+    return _fetch(str(name))
+
+
+def _fetch(name: str) -> Path:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    try:
+        return Path(snapshot_download(name, allow_patterns=[WEIGHTS, CONFIG, TOKENIZER, CARD]))
+    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
+        reason = str(error).strip().split("\n")[0]
+        raise RechainError(f"there is no folder '{name}', and it cannot be fetched from the Hub: {reason}") from error
+
+
+def load(name: str | Path = BUNDLED, device: str = "cpu") -> ChainReaderModel:
+    """Load a model, by the path of its folder or its name on the Hub."""
+    folder = find(name)
+    config = _read_config(folder / CONFIG)
+    encoder = untrained(config["encoder"], MARKS)
+    network = ChainReader(encoder, len(FEATURES))
+    if config["quantised"]:
+        quantise(encoder.model)
+    _load_weights(network, folder / WEIGHTS)
+    network.encoder = packed(encoder)
+    card = folder / CARD
+    told = card.read_text(encoding="utf-8") if card.exists() else ""
+    return ChainReaderModel(network, read_tokenizer(folder / TOKENIZER), config["settings"], told).to(device)
+
+
+def save(model: ChainReaderModel, folder: Path) -> None:
+    """Write a model into a folder, which is made if need be."""
+    from safetensors.torch import save as as_bytes
+
+    encoder = model.network.encoder
+    if not isinstance(encoder, PretrainedEncoder):
+        raise RechainError("only a reader with a pretrained encoder can be saved.")
+    config = {
+        "library": "rechain",
+        "format": _FORMAT,
+        "encoder": _shape_of(encoder),
+        "quantised": any(value.dtype.itemsize == 1 for value in model.network.state_dict().values()),
+        "features": FEATURES,
+        "settings": asdict(model.settings),
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    weights = {name: value.contiguous().cpu() for name, value in model.network.state_dict().items()}
+    write_atomically(folder / WEIGHTS, as_bytes(weights))
+    write_atomically(folder / TOKENIZER, model.tokenizer.to_str().encode())
+    write_atomically(folder / CARD, (model.card or plain_card(model)).encode())
+    write_atomically(folder / CONFIG, (json.dumps(config, indent=2) + "\n").encode())
+
+
+def push(model: ChainReaderModel, name: str, **options: Any) -> str:
+    """Put a model on the Hub and return its address."""
+    from huggingface_hub import HfApi
+
+    api = HfApi()
+    api.create_repo(name, exist_ok=True, **options)
+    with TemporaryDirectory() as folder:
+        save(model, Path(folder))
+        return str(api.upload_folder(repo_id=name, folder_path=folder))
+
+
+def read_tokenizer(path: Path) -> Any:
+    """Read a tokeniser, which cuts nothing off and pads nothing."""
+    from tokenizers import Tokenizer
+
+    try:
+        tokenizer = Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises no class of its own
+        raise InputError(f"{path} cannot be read as a tokeniser: {error}.") from error
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def _shape_of(encoder: PretrainedEncoder) -> dict[str, Any]:
+    """Return what an encoder of the same shape can be made from; names, places and versions are nobody's business."""
+    config: dict[str, Any] = encoder.model.config.to_diff_dict()
+    return {name: value for name, value in config.items() if name not in _NOT_SHAPE}
+
+
+_NOT_SHAPE = ("_name_or_path", "architectures", "transformers_version", "dtype", "torch_dtype", "gradient_checkpointing")
+
+
+def _read_config(path: Path) -> dict[str, Any]:
+    """Read what a model is; other models' folders have a config.json too."""
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read: {error}; a model's folder holds {CONFIG}, {WEIGHTS} and {TOKENIZER}.") from error
+    if not isinstance(config, dict) or config.get("library") != "rechain":
+        raise InputError(f"{path} is not that of a rechain model; `Recoverer.save_pretrained` writes one.")
+    if config.get("format") != _FORMAT or tuple(config.get("features", ())) != FEATURES:
+        raise InputError(f"{path} was written by another version of rechain, whose models this one cannot read.")
+    return config | {"settings": _settings(config.get("settings"), path)}
+
+
+def _settings(values: Any, path: Path) -> ReaderSettings:
+    known = {field.name for field in fields(ReaderSettings)}
+    if not isinstance(values, Mapping) or (unknown := set(values) - known):
+        raise InputError(f"{path} has settings that this version does not know; was it changed by hand?")
+    try:
+        return ReaderSettings(**values)
+    except (TypeError, RechainError) as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+def _load_weights(network: ChainReader, path: Path) -> None:
+    """Load weights that fit exactly; a file that is not safetensors is never opened as anything else."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        weights = load_file(path)
+    except (SafetensorError, OSError) as error:
+        raise InputError(f"{path} is damaged or no safetensors file: {error}.") from error
+    try:
+        network.load_state_dict(weights)
+    except RuntimeError as error:
+        reason = str(error).split("\n")[1].strip() if "\n" in str(error) else str(error)
+        raise InputError(f"{path} does not hold the weights of this model: {reason:.200}") from error

@@ -1,0 +1,38 @@
+"""The sentences of a passage, and how much of the question each of them holds."""
+
+from collections.abc import Mapping
+
+from rechain.answers import AnswerMatcher
+from rechain.linking.weights import idf
+from rechain.passages import PassageView
+from rechain.text import Text
+
+
+def rarities(asked: Text) -> dict[str, float]:
+    """Return the words of a question, and how rare each is."""
+    return {word: idf(word) for word in asked.words}
+
+
+class AskedSentences:
+    """A passage's sentences under a question."""
+
+    def __init__(self, view: PassageView, asked: Mapping[str, float]) -> None:
+        self._texts = [Text(view.passage.text[start:end]) for start, end in view.sentences]
+        self.overlaps = [sum(asked[word] for word in asked.keys() & set(text.words)) for text in self._texts]
+        """how much of the question each holds: the sum of its words' rarities"""
+        self._best: dict[str, float] = {}
+
+    def best_with(self, name: str) -> float:
+        """Return the greatest overlap of a sentence that holds a name."""
+        if name not in self._best:
+            held = (overlap for text, overlap in zip(self._texts, self.overlaps, strict=True) if name in text.joined)
+            self._best[name] = max(held, default=0.0)
+        return self._best[name]
+
+    def best_answering(self, answer: AnswerMatcher) -> float:
+        """Return the greatest overlap of a sentence that holds the answer."""
+        return max((self.overlaps[number] for number in self.answering(answer)), default=0.0)
+
+    def answering(self, answer: AnswerMatcher) -> list[int]:
+        """Return which sentences hold the answer."""
+        return [number for number, text in enumerate(self._texts) if answer.is_in(text.joined)]

@@ -1,0 +1,217 @@
+"""A chain as the network reads it: question and passages in order, with the linking entities marked.
+
+What is read has at most `max_tokens` tokens. A passage that is longer than its share is read in windows: the sentences that
+mention its entities and the answer, then those that hold most of the question, in the order of the text. So the whole
+of a passage is searched, however long it is, and what matters in it is read.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from tokenizers import Encoding, Tokenizer
+
+from rechain.answers import AnswerMatcher
+from rechain.arrays import Array
+from rechain.candidates import Candidate, Candidates
+from rechain.lazy import lazy
+from rechain.linking import Edge
+from rechain.passages import PassageView
+from rechain.reader.sentences import AskedSentences, rarities
+from rechain.text import Span, Text
+
+NO_MARK, TO_NEXT, FROM_BEFORE, ASKED, ANSWER = range(5)
+"""what a token can be marked as: the link to the next passage or from the one before, or an end that the data names"""
+MARKS = 5
+_MARKED, _ANSWERING = 1000.0, 500.0
+_LONGEST_QUESTION = 3
+"""a question is read up to a third of `max_tokens`; of a longer one its beginning and its end"""
+
+Marks = Mapping[int, Sequence[Span | None]]
+"""by kind, where it stands in a text; None is the title"""
+
+
+class TokenText(NamedTuple):
+    """Tokens, what each is marked as, and to which of several entities it belongs (0: none)."""
+
+    ids: Array
+    marks: Array
+    slots: Array
+
+
+class ChainTexts:
+    """Writes the chains of one question as tokens."""
+
+    def __init__(self, candidates: Candidates, tokenizer: Tokenizer, max_tokens: int) -> None:
+        self._candidates = candidates
+        self._tokenizer = tokenizer
+        self._max_tokens = max_tokens
+        self._first, self._separator = boundary_tokens(tokenizer)
+        self._asked = rarities(Text(candidates.question.question))
+        self._answer = AnswerMatcher(candidates.question)
+        self._passages: dict[int, _PassageTokens] = {}
+
+    @lazy
+    def _question(self) -> list[int]:
+        ids = list(self._tokenizer.encode(self._candidates.question.question, add_special_tokens=False).ids)
+        most = self._max_tokens // _LONGEST_QUESTION
+        return ids if len(ids) <= most else ids[: most // 2] + ids[-(most - most // 2) :]
+
+    def _tokens(self, passages: Collection[int]) -> list["_PassageTokens"]:
+        """Return the tokens of passages; each is cut into tokens once."""
+        new = [passage for passage in passages if passage not in self._passages]
+        views = [self._candidates.views[passage] for passage in new]
+        encoded = self._tokenizer.encode_batch(
+            [text for view in views for text in (_title(view), view.passage.text)], add_special_tokens=False
+        )
+        for passage, view, title, text in zip(new, views, encoded[::2], encoded[1::2], strict=True):
+            sentences = AskedSentences(view, self._asked)
+            self._passages[passage] = _PassageTokens(view, title, text, sentences)
+        return [self._passages[passage] for passage in passages]
+
+    def chain(self, chain: Candidate) -> TokenText:
+        """Return a chain: question, then every passage with its links marked."""
+        marks = [self._marks(chain, place) for place in range(len(chain.passages))]
+        return self._write(chain.passages, marks, [{} for _ in chain.passages])
+
+    def tail(self, tail: int, edges: Iterable[Edge]) -> TokenText:
+        """Return the last passage alone, as the Reasoner reads it, with the tokens of each entity that may link it."""
+        slots = {slot: _spans(self._candidates.views[tail], edge, 1) for slot, edge in enumerate(edges, 1)}
+        return self._write([tail], [self._end_marks(tail, is_first=False, is_last=True)], [slots])
+
+    def _marks(self, chain: Candidate, place: int) -> Marks:
+        """Return what is to be marked in a passage of a chain."""
+        passage, last = chain.passages[place], len(chain.passages) - 1
+        view = self._candidates.views[passage]
+        marks = dict(self._end_marks(passage, place == 0, place == last))
+        if place > 0:
+            marks[FROM_BEFORE] = _spans(view, chain.edges[place - 1], 1)
+        if place < last:
+            marks[TO_NEXT] = _spans(view, chain.edges[place], 0)
+        return marks
+
+    def _end_marks(self, passage: int, is_first: bool, is_last: bool) -> Marks:
+        """Return where the entities of question and answer stand, as far as the data names them."""
+        question, view = self._candidates.question, self._candidates.views[passage]
+        asked = [span for entity in question.question_entities for span in view.mentions(entity)] if is_first else []
+        answer = view.mentions(question.answer_entity) if is_last and question.answer_entity else []
+        return {ASKED: asked, ANSWER: answer}
+
+    def _write(self, passages: Sequence[int], marks: Sequence[Marks], slots: Sequence[Marks]) -> TokenText:
+        tokens = self._tokens(passages)
+        room = self._max_tokens - len(self._question) - 2 - len(passages)
+        shares = share_out(room, [len(passage) for passage in tokens])
+        answer = [self._answer if place == len(passages) - 1 else None for place in range(len(passages))]
+        parts = [
+            passage.write(share, *wanted)
+            for passage, share, *wanted in zip(tokens, shares, marks, slots, answer, strict=True)
+        ]
+        start = _plain([self._first, *self._question, self._separator])
+        end = _plain([self._separator])
+        columns = zip(start, *(column for part in parts for column in (part, end)), strict=True)
+        return TokenText(*(np.concatenate(column) for column in columns))
+
+
+class _PassageTokens:
+    """A passage cut into tokens: its title, unless the text begins with it, and its text."""
+
+    def __init__(self, view: PassageView, title: Encoding, text: Encoding, sentences: AskedSentences) -> None:
+        self._view = view
+        self._sentences = sentences
+        self._title = len(title.ids)
+        self._ids = np.array([*title.ids, *text.ids], dtype=np.uint32)
+        self._starts = np.array([start for start, _ in text.offsets], dtype=np.int64)
+        self._ends = np.array([end for _, end in text.offsets], dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def write(self, most: int, marks: Marks, slots: Marks, answer: AnswerMatcher | None) -> TokenText:
+        """Return the passage, or as many of its tokens as there is room for."""
+        tokens = TokenText(self._ids, self._painted(marks), self._painted(slots))
+        if len(self) <= most:
+            return tokens
+        kept = self._windows(most, np.maximum(tokens.marks, tokens.slots), answer)
+        return TokenText(*(column[kept] for column in tokens))
+
+    def _painted(self, marks: Marks) -> Array:
+        """Return for every token the kind of what it belongs to."""
+        painted = np.zeros(len(self), dtype=np.uint8)
+        for kind, spans in marks.items():
+            for span in spans:
+                painted[self._at(span)] = kind
+        return painted
+
+    def _at(self, span: Span | None) -> slice:
+        """Return the tokens of a stretch of the text, or of the title."""
+        if span is None:
+            return slice(0, self._title)
+        first, last = np.searchsorted(self._ends, span[0], "right"), np.searchsorted(self._starts, span[1], "left")
+        return slice(self._title + int(first), self._title + int(max(last, first + 1)))
+
+    def _windows(self, most: int, marks: Array, answer: AnswerMatcher | None) -> Array:
+        """Return which tokens to keep: of the title, then sentence by sentence, the most telling first."""
+        kept = np.zeros(len(self), dtype=bool)
+        kept[: min(self._title, most // 4)] = True
+        left = most - int(kept.sum())
+        for sentence in self._ranked(marks, answer):
+            tokens = self._at(self._view.sentences[sentence])
+            window = _around(tokens, marks[tokens], left)
+            kept[window] = True
+            left -= window.stop - window.start
+            if left <= 0:
+                break
+        return kept
+
+    def _ranked(self, marks: Array, answer: AnswerMatcher | None) -> list[int]:
+        """Return the sentences: first those that mention most entities, then the answer, then most of the question."""
+        worth = np.array(self._sentences.overlaps, dtype=float)
+        for number, span in enumerate(self._view.sentences):
+            worth[number] += _MARKED * len(set(marks[self._at(span)].tolist()) - {NO_MARK})
+        if answer is not None:
+            worth[self._sentences.answering(answer)] += _ANSWERING
+        return [int(number) for number in np.argsort(-worth, kind="stable")]
+
+
+def _around(tokens: slice, marks: Array, most: int) -> slice:
+    """Return a stretch of at most `most` tokens, around what is marked in it if it is longer."""
+    length = tokens.stop - tokens.start
+    if length <= most:
+        return tokens
+    middle = int(np.flatnonzero(marks).mean()) if marks.any() else 0
+    start = min(max(middle - most // 2, 0), length - most)
+    return slice(tokens.start + start, tokens.start + start + most)
+
+
+def share_out(room: int, wanted: Sequence[int]) -> list[int]:
+    """Divide room evenly among those that want some; what one does not need goes to the others."""
+    shares = [0] * len(wanted)
+    left = max(room, 0)
+    for done, number in enumerate(sorted(range(len(wanted)), key=wanted.__getitem__)):
+        shares[number] = min(wanted[number], left // (len(wanted) - done))
+        left -= shares[number]
+    return shares
+
+
+def boundary_tokens(tokenizer: Tokenizer) -> tuple[int, int]:
+    """Return the tokens that begin a text and that end a part of it."""
+    ids = tokenizer.encode("").ids
+    return ids[0], ids[-1]
+
+
+def _plain(ids: Sequence[int]) -> TokenText:
+    nothing = np.zeros(len(ids), dtype=np.uint8)
+    return TokenText(np.array(ids, dtype=np.uint32), nothing, nothing)
+
+
+def _title(view: PassageView) -> str:
+    """Return the title, unless the text begins with it."""
+    title, text = view.passage.title.strip(), view.passage.text
+    return "" if text.startswith(title) else f"{title}:"
+
+
+def _spans(view: PassageView, edge: Edge, side: int) -> Sequence[Span | None]:
+    """Return where a link stands in the passage before it (side 0) or after it (side 1)."""
+    if edge.is_given:
+        return view.mentions(edge.key)
+    return [edge.link.mentions[side]]

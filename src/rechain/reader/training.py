@@ -1,0 +1,262 @@
+"""How the chain reader learns from questions and answers alone.
+
+Three views look at every candidate chain: cheap evidence, the Ranker that reads the chain, and the Reasoner that names the
+link from the last passage alone. What they believe together (E step) is what each of them learns (M step). It begins with
+the prior, as nothing else knows anything yet. Several readers are taught together, each by what all of them believe, and
+their common belief at the end teaches the one that is kept.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from rechain.arrays import Array
+from rechain.models.chain_reader import NEVER, ChainReader, TextBatch
+from rechain.reader.data import ReaderData, Step
+from rechain.reader.settings import ReaderSettings
+
+Hide = Callable[[TextBatch], TextBatch]
+
+
+class Views(NamedTuple):
+    """What the three views say of chains: logits, [B, K] or [chains]."""
+
+    ranker: Tensor
+    reasoner: Tensor
+    evidence: Tensor
+
+    def joint(self, settings: ReaderSettings) -> Tensor:
+        """Return what they say together."""
+        ranker, reasoner = settings.ranker_weight * self.ranker, settings.reasoner_weight * self.reasoner
+        return self.evidence + ranker + reasoner
+
+
+def look(model: ChainReader, data: ReaderData, step: Step, hide: Hide | None = None) -> Views:
+    """Return what a reader says of the chains of some questions; every text is read once."""
+    chains = step.chains[step.is_chain.cpu()]
+    ranker = data.texts.read(data.chain_text[chains], lambda batch: model.rank(hide(batch) if hide else batch))
+    reasoner = _name_links(model, data, chains)
+    return Views(_padded(ranker, step), _padded(reasoner, step), model.weigh(step.features))
+
+
+def _name_links(model: ChainReader, data: ReaderData, chains: Tensor) -> Tensor:
+    """Return the log-probability of each chain's last link; where only one entity can link, there is nothing to read."""
+    tails, slots = data.tail_text[chains], data.tail_slot[chains]
+    found = torch.zeros(len(chains), device=data.device)
+    open_tails = tails[slots > 1].unique()
+    if not len(open_tails):
+        return found
+    entities = int(slots.max())
+    links = data.texts.read(open_tails, lambda batch: model.name_links(batch, entities))
+    is_open = torch.isin(tails, open_tails)
+    rows = torch.searchsorted(open_tails, tails[is_open]).to(data.device)
+    return found.masked_scatter(is_open.to(data.device), links[rows, (slots[is_open] - 1).to(data.device)])
+
+
+def _padded(values: Tensor, step: Step) -> Tensor:
+    """Return values of real chains as [B, K]."""
+    return values.new_zeros(step.is_chain.shape).masked_scatter(step.is_chain, values)
+
+
+def hide(batch: TextBatch, mask: int, settings: ReaderSettings) -> TextBatch:
+    """Hide some words of the questions, and in some chains the marked entities."""
+    ids = batch.ids
+    separator = ids[0, batch.lengths[0] - 1]
+    is_asked = ((ids == separator).cumsum(1) == 0) & (torch.arange(ids.shape[1], device=ids.device) > 0)
+    is_hidden = is_asked & (torch.rand(ids.shape, device=ids.device) < settings.hidden_words)
+    is_chosen = torch.rand(len(ids), 1, device=ids.device) < settings.hidden_entities
+    return batch._replace(ids=ids.masked_fill(is_hidden | (is_chosen & (batch.marks > 0)), mask))
+
+
+class Beliefs:
+    """What every reader of several last said of each chain, and what they believe together."""
+
+    def __init__(self, readers: int, chains: int, device: torch.device, settings: ReaderSettings) -> None:
+        self._ranker = torch.zeros(readers, chains, device=device)
+        self._reasoner = torch.zeros(readers, chains, device=device)
+        self._settings = settings
+
+    def note(self, reader: int, step: Step, views: Views) -> None:
+        """Remember what a reader said."""
+        chains = step.chains.to(step.is_chain.device)[step.is_chain]
+        self._ranker[reader, chains] = views.ranker.detach()[step.is_chain]
+        self._reasoner[reader, chains] = views.reasoner.detach()[step.is_chain]
+
+    def of(self, step: Step, evidence: Tensor) -> Tensor:
+        """Return the probability of each chain of some questions, [B, K]: the E step."""
+        chains = step.chains.to(step.is_chain.device)
+        views = Views(self._ranker.mean(0)[chains], self._reasoner.mean(0)[chains], evidence)
+        return masked_softmax(views.joint(self._settings), step)
+
+
+def masked_softmax(logits: Tensor, step: Step) -> Tensor:
+    """Return probabilities of the real chains."""
+    return logits.masked_fill(~step.is_chain, NEVER).softmax(-1)
+
+
+def losses(views: Views, belief: Tensor, step: Step) -> Tensor:
+    """Return how far ranker, evidence and Reasoner each are from the belief: the M step's loss, [3]."""
+    ranker, evidence = (
+        -(belief * logits.masked_fill(~step.is_chain, NEVER).log_softmax(-1)).sum(-1).mean()
+        for logits in (views.ranker, views.evidence)
+    )
+    return torch.stack([ranker, evidence, -(belief * views.reasoner).sum(-1).mean()])
+
+
+class Lesson:
+    """Readers that are taught together on the same questions."""
+
+    def __init__(self, models: Sequence[ChainReader], settings: ReaderSettings, steps: int) -> None:
+        self.models = models
+        self._settings = settings
+        self._optimisers = [_optimiser(model, settings) for model in models]
+        self._schedules = [
+            torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: _rate(step, steps, settings.warm_up_share))
+            for optimiser in self._optimisers
+        ]
+        self._priors = [model.evidence.weight.detach().clone() for model in models]
+
+    def learn(self, number: int, data: ReaderData, step: Step, belief: Callable[[Tensor], Tensor]) -> Views:
+        """Take one step with a reader; `belief` gives the probabilities of chains where its evidence is told."""
+        model = self.models[number].train()
+        with precision(data.device):
+            views = look(model, data, step, lambda batch: hide(batch, data.mask, self._settings))
+            loss = losses(views, belief(views.evidence.detach()), step).sum()
+        pull = (model.evidence.weight - self._priors[number]).square().sum()
+        (loss + self._settings.evidence_pull * pull).backward()
+        nn.utils.clip_grad_norm_(model.parameters(), self._settings.clip)
+        self._optimisers[number].step()
+        self._optimisers[number].zero_grad(set_to_none=True)
+        self._schedules[number].step()
+        return views
+
+
+def train(
+    make: Callable[[int], ChainReader],
+    data: ReaderData,
+    settings: ReaderSettings,
+    questions: Array,
+    pseudo: tuple[ReaderData, Array] | None = None,
+) -> ChainReader:
+    """Return a reader that was taught questions of these numbers; `make` makes an untaught one from a seed.
+
+    Where there are pseudo questions, it is warmed up with them, and what it learnt there counts from the beginning.
+    """
+    first = make(settings.seed)
+    beliefs = None
+    if pseudo is not None:
+        warm_up([first], pseudo[0], settings, pseudo[1])
+        first.evidence.weight.data.copy_(make(settings.seed).evidence.weight)  # pseudo questions tell nothing of these
+        beliefs = final_beliefs([first], data, settings, questions)
+    if settings.teachers == 1:
+        teach_together([first], data, settings, questions, beliefs)
+        return first
+    start = {name: value.clone() for name, value in first.state_dict().items()}
+    teachers = [make(settings.seed + number) for number in range(settings.teachers)]
+    for teacher in teachers:
+        teacher.load_state_dict(start)
+    beliefs = final_beliefs(teachers, data, settings, questions) if pseudo is not None else None
+    teach(first, teach_together(teachers, data, settings, questions, beliefs), data, settings, questions)
+    return first
+
+
+def warm_up(models: Sequence[ChainReader], data: ReaderData, settings: ReaderSettings, questions: Array) -> None:
+    """Teach readers pseudo questions, whose chains are known as they were made from them."""
+    lesson = Lesson(models, settings, settings.warm_up_epochs * _steps(questions, settings))
+    for chosen in _batches(questions, settings, settings.warm_up_epochs):
+        step = data.step(chosen)
+        made = step.made.float()
+        for number in range(len(models)):
+            lesson.learn(number, data, step, lambda _, made=made: made)  # type: ignore[misc]
+
+
+def teach_together(
+    models: Sequence[ChainReader],
+    data: ReaderData,
+    settings: ReaderSettings,
+    questions: Array,
+    beliefs: Beliefs | None = None,
+) -> Beliefs:
+    """Teach readers what they believe together, from some beliefs or the prior on; return what they end up with."""
+    beliefs = beliefs or Beliefs(len(models), data.chains, data.device, settings)
+    lesson = Lesson(models, settings, settings.epochs * _steps(questions, settings))
+    for chosen in _batches(questions, settings, settings.epochs):
+        step = data.step(chosen)
+        for number in range(len(models)):
+            views = lesson.learn(number, data, step, lambda evidence, step=step: beliefs.of(step, evidence))  # type: ignore[misc]
+            if settings.reestimates:
+                beliefs.note(number, step, views)
+    return final_beliefs(models, data, settings, questions)
+
+
+def final_beliefs(
+    models: Sequence[ChainReader], data: ReaderData, settings: ReaderSettings, questions: Array
+) -> Beliefs:
+    """Return what trained readers believe of questions."""
+    beliefs = Beliefs(len(models), data.chains, data.device, settings)
+    for number, model in enumerate(models):
+        for step, views in examine(model, data, questions):
+            beliefs.note(number, step, views)
+    return beliefs
+
+
+def teach(
+    model: ChainReader, beliefs: Beliefs, data: ReaderData, settings: ReaderSettings, questions: Array
+) -> None:
+    """Teach one reader what others believe."""
+    lesson = Lesson([model], settings, settings.epochs * _steps(questions, settings))
+    for chosen in _batches(questions, settings, settings.epochs):
+        step = data.step(chosen)
+        lesson.learn(0, data, step, lambda evidence, step=step: beliefs.of(step, evidence))  # type: ignore[misc]
+
+
+def examine(
+    model: ChainReader, data: ReaderData, questions: Array, size: int = 256
+) -> Iterator[tuple[Step, Views]]:
+    """Yield what a reader says of questions, many at a time."""
+    model.eval()
+    for start in range(0, len(questions), size):
+        step = data.step(questions[start : start + size])
+        with torch.inference_mode(), precision(data.device):
+            yield step, look(model, data, step)
+
+
+def precision(device: torch.device) -> AbstractContextManager[object]:
+    """Return the arithmetic for a device: 16 bits on a GPU."""
+    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=device.type == "cuda")
+
+
+def _optimiser(model: ChainReader, settings: ReaderSettings) -> torch.optim.Optimizer:
+    encoder = dict(model.encoder.named_parameters())
+    new = [parameter for name, parameter in encoder.items() if name.startswith("marks")]
+    old = [parameter for name, parameter in encoder.items() if not name.startswith("marks")]
+    heads = [parameter for name, parameter in model.named_parameters() if not name.startswith(("encoder.", "evidence."))]
+    groups = [
+        {"params": old, "lr": settings.learning_rate, "weight_decay": settings.weight_decay},
+        {"params": [*new, *heads], "lr": settings.head_learning_rate, "weight_decay": 0.0},
+        {"params": [model.evidence.weight], "lr": settings.evidence_learning_rate, "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW(groups)
+
+
+def _rate(step: int, steps: int, warm_up: float) -> float:
+    """Return the share of the learning rate at a step: growing, then falling to nothing."""
+    grown = max(warm_up * steps, 1.0)
+    return min((step + 1) / grown, max((steps - step) / max(steps - grown, 1.0), 0.0))
+
+
+def _steps(questions: Array, settings: ReaderSettings) -> int:
+    return -(-len(questions) // settings.batch_size)
+
+
+def _batches(questions: Array, settings: ReaderSettings, epochs: int) -> Iterator[Array]:
+    """Yield the questions in random order, batch by batch, so many times."""
+    generator = np.random.default_rng(settings.seed)
+    for _ in range(epochs):
+        order = generator.permutation(questions)
+        for start in range(0, len(order), settings.batch_size):
+            yield order[start : start + settings.batch_size]
