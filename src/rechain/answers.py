@@ -25,14 +25,11 @@ class AnswerMatcher:
         view = passage if isinstance(passage, PassageView) else PassageView(passage)
         if self.entity is not None:
             return bool(view.mentions(self.entity))
-        return self.is_in(view.joined) or self._symbols != [] and self._holds_symbols(view.passage)
+        return self.is_in(view.joined) or (self._symbols != [] and self._holds_symbols(view.passage))
 
     def is_in(self, joined: str) -> bool:
         """Tell whether folded words, joined by blanks, hold the answer."""
-        for words in self.phrases:
-            if words in joined:
-                return True
-        return False
+        return any(words in joined for words in self.phrases)
 
     def _holds_symbols(self, passage: Passage) -> bool:
         """An answer without any letter or digit ("!!!") is looked for as it stands."""

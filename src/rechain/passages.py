@@ -9,7 +9,6 @@ from rechain.lazy import lazy
 from rechain.schema import Passage
 from rechain.text import Span, Text, strip_suffix
 
-
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z(\[])")
 
 

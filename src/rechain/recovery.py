@@ -64,7 +64,7 @@ class Recoverer:
 
     @classmethod
     def from_pretrained(cls, name: str | Path = DEFAULT_MODEL, **options: Any) -> "Recoverer":
-        """Return a recoverer with the model of the package, of a folder, or of the Hub; options are those of `Recoverer`."""
+        """Return a recoverer with the model of the package, a folder or the Hub; options are those of `Recoverer`."""
         return cls(name, **options)
 
     def save_pretrained(self, folder: str | Path) -> None:
@@ -249,7 +249,9 @@ def _load(name: str, device: str | None) -> Model | BatchModel:
         return TrainedModel.load(Path(name), device=device_named(device))
     if name != DEFAULT_MODEL and "/" not in name and not Path(name).is_dir():
         known = ", ".join((DEFAULT_MODEL, *BASELINES))
-        raise RechainError(f"there is no model '{name}'; the models are {known}, or a model's folder or name on the Hub.")
+        raise RechainError(
+            f"there is no model '{name}'; the models are {known}, or a model's folder or name on the Hub."
+        )
     from rechain.reader.pretrained import load
 
     return load(name, device_named(device))

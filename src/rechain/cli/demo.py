@@ -9,7 +9,7 @@ from rechain.errors import RechainError
 
 
 def demo(
-    model: Annotated[str, typer.Option(help="The model: lexical, bm25 or random.")] = "lexical",
+    model: Annotated[str, typer.Option(help="The model: default, lexical, bm25 or random.")] = "default",
     only: Annotated[list[str] | None, typer.Option("--id", help="Only this question; may be repeated.")] = None,
 ) -> None:
     """Recover the chains of example questions, general and biomedical.
@@ -37,5 +37,5 @@ def demo(
         if not judge(recovered.chains[0] if recovered.chains else None, golds[name]).ordered:
             wrong.append(name)
     asked = len(only or questions)
-    errs = f"; {', '.join(wrong)} went wrong, as a model without learning will" if wrong else ""
+    errs = f"; {', '.join(wrong)} went wrong" if wrong else ""
     console.print(f"{asked - len(wrong)} of {asked} chains are those that people would give{errs}.")

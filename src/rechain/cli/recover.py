@@ -31,8 +31,11 @@ from rechain.errors import QuestionError, RechainError
 def recover(
     questions: Questions,
     model: Annotated[
-        str, typer.Option(help="The model: lexical, bm25, random, or the folder of a run of `rechain train`.")
-    ] = "lexical",
+        str,
+        typer.Option(
+            help="The model: default, lexical, bm25, random, a model's folder or run, or its name on the Hub."
+        ),
+    ] = "default",
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Where the chains go, a line each; else standard output.")
     ] = None,

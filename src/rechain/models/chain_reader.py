@@ -1,4 +1,4 @@
-"""The chain reader: a Ranker that reads whole chains, and a Reasoner that names the link from the last passage alone."""
+"""The chain reader: a Ranker that reads whole chains, a Reasoner that names the link from the last passage alone."""
 
 from typing import NamedTuple
 
@@ -48,7 +48,7 @@ class ChainReader(nn.Module):
         return _apply(self.chain, hidden).squeeze(-1).float()
 
     def name_links(self, batch: TextBatch, entities: int) -> Tensor:
-        """Return the log-probability that each entity of a text links it to the one before, [B, entities]: the Reasoner.
+        """Return the log-probability that each entity links a text to the one before, [B, entities]: the Reasoner.
 
         It scores tokens; an entity has the sum of its tokens' probabilities. Of one without any token it knows nothing.
         """

@@ -1,7 +1,7 @@
 """Encoders of whole texts: from tokens, some of them marked, to a vector for each that knows its neighbours.
 
-A pretrained transformer and the paper's GRU stand behind one interface: `width`, and a call that takes tokens [B, L], marks
-[B, L] and lengths [B] and returns states [B, L, width].
+A pretrained transformer and the paper's GRU stand behind one interface: `width`, and a call that takes tokens [B, L],
+marks [B, L] and lengths [B] and returns states [B, L, width].
 """
 
 from collections.abc import Mapping
@@ -30,18 +30,22 @@ class TextEncoder(Protocol):
 class PretrainedEncoder(nn.Module):
     """A BERT-like model of the transformers library; marks are vectors added to those of the tokens."""
 
-    def __init__(self, model: nn.Module, marks: int) -> None:
+    width: int
+
+    def __init__(self, model: Any, marks: int) -> None:
+        """Take a model of the transformers library and the number of marks."""
         super().__init__()
         self.model = model
-        self.width: int = model.config.hidden_size
+        self.width = model.config.hidden_size
         self.marks = nn.Embedding(marks, model.get_input_embeddings().embedding_dim)
         nn.init.normal_(self.marks.weight, std=0.02)
 
     def forward(self, ids: Tensor, marks: Tensor, lengths: Tensor) -> Tensor:
         """Return the states of tokens, [B, L, width]."""
-        inputs = self.model.get_input_embeddings()(ids) + self.marks(marks)
+        model: Any = self.model
+        inputs = model.get_input_embeddings()(ids) + self.marks(marks)
         is_token = torch.arange(ids.shape[1], device=ids.device) < lengths[:, None]
-        return self.model(inputs_embeds=inputs, attention_mask=is_token.long()).last_hidden_state
+        return model(inputs_embeds=inputs, attention_mask=is_token.long()).last_hidden_state
 
 
 class GruEncoder(nn.Module):
@@ -74,7 +78,7 @@ def untrained(config: Mapping[str, Any], marks: int) -> PretrainedEncoder:
     return PretrainedEncoder(_without_pooler(AutoModel.from_config(settings, **_PLAIN)), marks)
 
 
-def _without_pooler(model: nn.Module) -> nn.Module:
+def _without_pooler(model: Any) -> Any:
     """Drop the layer on top that turns the first state into a vector, which nothing here asks for."""
     if getattr(model, "pooler", None) is not None:
         model.pooler = None

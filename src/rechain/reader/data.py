@@ -27,8 +27,8 @@ class Texts:
         place = torch.arange(int(lengths.max()))
         index = (self._starts[numbers, None] + place).where(place < lengths[:, None], 0).to(self.device)
         is_token = (place < lengths[:, None]).to(self.device)
-        columns = (column[index].long() * is_token for column in self._tokens)
-        return TextBatch(*columns, lengths=lengths.to(self.device))
+        ids, marks, slots = (column[index].long() * is_token for column in self._tokens)
+        return TextBatch(ids, marks, slots, lengths.to(self.device))
 
     def read(self, numbers: Tensor, head: Callable[[TextBatch], Tensor], most_tokens: int = 2**16) -> Tensor:
         """Return what a network says of texts, in their order; those of like length are read together.
@@ -65,8 +65,6 @@ class ReaderData:
     def __init__(self, arrays: Arrays, device: torch.device | str) -> None:
         self.device = torch.device(device)
         self.texts = Texts(arrays, device)
-        self.mask = int(arrays["mask"][0])
-        """the token that stands for a hidden one"""
         self.chain_text = torch.from_numpy(arrays["chain_text"])
         self.tail_text = torch.from_numpy(arrays["tail_text"])
         self.tail_slot = torch.from_numpy(arrays["tail_slot"])

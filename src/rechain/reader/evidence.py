@@ -4,7 +4,7 @@ Each kind of evidence is one number a chain; FEATURES names them in order. A fix
 prior over C with which learning begins; the chain reader learns its own.
 """
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from itertools import pairwise
 
 import numpy as np
@@ -43,7 +43,7 @@ FEATURES = (
     "passages",
 )
 _SCALE = 0.1
-_NO_WORDS, _NO_PAIRS = (0.0,) * 17, (0.0,) * 3
+_NO_PAIRS = (0.0, 0.0, 0.0)
 _PRIOR = {
     "question words": 3.5,
     "links": 5.25,
@@ -63,12 +63,14 @@ PRIOR = np.array([_PRIOR.get(name, 0.0) for name in FEATURES], dtype=np.float32)
 
 
 def weigh(candidates: Candidates) -> Array:
-    """Return the evidence for every candidate chain, [chains, features].
-
-    Where the data names the entities of question and links, it is how closely they stand together; elsewhere words.
-    """
-    weigher = _Pairs(candidates) if names_entities(candidates) else _Words(candidates)
-    return np.array([[*weigher.of(chain), len(chain.passages) - 2] for chain in candidates.chains], dtype=np.float32)
+    """Return the evidence for every candidate chain, [chains, features]; of pairs where the data names entities."""
+    words = _Words(candidates)
+    pairs = _Pairs(candidates) if names_entities(candidates) else None
+    rows = (
+        [*words.of(chain), *(pairs.of(chain) if pairs else _NO_PAIRS), len(chain.passages) - 2]
+        for chain in candidates.chains
+    )
+    return np.array(list(rows), dtype=np.float32)
 
 
 def nothing(features: Array) -> Array:
@@ -76,7 +78,9 @@ def nothing(features: Array) -> Array:
 
     It has the weakest link that counts and a few words of the question; or pairs that never stand in one sentence.
     """
-    like = {"pairs together": 3 * NEVER_TOGETHER} if features[:, _PAIRS].any() else {"question words": 1.5, "links": 0.7}
+    like = (
+        {"pairs together": 3 * NEVER_TOGETHER} if features[:, _PAIRS].any() else {"question words": 1.5, "links": 0.7}
+    )
     return np.array([like.get(name, 0.0) for name in FEATURES], dtype=np.float32)
 
 
@@ -88,7 +92,7 @@ class _Pairs:
 
     def of(self, chain: Candidate) -> Sequence[float]:
         together, mentions = zip(*(self._pairs.steps(chain) or [(0.0, 0.0)]), strict=True)
-        return *_NO_WORDS, sum(together), min(together), sum(mentions)
+        return sum(together), min(together), sum(mentions)
 
 
 class _Words:
@@ -110,7 +114,7 @@ class _Words:
 
     def of(self, chain: Candidate) -> Sequence[float]:
         *before, tail = chain.passages
-        weights = [edge.weight for edge in chain.edges]
+        weights = [0.0 if edge.is_given else edge.weight for edge in chain.edges]  # the data's own are certain
         held = frozenset().union(*(self._held[passage] for passage in chain.passages))
         return (
             self._rarity(held) * _SCALE,
@@ -130,10 +134,9 @@ class _Words:
             sum(self._is_answer(edge) for edge in chain.edges),
             sum(passage in self._is_tail for passage in before),
             sum(self._asks_for(edge) for edge in chain.edges) * _SCALE,
-            *_NO_PAIRS,
         )
 
-    def _rarity(self, words: frozenset[str]) -> float:
+    def _rarity(self, words: Set[str]) -> float:
         return sum(map(self._idf.__getitem__, words))
 
     def _title_words(self, view: PassageView) -> float:
@@ -156,10 +159,10 @@ class _Words:
         )
 
     def _is_answer(self, edge: Edge) -> bool:
-        return not self._answer_words.isdisjoint(edge.name.split())
+        return not edge.is_given and not self._answer_words.isdisjoint(edge.name.split())
 
     def _asks_for(self, edge: Edge) -> float:
-        return sum(self._idf.get(word, 0.0) for word in edge.name.split())
+        return 0.0 if edge.is_given else sum(self._idf.get(word, 0.0) for word in edge.name.split())
 
 
 def _named(view: PassageView, asked: Text) -> float:

@@ -106,7 +106,7 @@ class WeighedQuestion:
             "reasoner": self._settings.reasoner_weight * reasoner,
         }
         if len(self._length_odds) > 1:
-            parts["length"] = self._for_length(sum(parts.values()))
+            parts["length"] = self._for_length(np.sum(list(parts.values()), axis=0))
         contributions: list[Contributions] = [
             dict(zip(parts, map(float, values), strict=True)) for values in zip(*parts.values(), strict=True)
         ]

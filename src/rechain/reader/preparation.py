@@ -52,7 +52,6 @@ class ReaderPreparation:
         chains = np.array(self._chains, dtype=np.int64).reshape(-1, 4)
         return {
             **flat_texts(self._texts),
-            "mask": np.array([self._tokenizer.token_to_id("[MASK]")]),
             "features": np.concatenate(self._features).astype(np.float32),
             "chain_start": np.array(self._starts, dtype=np.int64),
             "chain_text": chains[:, 0],

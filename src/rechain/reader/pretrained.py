@@ -8,16 +8,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from rechain.arrays import TEXT_MARKS
 from rechain.errors import InputError, RechainError
-from rechain.models.text_encoders import PretrainedEncoder, untrained
 from rechain.models.chain_reader import ChainReader
 from rechain.models.packed import packed
 from rechain.models.quantised import quantise
+from rechain.models.text_encoders import PretrainedEncoder, untrained
 from rechain.reader.card import plain_card
 from rechain.reader.evidence import FEATURES
 from rechain.reader.model import ChainReaderModel
 from rechain.reader.settings import ReaderSettings
-from rechain.reader.texts import MARKS
 from rechain.writing import write_atomically
 
 WEIGHTS, CONFIG, TOKENIZER, CARD = "model.safetensors", "config.json", "tokenizer.json", "README.md"
@@ -50,15 +50,17 @@ def load(name: str | Path = BUNDLED, device: str = "cpu") -> ChainReaderModel:
     """Load a model, by the path of its folder or its name on the Hub."""
     folder = find(name)
     config = _read_config(folder / CONFIG)
-    encoder = untrained(config["encoder"], MARKS)
+    encoder = _make_encoder(config["encoder"], folder / CONFIG)
     network = ChainReader(encoder, len(FEATURES))
     if config["quantised"]:
         quantise(encoder.model)
     _load_weights(network, folder / WEIGHTS)
     network.encoder = packed(encoder)
+    tokenizer = read_tokenizer(folder / TOKENIZER)
+    _check_fit(encoder, tokenizer, config["settings"], folder)
     card = folder / CARD
-    told = card.read_text(encoding="utf-8") if card.exists() else ""
-    return ChainReaderModel(network, read_tokenizer(folder / TOKENIZER), config["settings"], told).to(device)
+    told = card.read_text(encoding="utf-8", errors="replace") if card.exists() else ""
+    return ChainReaderModel(network, tokenizer, config["settings"], told).to(device)
 
 
 def save(model: ChainReaderModel, folder: Path) -> None:
@@ -87,12 +89,17 @@ def save(model: ChainReaderModel, folder: Path) -> None:
 def push(model: ChainReaderModel, name: str, **options: Any) -> str:
     """Put a model on the Hub and return its address."""
     from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
     api = HfApi()
-    api.create_repo(name, exist_ok=True, **options)
     with TemporaryDirectory() as folder:
         save(model, Path(folder))
-        return str(api.upload_folder(repo_id=name, folder_path=folder))
+        try:
+            api.create_repo(name, exist_ok=True, **options)
+            return str(api.upload_folder(repo_id=name, folder_path=folder))
+        except (HfHubHTTPError, HFValidationError, OSError) as error:
+            reason = str(error).strip().split("\n")[0]
+            raise RechainError(f"the model cannot be put on the Hub as '{name}': {reason}") from error
 
 
 def read_tokenizer(path: Path) -> Any:
@@ -110,11 +117,19 @@ def read_tokenizer(path: Path) -> Any:
 
 def _shape_of(encoder: PretrainedEncoder) -> dict[str, Any]:
     """Return what an encoder of the same shape can be made from; names, places and versions are nobody's business."""
-    config: dict[str, Any] = encoder.model.config.to_diff_dict()
+    model: Any = encoder.model
+    config: dict[str, Any] = model.config.to_diff_dict()
     return {name: value for name, value in config.items() if name not in _NOT_SHAPE}
 
 
-_NOT_SHAPE = ("_name_or_path", "architectures", "transformers_version", "dtype", "torch_dtype", "gradient_checkpointing")
+_NOT_SHAPE = (
+    "_name_or_path",
+    "architectures",
+    "transformers_version",
+    "dtype",
+    "torch_dtype",
+    "gradient_checkpointing",
+)
 
 
 def _read_config(path: Path) -> dict[str, Any]:
@@ -122,22 +137,44 @@ def _read_config(path: Path) -> dict[str, Any]:
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be read: {error}; a model's folder holds {CONFIG}, {WEIGHTS} and {TOKENIZER}.") from error
+        raise InputError(
+            f"{path} cannot be read: {error}; a model's folder holds {CONFIG}, {WEIGHTS} and {TOKENIZER}."
+        ) from error
     if not isinstance(config, dict) or config.get("library") != "rechain":
         raise InputError(f"{path} is not that of a rechain model; `Recoverer.save_pretrained` writes one.")
-    if config.get("format") != _FORMAT or tuple(config.get("features", ())) != FEATURES:
+    if config.get("format") != _FORMAT or config.get("features") != list(FEATURES):
         raise InputError(f"{path} was written by another version of rechain, whose models this one cannot read.")
+    if not isinstance(config.get("quantised"), bool) or "encoder" not in config:
+        raise InputError(f"{path} does not say what the model is; was it changed by hand?")
     return config | {"settings": _settings(config.get("settings"), path)}
 
 
 def _settings(values: Any, path: Path) -> ReaderSettings:
     known = {field.name for field in fields(ReaderSettings)}
-    if not isinstance(values, Mapping) or (unknown := set(values) - known):
+    if not isinstance(values, Mapping) or set(values) - known:
         raise InputError(f"{path} has settings that this version does not know; was it changed by hand?")
     try:
         return ReaderSettings(**values)
     except (TypeError, RechainError) as error:
         raise InputError(f"{path}: {error}") from error
+
+
+def _make_encoder(shape: Any, path: Path) -> PretrainedEncoder:
+    try:
+        return untrained(shape, TEXT_MARKS)
+    except Exception as error:  # the library raises much for a shape that cannot be
+        reason = str(error).strip().split("\n")[0]
+        raise InputError(f"{path} does not describe an encoder that can be built: {reason:.200}") from error
+
+
+def _check_fit(encoder: PretrainedEncoder, tokenizer: Any, settings: ReaderSettings, folder: Path) -> None:
+    """Say where tokeniser or settings are not those of the encoder, before a text is read."""
+    shape: Any = encoder.model.config
+    known, positions = shape.vocab_size, getattr(shape, "max_position_embeddings", settings.max_tokens)
+    if len(tokenizer.encode("").ids) < 2 or tokenizer.get_vocab_size() > known:
+        raise InputError(f"{folder / TOKENIZER} is the tokeniser of another model than {folder / WEIGHTS}.")
+    if settings.max_tokens > positions:
+        raise InputError(f"{folder / CONFIG}: max_tokens is {settings.max_tokens}, but the encoder reads {positions}.")
 
 
 def _load_weights(network: ChainReader, path: Path) -> None:

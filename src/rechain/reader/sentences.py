@@ -1,11 +1,14 @@
 """The sentences of a passage, and how much of the question each of them holds."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from rechain.answers import AnswerMatcher
 from rechain.linking.weights import idf
 from rechain.passages import PassageView
-from rechain.text import Text
+from rechain.text import Span, Text
+
+_VERY_LONG, _PART, _STEP = 1000, 300, 240
+"""characters: a sentence that has more is read in parts of so many, one every so many"""
 
 
 def rarities(asked: Text) -> dict[str, float]:
@@ -13,11 +16,22 @@ def rarities(asked: Text) -> dict[str, float]:
     return {word: idf(word) for word in asked.words}
 
 
-class AskedSentences:
-    """A passage's sentences under a question."""
+def stretches(view: PassageView) -> Iterator[Span]:
+    """Yield where the sentences of a passage stand; of one that is very long, or no sentence at all, its parts."""
+    for start, end in view.sentences:
+        if end - start <= _VERY_LONG:
+            yield start, end
+        else:
+            yield from ((part, min(part + _PART, end)) for part in range(start, end, _STEP))
 
-    def __init__(self, view: PassageView, asked: Mapping[str, float]) -> None:
-        self._texts = [Text(view.passage.text[start:end]) for start, end in view.sentences]
+
+class AskedSentences:
+    """A passage's sentences, or other stretches of it, under a question."""
+
+    def __init__(self, view: PassageView, asked: Mapping[str, float], spans: Sequence[Span] | None = None) -> None:
+        self.spans = view.sentences if spans is None else spans
+        """where they stand"""
+        self._texts = [Text(view.passage.text[start:end]) for start, end in self.spans]
         self.overlaps = [sum(asked[word] for word in asked.keys() & set(text.words)) for text in self._texts]
         """how much of the question each holds: the sum of its words' rarities"""
         self._best: dict[str, float] = {}

@@ -1,6 +1,7 @@
 """Every setting of the chain reader in one place."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from math import isfinite
 
 from rechain.errors import RechainError
 
@@ -28,10 +29,6 @@ class ReaderSettings:
     """of what is new: marks and heads"""
     evidence_learning_rate: float = 1e-3
     """of what evidence weighs"""
-    hidden_words: float = 0.0
-    """share of the question's tokens that are hidden in training, so that the network learns more than to compare words"""
-    hidden_entities: float = 0.0
-    """share of the chains whose marked entities are hidden in training, so that it learns to read what is said of them"""
     warm_up_share: float = 0.06
     """share of the steps in which the learning rates grow"""
     weight_decay: float = 0.01
@@ -58,7 +55,26 @@ class ReaderSettings:
     """of weights, order and dropout"""
 
     def __post_init__(self) -> None:
-        """Say which setting is wrong."""
-        for name in ("max_tokens", "most_chains", "teachers", "epochs", "batch_size"):
-            if getattr(self, name) < 1:
-                raise RechainError(f"{name} should be at least 1, not {getattr(self, name)}.")
+        """Say which setting is wrong; they may come from a file."""
+        for field in fields(self):
+            value, kind = getattr(self, field.name), type(field.default)
+            if not _is_a(value, kind):
+                raise RechainError(f"{field.name} should be {_KINDS[kind]}, not {value!r}.")
+        for name, least in _LEAST.items():
+            if getattr(self, name) < least:
+                raise RechainError(f"{name} should be at least {least}, not {getattr(self, name)!r}.")
+        for name in ("warm_up_share", "dropout"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise RechainError(f"{name} should be between 0 and 1, not {getattr(self, name)!r}.")
+        if self.temperature <= 0:
+            raise RechainError(f"temperature should be greater than 0, not {self.temperature!r}.")
+
+
+_KINDS: dict[type, str] = {int: "a whole number", float: "a number", bool: "true or false"}
+_LEAST = dict.fromkeys(("most_chains", "teachers", "epochs", "batch_size", "tokens_at_once"), 1) | {"max_tokens": 16}
+
+
+def _is_a(value: object, kind: type) -> bool:
+    if kind is bool or isinstance(value, bool):
+        return isinstance(value, bool) and kind is bool
+    return isinstance(value, int) or (kind is float and isinstance(value, float) and isfinite(value))

@@ -1,8 +1,8 @@
 """A chain as the network reads it: question and passages in order, with the linking entities marked.
 
-What is read has at most `max_tokens` tokens. A passage that is longer than its share is read in windows: the sentences that
-mention its entities and the answer, then those that hold most of the question, in the order of the text. So the whole
-of a passage is searched, however long it is, and what matters in it is read.
+What is read has at most `max_tokens` tokens. A passage that is longer than its share is read in windows: the sentences
+that mention its entities and the answer, then those that hold most of the question, in the order of the text. So the
+whole of a passage is searched, however long it is, and what matters in it is read.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -12,17 +12,14 @@ import numpy as np
 from tokenizers import Encoding, Tokenizer
 
 from rechain.answers import AnswerMatcher
-from rechain.arrays import Array
+from rechain.arrays import FIRST_END, FROM_BEFORE, LAST_END, TO_NEXT, Array
 from rechain.candidates import Candidate, Candidates
 from rechain.lazy import lazy
 from rechain.linking import Edge
 from rechain.passages import PassageView
-from rechain.reader.sentences import AskedSentences, rarities
+from rechain.reader.sentences import AskedSentences, rarities, stretches
 from rechain.text import Span, Text
 
-NO_MARK, TO_NEXT, FROM_BEFORE, ASKED, ANSWER = range(5)
-"""what a token can be marked as: the link to the next passage or from the one before, or an end that the data names"""
-MARKS = 5
 _MARKED, _ANSWERING = 1000.0, 500.0
 _LONGEST_QUESTION = 3
 """a question is read up to a third of `max_tokens`; of a longer one its beginning and its end"""
@@ -65,8 +62,8 @@ class ChainTexts:
             [text for view in views for text in (_title(view), view.passage.text)], add_special_tokens=False
         )
         for passage, view, title, text in zip(new, views, encoded[::2], encoded[1::2], strict=True):
-            sentences = AskedSentences(view, self._asked)
-            self._passages[passage] = _PassageTokens(view, title, text, sentences)
+            sentences = AskedSentences(view, self._asked, list(stretches(view)))
+            self._passages[passage] = _PassageTokens(title, text, sentences)
         return [self._passages[passage] for passage in passages]
 
     def chain(self, chain: Candidate) -> TokenText:
@@ -95,16 +92,16 @@ class ChainTexts:
         question, view = self._candidates.question, self._candidates.views[passage]
         asked = [span for entity in question.question_entities for span in view.mentions(entity)] if is_first else []
         answer = view.mentions(question.answer_entity) if is_last and question.answer_entity else []
-        return {ASKED: asked, ANSWER: answer}
+        return {FIRST_END: asked, LAST_END: answer}
 
     def _write(self, passages: Sequence[int], marks: Sequence[Marks], slots: Sequence[Marks]) -> TokenText:
         tokens = self._tokens(passages)
         room = self._max_tokens - len(self._question) - 2 - len(passages)
         shares = share_out(room, [len(passage) for passage in tokens])
-        answer = [self._answer if place == len(passages) - 1 else None for place in range(len(passages))]
+        answers = [None] * (len(passages) - 1) + [self._answer]
         parts = [
-            passage.write(share, *wanted)
-            for passage, share, *wanted in zip(tokens, shares, marks, slots, answer, strict=True)
+            passage.write(share, marked, slotted, answer)
+            for passage, share, marked, slotted, answer in zip(tokens, shares, marks, slots, answers, strict=True)
         ]
         start = _plain([self._first, *self._question, self._separator])
         end = _plain([self._separator])
@@ -115,8 +112,7 @@ class ChainTexts:
 class _PassageTokens:
     """A passage cut into tokens: its title, unless the text begins with it, and its text."""
 
-    def __init__(self, view: PassageView, title: Encoding, text: Encoding, sentences: AskedSentences) -> None:
-        self._view = view
+    def __init__(self, title: Encoding, text: Encoding, sentences: AskedSentences) -> None:
         self._sentences = sentences
         self._title = len(title.ids)
         self._ids = np.array([*title.ids, *text.ids], dtype=np.uint32)
@@ -155,7 +151,7 @@ class _PassageTokens:
         kept[: min(self._title, most // 4)] = True
         left = most - int(kept.sum())
         for sentence in self._ranked(marks, answer):
-            tokens = self._at(self._view.sentences[sentence])
+            tokens = self._at(self._sentences.spans[sentence])
             window = _around(tokens, marks[tokens], left)
             kept[window] = True
             left -= window.stop - window.start
@@ -166,8 +162,8 @@ class _PassageTokens:
     def _ranked(self, marks: Array, answer: AnswerMatcher | None) -> list[int]:
         """Return the sentences: first those that mention most entities, then the answer, then most of the question."""
         worth = np.array(self._sentences.overlaps, dtype=float)
-        for number, span in enumerate(self._view.sentences):
-            worth[number] += _MARKED * len(set(marks[self._at(span)].tolist()) - {NO_MARK})
+        for number, span in enumerate(self._sentences.spans):
+            worth[number] += _MARKED * len(set(marks[self._at(span)].tolist()) - {0})
         if answer is not None:
             worth[self._sentences.answering(answer)] += _ANSWERING
         return [int(number) for number in np.argsort(-worth, kind="stable")]
@@ -207,7 +203,8 @@ def _plain(ids: Sequence[int]) -> TokenText:
 def _title(view: PassageView) -> str:
     """Return the title, unless the text begins with it."""
     title, text = view.passage.title.strip(), view.passage.text
-    return "" if text.startswith(title) else f"{title}:"
+    begins_with_it = text.startswith(title) and not text[len(title) :][:1].isalnum()
+    return "" if begins_with_it or not title else f"{title}:"
 
 
 def _spans(view: PassageView, edge: Edge, side: int) -> Sequence[Span | None]:

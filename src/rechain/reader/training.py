@@ -1,9 +1,9 @@
 """How the chain reader learns from questions and answers alone.
 
-Three views look at every candidate chain: cheap evidence, the Ranker that reads the chain, and the Reasoner that names the
-link from the last passage alone. What they believe together (E step) is what each of them learns (M step). It begins with
-the prior, as nothing else knows anything yet. Several readers are taught together, each by what all of them believe, and
-their common belief at the end teaches the one that is kept.
+Three views look at every candidate chain: cheap evidence, the Ranker that reads the chain, and the Reasoner that names
+the link from the last passage alone. What they believe together (E step) is what each of them learns (M step). It
+begins with the prior, as nothing else knows anything yet. Several readers can be taught together, each by what all of
+them believe; their common belief at the end then teaches the one that is kept.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -15,11 +15,9 @@ import torch
 from torch import Tensor, nn
 
 from rechain.arrays import Array
-from rechain.models.chain_reader import NEVER, ChainReader, TextBatch
+from rechain.models.chain_reader import NEVER, ChainReader
 from rechain.reader.data import ReaderData, Step
 from rechain.reader.settings import ReaderSettings
-
-Hide = Callable[[TextBatch], TextBatch]
 
 
 class Views(NamedTuple):
@@ -35,16 +33,16 @@ class Views(NamedTuple):
         return self.evidence + ranker + reasoner
 
 
-def look(model: ChainReader, data: ReaderData, step: Step, hide: Hide | None = None) -> Views:
+def look(model: ChainReader, data: ReaderData, step: Step) -> Views:
     """Return what a reader says of the chains of some questions; every text is read once."""
     chains = step.chains[step.is_chain.cpu()]
-    ranker = data.texts.read(data.chain_text[chains], lambda batch: model.rank(hide(batch) if hide else batch))
+    ranker = data.texts.read(data.chain_text[chains], model.rank)
     reasoner = _name_links(model, data, chains)
     return Views(_padded(ranker, step), _padded(reasoner, step), model.weigh(step.features))
 
 
 def _name_links(model: ChainReader, data: ReaderData, chains: Tensor) -> Tensor:
-    """Return the log-probability of each chain's last link; where only one entity can link, there is nothing to read."""
+    """Return the log-probability of each chain's last link; where only one entity can link, nothing is read."""
     tails, slots = data.tail_text[chains], data.tail_slot[chains]
     found = torch.zeros(len(chains), device=data.device)
     open_tails = tails[slots > 1].unique()
@@ -60,16 +58,6 @@ def _name_links(model: ChainReader, data: ReaderData, chains: Tensor) -> Tensor:
 def _padded(values: Tensor, step: Step) -> Tensor:
     """Return values of real chains as [B, K]."""
     return values.new_zeros(step.is_chain.shape).masked_scatter(step.is_chain, values)
-
-
-def hide(batch: TextBatch, mask: int, settings: ReaderSettings) -> TextBatch:
-    """Hide some words of the questions, and in some chains the marked entities."""
-    ids = batch.ids
-    separator = ids[0, batch.lengths[0] - 1]
-    is_asked = ((ids == separator).cumsum(1) == 0) & (torch.arange(ids.shape[1], device=ids.device) > 0)
-    is_hidden = is_asked & (torch.rand(ids.shape, device=ids.device) < settings.hidden_words)
-    is_chosen = torch.rand(len(ids), 1, device=ids.device) < settings.hidden_entities
-    return batch._replace(ids=ids.masked_fill(is_hidden | (is_chosen & (batch.marks > 0)), mask))
 
 
 class Beliefs:
@@ -124,7 +112,7 @@ class Lesson:
         """Take one step with a reader; `belief` gives the probabilities of chains where its evidence is told."""
         model = self.models[number].train()
         with precision(data.device):
-            views = look(model, data, step, lambda batch: hide(batch, data.mask, self._settings))
+            views = look(model, data, step)
             loss = losses(views, belief(views.evidence.detach()), step).sum()
         pull = (model.evidence.weight - self._priors[number]).square().sum()
         (loss + self._settings.evidence_pull * pull).backward()
@@ -204,9 +192,7 @@ def final_beliefs(
     return beliefs
 
 
-def teach(
-    model: ChainReader, beliefs: Beliefs, data: ReaderData, settings: ReaderSettings, questions: Array
-) -> None:
+def teach(model: ChainReader, beliefs: Beliefs, data: ReaderData, settings: ReaderSettings, questions: Array) -> None:
     """Teach one reader what others believe."""
     lesson = Lesson([model], settings, settings.epochs * _steps(questions, settings))
     for chosen in _batches(questions, settings, settings.epochs):
@@ -214,9 +200,7 @@ def teach(
         lesson.learn(0, data, step, lambda evidence, step=step: beliefs.of(step, evidence))  # type: ignore[misc]
 
 
-def examine(
-    model: ChainReader, data: ReaderData, questions: Array, size: int = 256
-) -> Iterator[tuple[Step, Views]]:
+def examine(model: ChainReader, data: ReaderData, questions: Array, size: int = 256) -> Iterator[tuple[Step, Views]]:
     """Yield what a reader says of questions, many at a time."""
     model.eval()
     for start in range(0, len(questions), size):
@@ -231,16 +215,17 @@ def precision(device: torch.device) -> AbstractContextManager[object]:
 
 
 def _optimiser(model: ChainReader, settings: ReaderSettings) -> torch.optim.Optimizer:
-    encoder = dict(model.encoder.named_parameters())
-    new = [parameter for name, parameter in encoder.items() if name.startswith("marks")]
-    old = [parameter for name, parameter in encoder.items() if not name.startswith("marks")]
-    heads = [parameter for name, parameter in model.named_parameters() if not name.startswith(("encoder.", "evidence."))]
-    groups = [
-        {"params": old, "lr": settings.learning_rate, "weight_decay": settings.weight_decay},
-        {"params": [*new, *heads], "lr": settings.head_learning_rate, "weight_decay": 0.0},
-        {"params": [model.evidence.weight], "lr": settings.evidence_learning_rate, "weight_decay": 0.0},
-    ]
-    return torch.optim.AdamW(groups)
+    """Return an optimiser with a rate of its own for the encoder, for what is new, and for what evidence weighs."""
+    groups: dict[str, list[nn.Parameter]] = {"encoder": [], "new": [], "evidence": []}
+    for name, parameter in model.named_parameters():
+        part = name.split(".")[0]
+        groups[part if part in groups and "marks" not in name else "new"].append(parameter)
+    rates = (settings.learning_rate, settings.head_learning_rate, settings.evidence_learning_rate)
+    decays = (settings.weight_decay, 0.0, 0.0)
+    return torch.optim.AdamW(
+        {"params": group, "lr": rate, "weight_decay": decay}
+        for group, rate, decay in zip(groups.values(), rates, decays, strict=True)
+    )
 
 
 def _rate(step: int, steps: int, warm_up: float) -> float:
