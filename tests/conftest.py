@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from random import Random
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -10,6 +11,9 @@ from rechain.candidates import Candidates
 from rechain.errors import QuestionError
 from rechain.model import Scores
 from rechain.schema import Passage, Question
+
+if TYPE_CHECKING:
+    from rechain.reader.model import ChainReaderModel
 
 REAL_DATA = Path(__file__).parents[2] / "shared" / "data"
 
@@ -48,6 +52,14 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="session")
+def default_model() -> "ChainReaderModel":
+    """The model that comes with the package, loaded once."""
+    from rechain.reader.pretrained import load
+
+    return load()
 
 
 _SYLLABLES = [start + end for start in ("b", "br", "d", "g", "kl", "m", "st", "z") for end in ("al", "ek", "om", "ur")]

@@ -1,0 +1,94 @@
+"""The two heads of the chain reader, by hand."""
+
+from math import exp, log
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from rechain.models.chain_reader import ChainReader, TextBatch
+from rechain.models.text_encoders import GruEncoder
+
+
+class Numbers(nn.Module):
+    """States are the tokens themselves and their squares: [B, L, 2]."""
+
+    width = 2
+
+    def forward(self, ids: Tensor, marks: Tensor, lengths: Tensor) -> Tensor:
+        return torch.stack([ids, ids**2], dim=-1).float()
+
+
+def batch(ids: Any, marks: Any = None, slots: Any = None) -> TextBatch:
+    """Make a batch of texts of different lengths."""
+    length = max(map(len, ids))
+
+    def padded(rows: Any, padding: int) -> Tensor:
+        rows = rows or [[0] * len(row) for row in ids]
+        return torch.tensor([[*row, *[padding] * (length - len(row))] for row in rows])
+
+    return TextBatch(padded(ids, 99), padded(marks, 0), padded(slots, 0), torch.tensor([len(row) for row in ids]))
+
+
+def reader(features: int = 3) -> ChainReader:
+    """The Ranker adds the mean of tokens and twice that of marked ones; to the Reasoner a token is worth its number."""
+    made = ChainReader(Numbers(), features).eval()
+    with torch.no_grad():
+        made.hidden.weight.copy_(torch.tensor([[1.0, 0, 2.0, 0], [0, 0, 0, 0]]))
+        made.hidden.bias.zero_()
+        made.chain.weight.copy_(torch.tensor([[1.0, 0.0]]))
+        made.link.weight.copy_(torch.tensor([[1.0, 0.0]]))
+        made.evidence.weight.copy_(torch.arange(1.0, features + 1)[None])
+    return made
+
+
+def gelu(value: float) -> float:
+    return torch.nn.functional.gelu(torch.tensor(value, dtype=torch.double)).item()
+
+
+def test_the_ranker_sees_all_tokens_and_the_marked_ones() -> None:
+    ranks = reader().rank(batch([[1, 2, 3], [2, 4]], marks=[[0, 1, 2], [0, 0]]))
+    assert ranks.tolist() == pytest.approx([gelu(2 + 2 * 2.5), gelu(3.0)])
+    assert ranks.dtype == torch.float32
+
+
+def test_the_reasoner_shares_one_among_the_entities() -> None:
+    texts = batch([[5, 1, 2, 3], [4, 7]], slots=[[0, 1, 2, 1], [2, 0]])
+    links = reader().name_links(texts, 2)
+    total = exp(1) + exp(2) + exp(3)
+    assert links[0].tolist() == pytest.approx([log((exp(1) + exp(3)) / total), log(exp(2) / total)])
+    assert links[1, 1].item() == pytest.approx(0.0)
+
+
+def test_of_an_entity_without_a_token_the_reasoner_knows_nothing() -> None:
+    links = reader().name_links(batch([[5, 1, 2], [4, 7, 1]], slots=[[0, 1, 3], [0, 0, 0]]), 4)
+    assert links[0, [1, 3]].tolist() == pytest.approx([-log(2)] * 2)  # as likely as one of the two that it sees
+    assert links[1].tolist() == [0.0] * 4
+    assert links.isfinite().all()
+
+
+def test_evidence_is_weighed() -> None:
+    assert reader().weigh(torch.tensor([[1.0, 0, 2], [0, 1, 0]])).tolist() == [7.0, 2.0]
+
+
+def test_padding_changes_nothing() -> None:
+    torch.manual_seed(0)
+    made = ChainReader(GruEncoder(100, 5, hidden=4), 3).eval()
+    alone, beside = (
+        batch([[3, 4, 5]], [[0, 1, 2]], [[1, 0, 2]]),
+        batch([[3, 4, 5], [6] * 9], [[0, 1, 2], [1] * 9], None),
+    )
+    beside = beside._replace(slots=batch([[3, 4, 5], [6] * 9], slots=[[1, 0, 2], [1] * 9]).slots)
+    with torch.inference_mode():
+        torch.testing.assert_close(made.rank(alone)[0], made.rank(beside)[0])
+        torch.testing.assert_close(made.name_links(alone, 2)[0], made.name_links(beside, 2)[0])
+
+
+def test_everything_learns() -> None:
+    torch.manual_seed(0)
+    made = ChainReader(GruEncoder(10, 5, hidden=2), 3).train()
+    texts = batch([[1, 2, 3]], [[0, 1, 2]], [[1, 2, 2]])
+    said = made.rank(texts).sum() + made.name_links(texts, 2)[0, 0] + made.weigh(torch.ones(3))
+    said.backward()
+    assert all(parameter.grad is not None and parameter.grad.any() for parameter in made.parameters())

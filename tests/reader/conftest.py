@@ -1,0 +1,106 @@
+"""What the tests of the chain reader share: its tokeniser, tiny networks and toy questions as arrays."""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+import torch
+from tokenizers import Tokenizer
+
+from rechain.arrays import TEXT_MARKS, Array
+from rechain.models.chain_reader import ChainReader
+from rechain.models.text_encoders import GruEncoder, untrained
+from rechain.reader.evidence import FEATURES, PRIOR
+from rechain.reader.pretrained import BUNDLED, TOKENIZER, find, read_tokenizer
+
+TINY = {
+    "model_type": "bert",
+    "vocab_size": 30522,
+    "hidden_size": 8,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "intermediate_size": 8,
+    "max_position_embeddings": 320,
+}
+FIRST, END, HIM, HER, RIGHT, WRONG, NEAR, FAR, WORDS = range(1, 10)
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Tiny tensors are slower on several threads."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="session")
+def tokenizer() -> Tokenizer:
+    """The tokeniser of the bundled model."""
+    return read_tokenizer(find(BUNDLED) / TOKENIZER)
+
+
+@pytest.fixture(scope="session")
+def tiny_reader() -> Callable[[int], ChainReader]:
+    """Make an untaught reader with a tiny transformer, from a seed."""
+
+    def make(seed: int = 0) -> ChainReader:
+        torch.manual_seed(seed)
+        reader = ChainReader(untrained(TINY, TEXT_MARKS), len(FEATURES))
+        reader.evidence.weight.data.copy_(torch.from_numpy(PRIOR)[None])
+        return reader
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def toy_reader() -> Callable[[int], ChainReader]:
+    """Make an untaught reader of toy questions, from a seed; its one kind of evidence weighs 1."""
+
+    def make(seed: int = 0) -> ChainReader:
+        torch.manual_seed(seed)
+        reader = ChainReader(GruEncoder(WORDS, TEXT_MARKS, hidden=8), 1)
+        torch.nn.init.ones_(reader.evidence.weight)
+        return reader
+
+    return make
+
+
+def _toy_arrays(count: int, told: float = 0.7, seed: int = 0, flipped: bool = False) -> dict[str, Array]:
+    """Make questions of two chains; one has the word RIGHT and the link NEAR, the other WRONG and FAR, in any order.
+
+    Evidence tells which for a share of the questions, and nothing for the others. Flipped, the other one is right.
+    """
+    draw = np.random.default_rng(seed)
+    texts: list[list[int]] = []
+    slots: list[list[int]] = []
+    features, places, made = [], [], []
+    for _ in range(count):
+        is_right = draw.permutation([True, False])
+        is_told = draw.random() < told
+        first, asked = len(texts), int(draw.choice([HIM, HER]))
+        texts += [[FIRST, asked, END, RIGHT if right else WRONG, END] for right in is_right]
+        texts.append([FIRST, asked, END, *(NEAR if right else FAR for right in is_right), END])
+        slots += [[0] * 5, [0] * 5, [0, 0, 0, 1, 2, 0]]
+        for number, right in enumerate(is_right):
+            features.append([3.0 * (right != flipped) * is_told])
+            places.append((first + number, first + 2, number + 1))
+            made.append(right != flipped)
+    return {
+        "ids": np.concatenate(texts).astype(np.uint16),
+        "marks": np.array([int(token in (RIGHT, WRONG)) for text in texts for token in text], dtype=np.uint8),
+        "slots": np.concatenate(slots).astype(np.uint8),
+        "text_start": np.cumsum([0, *map(len, texts)], dtype=np.int64),
+        "features": np.array(features, dtype=np.float32),
+        "chain_start": np.arange(0, 2 * count + 1, 2, dtype=np.int64),
+        "chain_text": np.array([text for text, _, _ in places]),
+        "tail_text": np.array([tail for _, tail, _ in places]),
+        "tail_slot": np.array([slot for _, _, slot in places]),
+        "made": np.array(made, dtype=np.uint8),
+    }
+
+
+@pytest.fixture(scope="session")
+def toy_arrays() -> Callable[..., dict[str, Array]]:
+    """Make toy questions as arrays; `made` says which of their chains are right."""
+    return _toy_arrays

@@ -1,0 +1,266 @@
+"""The cascade: what is read, what adds up to a score, and how sure the model is."""
+
+from collections.abc import Callable, Sequence
+from math import exp, log
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor
+
+from rechain.candidates import Candidates, find_candidates, find_of_any_length
+from rechain.datasets import read_questions
+from rechain.model import BatchModel, Scores
+from rechain.models.chain_reader import ChainReader, TextBatch
+from rechain.models.quantised import has_byte_kernel
+from rechain.reader.evidence import PRIOR, nothing, weigh
+from rechain.reader.model import ChainReaderModel
+from rechain.reader.settings import ReaderSettings
+from rechain.schema import Passage, Question
+
+Make = Callable[[int], ChainReader]
+Towns = Callable[..., list[Question]]
+
+DEMO = Path(__file__).parents[2] / "src" / "rechain" / "data" / "demo.jsonl"
+
+
+class KnownReader(ChainReader):
+    """Says what it is told to, one value for every text in the order of their tokens, and notes what it reads."""
+
+    def __init__(self, ranks: Callable[[list[int]], float] = len) -> None:
+        torch.nn.Module.__init__(self)
+        self.evidence = torch.nn.Linear(len(PRIOR), 1, bias=False)
+        self.evidence.weight.data.copy_(torch.from_numpy(PRIOR)[None])
+        self._ranks = ranks
+        self.read: list[list[int]] = []
+        self.tails: list[list[int]] = []
+
+    def rank(self, batch: TextBatch) -> Tensor:
+        texts = [ids[:length] for ids, length in zip(batch.ids.tolist(), batch.lengths.tolist(), strict=True)]
+        self.read += texts
+        return torch.tensor([float(self._ranks(text)) for text in texts])
+
+    def name_links(self, batch: TextBatch, entities: int) -> Tensor:
+        self.tails += batch.ids.tolist()
+        return torch.log_softmax(torch.arange(entities).float(), 0).expand(len(batch.ids), -1)
+
+
+def web(asked: str = "Who was Quorvath of the Zimbelot?") -> Candidates:
+    """Five chains of two, some of which hold more of the question than others."""
+    texts = [
+        "Zimbelot of Quorvath, who was",
+        "of Quorvath",
+        "by Brimlad",
+        "Quorvath and Brimlad in Ostrela",
+        "Brimlad of Ostrela",
+    ]
+    passages = [Passage(id=str(n), text=text) for n, text in enumerate(texts)]
+    return find_candidates(Question(id="web", question=asked, answer="Ostrela", passages=passages, hops=2))
+
+
+def ladder(**fields: object) -> Candidates:
+    """Chains of two, three and four passages."""
+    texts = ["Zimbelot met Quorvath", "Quorvath met Brimlad", "Brimlad met Vexlor", "Vexlor of Ostrela", "a Vexlor"]
+    passages = [Passage(id=str(n), text=text) for n, text in enumerate(texts)]
+    asked = "Who knew Zimbelot, Quorvath and Brimlad?"
+    return find_of_any_length(
+        Question.model_validate({"id": "q", "question": asked, "answer": "Ostrela", "passages": passages, **fields})
+    )
+
+
+def model(tokenizer: Tokenizer, network: ChainReader, **settings: float) -> ChainReaderModel:
+    return ChainReaderModel(network, tokenizer, ReaderSettings(**settings))  # type: ignore[arg-type]
+
+
+def totals(scores: Scores) -> list[float]:
+    return [sum(contributions.values()) for contributions in scores.contributions]
+
+
+def column(scores: Scores, name: str) -> list[float]:
+    return [contributions[name] for contributions in scores.contributions]
+
+
+def test_it_is_a_model_that_scores_batches(tokenizer: Tokenizer) -> None:
+    assert isinstance(model(tokenizer, KnownReader()), BatchModel)
+
+
+# ---- what is read
+
+
+def test_chains_beyond_the_margin_are_not_read(tokenizer: Tokenizer) -> None:
+    candidates = web()
+    evidence = np.sort(weigh(candidates) @ PRIOR)[::-1]
+    counts = []
+    for margin in (0.0, *(float(evidence[0] - value) + 1e-3 for value in evidence[1:])):
+        network = KnownReader()
+        model(tokenizer, network, margin=margin).score_many([candidates])
+        close = int((evidence >= evidence[0] - margin).sum())
+        assert len(network.read) == (close if close > 1 else 0)
+        counts.append(len(network.read))
+    assert counts[0] == 0 and counts[-1] == len(candidates.chains) > 3
+    assert len(set(counts)) > 2
+
+
+def test_no_more_chains_are_read_than_are_worth_it(tokenizer: Tokenizer) -> None:
+    network = KnownReader()
+    (scores,) = model(tokenizer, network, margin=1000.0, most_chains=2).score_many([web()])
+    assert len(network.read) == 2
+    assert len(scores.confidences) == len(web().chains)
+
+
+def test_nothing_is_read_where_one_chain_is_alone(tokenizer: Tokenizer) -> None:
+    passages = [Passage(id="0", text="by Quorvath"), Passage(id="1", text="Quorvath of Ostrela")]
+    alone = find_of_any_length(Question(id="q", question="Who?", answer="Ostrela", passages=passages))
+    network = KnownReader()
+    (scores,) = model(tokenizer, network, margin=1000.0).score_many([alone])
+    assert (network.read, network.tails) == ([], [])
+    evidence = weigh(alone)
+    assert totals(scores) == pytest.approx((evidence @ PRIOR).tolist())
+    no_chain = float(nothing(evidence) @ PRIOR)
+    assert scores.confidences == pytest.approx([1 / (1 + exp(no_chain - totals(scores)[0]))])
+
+
+def test_the_real_network_reads_few_chains_of_easy_questions(
+    default_model: ChainReaderModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = []
+    rank = default_model.network.rank
+    monkeypatch.setattr(default_model.network, "rank", lambda batch: read.append(len(batch.ids)) or rank(batch))
+    asked = [find_of_any_length(question) for question in read_questions(DEMO)]
+    default_model.score_many(asked)
+    assert sum(read) < 0.5 * sum(len(candidates.chains) for candidates in asked)
+
+
+# ---- what adds up
+
+
+def test_what_the_network_says_counts_beside_evidence(tokenizer: Tokenizer) -> None:
+    candidates = web()
+    evidence = weigh(candidates) @ PRIOR
+    read = np.argsort(-evidence, kind="stable")[:3].tolist()
+    told = iter([7.0, 10.0, 8.0])
+    network = KnownReader(lambda ids: next(told))
+    settings = {"margin": 1000.0, "most_chains": 3, "ranker_weight": 0.5, "reasoner_weight": 0.0}
+    (scores,) = model(tokenizer, network, **settings).score_many([candidates])
+    assert column(scores, "evidence") == pytest.approx(evidence.tolist())
+    ranker = column(scores, "ranker")
+    assert sorted(ranker[number] for number in read) == [-1.5, -1.0, 0.0]
+    others = set(range(len(ranker))) - set(read)
+    assert others and {ranker[number] for number in others} == {-1.5}  # no better than the worst that was read
+    assert totals(scores) == pytest.approx((evidence + ranker).tolist())
+
+
+def test_each_chain_has_what_was_said_of_it(tokenizer: Tokenizer) -> None:
+    candidates = web()
+    brimlad = tokenizer.encode("brimlad", add_special_tokens=False).ids[0]
+    network = KnownReader(lambda ids: -ids.count(brimlad))
+    settings = {"margin": 1000.0, "ranker_weight": 1.0, "reasoner_weight": 1.0}
+    (scores,) = model(tokenizer, network, **settings).score_many([candidates])
+    texts = [view.passage.text for view in candidates.views]
+    counts = [sum(texts[passage].count("Brimlad") for passage in chain.passages) for chain in candidates.chains]
+    assert column(scores, "ranker") == [min(counts) - count for count in counts]
+    reasoner = dict(zip([chain.passages for chain in candidates.chains], column(scores, "reasoner"), strict=True))
+    assert reasoner[0, 3] == reasoner[1, 3]  # one entity
+    assert abs(reasoner[0, 3] - reasoner[2, 3]) == pytest.approx(1, abs=1e-6)  # two entities of one tail
+
+
+def test_confidences_are_probabilities_that_leave_room_for_none(tokenizer: Tokenizer) -> None:
+    candidates = web()
+    (scores,) = model(tokenizer, KnownReader(), margin=1000.0).score_many([candidates])
+    logits = [*totals(scores), float(nothing(weigh(candidates)) @ PRIOR)]
+    total = sum(exp(logit - max(logits)) for logit in logits)
+    assert scores.confidences == pytest.approx([exp(logit - max(logits)) / total for logit in logits[:-1]])
+    assert sum(scores.confidences) < 1
+
+
+def test_a_temperature_makes_less_sure(tokenizer: Tokenizer) -> None:
+    sure, less, undecided = (
+        model(tokenizer, KnownReader(), temperature=temperature).score_many([web()])[0].confidences
+        for temperature in (0.5, 2.0, 1e6)
+    )
+    assert max(sure) > max(less) > max(undecided)
+    assert undecided == pytest.approx([1 / (len(undecided) + 1)] * len(undecided), abs=1e-3)
+
+
+def test_evidence_is_what_was_learnt_and_not_the_prior(tokenizer: Tokenizer) -> None:
+    network = KnownReader()
+    network.evidence.weight.data.mul_(-1)
+    (scores,) = model(tokenizer, network, margin=0.0).score_many([web()])
+    assert column(scores, "evidence") == pytest.approx((-(weigh(web()) @ PRIOR)).tolist())
+
+
+# ---- lengths
+
+
+def lengths(candidates: Candidates) -> list[int]:
+    return [len(chain.passages) for chain in candidates.chains]
+
+
+def test_chains_of_each_length_have_together_the_probability_of_that_length(tokenizer: Tokenizer) -> None:
+    candidates = ladder()
+    assert set(lengths(candidates)) == {2, 3, 4}
+    (scores,) = model(tokenizer, KnownReader(), margin=1000.0).score_many([candidates])
+    prior = weigh(candidates) @ PRIOR
+    found, wanted = {}, {}
+    for length in (2, 3, 4):
+        of_length = [number for number, passages in enumerate(lengths(candidates)) if passages == length]
+        found[length] = sum(exp(totals(scores)[number]) for number in of_length)
+        wanted[length] = exp(max(prior[of_length]))
+    for length in (2, 3, 4):
+        assert found[length] / sum(found.values()) == pytest.approx(wanted[length] / sum(wanted.values()), rel=1e-4)
+
+
+def test_where_the_question_says_the_length_nothing_is_added_for_it(tokenizer: Tokenizer) -> None:
+    for hops in (2, 3, 4):
+        candidates = ladder(hops=hops)
+        assert set(lengths(candidates)) == {hops}
+        (scores,) = model(tokenizer, KnownReader(), margin=1000.0).score_many([candidates])
+        assert set(scores.contributions[0]) == {"evidence", "ranker", "reasoner"}
+
+
+def test_chains_of_an_unlikely_length_are_not_read(tokenizer: Tokenizer) -> None:
+    candidates = ladder()
+    prior = weigh(candidates) @ PRIOR
+    best = {length: max(prior[np.array(lengths(candidates)) == length]) for length in (2, 3, 4)}
+    total = log(sum(map(exp, best.values())))
+    likely = {length for length, value in best.items() if value - total >= log(0.02)}
+    network = KnownReader()
+    model(tokenizer, network, margin=1000.0).score_many([candidates])
+    end = tokenizer.token_to_id("[SEP]")
+    counts = {length: lengths(candidates).count(length) for length in likely}
+    assert {ids.count(end) - 1 for ids in network.read} == {length for length, count in counts.items() if count > 1}
+
+
+# ---- batches
+
+
+def test_of_many_questions_each_has_its_own(tokenizer: Tokenizer, towns: Towns) -> None:
+    asked = [web(), *(find_candidates(question) for question in towns(4, traps=True)), ladder(), web("Who?")]
+    reader = model(tokenizer, KnownReader(), margin=30.0, tokens_at_once=100)
+    together = reader.score_many(asked)
+    assert together == [reader.score_many([candidates])[0] for candidates in asked]
+    assert reader.score_many([]) == []
+
+
+@pytest.mark.skipif(not has_byte_kernel(), reason="this CPU does not sum products of bytes exactly")
+def test_the_bundled_model_says_the_same_to_the_last_bit_in_any_batch(
+    default_model: ChainReaderModel, towns: Towns
+) -> None:
+    questions: Sequence[Question] = [*read_questions(DEMO), *towns(9)]
+    free = {"hops": None, "link_types": None}
+    asked = [find_of_any_length(question.model_copy(update=free)) for question in questions]
+    alone = [default_model.score_many([candidates])[0] for candidates in asked]
+    assert any(column(scores, "ranker") != [0.0] * len(scores.confidences) for scores in alone)
+    assert default_model.score_many(asked) == alone
+    assert default_model.score_many(asked[::-1])[::-1] == alone
+    assert [scores for n in range(0, len(asked), 5) for scores in default_model.score_many(asked[n : n + 5])] == alone
+
+
+def test_a_tiny_network_scores_every_chain(tokenizer: Tokenizer, tiny_reader: Make) -> None:
+    for candidates in (web(), ladder()):
+        (scores,) = model(tokenizer, tiny_reader(0), margin=1000.0).score_many([candidates])
+        assert len(scores.contributions) == len(scores.confidences) == len(candidates.chains)
+        assert all(np.isfinite(totals(scores)))
+        assert 0 < sum(scores.confidences) <= 1

@@ -1,0 +1,296 @@
+"""Chain readers in folders and on the Hub; what is wrong with a folder is said in one sentence."""
+
+import json
+import pickle
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer
+
+from rechain.candidates import Candidates, find_of_any_length
+from rechain.errors import InputError, RechainError
+from rechain.models.chain_reader import ChainReader
+from rechain.models.packed import PackedEncoder
+from rechain.models.quantised import Int8Linear, quantise
+from rechain.models.text_encoders import GruEncoder
+from rechain.reader.model import ChainReaderModel
+from rechain.reader.pretrained import BUNDLED, CARD, CONFIG, TOKENIZER, WEIGHTS, find, load, push, save
+from rechain.reader.settings import ReaderSettings
+from rechain.schema import Question
+
+Make = Callable[[int], ChainReader]
+Towns = Callable[..., list[Question]]
+
+FILES = {CARD, CONFIG, TOKENIZER, WEIGHTS}
+
+
+@pytest.fixture
+def asked(towns: Towns) -> list[Candidates]:
+    return [find_of_any_length(question) for question in towns(3, traps=True)]
+
+
+@pytest.fixture
+def model(tiny_reader: Make, tokenizer: Tokenizer) -> ChainReaderModel:
+    return ChainReaderModel(tiny_reader(0), tokenizer, ReaderSettings(max_tokens=200, margin=20.0))
+
+
+@pytest.fixture
+def folder(model: ChainReaderModel, tmp_path: Path) -> Path:
+    save(model, tmp_path / "saved")
+    return tmp_path / "saved"
+
+
+def change(path: Path, *keys: str, value: Any) -> None:
+    """Change a value of a JSON file by hand."""
+    content = inner = json.loads(path.read_text())
+    for key in keys[:-1]:
+        inner = inner[key]
+    inner[keys[-1]] = value
+    path.write_text(json.dumps(content))
+
+
+def complaint(folder: Path) -> str:
+    with pytest.raises(InputError) as caught:
+        load(folder)
+    (sentence,) = str(caught.value).splitlines()
+    assert str(folder) in sentence
+    return sentence
+
+
+# ---- there and back
+
+
+def test_a_saved_model_scores_as_before(model: ChainReaderModel, folder: Path, asked: list[Candidates]) -> None:
+    loaded = load(folder)
+    assert {path.name for path in folder.iterdir()} == FILES
+    assert loaded.settings == model.settings
+    assert isinstance(loaded.network.encoder, PackedEncoder)
+    for scores, before in zip(loaded.score_many(asked), model.score_many(asked), strict=True):
+        assert scores.confidences == pytest.approx(before.confidences, abs=1e-5)
+        for one, other in zip(scores.contributions, before.contributions, strict=True):
+            assert one == pytest.approx(other, abs=1e-4)
+    for name, value in model.network.state_dict().items():
+        assert torch.equal(loaded.network.state_dict()[name], value)
+
+
+def test_a_saved_model_of_int8_scores_the_same(
+    model: ChainReaderModel, tmp_path: Path, asked: list[Candidates]
+) -> None:
+    quantise(model.network.encoder.model)  # type: ignore[attr-defined]
+    save(model, tmp_path / "one")
+    loaded = load(tmp_path / "one")
+    assert any(isinstance(layer, Int8Linear) for layer in loaded.network.modules())
+    assert json.loads((tmp_path / "one" / CONFIG).read_text())["quantised"] is True
+    save(loaded, tmp_path / "two")
+    for name in FILES:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+    assert load(tmp_path / "two").score_many(asked) == loaded.score_many(asked)
+
+
+def test_a_card_of_its_own_is_kept(model: ChainReaderModel, folder: Path, tmp_path: Path) -> None:
+    assert load(folder).card == (folder / CARD).read_text()
+    (folder / CARD).write_text("# Mine")
+    save(load(folder), tmp_path / "again")
+    assert (tmp_path / "again" / CARD).read_text() == "# Mine"
+    (folder / CARD).unlink()
+    assert load(folder).card == ""
+
+
+def test_a_folder_does_not_tell_where_the_encoder_came_from(folder: Path) -> None:
+    assert not {"_name_or_path", "transformers_version"} & set(json.loads((folder / CONFIG).read_text())["encoder"])
+
+
+def test_a_reader_that_is_not_pretrained_cannot_be_saved(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    model = ChainReaderModel(ChainReader(GruEncoder(10, 5, 2), 21), tokenizer, ReaderSettings())
+    with pytest.raises(RechainError, match="only a reader with a pretrained encoder can be saved"):
+        save(model, tmp_path / "gru")
+    assert not (tmp_path / "gru").exists()
+
+
+def test_the_bundled_model_is_small_and_complete(default_model: ChainReaderModel) -> None:
+    folder = find(BUNDLED)
+    assert {path.name for path in folder.iterdir()} == FILES
+    assert sum(path.stat().st_size for path in folder.iterdir()) <= 30_000_000
+    assert (folder / CARD).read_text() == default_model.card != ""
+    assert default_model.chooses_hops
+
+
+# ---- what is wrong with a folder
+
+
+@pytest.mark.parametrize("name", [CONFIG, WEIGHTS, TOKENIZER])
+def test_a_missing_file_is_named(folder: Path, name: str) -> None:
+    (folder / name).unlink()
+    assert name in complaint(folder)
+
+
+@pytest.mark.parametrize("left", [0, 5, 100, 5000, -1])
+def test_truncated_weights_are_damaged(folder: Path, left: int) -> None:
+    weights = (folder / WEIGHTS).read_bytes()
+    (folder / WEIGHTS).write_bytes(weights[:left])
+    assert f"{WEIGHTS} is damaged or no safetensors file" in complaint(folder)
+
+
+class Bomb:
+    """Makes a file when it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.touch, (self.path,)
+
+
+@pytest.mark.parametrize("write", [pickle.dump, torch.save])
+def test_a_pickle_is_never_loaded(folder: Path, tmp_path: Path, write: Callable[..., None]) -> None:
+    for name in (WEIGHTS, "pytorch_model.bin"):
+        with (folder / name).open("wb") as file:
+            write({"weights": Bomb(tmp_path / "exploded")}, file)
+    assert f"{WEIGHTS} is damaged or no safetensors file" in complaint(folder)
+    (folder / WEIGHTS).unlink()
+    complaint(folder)
+    assert not (tmp_path / "exploded").exists()
+
+
+def test_the_bomb_is_one(tmp_path: Path) -> None:
+    pickle.loads(pickle.dumps(Bomb(tmp_path / "exploded")))
+    assert (tmp_path / "exploded").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("{", "cannot be read"),
+        ("\x00\xff", "cannot be read"),
+        ("[]", "is not that of a rechain model"),
+        ('{"model_type": "bert", "hidden_size": 8}', "is not that of a rechain model"),
+        ('{"library": "rechain"}', "was written by another version"),
+        ('{"library": "rechain", "format": 1, "features": 3}', "was written by another version"),
+    ],
+)
+def test_a_foreign_config_is_refused(folder: Path, content: str, words: str) -> None:
+    (folder / CONFIG).write_text(content)
+    assert words in complaint(folder)
+
+
+@pytest.mark.parametrize(
+    ("keys", "value", "words"),
+    [
+        (["format"], 99, "was written by another version"),
+        (["features"], ["links"], "was written by another version"),
+        (["quantised"], None, "does not say what the model is"),
+        (["quantised"], True, "does not hold the weights of this model"),
+        (["encoder"], {}, "does not describe an encoder"),
+        (["encoder"], None, "does not describe an encoder"),
+        (["encoder", "model_type"], "no-such-model", "does not describe an encoder"),
+        (["encoder", "num_attention_heads"], 3, "does not describe an encoder"),
+        (["encoder", "hidden_size"], "wide", "does not describe an encoder"),
+        (["encoder", "num_hidden_layers"], 2, "does not hold the weights of this model"),
+        (["encoder", "intermediate_size"], 12, "does not hold the weights of this model"),
+        (["encoder", "vocab_size"], 100, "does not hold the weights of this model"),
+        (["settings"], None, "has settings that this version does not know"),
+        (["settings", "wisdom"], 3, "has settings that this version does not know"),
+        (["settings", "most_chains"], 0, "most_chains should be at least 1, not 0"),
+        (["settings", "margin"], "wide", "margin should be a number, not 'wide'"),
+        (["settings", "temperature"], 0, "temperature should be greater than 0, not 0"),
+        (["settings", "max_tokens"], 5000, "max_tokens is 5000, but the encoder reads 320"),
+    ],
+)
+def test_a_config_changed_by_hand_is_refused(folder: Path, keys: list[str], value: Any, words: str) -> None:
+    change(folder / CONFIG, *keys, value=value)
+    assert words in complaint(folder)
+
+
+def test_weights_of_another_network_are_refused(folder: Path) -> None:
+    weights = load_file(folder / WEIGHTS)
+    save_file({"layer.weight": torch.zeros(3, 3)}, folder / WEIGHTS)
+    assert "does not hold the weights of this model" in complaint(folder)
+    save_file(weights | {"chain.weight": torch.zeros(1, 9)}, folder / WEIGHTS)
+    assert "does not hold the weights of this model: size mismatch for chain.weight" in complaint(folder)
+    save_file(weights, folder / WEIGHTS)
+    load(folder)
+
+
+def test_a_foreign_tokeniser_is_refused(folder: Path) -> None:
+    (folder / TOKENIZER).write_text("{}")
+    assert "cannot be read as a tokeniser" in complaint(folder)
+    content = json.loads((find(BUNDLED) / TOKENIZER).read_text())
+    (folder / TOKENIZER).write_text(json.dumps(content | {"post_processor": None}))
+    assert "is the tokeniser of another model" in complaint(folder)
+    content["model"]["vocab"]["onemoreword"] = 30522
+    (folder / TOKENIZER).write_text(json.dumps(content))
+    assert "is the tokeniser of another model" in complaint(folder)
+
+
+def test_a_bundled_file_cut_short_is_damaged(tmp_path: Path) -> None:
+    shutil.copytree(find(BUNDLED), tmp_path / "copy")
+    with (tmp_path / "copy" / WEIGHTS).open("r+b") as file:
+        file.truncate(20_000_000)
+    assert "is damaged" in complaint(tmp_path / "copy")
+
+
+# ---- the Hub
+
+
+@pytest.mark.parametrize("name", ["nobody/nothing", "not a name/", "a/b/c"])
+def test_what_cannot_be_fetched_is_said_in_one_sentence(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    with pytest.raises(RechainError) as caught:
+        load(name)
+    assert f"there is no folder '{name}', and it cannot be fetched from the Hub: " in str(caught.value)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_a_model_of_the_hub_is_fetched_without_anything_else(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def fetch(name: str, allow_patterns: list[str]) -> str:
+        asked.append((name, set(allow_patterns)))
+        return str(folder)
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", fetch)
+    assert load("somebody/reader").settings.max_tokens == 200
+    assert asked == [("somebody/reader", FILES)]
+
+
+class FakeHub:
+    """Notes what it is told, and the files of the folder that it is given."""
+
+    told: list[Any]
+    problem: Exception | None = None
+
+    def create_repo(self, name: str, **options: Any) -> None:
+        if self.problem:
+            raise self.problem
+        self.told.append((name, options))
+
+    def upload_folder(self, *, repo_id: str, folder_path: str) -> str:
+        self.told.append((repo_id, {path.name for path in Path(folder_path).iterdir()}))
+        self.told.append(load(folder_path).settings)
+        return f"https://hub/{repo_id}"
+
+
+def test_a_model_is_put_on_the_hub(model: ChainReaderModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FakeHub, "told", [], raising=False)
+    monkeypatch.setattr("huggingface_hub.HfApi", FakeHub)
+    assert push(model, "me/reader", private=True) == "https://hub/me/reader"
+    assert FakeHub.told == [
+        ("me/reader", {"exist_ok": True, "private": True}),
+        ("me/reader", FILES),
+        model.settings,
+    ]
+
+
+def test_a_hub_that_refuses_is_one_sentence(model: ChainReaderModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FakeHub, "problem", OSError("no token\nsee the manual"))
+    monkeypatch.setattr("huggingface_hub.HfApi", FakeHub)
+    with pytest.raises(RechainError, match=r"^the model cannot be put on the Hub as 'me/reader': no token$"):
+        push(model, "me/reader")

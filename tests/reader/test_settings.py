@@ -1,0 +1,46 @@
+"""Settings of the chain reader."""
+
+import re
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from rechain.errors import RechainError
+from rechain.reader.settings import ReaderSettings
+
+
+@pytest.mark.parametrize("name", ["max_tokens", "most_chains", "teachers", "epochs", "batch_size"])
+@pytest.mark.parametrize("value", [0, -3])
+def test_what_is_counted_is_at_least_one(name: str, value: int) -> None:
+    with pytest.raises(RechainError, match=f"{name} should be at least .*, not {value}"):
+        ReaderSettings(**{name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("max_tokens", 12.5),
+        ("margin", "wide"),
+        ("margin", float("nan")),
+        ("temperature", 0),
+        ("temperature", -1.0),
+        ("reestimates", "no"),
+        ("ranker_weight", None),
+        ("ranker_weight", float("inf")),
+        ("tokens_at_once", 0),
+        ("seed", True),
+    ],
+)
+def test_a_wrong_value_is_said_in_one_sentence(name: str, value: Any) -> None:
+    with pytest.raises(RechainError, match=f"^{name} should be .*not {re.escape(repr(value))}.$"):
+        ReaderSettings(**{name: value})
+
+
+def test_whole_numbers_are_numbers() -> None:
+    assert ReaderSettings(margin=3, temperature=2).margin == 3
+
+
+def test_the_defaults_are_right() -> None:
+    settings = ReaderSettings()
+    assert all(getattr(settings, field.name) == field.default for field in fields(settings))

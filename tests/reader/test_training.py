@@ -1,0 +1,253 @@
+"""How the chain reader learns: E step and losses by hand, and a toy task that it masters."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import exp, log
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from rechain.arrays import Array
+from rechain.models.chain_reader import ChainReader, TextBatch
+from rechain.reader.data import ReaderData, Step
+from rechain.reader.settings import ReaderSettings
+from rechain.reader.training import (
+    Beliefs,
+    Lesson,
+    Views,
+    examine,
+    final_beliefs,
+    look,
+    losses,
+    masked_softmax,
+    teach_together,
+    train,
+    warm_up,
+)
+
+Arrays = Callable[..., dict[str, Array]]
+Make = Callable[[int], ChainReader]
+
+CPU = torch.device("cpu")
+QUICK = ReaderSettings(learning_rate=0.02, head_learning_rate=0.02, epochs=4, batch_size=16, dropout=0.0)
+
+
+def tensor(*rows: list[float]) -> Tensor:
+    return torch.tensor(rows)
+
+
+def two_and_one() -> Step:
+    """A question with chains 0 and 1, and one with chain 2 alone."""
+    is_chain = torch.tensor([[True, True], [True, False]])
+    return Step(is_chain, torch.tensor([[0, 1], [2, 2]]), torch.zeros(2, 2, 1), torch.zeros(2, 2, dtype=torch.bool))
+
+
+def softmax(*logits: float) -> list[float]:
+    total = sum(map(exp, logits))
+    return [exp(logit) / total for logit in logits]
+
+
+# ---- by hand
+
+
+def test_views_count_by_their_weights() -> None:
+    settings = ReaderSettings(ranker_weight=0.5, reasoner_weight=0.25)
+    views = Views(tensor([2.0, 4.0]), tensor([-4.0, 0.0]), tensor([1.0, 10.0]))
+    assert views.joint(settings).tolist() == [[1.0, 12.0]]
+
+
+def test_belief_is_what_all_readers_say_together_on_average() -> None:
+    settings = ReaderSettings(ranker_weight=0.5, reasoner_weight=0.25)
+    step, beliefs = two_and_one(), Beliefs(2, 3, CPU, settings)
+    evidence = tensor([1.0, 0.0], [5.0, 0.0])
+    first, second = beliefs.of(step, evidence).tolist()
+    assert first == pytest.approx(softmax(1.0, 0.0))  # nobody has said anything yet
+    assert second == pytest.approx([1.0, 0.0])
+    beliefs.note(0, step, Views(tensor([2.0, 6.0], [9.0, 7.0]), tensor([-4.0, 0.0], [0.0, 7.0]), evidence))
+    beliefs.note(1, step, Views(tensor([0.0, 2.0], [9.0, 7.0]), tensor([0.0, -8.0], [0.0, 7.0]), evidence))
+    first, second = beliefs.of(step, evidence).tolist()
+    assert first == pytest.approx(softmax(1.0 + 0.5 * 1.0 - 0.25 * 2.0, 0.0 + 0.5 * 4.0 - 0.25 * 4.0))
+    assert second == pytest.approx([1.0, 0.0])
+
+
+def test_what_a_reader_says_again_replaces_what_it_said() -> None:
+    step, beliefs = two_and_one(), Beliefs(1, 3, CPU, ReaderSettings(ranker_weight=1.0))
+    nothing = torch.zeros(2, 2)
+    for ranker in (tensor([8.0, 0.0], [0.0, 0.0]), tensor([0.0, 1.0], [0.0, 0.0])):
+        beliefs.note(0, step, Views(ranker, nothing, nothing))
+    assert beliefs.of(step, nothing)[0].tolist() == pytest.approx(softmax(0.0, 1.0))
+
+
+def test_padding_has_no_probability() -> None:
+    assert masked_softmax(tensor([0.0, log(3)], [0.0, 50.0]), two_and_one()).tolist() == [
+        pytest.approx([0.25, 0.75]),
+        pytest.approx([1.0, 0.0]),
+    ]
+
+
+def test_losses_are_cross_entropies_with_the_belief() -> None:
+    views = Views(tensor([0.0, log(3)], [2.0, 9.0]), tensor([-1.0, -2.0], [-3.0, 0.0]), tensor([0.0, 0.0], [1.0, 9.0]))
+    ranker, evidence, reasoner = losses(views, tensor([0.5, 0.5], [1.0, 0.0]), two_and_one()).tolist()
+    assert ranker == pytest.approx((-0.5 * log(0.25) - 0.5 * log(0.75) + 0) / 2)
+    assert evidence == pytest.approx(log(2) / 2)
+    assert reasoner == pytest.approx((0.5 * 1 + 0.5 * 2 + 3) / 2)
+
+
+def test_learning_rates_grow_and_then_fall_to_nothing(toy_reader: Make, toy_arrays: Arrays) -> None:
+    data = ReaderData(toy_arrays(2), "cpu")
+    settings = replace(QUICK, warm_up_share=0.2, learning_rate=1.0, head_learning_rate=3.0, evidence_learning_rate=2.0)
+    lesson = Lesson([toy_reader(0)], settings, 10)
+    step, rates = data.step(np.array([0, 1])), []
+    for _ in range(10):
+        groups = lesson._optimisers[0].param_groups
+        rates.append(groups[0]["lr"])
+        assert [group["lr"] / groups[0]["lr"] for group in groups] == pytest.approx([1, 3, 2])
+        for group in groups:
+            group["lr"] = 0.0  # what is taught does not matter here
+        lesson.learn(0, data, step, lambda evidence: torch.full_like(evidence, 0.5))
+    assert rates == pytest.approx([0.5, 1.0, 1.0, 7 / 8, 6 / 8, 5 / 8, 4 / 8, 3 / 8, 2 / 8, 1 / 8])
+    assert lesson._optimisers[0].param_groups[0]["lr"] == 0.0
+
+
+def test_every_parameter_is_taught_once(toy_reader: Make) -> None:
+    reader = toy_reader(0)
+    groups = Lesson([reader], QUICK, 1)._optimisers[0].param_groups
+    taught = [parameter for group in groups for parameter in group["params"]]
+    assert sorted(map(id, taught)) == sorted(map(id, reader.parameters()))
+    assert [parameter is reader.evidence.weight for parameter in groups[2]["params"]] == [True]
+    assert any(parameter is reader.encoder.marks.weight for parameter in groups[1]["params"])  # type: ignore[attr-defined]
+
+
+# ---- looking
+
+
+def test_a_chain_is_looked_at_as_the_heads_say(toy_reader: Make, toy_arrays: Arrays) -> None:
+    data, reader = ReaderData(toy_arrays(3), "cpu"), toy_reader(1).eval()
+    step = data.step(np.array([2, 0]))
+    with torch.inference_mode():
+        views = look(reader, data, step)
+        for row, question in enumerate((2, 0)):
+            for place in range(2):
+                chain = 2 * question + place
+                rank = reader.rank(data.texts.batch(data.chain_text[chain : chain + 1]))
+                links = reader.name_links(data.texts.batch(data.tail_text[chain : chain + 1]), 2)
+                assert views.ranker[row, place] == pytest.approx(rank.item(), abs=1e-5)
+                assert views.reasoner[row, place] == pytest.approx(links[0, data.tail_slot[chain] - 1].item(), abs=1e-5)
+                assert views.evidence[row, place] == pytest.approx(step.features[row, place].item())
+    assert views.reasoner.exp().sum(1).tolist() == pytest.approx([1, 1], abs=1e-5)
+
+
+def test_where_one_entity_alone_can_link_no_tail_is_read(
+    toy_reader: Make, toy_arrays: Arrays, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arrays = toy_arrays(2)
+    arrays["tail_slot"] = np.array([1, 1, 1, 2])
+    data, reader, read = ReaderData(arrays, "cpu"), toy_reader(1), []
+
+    def name_links(batch: TextBatch, entities: int) -> Tensor:
+        read.append((len(batch.ids), entities))
+        return torch.full((len(batch.ids), entities), -0.5)
+
+    monkeypatch.setattr(reader, "name_links", name_links)
+    assert look(reader, data, data.step(np.array([0, 1]))).reasoner.tolist() == [[0, 0], [-0.5, -0.5]]
+    assert read == [(1, 2)]
+    assert look(reader, data, data.step(np.array([0]))).reasoner.tolist() == [[0, 0]]
+    assert len(read) == 1
+
+
+# ---- a toy task
+
+
+def accuracy(reader: ChainReader, arrays: dict[str, Array], view: str) -> float:
+    """Return the share of questions in which a view finds the right one of the two chains."""
+    data = ReaderData(arrays, "cpu")
+    right = []
+    for step, views in examine(reader, data, np.arange(len(data)), size=7):
+        right += (getattr(views, view).argmax(1) == step.made.int().argmax(1)).tolist()
+    return sum(right) / len(right)
+
+
+@pytest.mark.parametrize("flipped", [False, True])
+@pytest.mark.parametrize("teachers", [1, 2])
+def test_what_evidence_tells_of_some_questions_is_learnt_for_all(
+    toy_reader: Make, toy_arrays: Arrays, teachers: int, flipped: bool
+) -> None:
+    data = ReaderData(toy_arrays(96, flipped=flipped), "cpu")
+    reader = train(toy_reader, data, replace(QUICK, teachers=teachers), np.arange(96))
+    untold = toy_arrays(40, told=0.0, seed=1, flipped=flipped)
+    assert accuracy(reader, untold, "ranker") == accuracy(reader, untold, "reasoner") == 1
+
+
+@pytest.mark.parametrize("flipped", [False, True])
+@pytest.mark.parametrize("teachers", [1, 2])
+def test_pseudo_questions_teach_what_no_evidence_tells(
+    toy_reader: Make, toy_arrays: Arrays, teachers: int, flipped: bool
+) -> None:
+    data = ReaderData(toy_arrays(64, told=0.0), "cpu")
+    pseudo = ReaderData(toy_arrays(64, told=0.0, seed=2, flipped=flipped), "cpu")
+    settings = replace(QUICK, teachers=teachers, warm_up_epochs=4, epochs=2)
+    reader = train(toy_reader, data, settings, np.arange(64), (pseudo, np.arange(64)))
+    assert accuracy(reader, toy_arrays(40, told=0.0, seed=1, flipped=flipped), "ranker") == 1
+
+
+@pytest.mark.parametrize("flipped", [False, True])
+def test_a_warm_up_teaches_the_chains_that_were_made(toy_reader: Make, toy_arrays: Arrays, flipped: bool) -> None:
+    reader, pseudo = toy_reader(0), ReaderData(toy_arrays(64, told=0.0, flipped=flipped), "cpu")
+    warm_up([reader], pseudo, replace(QUICK, warm_up_epochs=4), np.arange(64))
+    assert accuracy(reader, toy_arrays(40, told=0.0, seed=1, flipped=flipped), "ranker") == 1
+
+
+def test_only_the_questions_of_given_numbers_are_learnt(toy_reader: Make, toy_arrays: Arrays) -> None:
+    arrays = toy_arrays(64)
+    arrays["features"][64:] *= -50  # evidence of the second half is wrong
+    data = ReaderData(arrays, "cpu")
+    assert accuracy(train(toy_reader, data, QUICK, np.arange(32)), toy_arrays(40, seed=1), "ranker") == 1
+    assert accuracy(train(toy_reader, data, QUICK, np.arange(32, 64)), toy_arrays(40, seed=1), "ranker") == 0
+
+
+def test_beliefs_are_estimated_again_or_stay_those_of_the_prior(toy_reader: Make, toy_arrays: Arrays) -> None:
+    untold = ReaderData(toy_arrays(64), "cpu")
+    for reestimates, is_sure in ((True, True), (False, False)):
+        settings = replace(QUICK, reestimates=reestimates, ranker_weight=1.0, epochs=6)
+        reader = toy_reader(0)
+        beliefs = teach_together([reader], untold, settings, np.arange(64))
+        step = untold.step(np.arange(64))
+        belief = beliefs.of(step, torch.zeros_like(step.features[..., 0]))
+        right = belief[step.made].min().item()
+        assert (right > 0.97) is is_sure
+
+
+def test_final_beliefs_are_those_of_the_readers(toy_reader: Make, toy_arrays: Arrays) -> None:
+    data, settings = ReaderData(toy_arrays(5), "cpu"), ReaderSettings()
+    reader = toy_reader(3)
+    step = data.step(np.arange(5))
+    with torch.inference_mode():
+        views = look(reader.eval(), data, step)
+    beliefs = final_beliefs([reader, reader], data, settings, np.arange(5))
+    expected = masked_softmax(views.joint(settings), step)
+    torch.testing.assert_close(beliefs.of(step, views.evidence), expected)
+
+
+def test_the_seed_decides_everything(toy_reader: Make, toy_arrays: Arrays) -> None:
+    data, pseudo = ReaderData(toy_arrays(24), "cpu"), ReaderData(toy_arrays(24, seed=2), "cpu")
+    settings = replace(QUICK, epochs=1, teachers=2)
+
+    def taught(seed: int) -> Tensor:
+        seeded = replace(settings, seed=seed)
+        reader = train(toy_reader, data, seeded, np.arange(24), (pseudo, np.arange(24)))
+        return torch.cat([parameter.detach().flatten() for parameter in reader.parameters()])
+
+    first = taught(0)
+    assert torch.equal(first, taught(0))
+    assert not torch.equal(first, taught(1))
+
+
+def test_evidence_is_held_to_the_prior(toy_reader: Make, toy_arrays: Arrays) -> None:
+    data = ReaderData(toy_arrays(64), "cpu")
+    moved = []
+    for pull in (0.0, 100.0):
+        settings = replace(QUICK, evidence_pull=pull, evidence_learning_rate=0.02)
+        moved.append(abs(train(toy_reader, data, settings, np.arange(64)).evidence.weight.item() - 1))
+    assert moved[1] < 0.3 * moved[0]
