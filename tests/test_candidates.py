@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rechain.candidates import Candidate, Candidates, CandidateSettings, find_candidates
+from rechain.candidates import Candidate, Candidates, CandidateSettings, find_candidates, find_of_any_length
 from rechain.datasets import read_questions
 from rechain.errors import QuestionError, RechainError
 from rechain.evaluation import is_correct
@@ -614,3 +614,73 @@ def test_other_hops_than_the_files_set_its_link_types_aside() -> None:
     passages = [Passage.model_validate({"id": name, "text": "A Ostrela", "mentions": mentions}) for name in "ab"]
     question = Question(id="q", question="?", answer="Ostrela", hops=3, link_types=["drug", "drug"], passages=passages)
     assert len(find_candidates(question, CandidateSettings(hops=2)).chains) == 2
+
+
+# ---- any length
+
+LADDER = [
+    ("", "Zimbelot met Quorvath"),
+    ("", "Quorvath met Brimlad"),
+    ("", "Brimlad met Vexlor"),
+    ("", "Vexlor saw Ostrela"),
+]
+ASKED = "Who knew Zimbelot, Quorvath and Brimlad?"
+
+
+def test_chains_of_two_three_and_four_are_found_together() -> None:
+    found = find_of_any_length(text_question(LADDER, asked=ASKED))
+    assert rows(found) == [(2, 3), (1, 2, 3), (0, 1, 2, 3)]
+    assert (list(found.tails), found.is_cut, found.hops) == ([3], False, 2)
+    by_length = [find_candidates(text_question(LADDER, asked=ASKED, hops=hops)).chains for hops in (2, 3, 4)]
+    assert [keys(chain) for chain in found.chains] == [keys(chain) for chains in by_length for chain in chains]
+
+
+@pytest.mark.parametrize("hops", [2, 3, 4])
+def test_where_someone_says_the_hops_only_those_are_found(hops: int) -> None:
+    for said, told in ((hops, None), (None, CandidateSettings(hops=hops)), (2, CandidateSettings(hops=hops))):
+        found = find_of_any_length(text_question(LADDER, asked=ASKED, hops=said), told)
+        assert {len(row) for row in rows(found)} == {hops}
+
+
+def test_link_types_say_the_hops_too() -> None:
+    entities = [["drug:1", "gene:1"], ["gene:1", "gene:9", "drug:1"]]
+    ends = {"answer_entity": "gene:9", "question_entities": ["drug:1"], "link_types": ["gene"]}
+    assert rows(find_of_any_length(given_question(entities, **ends))) == [(0, 1)]
+
+
+def test_lengths_without_a_chain_do_not_disturb_the_others() -> None:
+    assert rows(find_of_any_length(text_question(LADDER[2:], asked=ASKED))) == [(0, 1)]  # too few for three
+    assert rows(find_of_any_length(text_question(LADDER, asked="Who?"))) == [(2, 3)]  # no head for three
+    passages = [*LADDER[:2], ("", "Brimlad and Vexlor saw Ostrela")]
+    assert set(rows(find_of_any_length(text_question(passages, asked=ASKED)))) == {(1, 2), (0, 1, 2)}
+
+
+@pytest.mark.parametrize(("more", "expected"), [(56, {2, 3, 4}), (57, {2})])
+def test_of_many_passages_only_chains_of_two_are_sought(more: int, expected: set[int]) -> None:
+    passages = [*LADDER, *(("", f"about {rare(number)}") for number in range(more))]
+    assert {len(row) for row in rows(find_of_any_length(text_question(passages, asked=ASKED)))} == expected
+
+
+@pytest.mark.parametrize(
+    ("passages", "code"),
+    [
+        ([], "too_few_passages"),
+        ([("", "of Ostrela")], "too_few_passages"),
+        ([("", "by Quorvath"), ("", "Quorvath sang")], "no_tail"),
+        ([("", "by Quorvath"), ("", "of Ostrela"), ("", "or so")], "no_link"),
+    ],
+)
+def test_without_a_chain_of_any_length_the_error_is_that_of_the_shortest(
+    passages: list[tuple[str, str]], code: str
+) -> None:
+    with pytest.raises(QuestionError) as caught:
+        find_of_any_length(text_question(passages, asked=ASKED))
+    assert caught.value.code == code
+    assert error_code(text_question(passages, asked=ASKED, hops=2)) == code
+
+
+def test_the_limit_is_that_of_each_length() -> None:
+    passages = [*LADDER, ("", "about Vexlor"), ("", "Quorvath and Vexlor")]
+    found = find_of_any_length(text_question(passages, asked=ASKED), CandidateSettings(limit=1))
+    assert found.is_cut
+    assert sorted(map(len, rows(found))) == [2, 3, 4]

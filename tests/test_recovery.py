@@ -2,9 +2,10 @@
 
 import json
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -17,6 +18,9 @@ from rechain.datasets import read_entries
 from rechain.errors import QuestionError, RechainError
 from rechain.model import BatchModel, Model, Scores
 from rechain.schema import Chain, Link, Mention, Passage, Problem, Question, Recovered
+
+if TYPE_CHECKING:
+    from rechain.reader.model import ChainReaderModel
 
 
 class LastIsBest:
@@ -110,7 +114,7 @@ def test_passages_of_one_title_and_no_id_do_not_clash() -> None:
 
 
 def test_an_unknown_model_is_an_error_that_names_the_known() -> None:
-    with pytest.raises(RechainError, match="there is no model 'gpt'; the models are random, lexical, bm25"):
+    with pytest.raises(RechainError, match="there is no model 'gpt'; the models are default, random, lexical, bm25"):
         Recoverer("gpt")
 
 
@@ -143,7 +147,7 @@ def test_a_model_without_batches_gets_many_questions_one_at_a_time(bridge_questi
             taken.append(number)
             yield bridge_question
 
-    recovered = Recoverer().recover_many(questions())
+    recovered = Recoverer("lexical").recover_many(questions())
     assert taken == []
     next(recovered)
     assert taken == [0]
@@ -457,3 +461,164 @@ def test_ids_that_are_taken_are_not_given_again() -> None:
     passages = [{"title": "1", "text": "by Quorvath"}, {"title": "1", "text": "Quorvath of Ostrela"}, "Quorvath"]
     recovered = Recoverer(top=9).recover("Who?", "Ostrela", passages)
     assert {passage for chain in recovered.chains for passage in chain.passages} == {"1", "1.1", "2"}
+
+
+# ---- the model that comes with the package
+
+
+@pytest.fixture(scope="module")
+def default(default_model: "ChainReaderModel") -> Recoverer:
+    return Recoverer(default_model, top=3)
+
+
+def test_the_model_of_the_package_is_the_default(bridge_question: Question, default: Recoverer) -> None:
+    recovered = default.recover(bridge_question)
+    assert Recoverer.from_pretrained(top=3).recover(bridge_question) == recovered
+    assert Recoverer("default", top=3).recover(bridge_question) == recovered
+    assert recovered[0].passages == ["opera", "composer"]
+
+
+def test_options_are_those_of_a_recoverer(bridge_question: Question) -> None:
+    (chain,) = Recoverer.from_pretrained("lexical", explain=True).recover(bridge_question)
+    assert chain.why and chain.confidence is None
+
+
+def test_the_default_model_tells_its_confidence_and_why(towns: Towns, default_model: "ChainReaderModel") -> None:
+    recoverer = Recoverer(default_model, top=1000, explain=True)
+    for recovered in recoverer.recover_many(towns(6)):
+        assert 0 < sum(chain.confidence or 0 for chain in recovered) <= 1 + 1e-9
+        assert [chain.score for chain in recovered] == sorted((chain.score for chain in recovered), reverse=True)
+        for chain in recovered:
+            assert chain.why and sum(chain.why.values()) == chain.score
+
+
+def test_the_default_model_chooses_the_number_of_hops(default: Recoverer) -> None:
+    texts = [
+        "Zimbelot is an opera by Anton Quorvath.",
+        "Anton Quorvath was married to Clara Brimlad.",
+        "Clara Brimlad was born in the town of Vexlor.",
+    ]
+    passages = [
+        {"title": title, "text": text}
+        for title, text in zip(["Zimbelot", "Anton Quorvath", "Clara Brimlad"], texts, strict=True)
+    ]
+    found = default.recover("In which town was the wife of the composer of Zimbelot born?", "Vexlor", passages)
+    assert found[0].passages == ["Zimbelot", "Anton Quorvath", "Clara Brimlad"]
+    found = default.recover("In which town was the wife of Anton Quorvath born?", "Vexlor", passages)
+    assert found[0].passages == ["Anton Quorvath", "Clara Brimlad"]
+
+
+def test_a_saved_model_recovers_the_same(tmp_path: Path, towns: Towns, default: Recoverer) -> None:
+    default.save_pretrained(tmp_path / "saved")
+    loaded = Recoverer.from_pretrained(tmp_path / "saved", top=3)
+    assert list(loaded.recover_many(towns(6))) == list(default.recover_many(towns(6)))
+
+
+@pytest.mark.parametrize(("model", "name"), [("lexical", "'lexical'"), (LastIsBest(), "LastIsBest")])
+def test_a_model_that_is_no_chain_reader_cannot_be_saved(model: str | Model, name: str, tmp_path: Path) -> None:
+    recoverer = Recoverer(model)
+    for give in (recoverer.save_pretrained, recoverer.push_to_hub):
+        with pytest.raises(
+            RechainError, match=f"^the model {name} is not a chain reader, which alone can be saved so.$"
+        ):
+            give(str(tmp_path / "saved"))
+    assert not (tmp_path / "saved").exists()
+
+
+def test_a_name_that_is_nowhere_is_one_clear_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    for name, words in (("gpt", "there is no model 'gpt'"), ("no/where", "there is no folder 'no/where'")):
+        with pytest.raises(RechainError) as caught:
+            Recoverer.from_pretrained(name)
+        assert str(caught.value).startswith(words)
+        assert "\n" not in str(caught.value)
+
+
+def test_a_folder_without_a_model_says_so(tmp_path: Path) -> None:
+    with pytest.raises(RechainError) as caught:
+        Recoverer.from_pretrained(tmp_path)
+    assert str(tmp_path) in str(caught.value) and "\n" not in str(caught.value)
+
+
+# ---- what is large or strange
+
+
+def chatter(number: int) -> str:
+    return f"It has been said that {number} of them went on to the other side of the hill. " * 3
+
+
+def large(size: int) -> list[dict[str, str]]:
+    """Passages that all hold the answer and a common name; two of them are what the question means."""
+    rows = [
+        {"title": f"Place {number}", "text": f"{chatter(number)} Near Quorvath there is Ostrela, number {number}."}
+        for number in range(size - 2)
+    ]
+    rows.insert(size // 2, {"title": "Zimbelot", "text": "Zimbelot is an opera by Anton Brimlad."})
+    return [*rows, {"title": "Anton Brimlad", "text": f"{chatter(3)} Anton Brimlad was born in Ostrela."}]
+
+
+def test_a_thousand_passages_are_answered_soon_and_in_bounded_memory(default: Recoverer) -> None:
+    asked, passages = "Where was the composer of Zimbelot born?", large(1000)
+    default.recover(asked, "Ostrela", large(10))
+    tracemalloc.start()
+    start = time.process_time()
+    try:
+        recovered = default.recover(asked, "Ostrela", passages)
+        seconds, memory = time.process_time() - start, tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert recovered[0].passages == ["Zimbelot", "Anton Brimlad"]
+    assert seconds < 10  # tracing makes it several times slower
+    assert memory < 200_000_000
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer", "passages"),
+    [
+        (
+            "佐里拉歌剧的作曲家出生在哪里?",
+            "布拉格",
+            ["佐里拉是安东·奎尔费瑟创作的歌剧。", "安东·奎尔费瑟出生于布拉格。", "秋天经常下雨。"],
+        ),
+        (
+            "Πού γεννήθηκε ο συνθέτης της Ζορίλα;",
+            "Πράγα",
+            ["Η Ζορίλα είναι όπερα του Κουιλφέδερ.", "Ο Κουιλφέδερ γεννήθηκε στην Πράγα.", "Βρέχει συχνά."],
+        ),
+        (
+            "أين ولد مؤلف أوبرا زوريلا؟",
+            "براغ",
+            ["زوريلا أوبرا من تأليف كويلفيذر.", "ولد كويلفيذر في براغ.", "تمطر كثيرا."],
+        ),
+        ("🎼❓", "🎹", ["🎼 by Quorvath", "Quorvath 🎹"]),
+    ],
+)
+def test_a_question_in_another_script_gets_its_chain(
+    default: Recoverer, asked: str, answer: str, passages: list[str]
+) -> None:
+    recovered = default.recover(asked, answer, passages)
+    assert recovered[0].passages == ["0", "1"]
+    with_latin = default.recover(asked, "Prague", ["Zorilla is by Quillfeather.", "Quillfeather was born in Prague."])
+    assert with_latin[0].passages == ["0", "1"]
+
+
+def test_a_question_of_two_thousand_words_is_answered(default: Recoverer, bridge_question: Question) -> None:
+    asked = f"{bridge_question.question} {chatter(1) * 60}"
+    assert len(asked.split()) > 2000
+    recovered = default.recover(bridge_question.model_copy(update={"question": asked, "hops": None}))
+    assert recovered[0].passages[:2] == ["opera", "composer"]
+
+
+def test_passages_of_twenty_thousand_words_are_searched_to_their_end(default: Recoverer) -> None:
+    padding = "It rained on that day. " * 4000
+    passages = [
+        {"title": "Zimbelot", "text": f"{padding} Zimbelot is an opera by Anton Quorvath."},
+        {"title": "A life", "text": f"{padding} Anton Quorvath was born in Ostrela."},
+        {"title": "Another", "text": f"{padding} Anton Quorvath liked Ostrela's weather."},
+    ]
+    recovered = default.recover("Where was the composer of Zimbelot born?", "Ostrela", passages)
+    assert recovered[0].passages[-1] in ("A life", "Another")
+    assert recovered[0].passages[0] == "Zimbelot"
+    start, end = recovered[0].links[0].mentions[1] or (0, 0)
+    assert start > len(padding) and passages[1]["text"][start:end] == "Anton Quorvath"

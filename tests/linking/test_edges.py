@@ -68,3 +68,23 @@ def test_a_given_link_has_the_first_given_mention_of_each_passage() -> None:
 )
 def test_an_edge_is_compared_by_its_widened_name(keys: list[str], among: bool) -> None:
     assert edge(" zorn ", view("Anton Zorn"), view("by Anton Zorn")).is_one_of(keys) is among
+
+
+def test_the_name_is_what_the_linker_found_and_not_widened() -> None:
+    found = edge(" zorn ", view("Anton Zorn"), view("by Anton Zorn"))
+    assert (found.name, found.key) == (" zorn ", " anton zorn ")
+
+
+@pytest.mark.parametrize(
+    ("titled", "comes", "leads"),
+    [
+        (None, False, False),  # no title at all
+        (frozenset({0}), True, False),
+        (frozenset({1}), False, True),
+        (frozenset({0, 1}), True, False),
+        (frozenset({1, 7}), False, True),
+    ],
+)
+def test_a_title_links_from_its_passage_or_to_it(titled: frozenset[int] | None, comes: bool, leads: bool) -> None:
+    found = Edge(Entity(" zorn ", "title", 9.0, [0, 1], titled), 0, view("Zorn"), view("Zorn"))
+    assert (found.comes_from_title, found.leads_to_title) == (comes, leads)
