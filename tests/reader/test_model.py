@@ -1,6 +1,6 @@
 """The cascade: what is read, what adds up to a score, and how sure the model is."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from math import exp, log
 from pathlib import Path
 
@@ -221,16 +221,28 @@ def test_where_the_question_says_the_length_nothing_is_added_for_it(tokenizer: T
 
 
 def test_chains_of_an_unlikely_length_are_not_read(tokenizer: Tokenizer) -> None:
+    texts = ["Zimbelot", "Quorvath of Zimbelot, by Brimlad", "Brimlad of Ostrela", "a Zimbelot", "by Brimlad"]
+    passages = [Passage(id=str(n), text=text) for n, text in enumerate(texts)]
+    asked = Question(id="q", question="Quorvath, Zimbelot?", answer="Ostrela", passages=passages)
+    candidates = find_of_any_length(asked)
+    assert sorted(lengths(candidates)) == [2, 2, 3, 3]
+    network = KnownReader()
+    model(tokenizer, network, margin=1000.0).score_many([candidates])
+    end = tokenizer.token_to_id("[SEP]")
+    assert [ids.count(end) - 1 for ids in network.read] == [2, 2]
+
+
+def test_chains_of_every_likely_length_are_read(tokenizer: Tokenizer) -> None:
     candidates = ladder()
+    network = KnownReader()
+    model(tokenizer, network, margin=1000.0).score_many([candidates])
+    end = tokenizer.token_to_id("[SEP]")
     prior = weigh(candidates) @ PRIOR
     best = {length: max(prior[np.array(lengths(candidates)) == length]) for length in (2, 3, 4)}
     total = log(sum(map(exp, best.values())))
     likely = {length for length, value in best.items() if value - total >= log(0.02)}
-    network = KnownReader()
-    model(tokenizer, network, margin=1000.0).score_many([candidates])
-    end = tokenizer.token_to_id("[SEP]")
-    counts = {length: lengths(candidates).count(length) for length in likely}
-    assert {ids.count(end) - 1 for ids in network.read} == {length for length, count in counts.items() if count > 1}
+    expected = {length for length in likely if lengths(candidates).count(length) > 1}
+    assert expected and {ids.count(end) - 1 for ids in network.read} == expected
 
 
 # ---- batches
@@ -248,9 +260,9 @@ def test_of_many_questions_each_has_its_own(tokenizer: Tokenizer, towns: Towns) 
 def test_the_bundled_model_says_the_same_to_the_last_bit_in_any_batch(
     default_model: ChainReaderModel, towns: Towns
 ) -> None:
-    questions: Sequence[Question] = [*read_questions(DEMO), *towns(9)]
     free = {"hops": None, "link_types": None}
-    asked = [find_of_any_length(question.model_copy(update=free)) for question in questions]
+    demo = [question.model_copy(update=free if n < 3 else {}) for n, question in enumerate(read_questions(DEMO))]
+    asked = [find_of_any_length(question) for question in [*demo[:8], *towns(4)]]
     alone = [default_model.score_many([candidates])[0] for candidates in asked]
     assert any(column(scores, "ranker") != [0.0] * len(scores.confidences) for scores in alone)
     assert default_model.score_many(asked) == alone

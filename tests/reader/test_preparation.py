@@ -92,10 +92,10 @@ def test_the_chain_that_a_pseudo_question_was_made_from_is_told(
 ) -> None:
     candidates = find_candidates(bridge_question)
     preparation = ReaderPreparation(tokenizer, 100, 6)
-    preparation.add(candidates, [1, 2])
+    preparation.add(candidates, [2, 1])
     made = preparation.arrays()["made"]
     assert [candidates.chains[n].passages for n, is_made in zip(preparation.kept[0], made, strict=True) if is_made] == [
-        (1, 2)
+        (2, 1)
     ]
 
 

@@ -194,6 +194,18 @@ def test_never_more_tokens_than_there_is_room_for(
         assert "ostrela" in read(text, tokenizer)
 
 
+@pytest.mark.parametrize("place", [0, 60, 120])
+def test_of_a_long_sentence_what_stands_around_the_link_is_read(tokenizer: Tokenizer, place: int) -> None:
+    words = ["slowly"] * 120
+    passages = [("", "Zimbelot is by Quorvath."), ("Ostrela", " ".join([*words[:place], "Quorvath", *words[place:]]))]
+    text = chain(find_candidates(question("Who?", "Ostrela", passages)), tokenizer, (0, 1), 60)
+    assert len(text.ids) == 60
+    assert marked(text, tokenizer, FROM_BEFORE) == "quorvath"
+    tail = read(text, tokenizer).split(" [SEP] ")[2].removesuffix(" [SEP]").split()
+    before = tail.index("quorvath") - tail.index("slowly") if place else 0
+    assert abs(before - {0: 0, 60: 18, 120: len(tail) - 3}[place]) <= 3
+
+
 def test_of_a_long_question_beginning_and_end_are_read(tokenizer: Tokenizer) -> None:
     asked = f"Zimbelot {'was seen ' * 500} Brimlad"
     candidates = find_candidates(question(asked, "Ostrela", [("", "by Quorvath"), ("", "Quorvath of Ostrela")]))

@@ -192,6 +192,21 @@ def test_pseudo_questions_teach_what_no_evidence_tells(
     assert accuracy(reader, toy_arrays(40, told=0.0, seed=1, flipped=flipped), "ranker") == 1
 
 
+def test_what_evidence_weighs_is_not_learnt_from_pseudo_questions(
+    toy_reader: Make, toy_arrays: Arrays, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, weights = ReaderData(toy_arrays(16), "cpu"), []
+    monkeypatch.setattr(
+        "rechain.reader.training.teach_together", lambda models, *_: weights.append(models[0].evidence.weight.item())
+    )
+    settings = replace(QUICK, evidence_learning_rate=0.1)
+    reader = toy_reader(0)
+    warm_up([reader], data, settings, np.arange(16))
+    assert reader.evidence.weight.item() != 1
+    train(toy_reader, data, settings, np.arange(16), (data, np.arange(16)))
+    assert weights == [1]
+
+
 @pytest.mark.parametrize("flipped", [False, True])
 def test_a_warm_up_teaches_the_chains_that_were_made(toy_reader: Make, toy_arrays: Arrays, flipped: bool) -> None:
     reader, pseudo = toy_reader(0), ReaderData(toy_arrays(64, told=0.0, flipped=flipped), "cpu")
