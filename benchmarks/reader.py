@@ -43,7 +43,7 @@ from rechain.trained import TrainedModel
 from rechain.vectors import read_vectors
 
 REPEATS = 3
-TIMED = 60
+TIMED, JUDGED = 60, 300
 
 
 def judged(pairs: Sequence[Pair], model: Model | BatchModel, hops: int | None = None) -> list[Verdict]:
@@ -236,7 +236,7 @@ def main() -> None:
     compare(data, default)
     speeds(data, default, floats)
     cost_of_bytes(
-        unambiguous(data, "hotpotqa/open.json.gz", 1000),
+        unambiguous(data, "hotpotqa/open.json.gz", JUDGED),
         {
             "int8, cascade (the default)": default,
             "int8, every chain read": with_settings(default, margin=1e9, most_chains=10**6),

@@ -90,7 +90,7 @@ def test_help_loads_nothing_heavy() -> None:
     "arguments",
     [
         ["--help"],
-        ["demo"],
+        ["demo", "--model", "lexical"],
         ["recover", "questions", "--model", "lexical"],
         ["recover", "questions", "--model", "bm25"],
         ["recover", "questions", "--model", "random"],
@@ -99,7 +99,9 @@ def test_help_loads_nothing_heavy() -> None:
     ],
     ids=" ".join,
 )
-def test_no_command_loads_torch(tmp_path: Path, bridge_question: Question, arguments: list[str]) -> None:
+def test_no_command_loads_torch_unless_a_network_runs(
+    tmp_path: Path, bridge_question: Question, arguments: list[str]
+) -> None:
     """A module called torch stands first on the path and leaves a trace when anything so much as tries to load it."""
     (tmp_path / "torch.py").write_text("from pathlib import Path; Path(__file__).with_name('loaded').touch()")
     (tmp_path / "questions").write_text(bridge_question.model_dump_json(exclude_none=True))
@@ -114,7 +116,7 @@ def test_no_command_loads_torch(tmp_path: Path, bridge_question: Question, argum
 def test_recovery_of_json_needs_no_extra(tmp_path: Path, bridge_question: Question) -> None:
     path = tmp_path / "questions.jsonl"
     path.write_text(bridge_question.model_dump_json(exclude_none=True))
-    assert not loaded_by("from rechain.cli.main import main; main()", "recover", path) & HEAVY
+    assert not loaded_by("from rechain.cli.main import main; main()", "recover", path, "--model", "lexical") & HEAVY
 
 
 @pytest.mark.parametrize("arguments", [["nonsense"], ["recover"], ["evaluate", "one"], ["--nonsense"]], ids=" ".join)

@@ -417,7 +417,7 @@ def test_chains_of_little_confidence_are_dropped(
 def test_a_model_without_confidence_leaves_the_output_alone(
     recover: Command, write: Write, tmp_path: Path, good: dict[str, Any]
 ) -> None:
-    outcome = recover(write(good), "--min-confidence", 0.5, "--out", tmp_path / "chains.jsonl")
+    outcome = recover(write(good), "--model", "lexical", "--min-confidence", 0.5, "--out", tmp_path / "chains.jsonl")
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err == ("rechain: the model 'lexical' tells no confidence, so none can be demanded of its chains.\n")
     assert not (tmp_path / "chains.jsonl").exists()

@@ -1,6 +1,6 @@
 """The chain reader as a model: cheap evidence for all chains, the network for those whose place it can still change."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Self
 
 import numpy as np
@@ -9,7 +9,8 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from rechain.arrays import Array
-from rechain.candidates import Candidates
+from rechain.candidates import Candidate, Candidates
+from rechain.linking import Edge
 from rechain.model import Contributions, Scores
 from rechain.models.chain_reader import ChainReader, TextBatch
 from rechain.reader.data import Texts
@@ -90,14 +91,20 @@ class WeighedQuestion:
         """Return the chains to be read and, where more than one entity could link them, their tails, as tokens."""
         texts = ChainTexts(self._candidates, tokenizer, self._settings.max_tokens)
         chains = [texts.chain(self._candidates.chains[number]) for number in self.chosen]
-        return chains, [texts.tail(tail, edges) for tail, edges in self.tails.edges.items()]
+        return chains, [texts.tail(tail, edges) for tail, edges in self._open_tails.items()]
+
+    @property
+    def _open_tails(self) -> dict[int, list[Edge]]:
+        """The tails that more than one entity could link, and these."""
+        return {tail: edges for tail, edges in self.tails.edges.items() if len(edges) > 1}
 
     def scores(self, ranks: Array, links: Array) -> Scores:
         """Return the scores of all chains, where the network has said something of those that were read."""
         ranker, reasoner = np.zeros(len(self._lengths)), np.zeros(len(self._lengths))
         if self.chosen:
-            places = [self.tails.place(self._candidates.chains[number]) for number in self.chosen]
-            named = np.array([links[tail, slot - 1] for tail, slot in places])
+            rows = {tail: row for row, tail in enumerate(self._open_tails)}
+            ends = [self._candidates.chains[number] for number in self.chosen]
+            named = np.array([self._named(chain, rows, links) for chain in ends])
             self._fill(ranker, ranks)
             self._fill(reasoner, named)
         parts = {
@@ -111,6 +118,11 @@ class WeighedQuestion:
             dict(zip(parts, map(float, values), strict=True)) for values in zip(*parts.values(), strict=True)
         ]
         return Scores(contributions, self._confidences(np.sum(list(parts.values()), axis=0)))
+
+    def _named(self, chain: Candidate, rows: Mapping[int, int], links: Array) -> float:
+        """Return the log-probability of a chain's last link; 0 where it is the only one."""
+        row = rows.get(chain.passages[-1])
+        return 0.0 if row is None else float(links[row, self.tails.place(chain)[1] - 1])
 
     def _fill(self, target: Array, said: Array) -> None:
         """Set what was said of the chains that were read, the best at 0; of the others, what was said of the worst."""

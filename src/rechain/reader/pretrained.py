@@ -112,6 +112,7 @@ def read_tokenizer(path: Path) -> Any:
         raise InputError(f"{path} cannot be read as a tokeniser: {error}.") from error
     tokenizer.no_truncation()
     tokenizer.no_padding()
+    tokenizer.encode_special_tokens = True  # "[SEP]" in a text is a text
     return tokenizer
 
 

@@ -134,22 +134,19 @@ def train(
 
     Where there are pseudo questions, it is warmed up with them, and what it learnt there counts from the beginning.
     """
-    first = make(settings.seed)
+    readers = [make(settings.seed + number) for number in range(settings.teachers + (settings.teachers > 1))]
     beliefs = None
     if pseudo is not None:
-        warm_up([first], pseudo[0], settings, pseudo[1])
-        first.evidence.weight.data.copy_(make(settings.seed).evidence.weight)  # pseudo questions tell nothing of these
-        beliefs = final_beliefs([first], data, settings, questions)
-    if settings.teachers == 1:
-        teach_together([first], data, settings, questions, beliefs)
-        return first
-    start = {name: value.clone() for name, value in first.state_dict().items()}
-    teachers = [make(settings.seed + number) for number in range(settings.teachers)]
-    for teacher in teachers:
-        teacher.load_state_dict(start)
-    beliefs = final_beliefs(teachers, data, settings, questions) if pseudo is not None else None
-    teach(first, teach_together(teachers, data, settings, questions, beliefs), data, settings, questions)
-    return first
+        prior = readers[0].evidence.weight.detach().clone()
+        warm_up(readers[:1], pseudo[0], settings, pseudo[1])
+        readers[0].evidence.weight.data.copy_(prior)  # pseudo questions tell nothing of what evidence weighs
+        for reader in readers[1:]:
+            reader.load_state_dict(readers[0].state_dict())
+        beliefs = final_beliefs(readers[: settings.teachers], data, settings, questions)
+    taught = teach_together(readers[: settings.teachers], data, settings, questions, beliefs)
+    if settings.teachers > 1:
+        teach(readers[-1], taught, data, settings, questions)
+    return readers[-1]
 
 
 def warm_up(models: Sequence[ChainReader], data: ReaderData, settings: ReaderSettings, questions: Array) -> None:
