@@ -8,9 +8,9 @@
 
 DATA is a folder as ../shared/data, ENCODER one with the weights of all-MiniLM-L6-v2, STAGE a folder to work in.
 `train` needs torch, transformers, numpy and safetensors alone, so that STAGE can be carried to a GPU machine; `--set
-NAME=VALUE` changes a setting of `ReaderSettings`, `--pseudo` warms up with pseudo questions. Questions and answers of
-HotpotQA open and train_300 and of DrugHop open are learnt from; gold evidence of open is read by `judge` and `bundle`,
-for figures alone.
+NAME=VALUE` changes a setting of `ReaderSettings`, `--pseudo` warms up with pseudo questions, `--gru` reads with a GRU
+instead. Questions and answers of HotpotQA open and train_300 and of DrugHop open are learnt from; gold evidence of open
+is read by `judge` and `bundle`, for figures alone.
 """
 
 import argparse
@@ -120,7 +120,7 @@ def questions_of(data: Path, name: str) -> Iterator[Any]:
     return read_questions(data / file, only=["bridge"])
 
 
-def train(stage: Path, name: str, fold: int | None, changes: Sequence[str], pseudo: bool) -> None:
+def train(stage: Path, name: str, fold: int | None, changes: Sequence[str], pseudo: bool, gru: bool) -> None:
     """Train on all folds but one and write what is said of that one; or on everything, and write the weights."""
     import torch
     from safetensors.torch import save_file
@@ -136,7 +136,7 @@ def train(stage: Path, name: str, fold: int | None, changes: Sequence[str], pseu
     learnt = numbers if fold is None else numbers[arrays["fold"] != fold]
     start = time.perf_counter()
     model = teach(
-        lambda seed: untaught(stage / ENCODER, seed, settings, device),
+        lambda seed: untaught(stage / ENCODER, seed, settings, device, gru),
         data,
         settings,
         learnt,
@@ -158,16 +158,18 @@ def parse(change: str) -> tuple[str, Any]:
     return name, value == "True" if kind is bool else float(value) if kind is float else int(value)
 
 
-def untaught(encoder: Path, seed: int, settings: ReaderSettings, device: str) -> Any:
-    """Return a reader with a pretrained encoder and new heads; evidence weighs what the prior says."""
+def untaught(encoder: Path, seed: int, settings: ReaderSettings, device: str, gru: bool = False) -> Any:
+    """Return a reader with a pretrained encoder, or a new GRU, and new heads; evidence weighs what the prior says."""
     import torch
 
     from rechain.models.chain_reader import ChainReader
-    from rechain.models.text_encoders import pretrained
+    from rechain.models.text_encoders import GruEncoder, pretrained
 
     torch.manual_seed(seed)
     prior = torch.from_numpy(np.array(json.loads((encoder.parent / INDEX).read_text())["prior"], dtype=np.float32))
-    model = ChainReader(pretrained(encoder, TEXT_MARKS), len(prior), settings.dropout)
+    vocabulary = json.loads((encoder / "config.json").read_text(encoding="utf-8"))["vocab_size"]
+    reads = GruEncoder(vocabulary, TEXT_MARKS) if gru else pretrained(encoder, TEXT_MARKS)
+    model = ChainReader(reads, len(prior), settings.dropout)
     model.evidence.weight.data.copy_(prior[None])
     return model.to(device)
 
@@ -479,6 +481,7 @@ def main() -> None:
     steps.choices["train"].add_argument("--fold", type=int)
     steps.choices["train"].add_argument("--set", dest="changes", action="append", default=[])
     steps.choices["train"].add_argument("--pseudo", action="store_true")
+    steps.choices["train"].add_argument("--gru", action="store_true")
     steps.choices["bundle"].add_argument("--floats", action="store_true")
     options = vars(parser.parse_args())
     run: dict[str, Any] = {"prepare": prepare, "train": train, "judge": judge, "bundle": bundle}

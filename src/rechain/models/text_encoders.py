@@ -13,9 +13,6 @@ from torch import Tensor, nn
 
 from rechain.models import gru
 
-GRU = "gru"
-"""the name of the encoder that is not pretrained"""
-
 
 class TextEncoder(Protocol):
     """Encodes texts."""
