@@ -240,9 +240,19 @@ def test_what_was_read_before_an_error_is_recovered_before_it_is_raised(towns: T
         next(recovered)
 
 
+def test_a_dict_and_its_passages_need_no_ids(batch_fake: Fake) -> None:
+    passages = [
+        "Zorilla is an opera by Anna Korbel.",
+        {"title": "Anna Korbel", "text": "Anna Korbel was born in Prague."},
+    ]
+    given = {"question": "Where was the composer of Zorilla born?", "answer": "Prague", "passages": passages}
+    recovered = list(Recoverer(batch_fake()).recover_many([given, given]))
+    assert [(one.id, one[0].passages) for one in recovered] == [(str(n), ["0", "Anna Korbel"]) for n in range(2)]
+
+
 def test_a_dict_is_read_as_a_line_of_a_file_is(tmp_path: Path, bridge_question: Question, batch_fake: Fake) -> None:
     good = bridge_question.model_dump(mode="json")
-    changes: list[dict[str, object]] = [{}, {"answer": None}, {"hops": 1}, {"passages": [{"text": "a"}]}, {"id": 7}]
+    changes: list[dict[str, object]] = [{}, {"answer": None}, {"hops": 1}, {"passages": [{"id": "a"}]}, {"id": 7}]
     records, path = [good | change for change in changes], tmp_path / "questions.jsonl"
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
     lines = list(Recoverer(batch_fake()).recover_many(read_entries(path)))

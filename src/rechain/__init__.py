@@ -8,6 +8,7 @@ from rechain.version import __version__
 if TYPE_CHECKING:
     from rechain.candidates import CandidateSettings, find_candidates
     from rechain.datasets import read_questions
+    from rechain.errors import RechainError
     from rechain.recovery import Recoverer
     from rechain.schema import Chain, Gold, Link, Mention, Passage, Question, Recovered
 
@@ -19,6 +20,7 @@ _HOME = {
     "Mention": "schema",
     "Passage": "schema",
     "Question": "schema",
+    "RechainError": "errors",
     "Recovered": "schema",
     "Recoverer": "recovery",
     "find_candidates": "candidates",
@@ -33,6 +35,7 @@ __all__ = [
     "Mention",
     "Passage",
     "Question",
+    "RechainError",
     "Recovered",
     "Recoverer",
     "__version__",

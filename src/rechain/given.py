@@ -22,12 +22,23 @@ def as_entry(where: str, name: str, given: QuestionLike) -> Entry:
         return given
     if isinstance(given, Question):
         return Entry("", given.id, given)
-    if isinstance(given, Mapping):
-        return read_record(where, given)._replace(where="")
     try:
+        if isinstance(given, Mapping):
+            return read_record(where, _completed(where, name, given))._replace(where="")
         return Entry("", name, as_question(where, name, *_parts(where, given)))
     except QuestionError as error:
         return Entry("", name, error)
+
+
+def _completed(where: str, name: str, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Give a dict an id, and its passages ids, where they lack them; published formats have fields of their own."""
+    if "passages" not in given:
+        return given
+    try:
+        passages = [p.model_dump() if isinstance(p, Passage) else p for p in _as_passages(given["passages"])]
+    except QuestionError as error:
+        raise QuestionError(error.code, f"{where}: {error}.") from error
+    return {"id": name, **given, "passages": passages}
 
 
 def _parts(where: str, given: Any) -> tuple[Any, Any, Any]:

@@ -179,3 +179,17 @@ def test_the_evidence_of_a_chain_does_not_depend_on_the_others(bridge_question: 
     )
     assert len(candidates.chains) > 3
     np.testing.assert_array_equal(weigh(turned)[::-1], weigh(candidates))
+
+
+def test_links_given_with_the_data_weigh_unless_pairs_tell_them_apart() -> None:
+    texts = ["Polonium was found by Curie.", "Curie was born in Warsaw."]
+    mentions = [Mention(entity="MC", start=texts[0].index("Curie"), end=27), Mention(entity="MC", start=0, end=5)]
+    passages = [
+        Passage(id=str(n), title=f"T{n}", text=text, mentions=[mention])
+        for n, (text, mention) in enumerate(zip(texts, mentions, strict=True))
+    ]
+    asked = Question(id="q", question="Where was the finder born?", answer="Warsaw", passages=passages, hops=2)
+    found = evidence(find_candidates(asked), 0, 1)
+    assert found["links"] == pytest.approx((10 + phrase_idf(["curie"])) / 10)
+    named = asked.model_copy(update={"question_entities": ["MC"]})
+    assert evidence(find_candidates(named), 0, 1)["links"] == 0

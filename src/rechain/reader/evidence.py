@@ -64,8 +64,8 @@ PRIOR = np.array([_PRIOR.get(name, 0.0) for name in FEATURES], dtype=np.float32)
 
 def weigh(candidates: Candidates) -> Array:
     """Return the evidence for every candidate chain, [chains, features]; of pairs where the data names entities."""
-    words = _Words(candidates)
     pairs = _Pairs(candidates) if names_entities(candidates) else None
+    words = _Words(candidates, weighs_links=pairs is None)
     rows = (
         [*words.of(chain), *(pairs.of(chain) if pairs else _NO_PAIRS), len(chain.passages) - 2]
         for chain in candidates.chains
@@ -98,7 +98,9 @@ class _Pairs:
 class _Words:
     """Evidence from the question's words, titles and links."""
 
-    def __init__(self, candidates: Candidates) -> None:
+    def __init__(self, candidates: Candidates, weighs_links: bool) -> None:
+        """Links are not weighed where all are the data's own: pairs tell them apart."""
+        self._weighs_links = weighs_links
         self._asked = Text(candidates.question.question)
         self._idf = rarities(self._asked)
         self._views = candidates.views
@@ -114,7 +116,7 @@ class _Words:
 
     def of(self, chain: Candidate) -> Sequence[float]:
         *before, tail = chain.passages
-        weights = [0.0 if edge.is_given else edge.weight for edge in chain.edges]  # the data's own are certain
+        weights = [edge.weight if self._weighs_links else 0.0 for edge in chain.edges]
         held = frozenset().union(*(self._held[passage] for passage in chain.passages))
         return (
             self._rarity(held) * _SCALE,

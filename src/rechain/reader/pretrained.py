@@ -78,18 +78,24 @@ def save(model: ChainReaderModel, folder: Path) -> None:
         "features": FEATURES,
         "settings": asdict(model.settings),
     }
-    folder.mkdir(parents=True, exist_ok=True)
     weights = {name: value.contiguous().cpu() for name, value in model.network.state_dict().items()}
-    write_atomically(folder / WEIGHTS, as_bytes(weights))
-    write_atomically(folder / TOKENIZER, model.tokenizer.to_str().encode())
-    write_atomically(folder / CARD, (model.card or plain_card(model)).encode())
-    write_atomically(folder / CONFIG, (json.dumps(config, indent=2) + "\n").encode())
+    contents = {
+        WEIGHTS: as_bytes(weights),
+        TOKENIZER: model.tokenizer.to_str().encode(),
+        CARD: (model.card or plain_card(model)).encode(),
+        CONFIG: (json.dumps(config, indent=2) + "\n").encode(),
+    }
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in contents.items():
+            write_atomically(folder / name, content)
+    except OSError as error:
+        raise RechainError(f"the model cannot be written to {folder}: {error.strerror}.") from error
 
 
 def push(model: ChainReaderModel, name: str, **options: Any) -> str:
     """Put a model on the Hub and return its address."""
     from huggingface_hub import HfApi
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
     api = HfApi()
     with TemporaryDirectory() as folder:
@@ -97,7 +103,7 @@ def push(model: ChainReaderModel, name: str, **options: Any) -> str:
         try:
             api.create_repo(name, exist_ok=True, **options)
             return str(api.upload_folder(repo_id=name, folder_path=folder))
-        except (HfHubHTTPError, HFValidationError, OSError) as error:
+        except Exception as error:  # of the client, or of whatever HTTP library it uses
             reason = str(error).strip().split("\n")[0]
             raise RechainError(f"the model cannot be put on the Hub as '{name}': {reason}") from error
 
