@@ -49,6 +49,7 @@ training.run(pseudo=[Part(data, np.arange(len(data)))])
 save_file(training.players.state_dict(), f"{out}.{rank}")
 print(json.dumps(training.progress.curve))
 if dist.is_initialized():
+    dist.barrier()  # one that goes while another still talks to it can bring that one down
     dist.destroy_process_group()
 """
 
