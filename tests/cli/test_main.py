@@ -139,6 +139,6 @@ def test_nothing_but_the_result_is_printed_where_there_is_no_terminal(
 ) -> None:
     path = tmp_path / "questions.jsonl"
     path.write_text(bridge_question.model_dump_json(exclude_none=True))
-    done = run(SCRIPT, "recover", path)
+    done = run(SCRIPT, "recover", path, "--model", "lexical")
     assert len(done.stdout.splitlines()) == 1
     assert done.stderr == "1 question, 1 with a chain.\n"

@@ -27,7 +27,7 @@ def test_a_bar_is_shown_on_a_terminal() -> None:
 
 
 def test_chains_go_to_standard_output_though_a_bar_is_shown() -> None:
-    printed, shown = run_on_terminal([*RECHAIN, "recover", DEMO])
+    printed, shown = run_on_terminal([*RECHAIN, "recover", DEMO, "--model", "lexical"])
     assert len(printed.splitlines()) == 14
     assert "Recovering" in shown
     assert "passages" not in shown.replace("Reading passages", "")

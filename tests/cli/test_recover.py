@@ -17,6 +17,7 @@ import pytest
 from rechain.schema import Question, Recovered
 
 RECHAIN = [sys.executable, "-c", "from rechain.cli.main import main; main()"]
+LEXICAL = [*RECHAIN, "recover", "--model", "lexical"]  # a process of its own loads no network
 PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
 
 
@@ -81,7 +82,7 @@ def test_top_and_explain(recover: Command, write: Write, good: dict[str, Any]) -
 
 def test_standard_input_and_output(good: dict[str, Any]) -> None:
     for content in (json.dumps(good).encode(), gzip.compress(json.dumps([good]).encode())):
-        done = subprocess.run([*RECHAIN, "recover", "-"], input=content, capture_output=True)
+        done = subprocess.run([*LEXICAL, "-"], input=content, capture_output=True)
         assert done.returncode == 0
         assert json.loads(done.stdout)["chains"][0]["passages"] == ["opera", "composer"]
 
@@ -89,14 +90,14 @@ def test_standard_input_and_output(good: dict[str, Any]) -> None:
 def test_the_output_is_utf8_whatever_the_terminal_is(write: Write, good: dict[str, Any]) -> None:
     path = write(good | {"id": "ž1"})
     environment = os.environ | {"PYTHONIOENCODING": "ascii"}
-    done = subprocess.run([*RECHAIN, "recover", str(path)], capture_output=True, env=environment)
+    done = subprocess.run([*LEXICAL, str(path)], capture_output=True, env=environment)
     assert b"Traceback" not in done.stderr
     assert json.loads(done.stdout)["id"] == "ž1"
 
 
 def test_a_reader_that_goes_away_is_no_error(write: Write, good: dict[str, Any]) -> None:
     path = write(*[good] * 300)
-    command = [*RECHAIN, "recover", str(path), "--top", "3"]
+    command = [*LEXICAL, str(path), "--top", "3"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout and process.stderr
         process.stdout.readline()
@@ -323,7 +324,7 @@ def test_an_output_that_cannot_be_written_gets_one_sentence(
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 @pytest.mark.parametrize("options", [[], ["--out", "/dev/full", "--overwrite"]], ids=["output", "file"])
 def test_a_full_disk_gets_one_sentence(write: Write, good: dict[str, Any], options: list[str]) -> None:
-    command = [*RECHAIN, "recover", str(write(*[good] * 99)), *options]
+    command = [*LEXICAL, str(write(*[good] * 99)), *options]
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 2
