@@ -216,7 +216,7 @@ class Judged:
         from common import with_gold
 
         from rechain.candidates import find_candidates
-        from rechain.evaluation import _is_gold, is_unambiguous
+        from rechain.evaluation import is_gold_chain, is_unambiguous
 
         index = json.loads((stage / INDEX).read_text(encoding="utf-8"))
         self._starts = load_arrays(stage / QUESTIONS)["chain_start"]
@@ -230,7 +230,9 @@ class Judged:
             place = number.get(question.id, -1)
             found = find_candidates(question) if place >= 0 else None
             kept = index["kept"][place] if found else []
-            self.rows.append((place, [_is_gold(found, found.chains[chain], told) for chain in kept] if found else []))
+            self.rows.append(
+                (place, [is_gold_chain(found, found.chains[chain], told) for chain in kept] if found else [])
+            )
 
     def verdicts(self, scores: Array, nothing: float = -1e9) -> "list[Verdict]":
         """Judge the best chain of each question that the scores tell of; `nothing` is the score that none is right."""

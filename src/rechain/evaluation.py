@@ -200,11 +200,12 @@ def count_candidates(question: Question, settings: CandidateSettings, gold: Gold
         answer = AnswerMatcher(question)
         tails = 0 if error.code == "no_tail" else sum(map(answer.is_held_by, question.passages))
         return CandidateCount(0, tails, None if gold is None else 0, error)
-    correct = None if gold is None else sum(_is_gold(found, chain, gold) for chain in found.chains)
+    correct = None if gold is None else sum(is_gold_chain(found, chain, gold) for chain in found.chains)
     return CandidateCount(len(found.chains), len(found.tails), correct, is_cut=found.is_cut)
 
 
-def _is_gold(found: Candidates, chain: Candidate, gold: Gold) -> bool:
+def is_gold_chain(found: Candidates, chain: Candidate, gold: Gold) -> bool:
+    """Tell whether a candidate chain is one of the gold chains."""
     passages = [found.question.passages[number].id for number in chain.passages]
     links = [link.entity for link in chain.links] if gold.same != "passages" else []
     return is_correct(passages, links, gold)
