@@ -9,6 +9,10 @@ Contributions = Mapping[str, float]
 """What each kind of evidence adds to a chain's score; the score is their sum."""
 
 
+BUNDLED = "default"
+"""the name of the model that comes with the package"""
+
+
 class Model(Protocol):
     """Scores the candidate chains of a question; the greatest score is the chain to recover."""
 

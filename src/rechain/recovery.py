@@ -11,15 +11,13 @@ from rechain.candidates import Candidate, Candidates, CandidateSettings, find_ca
 from rechain.datasets.reading import Entry
 from rechain.errors import QuestionError, RechainError
 from rechain.given import PassageLike, QuestionLike, as_entry, as_question
-from rechain.model import BatchModel, Contributions
+from rechain.model import BUNDLED, BatchModel, Contributions
 from rechain.schema import Chain, Question, Recovered
 
 if TYPE_CHECKING:
     from rechain.reader.model import ChainReaderModel
 
 BATCH_SIZE = 32
-DEFAULT_MODEL = "default"
-"""the model that comes with the package"""
 
 _Scored = Sequence[tuple[Contributions, float | None]]
 """What contributes to the score of every chain of a question, and how confident the model is of it."""
@@ -36,7 +34,7 @@ class Recoverer:
 
     def __init__(
         self,
-        model: str | Path | Model | BatchModel = DEFAULT_MODEL,
+        model: str | Path | Model | BatchModel = BUNDLED,
         *,
         settings: CandidateSettings | None = None,
         top: int = 1,
@@ -63,7 +61,7 @@ class Recoverer:
         self._min_confidence = self._checked(min_confidence)
 
     @classmethod
-    def from_pretrained(cls, name: str | Path = DEFAULT_MODEL, **options: Any) -> "Recoverer":
+    def from_pretrained(cls, name: str | Path = BUNDLED, **options: Any) -> "Recoverer":
         """Return a recoverer with the model of the package, a folder or the Hub; options are those of `Recoverer`."""
         return cls(name, **options)
 
@@ -247,8 +245,8 @@ def _load(name: str, device: str | None) -> Model | BatchModel:
         from rechain.trained import TrainedModel
 
         return TrainedModel.load(Path(name), device=device_named(device))
-    if name != DEFAULT_MODEL and "/" not in name and not Path(name).is_dir():
-        known = ", ".join((DEFAULT_MODEL, *BASELINES))
+    if name != BUNDLED and "/" not in name and not Path(name).is_dir():
+        known = ", ".join((BUNDLED, *BASELINES))
         raise RechainError(
             f"there is no model '{name}'; the models are {known}, or a model's folder or name on the Hub."
         )

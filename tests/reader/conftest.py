@@ -1,6 +1,6 @@
 """What the tests of the chain reader share: its tokeniser, tiny networks and toy questions as arrays."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -26,12 +26,8 @@ FIRST, END, HIM, HER, RIGHT, WRONG, NEAR, FAR, WORDS = range(1, 10)
 
 
 @pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
+def _one_thread(one_thread: None) -> None:
     """Tiny tensors are slower on several threads."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="session")

@@ -103,7 +103,6 @@ class _Words:
         self._weighs_links = weighs_links
         self._asked = Text(candidates.question.question)
         self._idf = rarities(self._asked)
-        self._views = candidates.views
         self._held = [self._idf.keys() & view.vocabulary for view in candidates.views]
         self._sentences = [AskedSentences(view, self._idf) for view in candidates.views]
         self._answer = AnswerMatcher(candidates.question)

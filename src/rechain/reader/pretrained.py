@@ -10,6 +10,7 @@ from typing import Any
 
 from rechain.arrays import TEXT_MARKS
 from rechain.errors import InputError, RechainError
+from rechain.model import BUNDLED
 from rechain.models.chain_reader import ChainReader
 from rechain.models.packed import packed
 from rechain.models.quantised import quantise
@@ -21,8 +22,6 @@ from rechain.reader.settings import ReaderSettings
 from rechain.writing import write_atomically
 
 WEIGHTS, CONFIG, TOKENIZER, CARD = "model.safetensors", "config.json", "tokenizer.json", "README.md"
-BUNDLED = "default"
-"""the name of the model that comes with the package"""
 _FORMAT = 1
 
 
@@ -42,7 +41,7 @@ def _fetch(name: str) -> Path:
     try:
         return Path(snapshot_download(name, allow_patterns=[WEIGHTS, CONFIG, TOKENIZER, CARD]))
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
-        reason = str(error).strip().split("\n")[0]
+        reason = _first_line(error)
         raise RechainError(f"there is no folder '{name}', and it cannot be fetched from the Hub: {reason}") from error
 
 
@@ -104,8 +103,11 @@ def push(model: ChainReaderModel, name: str, **options: Any) -> str:
             api.create_repo(name, exist_ok=True, **options)
             return str(api.upload_folder(repo_id=name, folder_path=folder))
         except Exception as error:  # of the client, or of whatever HTTP library it uses
-            reason = str(error).strip().split("\n")[0]
-            raise RechainError(f"the model cannot be put on the Hub as '{name}': {reason}") from error
+            raise RechainError(f"the model cannot be put on the Hub as '{name}': {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().split("\n")[0]
 
 
 def read_tokenizer(path: Path) -> Any:
@@ -170,7 +172,7 @@ def _make_encoder(shape: Any, path: Path) -> PretrainedEncoder:
     try:
         return untrained(shape, TEXT_MARKS)
     except Exception as error:  # the library raises much for a shape that cannot be
-        reason = str(error).strip().split("\n")[0]
+        reason = _first_line(error)
         raise InputError(f"{path} does not describe an encoder that can be built: {reason:.200}") from error
 
 
