@@ -499,7 +499,12 @@ def test_the_default_model_tells_its_confidence_and_why(towns: Towns, default_mo
         assert 0 < sum(chain.confidence or 0 for chain in recovered) <= 1 + 1e-9
         assert [chain.score for chain in recovered] == sorted((chain.score for chain in recovered), reverse=True)
         for chain in recovered:
-            assert chain.why and sum(chain.why.values()) == chain.score
+            assert chain.why
+            steps = chain.why.pop("steps", [])
+            assert sum(chain.why.values()) == chain.score
+            assert [step["player"] for step in steps] in ([], ["ranker", "reasoner"])
+            assert all(0 <= step["probability"] <= 1 for step in steps)
+            assert all(step["link"] == chain.links[-1].entity for step in steps[1:])
 
 
 def test_the_default_model_chooses_the_number_of_hops(default: Recoverer) -> None:

@@ -1,6 +1,7 @@
 """A trained folder as a model."""
 
 from collections.abc import Callable
+from math import exp, prod
 from pathlib import Path
 from shutil import copytree
 
@@ -61,8 +62,15 @@ def test_what_contributes_to_a_score_is_named(
     path = train_small(towns(4), tmp_path / "run", **changes)
     (recovered,) = Recoverer(path, top=9, explain=True).recover_many(towns(1, first=90, traps=True))
     for chain in recovered.chains:
-        assert chain.why is not None and chain.why.keys() == names
+        assert chain.why is not None
+        steps = chain.why.pop("steps")
+        assert chain.why.keys() == names
         assert sum(chain.why.values()) == pytest.approx(chain.score)
+        selected = [step for step in steps if step["player"] == "ranker"]
+        assert sorted(step["passage"] for step in selected) == sorted(chain.passages)
+        assert prod(step["probability"] for step in selected) == pytest.approx(exp(chain.why["ranker"]), rel=1e-4)
+        named = [step for step in steps if step["player"] == "reasoner"]
+        assert [step["link"] for step in named] == ([chain.links[0].entity] if "reasoner" in names else [])
     assert len({chain.score for chain in recovered.chains}) > 1
 
 

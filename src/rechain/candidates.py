@@ -173,14 +173,14 @@ def find_heads(question: Question, views: Sequence[PassageView]) -> Collection[i
         heads = [n for n, view in enumerate(views) if any(map(view.mentions, wanted))]
     else:
         asked = Text(question.question)
-        words = _naming_words(asked)
+        words = naming_words(asked)
         heads = [n for n, view in enumerate(views) if words & view.vocabulary or _is_named(view, asked)]
     if not heads:
         raise QuestionError("no_head", "no head: no passage holds an entity of the question")
     return frozenset(heads)
 
 
-def _naming_words(question: Text) -> set[str]:
+def naming_words(question: Text) -> set[str]:
     """Return the words of a question that name something: rare ones, and capitalised ones but for the first."""
     capitalised = {fold(word) for word in question.raw_words[1:] if word[0].isupper()}
     return {w for w in question.words if idf(w) >= _RARE or (w in capitalised and idf(w) >= _UNCOMMON)}

@@ -1,7 +1,7 @@
 """What a model is: something that scores candidate chains."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol, Self, runtime_checkable
+from typing import Literal, NamedTuple, Protocol, Self, runtime_checkable
 
 from rechain.candidates import Candidates
 
@@ -21,12 +21,35 @@ class Model(Protocol):
         ...
 
 
+class Step(NamedTuple):
+    """What one of the two players said on the way to a chain."""
+
+    player: Literal["ranker", "reasoner"]
+    probability: float
+    """of the passage that the Ranker selects, or of the link that the Reasoner names"""
+    passage: int | None = None
+    """which passage of the chain is selected or read, from 0; None: the chain as a whole"""
+    link: int | None = None
+    """which link of the chain is named, from 0"""
+
+
 class Scores(NamedTuple):
     """What a model says of the candidate chains of a question, in their order."""
 
     contributions: Sequence[Contributions]
     confidences: Sequence[float]
     """the calibrated probability of each chain to be correct"""
+    steps: Sequence[Sequence[Step]] | None = None
+    """what the two players said of each chain, if the model has them"""
+
+
+@runtime_checkable
+class StepwiseModel(Protocol):
+    """A model of one question at a time that can tell what its two players say, step by step."""
+
+    def steps(self, candidates: Candidates) -> Sequence[Sequence[Step]]:
+        """Return for every candidate chain, in their order, what the players say on the way to it."""
+        ...
 
 
 @runtime_checkable

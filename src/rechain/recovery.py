@@ -1,28 +1,53 @@
 """From a question to its chains: build C, score it, keep the best."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from dataclasses import dataclass
 from itertools import islice
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from rechain.baselines import BASELINES, Model
 from rechain.candidates import Candidate, Candidates, CandidateSettings, find_candidates, find_of_any_length
 from rechain.datasets.reading import Entry
 from rechain.errors import QuestionError, RechainError
 from rechain.given import PassageLike, QuestionLike, as_entry, as_question
-from rechain.model import BUNDLED, BatchModel, Contributions
-from rechain.schema import Chain, Question, Recovered
+from rechain.model import BUNDLED, BatchModel, Contributions, Step, StepwiseModel
+from rechain.schema import Chain, Link, Question, Recovered
 
 if TYPE_CHECKING:
     from rechain.reader.model import ChainReaderModel
 
 BATCH_SIZE = 32
 
-_Scored = Sequence[tuple[Contributions, float | None]]
-"""What contributes to the score of every chain of a question, and how confident the model is of it."""
-
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is wanted of a question's chains."""
+
+    top: int = 1
+    """how many, best first"""
+    explain: bool = False
+    """whether to tell what contributed to each score"""
+    min_confidence: float | None = None
+    """chains of less confidence are dropped"""
+
+    def __post_init__(self) -> None:
+        """Say what cannot be wanted."""
+        if self.top < 1:
+            raise RechainError(f"top should be at least 1, not {self.top}.")
+        if self.min_confidence is not None and not 0 <= self.min_confidence <= 1:
+            raise RechainError(f"min_confidence should be between 0 and 1, not {self.min_confidence}.")
+
+
+class _Scored(NamedTuple):
+    """What contributes to the score of a chain, how confident the model is of it, and what its players said."""
+
+    contributions: Contributions
+    confidence: float | None = None
+    steps: Sequence[Step] = ()
 
 
 class Recoverer:
@@ -54,11 +79,7 @@ class Recoverer:
             self._name, self._model = type(model).__name__, model
             self._move(device)
         self._settings = settings or CandidateSettings()
-        if top < 1:
-            raise RechainError(f"top should be at least 1, not {top}.")
-        self._top = top
-        self._explain = explain
-        self._min_confidence = self._checked(min_confidence)
+        self._wanted = self._checked(Wanted(top, explain, min_confidence))
 
     @classmethod
     def from_pretrained(cls, name: str | Path = BUNDLED, **options: Any) -> "Recoverer":
@@ -99,7 +120,7 @@ class Recoverer:
         entry = as_entry("question", "question", question)
         if isinstance(entry.content, QuestionError):
             raise entry.content
-        return next(self._recover([entry]))
+        return next(self._recover([(entry, self._wanted)]))
 
     def recover_many(
         self,
@@ -128,17 +149,25 @@ class Recoverer:
 
     def _stream(self, questions: Iterable[QuestionLike], size: int) -> Iterator[Recovered]:
         for batch in _batches(enumerate(questions), size):
-            yield from self._recover([as_entry(f"questions[{number}]", str(number), given) for number, given in batch])
+            entries = (as_entry(f"questions[{number}]", str(number), given) for number, given in batch)
+            yield from self._recover([(entry, self._wanted) for entry in entries])
 
-    def _recover(self, batch: Sequence[Entry]) -> Iterator[Recovered]:
-        """Recover the chains of some questions, which are scored together."""
-        found = [self._found(entry.content) for entry in batch]
-        scored = iter(_score(self._model, [candidates for candidates in found if isinstance(candidates, Candidates)]))
-        for entry, candidates in zip(batch, found, strict=True):
+    def recover_together(self, batch: Sequence[tuple[Entry, Wanted]]) -> list[Recovered]:
+        """Recover the chains of some questions, which are scored together, with what is wanted of each."""
+        for _, wanted in batch:
+            self._checked(wanted)
+        return list(self._recover(batch))
+
+    def _recover(self, batch: Sequence[tuple[Entry, Wanted]]) -> Iterator[Recovered]:
+        found = [self._found(entry.content) for entry, _ in batch]
+        explains = any(wanted.explain for _, wanted in batch)
+        scorable = [candidates for candidates in found if isinstance(candidates, Candidates)]
+        scored = iter(_score(self._model, scorable, explains))
+        for (entry, wanted), candidates in zip(batch, found, strict=True):
             try:
                 if isinstance(candidates, QuestionError):
                     raise candidates
-                chains = self._best(candidates, next(scored))
+                chains = _best(candidates, next(scored), wanted)
             except QuestionError as error:
                 yield Recovered(id=entry.id, chains=[], error=entry.located(error).problem)
             else:
@@ -156,41 +185,15 @@ class Recoverer:
         chooses = isinstance(self._model, BatchModel) and self._model.chooses_hops
         return (find_of_any_length if chooses else find_candidates)(question, self._settings)
 
-    def _best(self, candidates: Candidates, scored: _Scored | QuestionError) -> list[Chain]:
-        if isinstance(scored, QuestionError):
-            raise scored
-        told = zip(scored, candidates.chains, strict=True)
-        best = sorted(told, key=lambda pair: -_sum(pair[0][0]))[: self._top]
-        return self._confident([self._chain(candidates, candidate, *told) for told, candidate in best])
-
-    def _chain(
-        self, candidates: Candidates, candidate: Candidate, contributions: Contributions, confidence: float | None
-    ) -> Chain:
-        return Chain(
-            passages=[candidates.views[number].passage.id for number in candidate.passages],
-            links=candidate.links,
-            score=_sum(contributions),
-            confidence=None if confidence is None else _probability(confidence),
-            why=dict(contributions) if self._explain else None,
-        )
-
-    def _confident(self, chains: Sequence[Chain]) -> list[Chain]:
-        """Drop the chains that do not reach the confidence demanded; without the best there is none."""
-        least, reached = self._min_confidence or 0.0, chains[0].confidence or 0.0
-        if reached < least:
-            raise QuestionError(
-                "low_confidence", f"the best chain has confidence {reached:.4g}, below the {least:g} demanded"
-            )
-        return [chain for chain in chains if (chain.confidence or 0.0) >= least]
-
-    def _checked(self, min_confidence: float | None) -> float | None:
-        if min_confidence is None:
-            return None
-        if not 0 <= min_confidence <= 1:
-            raise RechainError(f"min_confidence should be between 0 and 1, not {min_confidence}.")
-        if not isinstance(self._model, BatchModel):
+    def _checked(self, wanted: Wanted) -> Wanted:
+        if wanted.min_confidence is not None and not self.tells_confidence:
             raise RechainError(f"the model {self._name} tells no confidence, so none can be demanded of its chains.")
-        return min_confidence
+        return wanted
+
+    @property
+    def tells_confidence(self) -> bool:
+        """Whether the model tells how confident it is of a chain."""
+        return isinstance(self._model, BatchModel)
 
     def _move(self, device: str | None) -> None:
         if device is None:
@@ -203,23 +206,78 @@ class Recoverer:
         self._model = move(device_named(device))
 
 
-def _score(model: Model | BatchModel, batch: Sequence[Candidates]) -> Sequence[_Scored | QuestionError]:
+def _score(
+    model: Model | BatchModel, batch: Sequence[Candidates], explains: bool
+) -> Sequence[Sequence[_Scored] | QuestionError]:
     """Score the chains of questions together or, where the model refuses one of them, each question by itself."""
     if not batch:
         return []
     try:
-        return _scored(model, batch)
+        return _scored(model, batch, explains)
     except QuestionError as error:
         if len(batch) == 1:
             return [error]
-        return [scored for candidates in batch for scored in _score(model, [candidates])]
+        return [scored for candidates in batch for scored in _score(model, [candidates], explains)]
 
 
-def _scored(model: Model | BatchModel, batch: Sequence[Candidates]) -> list[_Scored]:
+def _scored(model: Model | BatchModel, batch: Sequence[Candidates], explains: bool) -> list[Sequence[_Scored]]:
     if not isinstance(model, BatchModel):
-        return [[(contributions, None) for contributions in model.score(candidates)] for candidates in batch]
+        return [_scored_alone(model, candidates, explains) for candidates in batch]
     pairs = zip(model.score_many(batch), batch, strict=True)
-    return [list(zip(scores.contributions, scores.confidences, strict=True)) for scores, _ in pairs]
+    return [
+        list(map(_Scored, scores.contributions, scores.confidences, scores.steps or [()] * len(candidates.chains)))
+        for scores, candidates in pairs
+    ]
+
+
+def _scored_alone(model: Model, candidates: Candidates, explains: bool) -> Sequence[_Scored]:
+    contributions = model.score(candidates)
+    steps = model.steps(candidates) if explains and isinstance(model, StepwiseModel) else [()] * len(contributions)
+    return [_Scored(parts, None, said) for parts, said in zip(contributions, steps, strict=True)]
+
+
+def _best(candidates: Candidates, scored: Sequence[_Scored] | QuestionError, wanted: Wanted) -> list[Chain]:
+    """Return the best chains, as many as are wanted; raises QuestionError where the model has refused them."""
+    if isinstance(scored, QuestionError):
+        raise scored
+    told = zip(scored, candidates.chains, strict=True)
+    best = sorted(told, key=lambda pair: -_sum(pair[0].contributions))[: wanted.top]
+    return _confident([_chain(candidates, chain, said, wanted.explain) for said, chain in best], wanted)
+
+
+def _chain(candidates: Candidates, candidate: Candidate, said: _Scored, explain: bool) -> Chain:
+    passages = [candidates.views[number].passage.id for number in candidate.passages]
+    return Chain(
+        passages=passages,
+        links=candidate.links,
+        score=_sum(said.contributions),
+        confidence=None if said.confidence is None else _probability(said.confidence),
+        why=_why(said, passages, candidate.links) if explain else None,
+    )
+
+
+def _why(said: _Scored, passages: Sequence[str], links: Sequence[Link]) -> dict[str, Any]:
+    """Return what adds up to a score and, under "steps", what the players said on the way."""
+    steps = [
+        {
+            "player": step.player,
+            **({} if step.passage is None else {"passage": passages[step.passage]}),
+            **({} if step.link is None else {"link": links[step.link].entity}),
+            "probability": min(step.probability, 1.0),
+        }
+        for step in said.steps
+    ]
+    return {**said.contributions, **({"steps": steps} if steps else {})}
+
+
+def _confident(chains: Sequence[Chain], wanted: Wanted) -> list[Chain]:
+    """Drop the chains that do not reach the confidence demanded; without the best there is none."""
+    least, reached = wanted.min_confidence or 0.0, chains[0].confidence or 0.0
+    if reached < least:
+        raise QuestionError(
+            "low_confidence", f"the best chain has confidence {reached:.4g}, below the {least:g} demanded"
+        )
+    return [chain for chain in chains if (chain.confidence or 0.0) >= least]
 
 
 def _sum(contributions: Contributions) -> float:

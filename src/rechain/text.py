@@ -8,6 +8,7 @@ search, and only at whole words.
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from functools import cache
 
 Span = tuple[int, int]
@@ -60,12 +61,13 @@ def phrase(text: str) -> str:
 class Text:
     """A text, its words and where they stand."""
 
-    __slots__ = ("_blanked", "_raw_words", "joined", "original", "words")
+    __slots__ = ("_blanked", "_places", "_raw_words", "joined", "original", "words")
 
     def __init__(self, original: str) -> None:
         self.original = original
         self._blanked = _blank(original)
         self._raw_words: list[str] | None = None
+        self._places: list[Span] | None = None
         self.words = fold(self._blanked).replace(",", "").split()
         """the folded words"""
         self.joined = f" {' '.join(self.words)} "
@@ -82,6 +84,22 @@ class Text:
         at = self.joined.find(wanted)
         return None if at < 0 else self.joined.count(" ", 0, at)
 
+    @property
+    def places(self) -> list[Span]:
+        """Where each word stands in the original text."""
+        if self._places is None:
+            self._places = list(_places(self.original, 0, self.raw_words))
+        return self._places
+
+    def spans(self, wanted: str) -> Iterator[Span]:
+        """Yield where a phrase stands in the original text, each time it occurs."""
+        last, word, seen = wanted.count(" ") - 2, 0, 0
+        at = self.joined.find(wanted)
+        while at >= 0:
+            word += self.joined.count(" ", seen, at)
+            yield self.places[word][0], self.places[word + last][1]
+            seen, at = at, self.joined.find(wanted, at + 1)
+
     def span(self, first_word: int, words: int) -> Span:
         """Return where `words` words, from number `first_word` on, stand in the original text."""
         start = self._start(first_word)
@@ -97,10 +115,18 @@ class Text:
         return text.index(word, _walk(text, 0, self.raw_words[:number]))
 
 
+def _places(text: str, at: int, words: list[str]) -> Iterator[Span]:
+    """Yield where some words stand that follow one another in a text."""
+    for word in words:
+        start = text.index(word, at)
+        at = start + len(word)
+        yield start, at
+
+
 def _walk(text: str, at: int, words: list[str]) -> int:
     """Return where the last of some words ends that follow one another in a text."""
-    for word in words:
-        at = text.index(word, at) + len(word)
+    for _, end in _places(text, at, words):
+        at = end
     return at
 
 

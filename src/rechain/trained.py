@@ -14,7 +14,7 @@ from rechain.game.decoding import Decoded, decode
 from rechain.game.players import Players
 from rechain.game.settings import GameSettings
 from rechain.lexicon import Lexicon, vector_rows
-from rechain.model import Contributions
+from rechain.model import Contributions, Step
 from rechain.models.batch import Batch
 from rechain.preparation import Preparation
 from rechain.runs import WEIGHTS, RunFolder, no_vectors
@@ -55,14 +55,34 @@ class TrainedModel:
 
     def score(self, candidates: Candidates) -> Sequence[Contributions]:
         """Return what Ranker, Reasoner, links and words contribute to every chain."""
+        batch = self._batch(candidates)
+        decoded = self._decode(batch)
+        return self._contributions(decoded, batch.link_weight[0].tolist(), batch.lexical[0].tolist())
+
+    def steps(self, candidates: Candidates) -> list[list[Step]]:
+        """Return what Ranker and Reasoner say on the way to every chain, in the order in which they are asked."""
+        plan = self.players.plan
+        decoded = self._decode(self._batch(candidates))
+        selections, namings = decoded.selections[0].exp().tolist(), decoded.namings[0].exp().tolist()
+        return [
+            [
+                *(Step("ranker", said, step.role) for step, said in zip(plan.steps, selected, strict=True)),
+                *(Step("reasoner", said, r.role, r.link) for r, said in zip(plan.readings, named, strict=False)),
+            ]
+            for selected, named in zip(selections, namings, strict=True)
+        ]
+
+    def _batch(self, candidates: Candidates) -> Batch:
         hops = self.players.plan.hops
         if candidates.hops != hops:
             raise QuestionError("other_hops", f"the model recovers chains of {hops} passages, not {candidates.hops}")
         preparation = Preparation(Lexicon(self.rows))
         preparation.add(candidates)
-        batch = self.read(preparation)
-        decoded = decode(self.players, batch, asks_reasoner=self._reasoner_weight > 0)
-        return self._contributions(decoded, batch.link_weight[0].tolist(), batch.lexical[0].tolist())
+        return self.read(preparation)
+
+    def _decode(self, batch: Batch) -> Decoded:
+        """Ask the Ranker and, where it counts, the Reasoner."""
+        return decode(self.players, batch, asks_reasoner=self._reasoner_weight > 0)
 
     @property
     def _reasoner_weight(self) -> float:

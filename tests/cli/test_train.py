@@ -62,7 +62,7 @@ def test_a_model_is_trained_shown_and_used(train: Command, rechain: Command, tow
     recovered = rechain("recover", town_file, "--model", tmp_path / "run", "--explain")
     rows = [json.loads(line) for line in recovered.out.splitlines()]
     assert len(rows) == 12
-    assert all(row["chains"][0]["why"].keys() == {"ranker", "reasoner"} for row in rows)
+    assert all(row["chains"][0]["why"].keys() == {"ranker", "reasoner", "steps"} for row in rows)
 
 
 def test_tensorboard_can_show_the_run(train: Command, tmp_path: Path) -> None:

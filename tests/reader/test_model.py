@@ -150,6 +150,11 @@ def test_what_the_network_says_counts_beside_evidence(tokenizer: Tokenizer) -> N
     others = set(range(len(ranker))) - set(read)
     assert others and {ranker[number] for number in others} == {-1.5}  # no better than the worst that was read
     assert totals(scores) == pytest.approx((evidence + ranker).tolist())
+    assert scores.steps is not None
+    said = sorted(scores.steps[number][0].probability for number in read)
+    total = exp(7.0) + exp(8.0) + exp(10.0)
+    assert said == pytest.approx([exp(7.0) / total, exp(8.0) / total, exp(10.0) / total])
+    assert all(scores.steps[number] == [] for number in others)
 
 
 def test_each_chain_has_what_was_said_of_it(tokenizer: Tokenizer) -> None:

@@ -6,12 +6,13 @@ from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
 from rich.text import Text
 
+from rechain.highlights import ANSWER, QUESTION, Highlighter, link_role
 from rechain.passages import PassageView
 from rechain.schema import Chain, Link, Passage, Question, Recovered
-from rechain.text import Span, phrase
 
 _LINK_STYLES = ("bold black on cyan", "bold black on magenta", "bold black on yellow")
 _ANSWER_STYLE = "bold black on green"
+_QUESTION_STYLE = "underline"
 _WIDTH = 100
 
 
@@ -31,8 +32,9 @@ def render(question: Question, recovered: Recovered) -> RenderableType:
 
 def _steps(question: Question, chain: Chain) -> Iterator[RenderableType]:
     passages = {passage.id: passage for passage in question.passages}
+    highlighter = Highlighter(question, chain)
     for number, name in enumerate(chain.passages):
-        body = _highlighted(passages[name], question, chain, number)
+        body = _highlighted(passages[name], highlighter, len(chain.links))
         yield Panel(
             body, title=Text(f"{number + 1}. {passages[name].title or name}"), title_align="left", border_style="dim"
         )
@@ -45,24 +47,11 @@ def _why(link: Link) -> str:
     return f"{link.kind}, weight {link.weight:.1f}"
 
 
-def _highlighted(passage: Passage, question: Question, chain: Chain, number: int) -> Text:
-    """Return a passage's text with the links that join it, and in the last passage the answer."""
+def _highlighted(passage: Passage, highlighter: Highlighter, links: int) -> Text:
+    """Return a passage's text with all mentions of the question's entities, the links and the answer."""
     text = Text(passage.text)
-    for side, link in ((1, number - 1), (0, number)):
-        if 0 <= link < len(chain.links) and (span := chain.links[link].mentions[side]):
-            text.stylize(_LINK_STYLES[link % 3], *span)
-    if number == len(chain.passages) - 1 and (span := _answer_span(passage, question)):
-        text.stylize(_ANSWER_STYLE, *span)
+    styles = {QUESTION: _QUESTION_STYLE, ANSWER: _ANSWER_STYLE}
+    styles |= {link_role(number): _LINK_STYLES[number % 3] for number in range(links)}
+    for mark in highlighter.marks(PassageView(passage)):
+        text.stylize(styles[mark.role], mark.start, mark.end)
     return text
-
-
-def _answer_span(passage: Passage, question: Question) -> Span | None:
-    view = PassageView(passage)
-    if question.answer_entity and (mentions := view.mentions(question.answer_entity)):
-        return mentions[0]
-    for answer in (question.answer, *question.answer_aliases):
-        words = phrase(answer)
-        at = view.text.find(words) if words else None
-        if at is not None:
-            return view.text.span(at, words.count(" ") - 1)
-    return None

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from rechain.game.plan import Reading
 from rechain.game.players import Players
-from rechain.game.policy import chain_log_probability, tables
+from rechain.game.policy import step_log_probabilities, tables
 from rechain.models.batch import Batch
 
 
@@ -15,27 +15,37 @@ from rechain.models.batch import Batch
 class Decoded:
     """What the two players say of every chain of C."""
 
-    ranker: Tensor
-    """[B, C] log-probability of the passages"""
-    reasoner: Tensor
-    """[B, C] log-probability of the linking entities"""
+    selections: Tensor
+    """[B, C, steps] log-probability of each passage, in the order in which they are selected"""
+    namings: Tensor
+    """[B, C, readings] log-probability of each linking entity that the Reasoner is asked for"""
     named: Tensor
     """[B, C, readings] the entity that the Reasoner would name for each link that it reads, among those shared there"""
+
+    @property
+    def ranker(self) -> Tensor:
+        """[B, C] log-probability of the passages."""
+        return self.selections.sum(-1)
+
+    @property
+    def reasoner(self) -> Tensor:
+        """[B, C] log-probability of the linking entities; 0 where the Reasoner was not asked."""
+        return self.namings.sum(-1)
 
 
 @torch.no_grad()
 def decode(players: Players, batch: Batch, asks_reasoner: bool = True) -> Decoded:
-    """Score all chains of C; where the Reasoner is not asked, it says 0 of all and names nothing."""
+    """Score all chains of C; where the Reasoner is not asked, it says and names nothing."""
     players.eval()
     read = players.ranker.read(batch)
-    ranker = chain_log_probability(tables(players.ranker, read, players.plan), players.plan, batch.chains)
-    reasoner, named = torch.zeros_like(ranker), []
-    for reading in players.plan.readings if asks_reasoner else ():
-        log_probability, best = _read(players, batch, reading)
-        reasoner = reasoner + log_probability
-        named.append(best)
-    entities = torch.stack(named, dim=-1) if named else batch.chains.new_zeros(*ranker.shape, 0)
-    return Decoded(ranker, reasoner, entities)
+    selections = step_log_probabilities(tables(players.ranker, read, players.plan), players.plan, batch.chains)
+    readings = players.plan.readings if asks_reasoner else ()
+    told = [_read(players, batch, reading) for reading in readings]
+    if not told:
+        nothing = selections[..., :0]
+        return Decoded(selections, nothing, nothing.long())
+    namings, named = (torch.stack(parts, dim=-1) for parts in zip(*told, strict=True))
+    return Decoded(selections, namings, named)
 
 
 def _read(players: Players, batch: Batch, reading: Reading) -> tuple[Tensor, Tensor]:

@@ -120,13 +120,17 @@ def history_log_probability(made: Sequence[Table], plan: Plan, number: int) -> T
     return total
 
 
+def step_log_probabilities(made: Sequence[Table], plan: Plan, chains: Tensor) -> Tensor:
+    """Return the log-probability of every step of every chain of C, [B, C, steps]. Padding gets that of some chain."""
+    places = [chains[..., step.role].clamp(min=0) for step in plan.steps]
+    tables_and_places = zip(made, places, strict=True)
+    told = [_look_up(table.log_probability, table.histories.of_chain, place) for table, place in tables_and_places]
+    return torch.stack(told, dim=-1)
+
+
 def chain_log_probability(made: Sequence[Table], plan: Plan, chains: Tensor) -> Tensor:
-    """Return log P(chain) of every chain of C, [B, C]: the product over the steps. Padding gets that of some chain."""
-    total = torch.zeros(chains.shape[:2], device=chains.device)
-    for table, step in zip(made, plan.steps, strict=True):
-        places = chains[..., step.role].clamp(min=0)
-        total = total + _look_up(table.log_probability, table.histories.of_chain, places)
-    return total
+    """Return log P(chain) of every chain of C, [B, C]: the product over the steps."""
+    return step_log_probabilities(made, plan, chains).sum(-1)
 
 
 def expected_reward(made: Sequence[Table], plan: Plan, rewards: Sequence[Tensor]) -> Tensor:

@@ -11,7 +11,7 @@ from torch import Tensor
 from rechain.arrays import Array
 from rechain.candidates import Candidate, Candidates
 from rechain.linking import Edge
-from rechain.model import Contributions, Scores
+from rechain.model import Contributions, Scores, Step
 from rechain.models.chain_reader import ChainReader, TextBatch
 from rechain.reader.data import Texts
 from rechain.reader.evidence import PRIOR, nothing, weigh
@@ -101,10 +101,9 @@ class WeighedQuestion:
     def scores(self, ranks: Array, links: Array) -> Scores:
         """Return the scores of all chains, where the network has said something of those that were read."""
         ranker, reasoner = np.zeros(len(self._lengths)), np.zeros(len(self._lengths))
+        rows = {tail: row for row, tail in enumerate(self._open_tails)}
+        named = np.array([self._named(self._candidates.chains[number], rows, links) for number in self.chosen])
         if self.chosen:
-            rows = {tail: row for row, tail in enumerate(self._open_tails)}
-            ends = [self._candidates.chains[number] for number in self.chosen]
-            named = np.array([self._named(chain, rows, links) for chain in ends])
             self._fill(ranker, ranks)
             self._fill(reasoner, named)
         parts = {
@@ -117,7 +116,20 @@ class WeighedQuestion:
         contributions: list[Contributions] = [
             dict(zip(parts, map(float, values), strict=True)) for values in zip(*parts.values(), strict=True)
         ]
-        return Scores(contributions, self._confidences(np.sum(list(parts.values()), axis=0)))
+        confidences = self._confidences(np.sum(list(parts.values()), axis=0))
+        return Scores(contributions, confidences, self._steps(ranks, named))
+
+    def _steps(self, ranks: Array, named: Array) -> list[list[Step]]:
+        """Return what the two players say of each chain that was read, among the chains of its length that were."""
+        steps: list[list[Step]] = [[] for _ in self._lengths]
+        for place, number in enumerate(self.chosen):
+            rivals = ranks[self._lengths[self.chosen] == self._lengths[number]]
+            last = int(self._lengths[number]) - 1
+            steps[number] = [
+                Step("ranker", float(np.exp(ranks[place] - _log_sum(rivals)))),
+                Step("reasoner", float(np.exp(named[place])), last, last - 1),
+            ]
+        return steps
 
     def _named(self, chain: Candidate, rows: Mapping[int, int], links: Array) -> float:
         """Return the log-probability of a chain's last link; 0 where it is the only one."""
