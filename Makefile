@@ -6,16 +6,23 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 # Where the real data is that benchmarks measure on.
 DATA ?= ../shared/data
 
-.PHONY: demo test test-slow lint bench clean
+.PHONY: demo serve test test-slow test-web lint bench clean
 
 demo: .venv/installed
 	$(BIN)/rechain demo
 
+serve: .venv/installed-dev
+	$(BIN)/rechain serve
+
 test: .venv/installed-dev
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow and not web"
 
 test-slow: .venv/installed-dev
 	$(BIN)/python -m pytest -m slow
+
+# In a real browser: Debian's chromium, or the one that CHROMIUM names.
+test-web: .venv/installed-dev
+	$(BIN)/python -m pytest -m web
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check .

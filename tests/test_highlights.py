@@ -11,7 +11,7 @@ from rechain.schema import Chain, Link, Mention, Passage, Question
 
 
 def marked(question: Question, chain: Chain | None, passage: Passage) -> set[tuple[str, str]]:
-    found = Highlighter(question, chain).marks(PassageView(passage))
+    found = Highlighter.of_chain(question, chain).marks(PassageView(passage))
     return {(passage.text[mark.start : mark.end], mark.role) for mark in found}
 
 
@@ -25,7 +25,7 @@ def test_links_question_and_answer_are_marked(bridge_question: Question) -> None
 def test_every_mention_is_marked_whatever_its_case_and_accents() -> None:
     passage = Passage(id="p", text="Dvořák met DVORAK. Dvorak's pupil was no Dvorakian; dvořák.")
     question = Question(id="q", question="who?", answer="Dvořák", passages=[passage])
-    marks = Highlighter(question, None).marks(PassageView(passage))
+    marks = Highlighter(question).marks(PassageView(passage))
     assert [passage.text[mark.start : mark.end] for mark in marks] == ["Dvořák", "DVORAK", "Dvorak", "dvořák"]
     assert {mark.role for mark in marks} == {"answer"}
 
@@ -58,7 +58,7 @@ def test_a_chain_whose_spans_do_not_fit_the_text_marks_nothing_there(span: tuple
 def test_words_of_the_question_that_follow_one_another_are_one_mark() -> None:
     passage = Passage(id="p", text="The New Quorvath Bridge; Quorvath, too.")
     question = Question(id="q", question="Who built the Quorvath Bridge?", answer="?!", passages=[passage])
-    assert [tuple(mark) for mark in Highlighter(question, None).marks(PassageView(passage))] == [
+    assert [tuple(mark) for mark in Highlighter(question).marks(PassageView(passage))] == [
         (8, 23, "question"),
         (25, 33, "question"),
     ]

@@ -1,17 +1,16 @@
 """Gold chains, for evaluation alone: from a gold file, a questions file, or MedHop's labelled pairs."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import pairwise
 from pathlib import Path
 
 from pydantic import BaseModel
 
-from rechain.candidates import Candidate, Candidates, CandidateSettings, find_candidates
+from rechain.candidates import CandidateSettings
 from rechain.datasets.files import read_records
 from rechain.datasets.reading import read_gold_of_questions
 from rechain.datasets.rows import read_by_id, read_rows
-from rechain.errors import QuestionError
-from rechain.schema import Gold, GoldChain, Question, Same
+from rechain.labels.units import find_units
+from rechain.schema import Gold, GoldChain, NotBlank, Question, Same
 
 _ALL = CandidateSettings(limit=1_000_000)
 
@@ -19,11 +18,14 @@ _ALL = CandidateSettings(limit=1_000_000)
 class PairLabel(BaseModel):
     """Whether a passage describes an interaction of two entities, as MedHop's chains were labelled."""
 
-    id: str
-    support: int
+    id: NotBlank
+    support: int | NotBlank
+    """the passage's id"""
     a: str
     b: str
     interacts: bool
+    evidence: str | None = None
+    """why, in words"""
 
 
 def read_gold(path: str | Path, questions: Iterable[Question], same: Same = "links") -> Mapping[str, Gold]:
@@ -32,14 +34,19 @@ def read_gold(path: str | Path, questions: Iterable[Question], same: Same = "lin
     `same` says what counts as the same chain where a gold file does not.
     """
     path = Path(path)
-    first = next((value for _, value, _ in read_records(path) if isinstance(value, dict)), {})
-    if "chains" in first:
+    fields = fields_of(path)
+    if "chains" in fields:
         golds: Iterable[Gold] = (_with_default(gold, same) for gold in read_by_id(path, Gold).values())
-    elif "interacts" in first:
+    elif "interacts" in fields:
         golds = gold_from_pairs((label for _, label in read_rows(path, PairLabel)), questions)
     else:
         golds = read_gold_of_questions(path)
     return {gold.id: gold for gold in golds}
+
+
+def fields_of(path: Path) -> frozenset[str]:
+    """Return the fields of a file's first record, which tell what kind of file it is."""
+    return frozenset(next((value for _, value, _ in read_records(path) if isinstance(value, dict)), {}))
 
 
 def _with_default(gold: Gold, same: Same) -> Gold:
@@ -48,28 +55,22 @@ def _with_default(gold: Gold, same: Same) -> Gold:
 
 def gold_from_pairs(labels: Iterable[PairLabel], questions: Iterable[Question]) -> Iterator[Gold]:
     """Yield the candidate chains on which every passage describes the interaction of its two entities."""
-    interacting = {(label.id, str(label.support), frozenset((label.a, label.b))) for label in labels if label.interacts}
+    interacting: dict[str, list[PairLabel]] = {}
+    for label in labels:
+        if label.interacts:
+            interacting.setdefault(label.id, []).append(label)
     for question in questions:
-        if not question.question_entities or question.answer_entity is None:
-            continue
-        try:
-            candidates = find_candidates(question, _ALL)
-        except QuestionError:
-            continue
-        chains = [
-            GoldChain(passages=[question.passages[p].id for p in chain.passages], links=[e.key for e in chain.edges])
-            for chain in candidates.chains
-            if interacting.issuperset(_pairs(candidates, chain))
-        ]
+        if question.question_entities and question.answer_entity is not None:
+            yield from _gold_of_pairs(question, interacting.get(question.id, ()))
+
+
+def _gold_of_pairs(question: Question, interacting: Iterable[PairLabel]) -> Iterator[Gold]:
+    units = find_units(question, _ALL)
+    right = {pair for label in interacting for pair in units.pairs_named(str(label.support), label.a, label.b)}
+    chains = [
+        GoldChain(passages=list(chain.passages), links=units.links(number))
+        for number, chain in enumerate(units.chains)
+        if right.issuperset(units.pairs_of(number))
+    ]
+    if units.chains:
         yield Gold(id=question.id, chains=chains)
-
-
-def _pairs(candidates: Candidates, chain: Candidate) -> Iterator[tuple[str, str, frozenset[str]]]:
-    question = candidates.question
-    entities = [question.question_entities[0], *(edge.key for edge in chain.edges), question.answer_entity or ""]
-    for passage, (one, two) in zip(chain.passages, pairwise(map(_without_kind, entities)), strict=True):
-        yield question.id, question.passages[passage].id, frozenset((one, two))
-
-
-def _without_kind(entity: str) -> str:
-    return entity.partition(":")[2]

@@ -1,6 +1,6 @@
 """Where the entities of a question and its chain stand in a text: what is highlighted for people."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -33,20 +33,40 @@ def link_role(number: int) -> str:
 
 
 class Highlighter:
-    """Marks every mention of the linking entities, the question's entities and the answer."""
+    """Marks every mention of the question's entities, the answer, and the entities that link passages."""
 
-    def __init__(self, question: Question, chain: Chain | None) -> None:
+    def __init__(self, question: Question, links: Sequence[str] = ()) -> None:
+        """Take the linking entities: ids, or names as they stand in some text."""
         self._question = question
-        self._chain = chain
+        self._links = links
+        self._told: dict[str, list[Mark]] = {}
         self._answers = [words for text in (question.answer, *question.answer_aliases) if (words := phrase(text))]
         self._names = frozenset() if question.question_entities else frozenset(naming_words(Text(question.question)))
 
+    @classmethod
+    def of_chain(cls, question: Question, chain: Chain | None) -> "Highlighter":
+        """Mark the links of a chain, also where the chain itself says that they stand."""
+        if chain is None:
+            return cls(question)
+        highlighter = cls(question, [link.entity for link in chain.links])
+        for number, (ends, link) in enumerate(zip(pairwise(chain.passages), chain.links, strict=False)):
+            for passage, span in zip(ends, link.mentions, strict=True):
+                if span:
+                    highlighter._told.setdefault(passage, []).append(Mark(*span, link_role(number)))
+        return highlighter
+
     def marks(self, view: PassageView) -> list[Mark]:
         """Return the marks of a passage's text, in the order of their places."""
+        length = len(view.passage.text)
         found = {
             *_as(ANSWER, self._answer(view)),
             *_as(QUESTION, self._question_entities(view)),
-            *(mark for number, spans in enumerate(self._links(view)) for mark in _as(link_role(number), spans)),
+            *(
+                mark
+                for number, name in enumerate(self._links)
+                for mark in _as(link_role(number), _mentions(view, name))
+            ),
+            *(mark for mark in self._told.get(view.passage.id, ()) if 0 <= mark.start < mark.end <= length),
         }
         return sorted(found)
 
@@ -64,21 +84,11 @@ class Highlighter:
             return [span for entity in self._question.question_entities for span in view.mentions(entity)]
         return _joined(view.text, [n for n, word in enumerate(view.text.words) if word in self._names])
 
-    def _links(self, view: PassageView) -> Iterator[Iterable[Span]]:
-        """Yield the mentions of each linking entity: by its id or, where it is a name, by its words."""
-        for number, link in enumerate(self._chain.links if self._chain else ()):
-            words = phrase(link.entity)
-            found = view.mentions(link.entity) or (view.text.spans(words) if words else [])
-            yield [*found, *self._told(view, number)]
 
-    def _told(self, view: PassageView, number: int) -> Iterator[Span]:
-        """Yield where the chain itself says that its link stands in this passage."""
-        if self._chain is None:
-            return
-        ends = self._chain.passages[number : number + 2]
-        for passage, span in zip(ends, self._chain.links[number].mentions, strict=False):
-            if passage == view.passage.id and span and 0 <= span[0] < span[1] <= len(view.passage.text):
-                yield span
+def _mentions(view: PassageView, entity: str) -> Iterable[Span]:
+    """Return where an entity stands: by its id or, where it is a name, by its words."""
+    words = phrase(entity)
+    return view.mentions(entity) or (view.text.spans(words) if words else ())
 
 
 def cut(text: str, marks: Iterable[Mark]) -> list[Piece]:

@@ -6,9 +6,12 @@ from typing import Annotated, Any, Literal, Self, overload
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
-NotBlank = Annotated[str, StringConstraints(pattern=r"\S")]
+NOT_BLANK = r"\S"
+NotBlank = Annotated[str, StringConstraints(pattern=NOT_BLANK)]
 Same = Literal["passages", "links"]
 LinkKind = Literal["mention", "identifier", "title", "title part", "name", "word"]
+GIVEN_KINDS = ("mention", "identifier")
+"""kinds of links whose entity is an id of the data's and not a text found in the passages"""
 
 
 class _Record(BaseModel):
@@ -100,6 +103,12 @@ class Chain(_Record):
     score: float
     confidence: float | None = Field(default=None, ge=0, le=1)
     why: dict[str, Any] | None = None
+
+    @property
+    def identity(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What makes two recovered chains the same: the passages, and the entities where the data gives them."""
+        given = (link.entity if link.kind in GIVEN_KINDS else "" for link in self.links)
+        return tuple(self.passages), tuple(given)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the chain as it is written."""

@@ -1,8 +1,10 @@
 """How data that does not fit the schema is described."""
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from rechain.errors import QuestionError
+from rechain.schema import NOT_BLANK
 
 # Checks of the schema's own, whose message begins with the field, and the codes of their errors.
 _OWN_CHECKS = {"bad_span": "bad_field", "link_types": "bad_field", "repeated_id": "duplicate_passage"}
@@ -16,11 +18,17 @@ def bad_record(where: str, error: ValidationError) -> QuestionError:
 
 def describe(error: ValidationError) -> tuple[str, str]:
     """Return the code and a description of the first thing that is wrong."""
-    first = error.errors(include_url=False)[0]
+    return describe_detail(error.errors(include_url=False)[0])
+
+
+def describe_detail(first: ErrorDetails) -> tuple[str, str]:
+    """Return the code and a description of one thing that is wrong."""
     field = _field(first["loc"])
     if first["type"] == "missing":
         return "missing_field", f"the field {field} is missing"
     if first["type"] == "string_pattern_mismatch":
+        if first["ctx"]["pattern"] != NOT_BLANK:
+            return "bad_field", f"{field} holds characters that it should not"
         return "empty_field", f"{field} is empty"
     if first["type"] in _OWN_CHECKS:
         return _OWN_CHECKS[first["type"]], f"{field}.{first['msg']}".removeprefix(".")

@@ -15,6 +15,7 @@ from rechain.cli.main import app
 from rechain.schema import Question
 
 COMMANDS = ("demo", "recover", "candidates", "evaluate", "reproduce", "train")
+GROUPS = ("labels",)
 HEAVY = {"torch", "transformers", "datasets", "pyarrow", "spacy"}
 SCRIPT = Path(sys.executable).with_name("rechain")
 
@@ -43,7 +44,7 @@ def loaded_by(code: str, *arguments: str | Path) -> set[str]:
 def test_help_names_every_command() -> None:
     result = CliRunner().invoke(app, ["--help"])
     assert result.exit_code == 0
-    assert all(command in result.output for command in COMMANDS)
+    assert all(command in result.output for command in (*COMMANDS, *GROUPS))
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -96,6 +97,7 @@ def test_help_loads_nothing_heavy() -> None:
         ["recover", "questions", "--model", "random"],
         ["candidates", "questions"],
         ["evaluate", "chains", "questions", "--gold", "gold"],
+        ["labels", "import", "labels", "gold", "questions", "--annotator", "anna"],
     ],
     ids=" ".join,
 )

@@ -32,7 +32,7 @@ def render(question: Question, recovered: Recovered) -> RenderableType:
 
 def _steps(question: Question, chain: Chain) -> Iterator[RenderableType]:
     passages = {passage.id: passage for passage in question.passages}
-    highlighter = Highlighter(question, chain)
+    highlighter = Highlighter.of_chain(question, chain)
     for number, name in enumerate(chain.passages):
         body = _highlighted(passages[name], highlighter, len(chain.links))
         yield Panel(

@@ -10,8 +10,10 @@ import typer
 from rechain.cli.candidates import candidates
 from rechain.cli.demo import demo
 from rechain.cli.evaluate import evaluate
+from rechain.cli.labels import labels
 from rechain.cli.recover import recover
 from rechain.cli.reproduce import reproduce
+from rechain.cli.serve import serve
 from rechain.cli.train import train
 from rechain.errors import RechainError
 from rechain.version import __version__
@@ -25,8 +27,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, recover, candidates, evaluate, train, reproduce):
+for command in (demo, recover, serve, candidates, evaluate, train, reproduce):
     app.command()(command)
+app.add_typer(labels, name="labels")
 
 
 def _print_version(wanted: bool) -> None:

@@ -2,11 +2,8 @@
 
 import sys
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import chain
-from pathlib import Path
-from typing import Annotated, TextIO
+from typing import Annotated
 
 import typer
 
@@ -25,7 +22,8 @@ from rechain.cli.options import (
     candidate_settings,
     entries,
 )
-from rechain.errors import QuestionError, RechainError
+from rechain.cli.output import Out, Overwrite, check_output, output_to
+from rechain.errors import QuestionError
 
 
 def recover(
@@ -36,10 +34,8 @@ def recover(
             help="The model: default, lexical, bm25, random, a model's folder or run, or its name on the Hub."
         ),
     ] = "default",
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where the chains go, a line each; else standard output.")
-    ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the output file if there is one.")] = False,
+    out: Out = None,
+    overwrite: Overwrite = False,
     top: Annotated[int, typer.Option(min=1, help="How many chains a question, best first.")] = 1,
     explain: Annotated[bool, typer.Option("--explain", help="Say what contributed to each score.")] = False,
     min_confidence: Annotated[
@@ -75,9 +71,9 @@ def recover(
     problems: Counter[str] = Counter()
     done = 0
     asked = entries(questions, passages, only, "Recovering")
-    _check_output(out, overwrite, questions, passages)
+    check_output(out, overwrite, questions, passages)
     first = next(asked)  # what cannot be read leaves the output alone
-    with _output(out) as file:
+    with output_to(out) as file:
         for recovered in recoverer.recover_many(chain([first], asked), batch_size=batch_size):
             if recovered.error:
                 if strict:
@@ -86,24 +82,6 @@ def recover(
             print(recovered.to_json(), file=file)
             done += 1
     _report(done, problems)
-
-
-def _check_output(out: Path | None, overwrite: bool, *inputs: Path | None) -> None:
-    if out is None or not out.exists():
-        return
-    if not overwrite:
-        raise RechainError(f"{out} exists; name another file, or replace it with --overwrite.")
-    if any(path is not None and path.exists() and out.samefile(path) for path in inputs):
-        raise RechainError(f"{out} is what is read; name another file for the chains.")
-
-
-@contextmanager
-def _output(path: Path | None) -> Iterator[TextIO]:
-    if path is None:
-        yield sys.stdout
-        return
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        yield file
 
 
 def _report(done: int, problems: Counter[str]) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from rechain.schema import LinkKind
+from rechain.schema import GIVEN_KINDS, LinkKind
 
 
 class Entity(NamedTuple):
@@ -36,4 +36,4 @@ class Entity(NamedTuple):
     @property
     def is_given(self) -> bool:
         """Whether the name is an id of the data's and not a text found in the passages."""
-        return self.kind in ("mention", "identifier")
+        return self.kind in GIVEN_KINDS

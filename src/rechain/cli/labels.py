@@ -1,0 +1,215 @@
+"""rechain labels: what annotators labelled, out of its file and into it, and how far they agree."""
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from enum import StrEnum
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rechain.cli.options import (
+    Hops,
+    Limit,
+    Linkers,
+    LinkTypes,
+    MinWeight,
+    Only,
+    Passages,
+    Questions,
+    SpacyModel,
+    candidate_settings,
+    readable,
+)
+from rechain.cli.output import Out, Overwrite, check_output, output_to
+from rechain.cli.tables import Json, print_json, print_table
+from rechain.errors import InputError
+
+if TYPE_CHECKING:
+    from rechain.candidates import CandidateSettings
+    from rechain.labels.agreement import Agreement
+    from rechain.labels.exchange import Imported
+    from rechain.labels.store import LabelStore
+    from rechain.schema import Question
+
+labels = typer.Typer(
+    help="Labels that people gave in the browser: export and import them, see how far annotators agree.",
+    no_args_is_help=True,
+)
+
+LabelsFile = Annotated[Path, typer.Argument(metavar="LABELS", help="The file of labels, as `rechain serve` writes it.")]
+
+
+class To(StrEnum):
+    """What labels are exported as."""
+
+    gold = "gold"
+    pairs = "pairs"
+
+
+@labels.command()
+def export(
+    path: LabelsFile,
+    questions: Questions,
+    to: Annotated[To, typer.Option("--to", help="Gold chains, or labelled pairs.")] = To.gold,
+    out: Out = None,
+    overwrite: Overwrite = False,
+    passages: Passages = None,
+    only: Only = None,
+    hops: Hops = None,
+    link_types: LinkTypes = None,
+    linkers: Linkers = None,
+    spacy_model: SpacyModel = None,
+    min_weight: MinWeight = None,
+    limit: Limit = None,
+) -> None:
+    """Write what labels decide: gold chains, which `rechain evaluate --gold` takes, or labelled pairs.
+
+    The options that say how candidate chains are built should be those with which they were labelled.
+
+    Example: rechain labels export labels.db questions.jsonl --to gold --out gold.jsonl
+    """
+    settings = candidate_settings(hops, link_types, linkers, spacy_model, min_weight, limit)
+    left_out: Counter[str] = Counter()
+    seen: set[str] = set()
+    written = 0
+    with _existing(path) as store:
+        asked = _noted(readable(questions, passages, only, "Exporting labels"), seen)
+        lines = _lines(to, asked, store, settings, left_out)
+        check_output(out, overwrite, path, questions, passages)
+        first = next(lines, None)  # what cannot be read leaves the output alone
+        with output_to(out) as file:
+            for line in chain([] if first is None else [first], lines):
+                print(line, file=file)
+                written += 1
+        others = len(store.questions() - seen)
+    _report_export(to, written, left_out, others)
+
+
+@labels.command("import")
+def import_(
+    path: LabelsFile,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Labelled pairs, or gold chains.")],
+    questions: Questions,
+    annotator: Annotated[str, typer.Option("--annotator", metavar="NAME", help="Whose labels they are.")],
+    passages: Passages = None,
+    only: Only = None,
+    hops: Hops = None,
+    link_types: LinkTypes = None,
+    linkers: Linkers = None,
+    spacy_model: SpacyModel = None,
+    min_weight: MinWeight = None,
+    limit: Limit = None,
+) -> None:
+    """Take labels over from a file of labelled pairs or gold chains, all or none.
+
+    Example: rechain labels import labels.db interactions.jsonl medhop/train.json --annotator paper
+    """
+    from rechain.datasets.reading import same_chain
+    from rechain.labels.exchange import read_labels
+    from rechain.labels.store import LabelStore
+
+    settings = candidate_settings(hops, link_types, linkers, spacy_model, min_weight, limit)
+    with LabelStore(path) as store:
+        asked = readable(questions, passages, only, "Importing labels")
+        same = same_chain(questions) if questions.is_file() or questions.is_dir() else "links"
+        imported = read_labels(file, asked, annotator, settings, same)
+        if not imported.labels:
+            raise InputError(f"{file} holds no label of the questions in {questions}.")
+        store.add(imported.labels)
+    _report_import(imported)
+
+
+@labels.command()
+def agreement(path: LabelsFile, json: Json = False) -> None:
+    """Tell how far annotators agree: Cohen's kappa, with a 95 % interval over questions.
+
+    Example: rechain labels agreement labels.db
+    """
+    from rechain.labels.agreement import agreements, disagreements
+
+    with _existing(path) as store:
+        given = list(store.all())
+    compared, differing = agreements(given), disagreements(given)
+    settled = sum(one.settled is not None for one in differing)
+    if json:
+        print_json({"agreements": compared, "disagreements": len(differing), "settled": settled})
+        return
+    if compared:
+        header = ("annotators", "", "units", "questions", "equal", "kappa", "95 % interval")
+        print_table(f"Agreement in {path}", header, list(map(_row, compared)))
+        print(f"{_counted(len(differing), 'unit')} labelled differently, of which {settled} settled.")
+    else:
+        print(f"No two annotators in {path} labelled the same.")
+
+
+def _existing(path: Path) -> "LabelStore":
+    from rechain.labels.store import LabelStore
+
+    if not path.exists():
+        raise InputError(f"{path} does not exist; name the file that the labels were written to.")
+    return LabelStore(path)
+
+
+def _noted(questions: "Iterator[Question]", seen: set[str]) -> "Iterator[Question]":
+    for question in questions:
+        seen.add(question.id)
+        yield question
+
+
+def _lines(
+    to: To,
+    questions: "Iterator[Question]",
+    store: "LabelStore",
+    settings: "CandidateSettings",
+    left_out: Counter[str],
+) -> Iterator[str]:
+    import orjson
+
+    from rechain.labels.exchange import export_gold, export_pairs
+
+    if to == To.gold:
+        golds = export_gold(questions, store, settings, left_out)
+        return (gold.model_dump_json(exclude_none=True, exclude_defaults=True) for gold in golds)
+    return (orjson.dumps(row).decode() for row in export_pairs(questions, store, settings, left_out))
+
+
+def _report_export(to: To, written: int, left_out: Counter[str], others: int) -> None:
+    what = "question with gold chains" if to == To.gold else "labelled pair"
+    told = _counted(written, what, "questions with gold chains" if to == To.gold else None)
+    reasons = [f"{count} {reason}" for reason, count in left_out.most_common()]
+    reasons += [f"labels of {_counted(others, 'other question')}"] if others else []
+    print(f"{told}{'; left out: ' + ', '.join(reasons) if reasons else ''}.", file=sys.stderr)
+
+
+def _report_import(imported: "Imported") -> None:
+    odd = {
+        "row of questions not given": (imported.other_questions, "rows of questions not given"),
+        "pair on no candidate chain": (imported.other_pairs, "pairs on no candidate chain"),
+        "right chain that is no candidate": (imported.other_chains, "right chains that are no candidates"),
+        "right chain in no order left out": (imported.unusable_chains, "right chains in no order left out"),
+    }
+    told = [_counted(count, one, many) for one, (count, many) in odd.items() if count]
+    end = f"; of note: {', '.join(told)}" if told else ""
+    print(f"{_counted(len(imported.labels), 'label')} imported{end}.", file=sys.stderr)
+
+
+def _row(compared: "Agreement") -> tuple[str, ...]:
+    from rich.markup import escape
+
+    kappa = compared.kappa
+    return (
+        escape(f"{compared.one}, {compared.two}"),
+        compared.mode,
+        str(compared.units),
+        str(compared.questions),
+        f"{100 * compared.equal:.1f} %",
+        "not defined" if kappa is None else f"{kappa.value:.2f}",
+        "" if kappa is None else f"{kappa.low:.2f} to {kappa.high:.2f}",
+    )
+
+
+def _counted(count: int, one: str, many: str | None = None) -> str:
+    return f"{count} {one if count == 1 else many or one + 's'}"

@@ -1,0 +1,230 @@
+"""rechain serve: chains in the browser, and the same by REST."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.resources import as_file, files
+from ipaddress import ip_address
+from pathlib import Path
+from secrets import token_urlsafe
+from socket import SO_REUSEADDR, SOCK_STREAM, SOL_SOCKET, getaddrinfo, socket
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rechain.cli.options import (
+    Device,
+    GoldFile,
+    Hops,
+    Limit,
+    Linkers,
+    LinkTypes,
+    MinWeight,
+    Only,
+    Passages,
+    SpacyModel,
+    candidate_settings,
+    entries,
+    gold_of,
+)
+from rechain.cli.progress import working
+from rechain.errors import InputError, MissingExtraError, RechainError
+
+if TYPE_CHECKING:
+    from uvicorn import Server
+
+    from rechain.candidates import CandidateSettings
+    from rechain.recovery import Recoverer
+    from rechain.schema import Recovered
+    from rechain.web.site import Site
+
+_TOKEN_VARIABLE = "RECHAIN_TOKEN"
+_SHORTEST_TOKEN = 8
+_MOST_CONNECTIONS = 500
+
+
+def serve(
+    questions: Annotated[
+        Path | None,
+        typer.Argument(metavar="[QUESTIONS]", help="Questions, in any known format; without, the examples."),
+    ] = None,
+    chains: Annotated[
+        list[Path] | None,
+        typer.Option("--chains", metavar="FILE", help="Chains that were recovered; may be repeated, to compare."),
+    ] = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option("--model", help="A model that recovers them now; may be repeated, to compare. (default)"),
+    ] = None,
+    gold: GoldFile = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option("--labels", metavar="FILE", help="Where labels are kept; QUESTIONS.labels.sqlite here."),
+    ] = None,
+    overlap: Annotated[
+        float, typer.Option("--overlap", min=0, max=1, help="The share of questions that every annotator gets.")
+    ] = 0.1,
+    guidelines: Annotated[
+        Path | None, typer.Option("--guidelines", metavar="FILE", help="Guidelines for annotators, as plain text.")
+    ] = None,
+    host: Annotated[str, typer.Option("--host", help="The address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; 0: any that is free.")] = 8000,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            "--token", envvar=_TOKEN_VARIABLE, help="What everybody has to know; made up for hosts other than this one."
+        ),
+    ] = None,
+    max_body: Annotated[
+        int, typer.Option("--max-body", min=1, metavar="MB", help="The largest request, in megabytes.")
+    ] = 10,
+    time_limit: Annotated[
+        float, typer.Option("--time-limit", min=0.1, metavar="SECONDS", help="The longest a request may take.")
+    ] = 60.0,
+    passages: Passages = None,
+    only: Only = None,
+    device: Device = None,
+    hops: Hops = None,
+    link_types: LinkTypes = None,
+    linkers: Linkers = None,
+    spacy_model: SpacyModel = None,
+    min_weight: MinWeight = None,
+    limit: Limit = None,
+) -> None:
+    """Explore, compare and label chains in the browser, and recover them by REST.
+
+    Example: rechain serve questions.jsonl --chains chains.jsonl --gold gold.jsonl
+    """
+    try:
+        import uvicorn
+
+        from rechain.web.app import create_app
+        from rechain.web.guard import Limits
+    except ImportError as error:
+        raise MissingExtraError("rechain serve", "web") from error
+    token, listening = _token(host, token), _listen(host, port)
+    settings = candidate_settings(hops, link_types, linkers, spacy_model, min_weight, limit)
+    with _examples_or(questions, gold) as (path, gold_path):
+        site = _site(path, labels, overlap, guidelines, settings)
+        _add_questions(site, path, passages, only, gold_path)
+        _add_sources(site, chains or [], model or [], settings, device)
+    limits = Limits(body=max_body * 1_000_000, seconds=time_limit)
+    config = uvicorn.Config(
+        create_app(site, token=token, limits=limits),
+        log_level="warning",
+        limit_concurrency=_MOST_CONNECTIONS,
+        server_header=False,
+    )
+    _run(uvicorn.Server(config), listening, token)
+
+
+def _token(host: str, told: str | None) -> str | None:
+    """Return the token that is demanded: the one that was told, else one made up where others can reach the server."""
+    if told is not None and not (told.isascii() and told.isprintable() and len(told) >= _SHORTEST_TOKEN):
+        raise RechainError(f"a token has at least {_SHORTEST_TOKEN} characters, all of which are printable ASCII.")
+    return told or (None if _is_local(host) else token_urlsafe(24))
+
+
+def _is_local(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _listen(host: str, port: int) -> socket:
+    """Open the port, before anything that takes time is done in vain."""
+    try:
+        family, kind, protocol, _, address = getaddrinfo(host, port, type=SOCK_STREAM)[0]
+        listening = socket(family, kind, protocol)
+        listening.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
+        listening.bind(address)
+    except OSError as error:
+        raise RechainError(
+            f"{host}, port {port}, cannot be listened at: {error.strerror}; name another --host or --port."
+        ) from error
+    return listening
+
+
+@contextmanager
+def _examples_or(questions: Path | None, gold: Path | None) -> Iterator[tuple[Path, Path | None]]:
+    """Yield the questions and gold that were named, or those of the examples."""
+    if questions is not None:
+        yield questions, gold
+        return
+    with as_file(files("rechain").joinpath("data")) as data:
+        yield data / "demo.jsonl", gold or data / "demo.gold.jsonl"
+
+
+def _site(
+    questions: Path, labels: Path | None, overlap: float, guidelines: Path | None, settings: "CandidateSettings"
+) -> "Site":
+    from rechain.labels.queue import Queue
+    from rechain.labels.store import LabelStore
+    from rechain.web.index import Index
+    from rechain.web.site import Site
+
+    told = guidelines or Path(str(files("rechain").joinpath("data/guidelines.txt")))
+    try:
+        text = told.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{told} cannot be read as text: {error}.") from error
+    name = "questions" if questions == Path("-") else questions.name
+    store = LabelStore(labels or Path(f"{name}.labels.sqlite"))
+    return Site(Index(), store, Queue(store, overlap), text, settings)
+
+
+def _add_questions(
+    site: "Site", questions: Path, passages: Path | None, only: list[str] | None, gold: Path | None
+) -> None:
+    golds = gold_of(questions, passages, gold)
+    asked = entries(questions, passages, only, "Reading")
+    site.index.add((entry, golds.get(entry.id or "")) for entry in asked)
+    site.has_gold = bool(golds)
+
+
+def _add_sources(
+    site: "Site", chains: list[Path], models: list[str], settings: "CandidateSettings", device: str | None
+) -> None:
+    from rechain.model import BUNDLED
+    from rechain.web.service import RecoveryService
+
+    for path in chains:
+        with working(f"Reading {path}"):
+            unknown = site.add_file(str(path), _read_chains(path))
+        if unknown:
+            print(f"{path}: {unknown} of its questions are not among those that are served.", file=sys.stderr)
+        if site.index.count_found(len(site.sources) - 1) == 0:
+            raise RechainError(f"{path} holds the chains of none of these questions.")
+    services = [
+        site.add_model(name, _loader(name, settings, device)) for name in models or ([] if chains else [BUNDLED])
+    ]
+    for service in services:
+        with working("Loading the model"):
+            _ = service.recoverer  # a model that is not there is a mistake to be told at once
+    site.recovery = services[0] if services else RecoveryService(_loader(BUNDLED, settings, device))
+
+
+def _loader(name: str, settings: "CandidateSettings", device: str | None) -> Callable[[], "Recoverer"]:
+    from rechain.recovery import Recoverer
+
+    return lambda: Recoverer(name, settings=settings, device=device)
+
+
+def _read_chains(path: Path) -> Iterator["Recovered"]:
+    from rechain.datasets.rows import read_rows
+    from rechain.schema import Recovered
+
+    seen: set[str | None] = set()
+    for where, recovered in read_rows(path, Recovered):
+        if recovered.id in seen:
+            raise InputError(f"{where}: the id '{recovered.id}' stands there twice.")
+        seen.add(recovered.id)
+        yield recovered
+
+
+def _run(server: "Server", listening: socket, token: str | None) -> None:
+    host, port = listening.getsockname()[:2]
+    address = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+    print(f"Serving at {address}{f'?token={token}' if token else ''} until Ctrl+C.", file=sys.stderr, flush=True)
+    server.run(sockets=[listening])

@@ -1,0 +1,270 @@
+"""Labels out of the store and into it: as gold chains, and as labelled pairs in the manner of MedHop's."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from rechain.candidates import CandidateSettings
+from rechain.datasets.rows import read_rows
+from rechain.errors import InputError
+from rechain.evaluation import is_correct
+from rechain.gold import PairLabel, fields_of, read_gold
+from rechain.identifiers import identifier
+from rechain.labels.agreement import settling
+from rechain.labels.store import Label, LabelStore, checked_annotator
+from rechain.labels.units import THE_QUESTION, Unit, Units, Value, find_units
+from rechain.schema import Gold, GoldChain, Question, Same
+from rechain.validation import describe
+
+Decision = Literal["yes", "no"]
+
+UNTOUCHED, UNDECIDED = "untouched", "undecided"
+"""why a question, or a pair, is left out of an export: nobody labelled it, or not all of it is decided"""
+
+
+def decided(labels: Iterable[Label]) -> Decision | None:
+    """Return what holds of one unit: what was settled, else what all agree on; None where that is neither yes nor no.
+
+    Labels are in the order in which they were given.
+    """
+    given = list(labels)
+    settled = settling(given)
+    values: set[Value] = {settled.value} if settled else {label.value for label in given}
+    if values == {"yes"}:
+        return "yes"
+    return "no" if values == {"no"} else None
+
+
+def _decisions(labels: Iterable[Label]) -> dict[Unit, Decision | None]:
+    return {unit: decided(given) for unit, given in _by_unit(labels).items()}
+
+
+def _by_unit(labels: Iterable[Label]) -> dict[Unit, list[Label]]:
+    units: dict[Unit, list[Label]] = {}
+    for label in labels:
+        units.setdefault(label.unit, []).append(label)
+    return units
+
+
+def gold_from_labels(units: Units, labels: Iterable[Label]) -> Gold | None:
+    """Return the chains of a question that its labels say are right; None where not every candidate is decided.
+
+    A chain that is not decided itself is right where all its pairs are, and wrong where one is. Chains that are no
+    candidates count where they were labelled right.
+    """
+    decisions = _decisions(labels)
+    verdicts = [_verdict(units, number, decisions) for number in range(len(units.chains))]
+    if None in verdicts:
+        return None
+    right = [
+        GoldChain(passages=list(units.chains[number].passages), links=units.links(number))
+        for number, verdict in enumerate(verdicts)
+        if verdict == "yes"
+    ]
+    candidates = frozenset(units.chains)
+    others = (unit for unit, decision in decisions.items() if decision == "yes" and unit.mode == "chains")
+    right += [_gold_chain(unit) for unit in others if unit not in candidates]
+    return Gold(id=units.question.id, chains=right)
+
+
+def _verdict(units: Units, chain: int, decisions: Mapping[Unit, Decision | None]) -> Decision | None:
+    if whole := decisions.get(units.chains[chain]):
+        return whole
+    pairs = {decisions.get(pair) for pair in units.pairs_of(chain)}
+    if "no" in pairs:
+        return "no"
+    return "yes" if pairs == {"yes"} else None
+
+
+def _gold_chain(unit: Unit) -> GoldChain:
+    links = None if THE_QUESTION in unit.entities else list(unit.entities)
+    return GoldChain(passages=list(unit.passages), links=links)
+
+
+def export_gold(
+    questions: Iterable[Question],
+    store: LabelStore,
+    settings: CandidateSettings | None = None,
+    left_out: Counter[str] | None = None,
+) -> Iterator[Gold]:
+    """Yield gold of the questions whose labels decide every candidate chain; `left_out` counts the others, by why."""
+    left_out = Counter() if left_out is None else left_out
+    touched = store.questions()
+    for question in questions:
+        if question.id not in touched:
+            left_out[UNTOUCHED] += 1
+            continue
+        units = find_units(question, settings)
+        gold = gold_from_labels(units, store.of_question(question.id))
+        if gold is None or not (units.chains or gold.chains):
+            left_out[UNDECIDED] += 1
+        else:
+            yield gold
+
+
+def export_pairs(
+    questions: Iterable[Question],
+    store: LabelStore,
+    settings: CandidateSettings | None = None,
+    left_out: Counter[str] | None = None,
+) -> Iterator[dict[str, Any]]:
+    """Yield the questions' pairs that are decided, as rows; `left_out` counts the labelled ones that are not.
+
+    The entities of a pair stand as on the chain, from the question to the answer.
+    """
+    left_out = Counter() if left_out is None else left_out
+    touched = store.questions()
+    for question in questions:
+        if question.id in touched:
+            units = find_units(question, settings)
+            for unit, labels in _by_unit(store.of_question(question.id)).items():
+                if unit.mode == "pairs" and (decision := decided(labels)):
+                    yield _row(units, unit, decision, _evidence(labels, decision))
+                elif unit.mode == "pairs":
+                    left_out[UNDECIDED] += 1
+
+
+def _row(units: Units, pair: Unit, decision: Decision, evidence: str | None) -> dict[str, Any]:
+    one, two = map(_without_kind, units.in_order(pair))
+    row = {"id": pair.question, "support": _support(pair.passages[0]), "a": one, "b": two}
+    return row | {"interacts": decision == "yes"} | ({} if evidence is None else {"evidence": evidence})
+
+
+def _evidence(labels: list[Label], decision: Decision) -> str | None:
+    """Return the first note of those who said what was decided, of what settles first."""
+    agreeing = sorted((label for label in labels if label.value == decision), key=lambda label: not label.settles)
+    return next((label.note for label in agreeing if label.note), None)
+
+
+def _without_kind(entity: str) -> str:
+    """Leave the kind out of an id that tells it by itself ("drug:DB00072"), so that an import puts it back."""
+    bare = entity.partition(":")[2]
+    return bare if identifier(bare) == entity else entity
+
+
+def _support(passage: str) -> int | str:
+    return int(passage) if passage.isascii() and passage.isdigit() and str(int(passage)) == passage else passage
+
+
+@dataclass
+class Imported:
+    """Labels that a file holds, and what was odd about it."""
+
+    labels: list[Label] = field(default_factory=list)
+    other_questions: int = 0
+    """rows of questions that were not given; those of pairs are kept as they stand"""
+    other_pairs: int = 0
+    """pairs on no candidate chain, which are kept as they stand"""
+    other_chains: int = 0
+    """right chains that are no candidates, which are kept"""
+    unusable_chains: int = 0
+    """right chains that are no candidates and were not kept: of one passage, or in no order"""
+
+
+def read_labels(
+    path: str | Path,
+    questions: Iterable[Question],
+    annotator: str,
+    settings: CandidateSettings | None = None,
+    same: Same = "links",
+) -> Imported:
+    """Read labelled pairs, or gold chains, as labels of one annotator.
+
+    Of a question with gold chains the candidates among them are right and all others wrong. `same` says what counts as
+    the same chain where a gold file does not.
+    """
+    path, annotator = Path(path), checked_annotator(annotator)
+    fields = fields_of(path)
+    if "chains" in fields:
+        return _GoldImport(annotator, settings).read(path, questions, same)
+    if "interacts" in fields:
+        return _PairImport(annotator, settings).read(path, questions)
+    raise InputError(f"{path} holds neither labelled pairs (field interacts) nor gold chains (field chains).")
+
+
+class _Import:
+    def __init__(self, annotator: str, settings: CandidateSettings | None) -> None:
+        self._annotator = annotator
+        self._settings = settings
+        self._imported = Imported()
+
+    def _label(self, where: str, value: Value, unit: Unit | dict[str, Any], note: str | None = None) -> Label:
+        try:
+            given = {"annotator": self._annotator, "unit": unit, "value": value, "note": note}
+            return Label.model_validate(given)
+        except ValidationError as error:
+            raise InputError(f"{where}: {describe(error)[1]}.") from error
+
+
+class _PairImport(_Import):
+    """Reads rows of labelled pairs; one that stands there twice counts once."""
+
+    def read(self, path: Path, questions: Iterable[Question]) -> Imported:
+        rows: dict[str, list[tuple[str, PairLabel]]] = {}
+        for where, row in read_rows(path, PairLabel):
+            rows.setdefault(row.id, []).append((where, row))
+        for question in questions:
+            if question.id in rows:
+                self._add(rows.pop(question.id), find_units(question, self._settings))
+        for others in rows.values():
+            self._imported.other_questions += len(others)
+            self._add(others, None)
+        return self._imported
+
+    def _add(self, rows: Iterable[tuple[str, PairLabel]], units: Units | None) -> None:
+        labels: dict[Unit, Label] = {}
+        for where, row in rows:
+            for label in self._labels(where, row, units):
+                known = labels.setdefault(label.unit, label)
+                if known.value != label.value:
+                    raise InputError(f"{where}: an earlier line says the opposite of this pair; remove one of them.")
+                if known.note is None:
+                    labels[label.unit] = label
+        self._imported.labels += labels.values()
+
+    def _labels(self, where: str, row: PairLabel, units: Units | None) -> list[Label]:
+        passage = str(row.support)
+        found: Sequence[Unit | dict[str, Any]] = units.pairs_named(passage, row.a, row.b) if units else ()
+        if not found:
+            self._imported.other_pairs += units is not None
+            entities = [identifier(name) or name for name in (row.a, row.b)]
+            found = [{"question": row.id, "passages": [passage], "entities": entities}]
+        value: Value = "yes" if row.interacts else "no"
+        return [self._label(where, value, unit, row.evidence) for unit in found]
+
+
+class _GoldImport(_Import):
+    """Reads gold chains."""
+
+    def read(self, path: Path, questions: Iterable[Question], same: Same) -> Imported:
+        golds = dict(read_gold(path, (), same))
+        for question in questions:
+            if gold := golds.pop(question.id, None):
+                self._add(f"{path}, question '{gold.id}'", gold, find_units(question, self._settings))
+        self._imported.other_questions = len(golds)
+        return self._imported
+
+    def _add(self, where: str, gold: Gold, units: Units) -> None:
+        golds = [gold.model_copy(update={"chains": [chain]}) for chain in gold.chains]
+        found: set[int] = set()
+        for number, unit in enumerate(units.chains):
+            links = units.links(number)
+            same = {place for place, one in enumerate(golds) if is_correct(unit.passages, links, one)}
+            found |= same
+            self._imported.labels.append(self._label(where, "yes" if same else "no", unit))
+        for place, chain in enumerate(gold.chains):
+            if place not in found:
+                self._add_other(where, gold.id, chain)
+
+    def _add_other(self, where: str, question: str, chain: GoldChain) -> None:
+        if len(chain.passages) < 2 or not chain.ordered:
+            self._imported.unusable_chains += 1
+            return
+        entities = [THE_QUESTION] * (len(chain.passages) - 1) if chain.links is None else chain.links
+        unit = {"question": question, "passages": chain.passages, "entities": entities}
+        self._imported.labels.append(self._label(where, "yes", unit))
+        self._imported.other_chains += 1

@@ -1,0 +1,1 @@
+"""Chains in the browser: explore, compare, label, and the same by REST."""

@@ -1,0 +1,200 @@
+"""The REST interface: what files hold, asked for and answered as JSON."""
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Body, Query
+from fastapi.responses import Response
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
+
+from rechain.datasets import Entry
+from rechain.given import as_entry
+from rechain.recovery import Wanted
+from rechain.schema import Gold, LinkKind, Mention, NotBlank, Problem, Question, Recovered
+from rechain.version import __version__
+from rechain.web.index import PAGE_SIZE, Filter, Order, Verdict
+from rechain.web.pages import AtSite
+from rechain.web.service import MOST_WAITING
+from rechain.web.site import ask
+
+MOST_CHAINS = 1000
+
+
+class Refused(BaseModel):
+    """Why a request was refused."""
+
+    error: Problem
+
+
+def refusals(*codes: int) -> dict[int | str, dict[str, Any]]:
+    """Describe the ways in which a request can be refused."""
+    return {code: {"model": Refused} for code in (401, 403, 413, 422, 503, *codes)}
+
+
+router = APIRouter(responses=refusals())
+
+
+class AskedPassage(BaseModel):
+    """A passage; without an id it is known by its title or its place."""
+
+    model_config = ConfigDict(extra="allow")
+
+    id: NotBlank | None = None
+    title: str | None = None
+    text: NotBlank
+    mentions: list[Mention] | None = None
+
+
+class AskedQuestion(BaseModel):
+    """A question as it stands in a file; ids may be left out, and a passage may be its text alone."""
+
+    model_config = ConfigDict(extra="allow")
+
+    id: NotBlank | None = None
+    question: NotBlank
+    answer: NotBlank
+    answer_aliases: list[NotBlank] | None = None
+    question_entities: list[NotBlank] | None = None
+    answer_entity: NotBlank | None = None
+    hops: int | None = Field(default=None, ge=2, le=8, strict=True)
+    link_types: list[NotBlank] | None = None
+    passages: list[AskedPassage | NotBlank]
+
+    def entry(self, number: int) -> Entry:
+        """Return the question, or what is wrong with it."""
+        return as_entry(f"questions[{number}]", str(number), self.model_dump(exclude_none=True))
+
+
+def _one_or_many(body: Any) -> str:
+    return "many" if isinstance(body, list) else "one"
+
+
+Asked = Annotated[
+    Annotated[AskedQuestion, Tag("one")]
+    | Annotated[list[AskedQuestion], Field(min_length=1, max_length=MOST_WAITING), Tag("many")],
+    Discriminator(_one_or_many),
+]
+
+
+@router.post("/recover", response_model=Recovered | list[Recovered], responses=refusals(429))
+async def recover(
+    site: AtSite,
+    asked: Annotated[Asked, Body()],
+    top: Annotated[int, Query(ge=1, le=MOST_CHAINS, description="how many chains a question")] = 1,
+    explain: Annotated[bool, Query(description="tell what adds up to each score")] = False,
+    min_confidence: Annotated[float | None, Query(ge=0, le=1, description="drop chains of less confidence")] = None,
+) -> Response:
+    """Recover the chains of one question, or of many at once.
+
+    One question is answered by one record, a list by a list in its order. A question that has no chain has its error
+    in its record. Requests that come at the same time are scored together; past a limit the answer is 429, and its
+    header Retry-After says when to ask again.
+    """
+    questions = asked if isinstance(asked, list) else [asked]
+    entries = [question.entry(number) for number, question in enumerate(questions)]
+    found = await ask(site.recovery, entries, Wanted(top, explain, min_confidence))
+    rows = [recovered.to_json() for recovered in found]
+    return _json(f"[{','.join(rows)}]" if isinstance(asked, list) else rows[0])
+
+
+class Listed(BaseModel):
+    """A question in a list."""
+
+    id: str
+    question: str
+    answer: str
+    confidence: float | None
+    verdict: Verdict | None
+    error: str | None
+    chain: str | None
+    """the best chain in one line"""
+
+
+class Listing(BaseModel):
+    """A page of questions, and how many there are on all pages."""
+
+    total: int
+    page: int
+    page_size: int
+    questions: list[Listed]
+
+
+class Known(BaseModel):
+    """A question, what was found for it, and its gold chains where they are known."""
+
+    question: Question
+    recovered: Recovered | None
+    gold: Gold | None
+
+
+SourceNumber = Annotated[int, Query(ge=1, le=1000, description="which source of chains, from 1")]
+
+
+@router.get("/questions", responses=refusals(404))
+async def questions(
+    site: AtSite,
+    text: Annotated[str, Query(max_length=300)] = "",
+    min_confidence: Annotated[float | None, Query(ge=0, le=1)] = None,
+    max_confidence: Annotated[float | None, Query(ge=0, le=1)] = None,
+    verdict: Verdict | None = None,
+    kind: LinkKind | None = None,
+    chain: bool | None = None,
+    order: Order = "file",
+    page: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
+    source: SourceNumber = 1,
+) -> Listing:
+    """List questions, with the best chain of each."""
+    wanted = Filter(text, min_confidence, max_confidence, verdict, kind, chain, order)
+    found = site.index.select(site.source(source).number, wanted, page)
+    rows = [
+        Listed(
+            id=row.id,
+            question=row.question,
+            answer=row.answer,
+            confidence=row.confidence,
+            verdict=row.verdict,
+            error=row.error,
+            chain=row.summary,
+        )
+        for row in found.rows
+    ]
+    return Listing(total=found.total, page=page, page_size=PAGE_SIZE, questions=rows)
+
+
+@router.get("/questions/{id:path}", responses=refusals(404, 429))
+async def question(site: AtSite, id: str, source: SourceNumber = 1) -> Known:
+    """Return a question of the file with its chains, all that are candidates."""
+    stored = site.question(id)
+    return Known(
+        question=site.readable(stored), recovered=await site.found(site.source(source), stored), gold=stored.gold
+    )
+
+
+class Health(BaseModel):
+    """That the server is well."""
+
+    status: Literal["ok"]
+
+
+@router.get("/health")
+async def health() -> Health:
+    """Tell that the server answers. It needs no token."""
+    return Health(status="ok")
+
+
+class Version(BaseModel):
+    """What is running."""
+
+    version: str
+    questions: int
+    sources: list[str]
+
+
+@router.get("/version")
+async def version(site: AtSite) -> Version:
+    """Tell the version, and what is served."""
+    names = [source.name for source in site.sources]
+    return Version(version=__version__, questions=len(site.index), sources=names)
+
+
+def _json(text: str) -> Response:
+    return Response(text, media_type="application/json")

@@ -1,0 +1,174 @@
+"""What stands before every request: who may ask, how much and how long; and what browsers may do with the answer."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from hmac import compare_digest
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+TOKEN_COOKIE = "rechain_token"
+_SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+_OPEN_PATHS = ("/static/", "/health", "/sign-in")
+_LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]")
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+Refusal = Callable[[Scope, int, str, str], Response]
+"""Makes an answer of a status, a code and a message that fits who asks: a page or JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one request may take."""
+
+    body: int = 10_000_000
+    """bytes"""
+    seconds: float = 60.0
+
+
+class Guard:
+    """Lets through what is allowed."""
+
+    def __init__(self, app: ASGIApp, token: str | None, limits: Limits, refuse: Refusal) -> None:
+        """Take the token that is demanded; None: no token, but then only this machine's own names are answered to."""
+        self._app = app
+        self._token = token
+        self._limits = limits
+        self._refuse = refuse
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        sender = _Sender(send)
+        try:
+            async with asyncio.timeout(self._limits.seconds):
+                await self._answer(scope, receive, sender)
+        except TimeoutError:
+            if sender.has_begun:
+                raise
+            message = f"this took longer than the {self._limits.seconds:g} seconds that are allowed."
+            await self._refuse(scope, 503, "time_limit", message)(scope, receive, sender)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        refusal = self._refusal(scope)
+        if refusal is None:
+            body = await self._body(scope, receive)
+            if isinstance(body, bytes):
+                await self._app(scope, _replay(body, receive), send)
+                return
+            refusal = body
+        await refusal(scope, receive, send)
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        headers = Headers(scope=scope)
+        if self._token is None and _host(headers.get("host", "")) not in _LOCAL_HOSTS:
+            return self._refuse(scope, 421, "other_host", "this server answers to 127.0.0.1 and localhost alone.")
+        if scope["method"] not in _SAFE_METHODS and not _is_own(headers):
+            return self._refuse(scope, 403, "other_origin", "requests of other sites' pages are not taken.")
+        return None if self._token is None else self._demand_token(scope, headers, self._token)
+
+    def _demand_token(self, scope: Scope, headers: Headers, token: str) -> Response | None:
+        if scope["path"].startswith(_OPEN_PATHS):
+            return None
+        query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
+        if scope["method"] == "GET" and _are_equal(query.get("token"), token):
+            rest = urlencode([(name, value) for name, value in query.items() if name != "token"])
+            return signed_in(scope["path"] + (f"?{rest}" if rest else ""), token)
+        kind, _, bearer = headers.get("authorization", "").partition(" ")
+        if (kind.lower() == "bearer" and _are_equal(bearer, token)) or _are_equal(_cookie(headers), token):
+            return None
+        return self._refuse(scope, 401, "no_token", "this server demands its token.")
+
+    async def _body(self, scope: Scope, receive: Receive) -> bytes | Response:
+        """Read the body whole, or refuse it."""
+        told = Headers(scope=scope).get("content-length", "0")
+        parts: list[bytes] = []
+        size = int(told) if told.isdigit() else 0
+        is_more = size <= self._limits.body
+        while is_more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                break
+            parts.append(message.get("body", b""))
+            size = max(size, sum(map(len, parts)))
+            is_more = message.get("more_body", False) and size <= self._limits.body
+        if size > self._limits.body:
+            why = f"the request is larger than the {self._limits.body:,} bytes that are allowed."
+            return self._refuse(scope, 413, "too_large", why)
+        return b"".join(parts)
+
+
+class _Sender:
+    """Sends an answer with the headers that every answer has."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.has_begun = False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.has_begun = True
+            headers = MutableHeaders(scope=message)
+            for name, value in _HEADERS.items():
+                headers.setdefault(name, value)
+            headers.setdefault("Cache-Control", "no-store")
+        await self._send(message)
+
+
+def signed_in(path: str, token: str) -> Response:
+    """Lead on to a page of this site, with the token in a cookie that no script can read."""
+    answer = RedirectResponse("/" + path.lstrip("/\\"), status_code=303)
+    answer.set_cookie(TOKEN_COOKIE, token, httponly=True, samesite="lax")
+    return answer
+
+
+def _replay(body: bytes, receive: Receive) -> Callable[[], Awaitable[Message]]:
+    """Give out a body that was read, and then whatever comes."""
+    waiting: list[dict[str, Any]] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def give() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return give
+
+
+def _are_equal(told: str | None, token: str) -> bool:
+    return told is not None and compare_digest(told.encode(), token.encode())
+
+
+def _cookie(headers: Headers) -> str | None:
+    try:
+        cookie = SimpleCookie(headers.get("cookie", "")).get(TOKEN_COOKIE)
+    except CookieError:
+        return None
+    return None if cookie is None else cookie.value
+
+
+def _host(authority: str) -> str:
+    """Return the host without its port."""
+    host, _, port = authority.rpartition(":")
+    return (host if host and port.isdigit() else authority).lower()
+
+
+def _is_own(headers: Headers) -> bool:
+    """Tell whether a request comes from this site's own pages, or from no page at all."""
+    origin = headers.get("origin")
+    return origin is None or urlsplit(origin).netloc == headers.get("host")

@@ -1,0 +1,43 @@
+"""A question that somebody pastes into the form."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from rechain.datasets import Entry
+from rechain.errors import QuestionError
+from rechain.given import as_entry
+
+_NAME = "pasted"
+
+
+def pasted_entry(form: Mapping[str, str]) -> Entry:
+    """Read a form: question, answer and passages as text, or the question as JSON, as it stands in a file."""
+    if form.get("question", "").lstrip().startswith("{"):
+        return as_entry("the question", _NAME, _from_json(form["question"]))
+    passages = split_passages(form.get("passages", ""))
+    record = {"question": form.get("question", "").strip(), "answer": form.get("answer", "").strip()}
+    hops = {"hops": int(form["hops"])} if form.get("hops", "").isdigit() else {}
+    return as_entry("the form", _NAME, {**record, **hops, "passages": passages})
+
+
+def split_passages(text: str) -> list[dict[str, str]]:
+    """Cut a text into passages at blank lines; a first line that begins with "#" is the title."""
+    blocks = [block.strip() for block in re.split(r"\n[^\S\n]*\n", text.replace("\r\n", "\n")) if block.strip()]
+    return [_passage(block) for block in blocks]
+
+
+def _passage(block: str) -> dict[str, str]:
+    first, _, rest = block.partition("\n")
+    if block.startswith("#"):
+        return {"title": first.lstrip("#").strip(), "text": rest.strip()}
+    return {"text": block}
+
+
+def _from_json(text: str) -> Any:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise QuestionError("bad_json", f"the question begins like JSON but is not valid JSON ({error}).") from error

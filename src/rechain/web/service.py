@@ -1,0 +1,187 @@
+"""Recovery for many who ask at once: one thread, batches of what waits, a limit on how much may wait."""
+
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from math import ceil
+from threading import Condition, Thread
+from time import monotonic
+
+from rechain.datasets import Entry
+from rechain.errors import RechainError
+from rechain.recovery import BATCH_SIZE, Recoverer, Wanted
+from rechain.schema import Recovered
+
+MOST_WAITING = 256
+_log = logging.getLogger("rechain.web")
+_FIRST_GUESS = 0.1
+_MEMORY = 0.8
+
+
+class BusyError(Exception):
+    """So many questions wait that no more are taken now."""
+
+    def __init__(self, retry_after: int) -> None:
+        super().__init__(f"too many questions wait to be recovered; ask again in {retry_after} s.")
+        self.retry_after = retry_after
+
+
+@dataclass
+class _Job:
+    """Some questions that one caller asked for together, and what was recovered of them so far."""
+
+    entries: Sequence[Entry]
+    wanted: Wanted
+    done: list[Recovered] = field(default_factory=list)
+    future: Future[list[Recovered]] = field(default_factory=Future)
+
+    @property
+    def left(self) -> int:
+        return len(self.entries) - len(self.done)
+
+
+class RecoveryService:
+    """Recovers what it is asked for in batches, in the order of asking, and other work when nobody asks."""
+
+    def __init__(
+        self,
+        make: Callable[[], Recoverer],
+        *,
+        idle: Callable[[Recoverer], bool] | None = None,
+        most_waiting: int = MOST_WAITING,
+        batch_size: int = BATCH_SIZE,
+    ) -> None:
+        """Take what makes the recoverer, once it is needed, and what does a little of the other work, until False."""
+        self._make = make
+        self._recoverer: Recoverer | None = None
+        self._idle = idle
+        self._most_waiting = most_waiting
+        self._batch_size = batch_size
+        self._jobs: deque[_Job] = deque()
+        self._running = 0
+        self._seconds_each = _FIRST_GUESS
+        self._changed = Condition()
+        self._thread: Thread | None = None
+        self._is_closed = False
+
+    @property
+    def recoverer(self) -> Recoverer:
+        """The recoverer, made when it is first needed."""
+        if self._recoverer is None:
+            self._recoverer = self._make()
+        return self._recoverer
+
+    @property
+    def waiting(self) -> int:
+        """How many questions wait or are being recovered."""
+        return self._running + sum(job.left for job in self._jobs)
+
+    def start(self) -> None:
+        """Begin to work; asking does so by itself."""
+        with self._changed:
+            if self._thread is None and not self._is_closed:
+                self._thread = Thread(target=self._work, name="recovery", daemon=True)
+                self._thread.start()
+
+    def ask(self, entries: Sequence[Entry], wanted: Wanted) -> Future[list[Recovered]]:
+        """Return what will be recovered of some questions; raises BusyError where too many wait."""
+        if len(entries) > self._most_waiting:
+            raise RechainError(
+                f"{len(entries)} questions are more than the {self._most_waiting} that one may ask at once."
+            )
+        job = _Job(entries, wanted)
+        if not entries:
+            job.future.set_result([])
+            return job.future
+        with self._changed:
+            if self.waiting + len(entries) > self._most_waiting:
+                raise BusyError(max(ceil(self.waiting * self._seconds_each), 1))
+            self._jobs.append(job)
+            self._changed.notify()
+        self.start()
+        return job.future
+
+    def close(self) -> None:
+        """Stop when the batch at hand is done; what still waits is given up."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _work(self) -> None:
+        while not self._is_closed:
+            batch = self._next_batch()
+            if batch:
+                self._recover(batch)
+            elif not self._do_other_work():
+                self._wait()
+        for job in self._jobs:
+            job.future.cancel()
+
+    def _wait(self) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._jobs or self._is_closed)
+
+    def _next_batch(self) -> list[tuple[_Job, int]]:
+        """Take what waits longest, as many questions as a batch holds; what was given up is dropped."""
+        batch: list[tuple[_Job, int]] = []
+        with self._changed:
+            while self._jobs and len(batch) < self._batch_size:
+                job = self._jobs[0]
+                taken = 0 if job.future.cancelled() else min(job.left, self._batch_size - len(batch))
+                batch += [(job, len(job.done) + number) for number in range(taken)]
+                if job.future.cancelled() or taken == job.left:
+                    self._jobs.popleft()
+            self._running = len(batch)
+        return batch
+
+    def _recover(self, batch: Sequence[tuple[_Job, int]]) -> None:
+        began = monotonic()
+        try:
+            self._deliver(batch, [(job.entries[number], job.wanted) for job, number in batch])
+        finally:
+            self._running = 0
+        each = (monotonic() - began) / len(batch)
+        self._seconds_each = _MEMORY * self._seconds_each + (1 - _MEMORY) * each
+
+    def _deliver(self, batch: Sequence[tuple[_Job, int]], asked: Sequence[tuple[Entry, Wanted]]) -> None:
+        """Recover a batch; where that fails, each question alone, so that an error meets only who asked for it."""
+        try:
+            found = self.recoverer.recover_together(asked)
+        except Exception as error:
+            if len(batch) == 1:
+                _fail(batch[0][0], error)
+                return
+            for one, question in zip(batch, asked, strict=True):
+                self._deliver([one], [question])
+            return
+        for (job, _), recovered in zip(batch, found, strict=True):
+            job.done.append(recovered)
+            if job.left == 0:
+                _finish(job)
+
+    def _do_other_work(self) -> bool:
+        """Do a little of the other work; return whether there may be more."""
+        if self._idle is None:
+            return False
+        try:
+            is_more = self._idle(self.recoverer)
+        except Exception:
+            _log.exception("what is done when nobody asks has failed and is given up")
+            is_more = False
+        self._idle = self._idle if is_more else None
+        return is_more
+
+
+def _finish(job: _Job) -> None:
+    if job.future.set_running_or_notify_cancel():
+        job.future.set_result(job.done)
+
+
+def _fail(job: _Job, error: Exception) -> None:
+    job.done += [Recovered(chains=[])] * job.left
+    if not job.future.done() and job.future.set_running_or_notify_cancel():
+        job.future.set_exception(error)

@@ -1,0 +1,149 @@
+"""What the server serves: questions, where their chains come from, and the labels people give."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from rechain.candidates import CandidateSettings
+from rechain.datasets import Entry
+from rechain.errors import QuestionError, RechainError
+from rechain.labels.queue import Queue
+from rechain.labels.store import LabelStore
+from rechain.labels.units import Units, find_units
+from rechain.recovery import Recoverer, Wanted
+from rechain.schema import Question, Recovered
+from rechain.web.index import Index, Stored
+from rechain.web.service import RecoveryService
+
+MOST_SHOWN = 200
+"""so many chains of a question are kept for its page"""
+_AT_ONCE = 8
+EVERYTHING = Wanted(top=MOST_SHOWN, explain=True)
+"""what a question's page shows of its chains"""
+
+
+class NotThereError(RechainError):
+    """What is asked for does not exist."""
+
+
+class ConflictError(RechainError):
+    """What is given contradicts itself."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where chains come from: a file, or a model that recovers them."""
+
+    number: int
+    name: str
+    service: RecoveryService | None = None
+
+
+@dataclass
+class Site:
+    """All that is behind the pages."""
+
+    index: Index
+    labels: LabelStore
+    queue: Queue
+    guidelines: str
+    settings: CandidateSettings = field(default_factory=CandidateSettings)
+    sources: list[Source] = field(default_factory=list)
+    recovery: RecoveryService = field(init=False)
+    """what recovers questions that are not in the file"""
+    has_gold: bool = False
+
+    def add_file(self, name: str, found: Iterable[Recovered]) -> int:
+        """Add the chains of a file as a source; return how many are of questions that are not there."""
+        source = Source(len(self.sources), name)
+        self.sources.append(source)
+        unknown = 0
+
+        def known() -> Iterable[tuple[Stored, Recovered]]:
+            nonlocal unknown
+            for recovered in found:
+                stored = self.index.named(recovered.id or "")
+                if stored is None:
+                    unknown += 1
+                else:
+                    yield stored, recovered
+
+        self.index.store(source.number, known())
+        return unknown
+
+    def add_model(self, name: str, make: Callable[[], Recoverer]) -> RecoveryService:
+        """Add a model as a source; when nobody asks for anything it goes through all questions."""
+        number = len(self.sources)
+        service = RecoveryService(make, idle=_Filler(self.index, number))
+        self.sources.append(Source(number, name, service))
+        return service
+
+    async def found(self, source: Source, stored: Stored) -> Recovered | None:
+        """Return what a source has found for a question; a model looks now if it has not yet."""
+        recovered = self.index.recovered(source.number, stored.position)
+        if recovered is None and source.service is not None:
+            (recovered,) = await ask(source.service, [_entry(stored)], EVERYTHING)
+            self.index.store(source.number, [(stored, recovered)])
+        return recovered
+
+    def source(self, number: int) -> Source:
+        """Return a source by its number, from 1."""
+        if not 1 <= number <= len(self.sources):
+            raise NotThereError(f"there is no source {number}; there are {len(self.sources)}.")
+        return self.sources[number - 1]
+
+    def question(self, name: str) -> Stored:
+        """Return a question by its id."""
+        stored = self.index.named(name)
+        if stored is None:
+            raise NotThereError(f"there is no question '{name[:80]}'.")
+        return stored
+
+    def readable(self, stored: Stored) -> Question:
+        """Return a question that can be read."""
+        if isinstance(stored.content, QuestionError):
+            raise NotThereError(f"the question '{stored.id[:80]}' cannot be read: {stored.content}")
+        return stored.content
+
+    def units(self, stored: Stored) -> Units | None:
+        """Return what people label of a question, or None where it cannot be read."""
+        return None if isinstance(stored.content, QuestionError) else find_units(stored.content, self.settings)
+
+    def start(self) -> None:
+        """Let the models that are sources begin to look."""
+        for source in self.sources:
+            if source.service is not None:
+                source.service.start()
+
+    def close(self) -> None:
+        """Stop all work; labels are written already."""
+        for service in {self.recovery, *(source.service for source in self.sources)}:
+            if service is not None:
+                service.close()
+        self.labels.close()
+
+
+async def ask(service: RecoveryService, entries: Sequence[Entry], wanted: Wanted) -> list[Recovered]:
+    """Wait for what a service recovers; who gives up waiting takes the questions back."""
+    return await asyncio.wrap_future(service.ask(entries, wanted))
+
+
+class _Filler:
+    """Goes through the questions for which a source has not looked yet, a few at a time."""
+
+    def __init__(self, index: Index, source: int) -> None:
+        self._index = index
+        self._source = source
+        self._next = 0
+
+    def __call__(self, recoverer: Recoverer) -> bool:
+        places = self._index.missing(self._source, self._next, _AT_ONCE)
+        questions = [self._index.at(place) for place in places]
+        found = recoverer.recover_together([(_entry(stored), EVERYTHING) for stored in questions])
+        self._index.store(self._source, zip(questions, found, strict=True))
+        self._next = places[-1] + 1 if places else self._next
+        return bool(places)
+
+
+def _entry(stored: Stored) -> Entry:
+    return Entry("", stored.id, stored.content)

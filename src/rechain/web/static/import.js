@@ -1,0 +1,40 @@
+// Reads a file of labels, one JSON object a line, and sends its rows.
+"use strict";
+const form = document.querySelector(".import");
+const status = form.querySelector("[role=status]");
+
+function rowsOf(text) {
+  const lines = text.split("\n");
+  const rows = [];
+  lines.forEach((line, number) => {
+    if (!line.trim()) return;
+    try {
+      rows.push(JSON.parse(line));
+    } catch {
+      throw new Error(`line ${number + 1} is not JSON; nothing was imported.`);
+    }
+  });
+  return rows;
+}
+
+async function importFile(file, annotator) {
+  const response = await fetch(`/labels/import?annotator=${encodeURIComponent(annotator)}`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json", Accept: "application/json" },
+    body: JSON.stringify(rowsOf(await file.text())),
+  });
+  const answer = await response.json();
+  if (!response.ok) throw new Error(answer.error.message);
+  const odd = answer.other_questions + answer.other_pairs + answer.other_chains + answer.unusable_chains;
+  return `${answer.labels} labels imported` + (odd ? `, ${odd} rows of other questions, pairs or chains.` : ".");
+}
+
+form.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  status.textContent = "Importing…";
+  try {
+    status.textContent = await importFile(form.querySelector("[type=file]").files[0], form.elements.annotator.value);
+  } catch (error) {
+    status.textContent = `Not imported: ${error.message}`;
+  }
+});

@@ -1,0 +1,153 @@
+"""From questions and chains to what the pages show of them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
+
+from rechain.candidates import CandidateSettings, find_of_any_length
+from rechain.errors import QuestionError
+from rechain.evaluation import is_correct
+from rechain.highlights import Highlighter, Piece, link_role
+from rechain.passages import PassageView
+from rechain.schema import Chain, Gold, Link, LinkKind, Passage, Question, Recovered
+from rechain.web.site import MOST_SHOWN
+
+KINDS: Mapping[LinkKind, str] = {
+    "mention": "an entity that the data gives in both passages",
+    "identifier": "a database identifier that stands in both passages",
+    "title": "the title of one passage stands in the other",
+    "title part": "a word of one passage's title stands in the other",
+    "name": "a rare name that stands in both passages",
+    "word": "a rare word that stands in both passages",
+}
+"""the kinds of links, and what they mean"""
+
+
+@dataclass(frozen=True)
+class LinkView:
+    """What joins a passage to the next."""
+
+    role: str
+    entity: str
+    kind: str
+    meaning: str
+    weight: float
+
+
+@dataclass(frozen=True)
+class StepView:
+    """A passage, with its text cut where something is highlighted, and the link that leads on from it."""
+
+    id: str
+    title: str
+    pieces: Sequence[Piece]
+    link: LinkView | None = None
+
+
+@dataclass(frozen=True)
+class CandidateView:
+    """A candidate chain in one line; without a score where the source does not say anything of it."""
+
+    number: int
+    passages: Sequence[str]
+    links: Sequence[LinkView]
+    score: float | None
+    confidence: float | None
+    is_right: bool | None
+
+
+@dataclass(frozen=True)
+class QuestionView:
+    """A question, the chain that is looked at, and the others."""
+
+    question: Question
+    number: int
+    chain: Chain | None
+    steps: Sequence[StepView]
+    others: Sequence[StepView]
+    candidates: Sequence[CandidateView]
+    parts: Mapping[str, float]
+    """what adds up to the score"""
+    said: Sequence[Mapping[str, Any]]
+    """what Ranker and Reasoner said on the way"""
+
+
+def question_view(
+    question: Question, recovered: Recovered, number: int, gold: Gold | None, settings: CandidateSettings
+) -> QuestionView:
+    """Look at one of a question's chains; numbers begin at 0, and that of a chain which is not there is the first's."""
+    chains = [*recovered.chains, *_unscored(question, recovered.chains, settings)]
+    number = number if 0 <= number < len(chains) else 0
+    chain = chains[number] if chains else None
+    why = dict(chain.why or {}) if chain else {}
+    return QuestionView(
+        question=question,
+        number=number,
+        chain=chain,
+        steps=chain_steps(question, chain),
+        others=_off_the_chain(question, chain),
+        candidates=[_candidate(question, place, one, gold, place < len(recovered)) for place, one in enumerate(chains)],
+        said=why.pop("steps", []),
+        parts=_numbers(why),
+    )
+
+
+def chain_steps(question: Question, chain: Chain | None) -> list[StepView]:
+    """Return the passages of a chain, highlighted, and the links between them."""
+    if chain is None:
+        return []
+    passages, highlighter = (
+        {passage.id: passage for passage in question.passages},
+        Highlighter.of_chain(question, chain),
+    )
+    names = [name for name in chain.passages if name in passages]
+    links = [link_view(place, link) for place, link in enumerate(chain.links)][: max(len(names) - 1, 0)]
+    return [_step(passages[name], highlighter, link) for name, link in zip_longest(names, links)]
+
+
+def _off_the_chain(question: Question, chain: Chain | None) -> list[StepView]:
+    names, highlighter = chain.passages if chain else (), Highlighter.of_chain(question, chain)
+    return [_step(passage, highlighter) for passage in question.passages if passage.id not in names]
+
+
+def link_view(place: int, link: Link) -> LinkView:
+    """Return a link as it is shown."""
+    return LinkView(link_role(place), link.entity, link.kind, KINDS[link.kind], link.weight)
+
+
+def _step(passage: Passage, highlighter: Highlighter, link: LinkView | None = None) -> StepView:
+    return StepView(passage.id, passage.title, highlighter.pieces(PassageView(passage)), link)
+
+
+def _candidate(question: Question, number: int, chain: Chain, gold: Gold | None, is_scored: bool) -> CandidateView:
+    titles = {passage.id: passage.title for passage in question.passages}
+    entities = [link.entity for link in chain.links]
+    return CandidateView(
+        number,
+        [titles.get(name) or name for name in chain.passages],
+        [link_view(place, link) for place, link in enumerate(chain.links)],
+        chain.score if is_scored else None,
+        chain.confidence,
+        None if gold is None else is_correct(chain.passages, entities, gold),
+    )
+
+
+def _unscored(question: Question, known: Sequence[Chain], settings: CandidateSettings) -> list[Chain]:
+    """Return the candidate chains of which a source has said nothing, by link weight."""
+    if len(known) >= MOST_SHOWN:
+        return []
+    try:
+        candidates = find_of_any_length(question, settings)
+    except QuestionError:
+        return []
+    told = {chain.identity for chain in known}
+    found = (
+        Chain(passages=[question.passages[place].id for place in chain.passages], links=chain.links, score=chain.weight)
+        for chain in candidates.chains[:MOST_SHOWN]
+    )
+    return [chain for chain in found if chain.identity not in told]
+
+
+def _numbers(why: Mapping[str, Any]) -> dict[str, float]:
+    return {name: float(value) for name, value in why.items() if isinstance(value, int | float)}

@@ -1,0 +1,168 @@
+"""rechain labels: export, import and agreement, as a user sees them."""
+
+import json
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from rechain.cli.main import app
+from rechain.labels.store import Label, LabelStore
+from rechain.labels.units import Unit
+
+Command = Callable[..., Any]
+
+MEDHOP = {
+    "id": "MH_1",
+    "query": "interacts_with DB00001?",
+    "answer": "DB00002",
+    "candidates": ["DB00002"],
+    "supports": ["DB00001 binds P12345 .", "P12345 activates Q23456 .", "Q23456 is cut by DB00002 ."],
+}
+ROWS = [
+    {"id": "MH_1", "support": 0, "a": "DB00001", "b": "P12345", "interacts": True, "evidence": "binds"},
+    {"id": "MH_1", "support": 1, "a": "P12345", "b": "Q23456", "interacts": True},
+    {"id": "MH_1", "support": 2, "a": "Q23456", "b": "DB00002", "interacts": True},
+]
+GOLD = {"id": "MH_1", "chains": [{"passages": ["0", "1", "2"], "links": ["protein:P12345", "protein:Q23456"]}]}
+
+
+@pytest.fixture
+def labels(rechain: Command) -> Command:
+    """Run `rechain labels` in this process."""
+    return partial(rechain, "labels")
+
+
+@pytest.fixture
+def questions(tmp_path: Path) -> Path:
+    path = tmp_path / "questions.json"
+    path.write_text(json.dumps([MEDHOP, MEDHOP | {"id": "MH_2"}]))
+    return path
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> Path:
+    path = tmp_path / "pairs.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    return path
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    return tmp_path / "labels.db"
+
+
+@pytest.mark.parametrize("command", ["export", "import", "agreement"])
+def test_help_has_an_example(command: str) -> None:
+    result = CliRunner().invoke(app, ["labels", command, "--help"])
+    assert result.exit_code == 0
+    assert f"Example: rechain labels {command}" in result.output
+
+
+def test_pairs_go_in_and_come_out_as_pairs_and_as_gold(
+    labels: Command, rechain: Command, questions: Path, pairs: Path, database: Path, tmp_path: Path
+) -> None:
+    outcome = labels("import", database, pairs, questions, "--annotator", "paper")
+    assert outcome == (0, "", "3 labels imported.\n")
+    outcome = labels("export", database, questions, "--to", "pairs")
+    assert (outcome.code, outcome.rows, outcome.err) == (0, ROWS, "3 labelled pairs.\n")
+    gold = tmp_path / "gold.jsonl"
+    outcome = labels("export", database, questions, "--out", gold)
+    assert outcome == (0, "", "1 question with gold chains; left out: 1 untouched.\n")
+    assert json.loads(gold.read_text()) == GOLD
+    chains = tmp_path / "chains.jsonl"
+    assert rechain("recover", questions, "--model", "lexical", "--out", chains).code == 0
+    outcome = rechain("evaluate", chains, questions, "--gold", gold, "--json")
+    assert outcome.figures["chain accuracy"] == 1.0
+
+
+def test_gold_goes_in(labels: Command, questions: Path, database: Path, tmp_path: Path) -> None:
+    gold = tmp_path / "gold.jsonl"
+    gold.write_text(json.dumps(GOLD) + "\n" + json.dumps(GOLD | {"id": "MH_9"}))
+    outcome = labels("import", database, gold, questions, "--annotator", "paper")
+    assert outcome == (0, "", "1 label imported; of note: 1 row of questions not given.\n")
+    assert labels("export", database, questions).rows == [GOLD]
+
+
+def test_labels_of_other_questions_are_told(labels: Command, questions: Path, pairs: Path, database: Path) -> None:
+    pairs.write_text(json.dumps(ROWS[0] | {"id": "MH_9"}) + "\n" + json.dumps(ROWS[0] | {"support": 1}))
+    outcome = labels("import", database, pairs, questions, "--annotator", "paper")
+    told = "1 row of questions not given, 1 pair on no candidate chain"
+    assert outcome.err == f"2 labels imported; of note: {told}.\n"
+    outcome = labels("export", database, questions)
+    told = "1 undecided, 1 untouched, labels of 1 other question"
+    assert outcome == (0, "", f"0 questions with gold chains; left out: {told}.\n")
+
+
+def test_an_output_file_is_not_replaced_unasked(labels: Command, questions: Path, pairs: Path, database: Path) -> None:
+    labels("import", database, pairs, questions, "--annotator", "paper")
+    outcome = labels("export", database, questions, "--out", pairs)
+    assert (outcome.code, outcome.err) == (
+        2,
+        f"rechain: {pairs} exists; name another file, or replace it with --overwrite.\n",
+    )
+    before = database.read_bytes()
+    outcome = labels("export", database, questions, "--out", database, "--overwrite")
+    assert outcome.code == 2
+    assert "is what is read" in outcome.err
+    assert database.read_bytes() == before
+    assert labels("export", database, questions, "--out", pairs, "--overwrite").code == 0
+    assert json.loads(pairs.read_text()) == GOLD
+
+
+def say(store: LabelStore, name: str, *values: str) -> None:
+    for number, value in enumerate(values):
+        unit = Unit(question=f"q{number}", passages=("p",), entities=("a", "b"))
+        store.add([Label.model_validate({"annotator": name, "unit": unit, "value": value})])
+
+
+def test_agreement_is_told_as_a_table_and_as_json(labels: Command, database: Path) -> None:
+    with LabelStore(database) as store:
+        say(store, "[bold]anna", "yes", "yes", "no", "no")
+        say(store, "bob", "yes", "no", "no", "no")
+        unit = Unit(question="q1", passages=("p",), entities=("a", "b"))
+        store.add([Label(annotator="eve", unit=unit, value="yes", settles=True)])
+    outcome = labels("agreement", database)
+    assert outcome.code == 0
+    assert "[bold]anna, bob" in outcome.out
+    assert "75.0 %" in outcome.out
+    assert "0.50" in outcome.out
+    assert outcome.out.endswith("1 unit labelled differently, of which 1 settled.\n")
+    told = json.loads(labels("agreement", database, "--json").out)
+    assert (told["disagreements"], told["settled"]) == (1, 1)
+    assert told["agreements"][0]["kappa"]["value"] == pytest.approx(0.5)
+
+
+def test_one_annotator_agrees_with_nobody(labels: Command, database: Path) -> None:
+    with LabelStore(database) as store:
+        say(store, "anna", "yes")
+    assert labels("agreement", database) == (0, f"No two annotators in {database} labelled the same.\n", "")
+
+
+@pytest.mark.parametrize("command", ["export", "agreement"])
+def test_labels_that_are_not_there_are_a_mistake(
+    labels: Command, questions: Path, database: Path, command: str
+) -> None:
+    outcome = labels(command, database, *([questions] if command == "export" else []))
+    message = f"rechain: {database} does not exist; name the file that the labels were written to.\n"
+    assert outcome == (2, "", message)
+    assert not database.exists()
+
+
+def test_what_cannot_be_imported_leaves_no_file(labels: Command, questions: Path, database: Path) -> None:
+    for file, name, what in [
+        (questions, "paper", "holds neither"),
+        (questions.parent / "no", "paper", "cannot be read"),
+    ]:
+        outcome = labels("import", database, file, questions, "--annotator", name)
+        assert outcome.code == 2
+        assert what in outcome.err
+        assert outcome.err.count("\n") == 1
+    assert "an annotator's name" in labels("import", database, questions, questions, "--annotator", " ").err
+    assert not database.exists()
+    assert labels("import", questions, questions, questions, "--annotator", "paper").err.startswith(
+        f"rechain: {questions} is no file of labels"
+    )

@@ -1,0 +1,236 @@
+"""Labels as gold and as labelled pairs, out of the store and into it."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rechain.datasets import read_questions
+from rechain.errors import InputError, RechainError
+from rechain.gold import read_gold
+from rechain.labels.exchange import decided, export_gold, export_pairs, gold_from_labels, read_labels
+from rechain.labels.store import Label, LabelStore
+from rechain.labels.units import Unit, Units, find_units
+from rechain.schema import Gold, GoldChain, Question
+
+Said = Callable[..., Label]
+RIGHT = GoldChain(passages=["0", "1", "2"], links=["protein:P12345", "protein:Q23456"])
+OTHER = GoldChain(passages=["0", "3", "2"], links=["protein:P99999", "protein:Q23456"])
+ROWS = [
+    {"id": "MH_1", "support": 0, "a": "DB00001", "b": "P12345", "interacts": True, "evidence": "binds"},
+    {"id": "MH_1", "support": 1, "a": "P12345", "b": "Q23456", "interacts": True},
+    {"id": "MH_1", "support": 2, "a": "Q23456", "b": "DB00002", "interacts": True, "evidence": '"is cut by"'},
+    {"id": "MH_1", "support": 0, "a": "DB00001", "b": "P99999", "interacts": True},
+    {"id": "MH_1", "support": 3, "a": "P99999", "b": "Q23456", "interacts": False, "evidence": "no"},
+]
+
+
+def write_lines(path: Path, *records: object) -> Path:
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
+
+
+def labels_of(values: Sequence[str | None], units: Sequence[Unit], name: str = "anna") -> list[Label]:
+    """Make labels of units, one value each; None: no label."""
+    return [
+        Label.model_validate({"annotator": name, "unit": unit, "value": value})
+        for unit, value in zip(units, values, strict=True)
+        if value
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "settling", "decision"),
+    [
+        (["yes"], [], "yes"),
+        (["no", "no"], [], "no"),
+        (["yes", "no"], [], None),
+        (["yes", "unsure"], [], None),
+        (["unsure"], [], None),
+        (["yes", "no"], ["no"], "no"),
+        (["no", "no"], ["yes"], "yes"),
+        (["yes", "yes"], ["unsure"], None),
+        (["yes", "no"], ["no", "yes"], "yes"),
+        ([], [], None),
+    ],
+)
+def test_what_is_decided_of_a_unit(said: Said, values: list[str], settling: list[str], decision: str | None) -> None:
+    labels = [said(f"annotator {n}", "q", 1, value) for n, value in enumerate(values)]
+    labels += [said(f"judge {n}", "q", 1, value, settles=True) for n, value in enumerate(settling)]
+    assert decided(labels) == decision
+
+
+@pytest.mark.parametrize(
+    ("pairs", "chains", "gold"),
+    [
+        (["yes", "yes", "yes", "yes", "no"], [None, None], [RIGHT]),
+        (["yes", "yes", "yes", "yes", "yes"], [None, None], [RIGHT, OTHER]),
+        (["yes", "yes", "yes", None, "no"], [None, None], [RIGHT]),
+        (["yes", "yes", "yes", "yes", "unsure"], [None, None], None),
+        (["yes", "yes", "yes", "yes", None], [None, None], None),
+        ([None, None, "no", None, None], [None, None], []),
+        ([None, None, "no", None, None], ["yes", None], [RIGHT]),
+        (["yes", "yes", "yes", "yes", "no"], ["no", "unsure"], []),
+        ([None] * 5, ["yes", "no"], [RIGHT]),
+        ([None] * 5, ["yes", None], None),
+        ([None] * 5, ["no", "no"], []),
+    ],
+)
+def test_gold_of_labels(
+    medhop: Question, pairs: list[str | None], chains: list[str | None], gold: list[GoldChain] | None
+) -> None:
+    units = find_units(medhop)
+    found = gold_from_labels(units, labels_of(pairs, units.of("pairs")) + labels_of(chains, units.chains))
+    assert found == (None if gold is None else Gold(id="MH_1", chains=gold))
+
+
+def test_links_of_words_are_exported_as_they_stand_in_the_text(bridge_question: Question) -> None:
+    units = find_units(bridge_question)
+    found = gold_from_labels(units, labels_of(["yes", *["no"] * (len(units.chains) - 1)], units.chains))
+    chain = GoldChain(passages=["opera", "composer"], links=["Anton Quillfeather"])
+    assert found == Gold(id="q1", chains=[chain])
+
+
+def test_right_chains_that_are_no_candidates_are_exported_too(medhop: Question) -> None:
+    units = find_units(medhop)
+    others = [
+        Unit(question="MH_1", passages=("7", "8"), entities=("gene:1",)),
+        Unit(question="MH_1", passages=("8", "9"), entities=("",)),
+        Unit(question="MH_1", passages=("7", "9"), entities=("gene:1",)),
+    ]
+    found = gold_from_labels(units, labels_of(["no", "no", "yes", "yes", "no"], [*units.chains, *others]))
+    chains = [GoldChain(passages=["7", "8"], links=["gene:1"]), GoldChain(passages=["8", "9"])]
+    assert found == Gold(id="MH_1", chains=chains)
+
+
+def test_questions_that_are_not_decided_are_left_out_and_counted(
+    medhop: Question, bridge_question: Question, store: LabelStore
+) -> None:
+    units = find_units(medhop)
+    begun = medhop.model_copy(update={"id": "MH_2"})
+    without = medhop.model_copy(update={"id": "MH_3", "passages": medhop.passages[:1]})
+    store.add(labels_of(["yes", "no"], units.chains) + labels_of(["yes"], find_units(begun).chains[:1]))
+    store.add(labels_of(["yes"], [Unit(question="MH_3", passages=("0",), entities=("a", "b"))]))
+    left_out: Counter[str] = Counter()
+    golds = list(export_gold([begun, medhop, bridge_question, without], store, left_out=left_out))
+    assert golds == [Gold(id="MH_1", chains=[RIGHT])]
+    assert left_out == {"undecided": 2, "untouched": 1}
+
+
+def test_pairs_go_in_and_come_out_the_same(tmp_path: Path, medhop: Question, store: LabelStore) -> None:
+    turned = {"a": ROWS[1]["b"], "b": ROWS[1]["a"]}
+    imported = read_labels(write_lines(tmp_path / "pairs", ROWS[0], ROWS[1] | turned, *ROWS[2:]), [medhop], "paper")
+    assert (len(imported.labels), imported.other_questions, imported.other_pairs) == (5, 0, 0)
+    assert {label.unit for label in imported.labels} == set(find_units(medhop).pairs)
+    store.add(imported.labels)
+    assert list(export_pairs([medhop], store)) == ROWS
+    assert list(export_gold([medhop], store)) == [Gold(id="MH_1", chains=[RIGHT])]
+
+
+def test_pairs_that_are_not_decided_are_left_out_and_counted(medhop: Question, store: LabelStore) -> None:
+    pairs = list(find_units(medhop).pairs)
+    store.add(labels_of(["yes", "unsure", "no", "yes"], pairs[:4]) + labels_of(["yes", "yes", "yes"], pairs[:3], "bob"))
+    store.add([Label(annotator="bob", unit=pairs[3], value="no", note="why", settles=True)])
+    left_out: Counter[str] = Counter()
+    rows = list(export_pairs([medhop], store, left_out=left_out))
+    first = {name: value for name, value in ROWS[0].items() if name != "evidence"}
+    assert rows == [first, ROWS[3] | {"interacts": False, "evidence": "why"}]
+    assert left_out == {"undecided": 2}
+
+
+def test_a_pair_that_stands_there_twice_counts_once_and_must_not_contradict_itself(
+    tmp_path: Path, medhop: Question
+) -> None:
+    path = write_lines(tmp_path / "pairs", ROWS[1], ROWS[1] | {"evidence": "so"})
+    (label,) = read_labels(path, [medhop], "paper").labels
+    assert label.note == "so"
+    path = write_lines(tmp_path / "pairs", ROWS[1], ROWS[1] | {"interacts": False})
+    with pytest.raises(InputError, match="line 2: an earlier line says the opposite"):
+        read_labels(path, [medhop], "paper")
+
+
+def test_pairs_of_other_questions_and_on_no_chain_are_kept_as_they_stand(tmp_path: Path, medhop: Question) -> None:
+    rows = [ROWS[0] | {"id": "MH_9"}, ROWS[0] | {"b": "P00001"}, ROWS[0] | {"support": "x", "a": "the drug"}]
+    imported = read_labels(write_lines(tmp_path / "pairs", *rows), [medhop], "paper")
+    assert (imported.other_questions, imported.other_pairs) == (1, 2)
+    assert {label.unit for label in imported.labels} == {
+        Unit(question="MH_9", passages=("0",), entities=("drug:DB00001", "protein:P12345")),
+        Unit(question="MH_1", passages=("0",), entities=("drug:DB00001", "protein:P00001")),
+        Unit(question="MH_1", passages=("x",), entities=("the drug", "protein:P12345")),
+    }
+
+
+def test_gold_chains_label_every_candidate(tmp_path: Path, medhop: Question, store: LabelStore) -> None:
+    unseen = {"passages": ["7", "8"], "links": ["gene:1"]}
+    unknown = {"passages": ["8", "9"]}
+    chains = [RIGHT.model_dump(), unseen, unknown, {"passages": ["9"]}, {"passages": ["7", "9"], "ordered": False}]
+    path = write_lines(tmp_path / "gold", {"id": "MH_1", "chains": chains}, {"id": "MH_9", "chains": []})
+    imported = read_labels(path, [medhop], "paper")
+    assert [label.value for label in imported.labels] == ["yes", "no", "yes", "yes"]
+    assert (imported.other_chains, imported.unusable_chains, imported.other_questions) == (2, 2, 1)
+    store.add(imported.labels)
+    golds = [RIGHT, GoldChain.model_validate(unseen), GoldChain.model_validate(unknown)]
+    assert list(export_gold([medhop], store)) == [Gold(id="MH_1", chains=golds)]
+
+
+def test_gold_of_passages_labels_the_candidates_with_these_passages(tmp_path: Path, bridge_question: Question) -> None:
+    gold = {"id": "q1", "chains": [{"passages": ["composer", "opera"], "ordered": False}]}
+    path = write_lines(tmp_path / "gold", gold)
+    found = read_labels(path, [bridge_question], "paper", same="passages")
+    right = [label.unit.passages for label in found.labels if label.value == "yes"]
+    assert right == [("opera", "composer")]
+    assert read_labels(path, [bridge_question], "paper").unusable_chains == 1
+
+
+@pytest.mark.parametrize(
+    ("record", "what"),
+    [
+        ({"id": "MH_1", "question": "?"}, "neither labelled pairs"),
+        (ROWS[0] | {"evidence": "x" * 2001}, "line 1: note: string should have at most 2000 characters"),
+        (ROWS[0] | {"interacts": "perhaps"}, "line 1: interacts"),
+        ({"id": "MH_1", "chains": [{"passages": ["7", "8"], "links": []}]}, "question 'MH_1': "),
+    ],
+    ids=["neither", "long note", "perhaps", "links"],
+)
+def test_a_file_that_cannot_be_imported_gets_one_sentence(
+    tmp_path: Path, medhop: Question, record: dict[str, Any], what: str
+) -> None:
+    with pytest.raises(InputError, match=what):
+        read_labels(write_lines(tmp_path / "file", record), [medhop], "paper")
+
+
+def test_a_bad_name_is_none_of_an_annotator(tmp_path: Path, medhop: Question) -> None:
+    with pytest.raises(RechainError, match="an annotator's name"):
+        read_labels(write_lines(tmp_path / "pairs", *ROWS), [medhop], " ")
+
+
+def test_pairs_of_words_go_both_ways(tmp_path: Path, bridge_question: Question, store: LabelStore) -> None:
+    units: Units = find_units(bridge_question)
+    store.add(labels_of(["yes"] * len(units.pairs), list(units.pairs)))
+    rows = list(export_pairs([bridge_question], store))
+    assert rows[0] == {"id": "q1", "support": "opera", "a": "", "b": "anton quillfeather", "interacts": True}
+    imported = read_labels(write_lines(tmp_path / "pairs", *rows), [bridge_question], "bob")
+    assert [label.unit for label in imported.labels] == list(units.pairs)
+
+
+def test_the_real_labels_go_in_and_come_out_the_same(real_data: Path, store: LabelStore) -> None:
+    path = real_data / "medhop/interactions.jsonl"
+    files = [real_data / "medhop" / name for name in ("train_11.json.gz", "dev_5.json.gz")]
+    questions = [question for file in files for question in read_questions(file)]
+    imported = read_labels(path, questions, "paper")
+    assert (len(imported.labels), imported.other_questions, imported.other_pairs) == (150, 0, 0)
+    store.add(imported.labels)
+    wanted = {_essence(json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()}
+    exported = list(export_pairs(questions, store))
+    assert len(exported) == 150
+    assert set(map(_essence, exported)) == wanted
+    golds = {gold.id: gold for gold in export_gold(questions, store)}
+    assert len(golds) == 14
+    assert golds == read_gold(path, questions)
+
+
+def _essence(row: dict[str, Any]) -> tuple[object, ...]:
+    return row["id"], row["support"], frozenset((row["a"], row["b"])), row["interacts"], row["evidence"]

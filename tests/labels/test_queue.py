@@ -1,0 +1,126 @@
+"""Which question comes next to whom."""
+
+import time
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from rechain.errors import RechainError
+from rechain.labels.queue import Queue
+from rechain.labels.store import Label, LabelStore
+from rechain.labels.units import Unit
+
+Said = Callable[..., Label]
+IDS = [f"q{number}" for number in range(6)]
+
+
+def two_pairs(question: str) -> Sequence[Unit]:
+    return [Unit(question=question, passages=(passage,), entities=("a", "b")) for passage in ("1", "2")]
+
+
+def finish(store: LabelStore, said: Said, name: str, question: str) -> None:
+    store.add([said(name, question, 1), said(name, question, 2)])
+
+
+def test_without_overlap_every_question_has_one_annotator(store: LabelStore, said: Said) -> None:
+    queue = Queue(store, 0)
+    assert queue.next_question("anna", "pairs", IDS, two_pairs) == "q0"
+    assert queue.next_question("bob", "pairs", IDS, two_pairs) == "q1"
+    assert queue.next_question("anna", "pairs", IDS, two_pairs) == "q0"
+    finish(store, said, "anna", "q0")
+    assert queue.next_question("anna", "pairs", IDS, two_pairs) == "q2"
+    assert store.claims() == {"q0": "anna", "q1": "bob", "q2": "anna"}
+
+
+def test_with_full_overlap_everybody_gets_everything(store: LabelStore, said: Said) -> None:
+    queue = Queue(store, 1)
+    finish(store, said, "anna", "q0")
+    assert queue.next_question("anna", "pairs", IDS, two_pairs) == "q1"
+    assert queue.next_question("bob", "pairs", IDS, two_pairs) == "q0"
+    assert store.claims() == {}
+
+
+def test_the_share_that_comes_to_all_is_near_the_overlap_and_always_the_same(store: LabelStore) -> None:
+    ids = [f"question {number}" for number in range(2000)]
+    shared = set(filter(Queue(store, 0.25).is_shared, ids))
+    assert len(shared) / len(ids) == pytest.approx(0.25, abs=0.03)
+    assert shared <= set(filter(Queue(store, 0.5).is_shared, ids))
+    assert set(filter(Queue(store, 0.25).is_shared, ids)) == shared
+
+
+def test_a_question_is_left_only_when_all_units_are_labelled(store: LabelStore, said: Said) -> None:
+    queue = Queue(store, 0)
+    store.add([said("anna", "q0", 1), said("anna", "q0", 2, settles=True), said("bob", "q0", 2)])
+    assert queue.next_question("anna", "pairs", IDS, two_pairs) == "q0"
+    store.add([said("anna", "q0", 2, "unsure")])
+    assert queue.next_question("anna", "pairs", IDS, two_pairs) == "q1"
+
+
+def test_undo_brings_a_question_back(store: LabelStore, said: Said) -> None:
+    queue = Queue(store, 0)
+    finish(store, said, "anna", "q0")
+    assert queue.next_question("anna", "pairs", IDS, two_pairs) == "q1"
+    store.undo("anna")
+    assert queue.next_question("anna", "pairs", IDS, two_pairs) == "q0"
+    store.add([said("anna", "q0", 1, "no"), said("anna", "q0", 2, "no")])
+    assert queue.next_question("anna", "pairs", IDS, two_pairs) == "q1"
+    store.undo("anna")
+    assert queue.next_question("anna", "pairs", IDS, two_pairs) == "q0"
+
+
+def test_pairs_and_chains_are_finished_apart(store: LabelStore, said: Said) -> None:
+    queue = Queue(store, 0)
+    finish(store, said, "anna", "q0")
+    chain = Unit(question="q0", passages=("1", "2"), entities=("a",))
+    assert queue.next_question("anna", "chains", IDS[:1], lambda _: [chain]) == "q0"
+    store.add([Label(annotator="anna", unit=chain, value="no")])
+    assert queue.next_question("anna", "chains", IDS[:1], lambda _: [chain]) is None
+
+
+def test_questions_without_units_are_passed_over_and_not_asked_again(store: LabelStore) -> None:
+    asked: list[str] = []
+
+    def units_of(question: str) -> Sequence[Unit]:
+        asked.append(question)
+        return two_pairs(question) if question == "q3" else []
+
+    queue = Queue(store, 0)
+    assert [queue.next_question("anna", "pairs", IDS, units_of) for _ in range(3)] == ["q3"] * 3
+    assert asked == IDS[:4]
+    assert store.claims() == {"q3": "anna"}
+    assert queue.next_question("anna", "pairs", IDS[:3], units_of) is None
+
+
+def test_what_is_not_begun_is_given_back(store: LabelStore, said: Said) -> None:
+    queue = Queue(store, 0)
+    queue.next_question("anna", "pairs", IDS, two_pairs)
+    assert queue.release("anna") == ["q0"]
+    assert queue.next_question("bob", "pairs", IDS, two_pairs) == "q0"
+    store.add([said("bob", "q0", 1)])
+    assert queue.release("bob") == []
+
+
+def test_progress_counts_labels_and_questions(store: LabelStore, said: Said) -> None:
+    queue = Queue(store, 0)
+    queue.next_question("anna", "pairs", IDS, two_pairs)
+    queue.next_question("eve", "pairs", IDS, two_pairs)
+    store.add([said("anna", "q0", 1), said("anna", "q0", 2, "no"), said("anna", "q4", 2), said("anna", "else", 2)])
+    store.add([said("bob", "q0", 1, "unsure"), said("bob", "q0", 1, "no", settles=True)])
+    told = [(p.annotator, dict(p.labels), p.begun, p.claimed) for p in queue.progress(IDS)]
+    assert told == [("anna", {"yes": 2, "no": 1}, 2, 1), ("bob", {"unsure": 1}, 1, 0), ("eve", {}, 0, 1)]
+
+
+def test_the_next_of_6000_questions_comes_quickly(store: LabelStore, said: Said) -> None:
+    ids = [f"q{number}" for number in range(6000)]
+    store.add([said("anna", name, passage) for name in ids[:3000] for passage in (1, 2)])
+    queue = Queue(store, 0.2)
+    assert queue.next_question("anna", "pairs", ids, two_pairs) == "q3000"
+    start = time.perf_counter()
+    assert queue.next_question("anna", "pairs", ids, two_pairs) == "q3000"
+    assert time.perf_counter() - start < 0.2
+
+
+@pytest.mark.parametrize("overlap", [-0.1, 1.1, float("nan")])
+def test_the_overlap_is_a_share(store: LabelStore, overlap: float) -> None:
+    with pytest.raises(RechainError, match="the overlap is a share"):
+        Queue(store, overlap)
