@@ -9,13 +9,15 @@ from typing import Any, TypeGuard
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import scaled_dot_product_attention
+from torch.nn.functional import pad, scaled_dot_product_attention
 
 from rechain.models.quantised import Int8Linear
 from rechain.models.text_encoders import PretrainedEncoder, TextEncoder
 
 TOKENS = 2500
 """how many tokens are computed at once, unless one text has more: what lies between two layers should fit the cache"""
+_ROWS = 64
+"""tensors have a multiple of so many rows: for every other number oneDNN would make and keep a kernel of its own"""
 
 
 def packed(encoder: TextEncoder) -> TextEncoder:
@@ -64,7 +66,7 @@ class PackedEncoder(PretrainedEncoder):
         groups = list(_groups([length for length in lengths.tolist() if length > 0]))
         sizes = [sum(group) for group in groups]
         tokens = [each[is_token].split(sizes) for each in (ids, marks, positions.expand_as(ids))]
-        states = [self._encode(self._embed(*part), group) for *part, group in zip(*tokens, groups, strict=True)]
+        states = [self._read(self._embed(*part), group) for *part, group in zip(*tokens, groups, strict=True)]
         padded = torch.zeros(*ids.shape, self.width, dtype=states[0].dtype if states else None)
         if states:
             padded[is_token] = torch.cat(states)
@@ -77,6 +79,11 @@ class PackedEncoder(PretrainedEncoder):
         words += parts.token_type_embeddings(torch.zeros_like(ids[:1]))
         words += parts.position_embeddings(positions)
         return parts.LayerNorm(words)
+
+    def _read(self, inputs: Tensor, lengths: Sequence[int]) -> Tensor:
+        """Return the states of a group's texts, [N, width] -> [N, width]; a text of zeros fills up the rows."""
+        rest = -len(inputs) % _ROWS
+        return self._encode(pad(inputs, (0, 0, 0, rest)), [*lengths, rest] if rest else lengths)[: len(inputs)]
 
     def _encode(self, states: Tensor, lengths: Sequence[int]) -> Tensor:
         """Return what the last layer makes of the texts of a group, [N, width] -> [N, width]; overwrite its inputs."""
