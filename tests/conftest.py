@@ -44,6 +44,26 @@ def bridge_question() -> Question:
 
 
 @pytest.fixture
+def medhop() -> Question:
+    """Two candidate chains, drug 1 - protein - protein - drug 2: over passages 0, 1, 2 and over 0, 3, 2."""
+    return Question(
+        id="MH_1",
+        question="interacts_with DB00001?",
+        answer="DB00002",
+        question_entities=["drug:DB00001"],
+        answer_entity="drug:DB00002",
+        hops=3,
+        link_types=["protein", "protein"],
+        passages=[
+            Passage(id="0", text="DB00001 binds P12345 and P99999 ."),
+            Passage(id="1", text="P12345 activates Q23456 ."),
+            Passage(id="2", text="Q23456 is cut by DB00002 ."),
+            Passage(id="3", text="P99999 activates Q23456 ."),
+        ],
+    )
+
+
+@pytest.fixture
 def one_thread() -> Iterator[None]:
     """Tiny tensors are slower on several threads."""
     import torch

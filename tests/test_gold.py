@@ -13,7 +13,7 @@ from rechain.candidates import find_candidates
 from rechain.datasets import read_questions
 from rechain.errors import InputError, QuestionError
 from rechain.gold import PairLabel, gold_from_pairs, read_gold
-from rechain.schema import Gold, GoldChain, Passage, Question
+from rechain.schema import Gold, GoldChain, Question
 
 SOURCE = Path(rechain.__file__).parent
 GOLD_READERS = {"read_gold", "read_gold_of_questions", "gold_from_pairs"}
@@ -27,22 +27,6 @@ MAY_NAME_GOLD = MAY_READ_GOLD | MAY_ASK_FOR_GOLD | {"schema.py", "__init__.py", 
 # where chains are judged for people; what recovers them for the pages (web/service.py) is not among these
 MAY_NAME_GOLD |= {f"web/{name}.py" for name in ("index", "site", "views", "pages", "api")}
 
-# drug 1 - protein - protein - drug 2, over passages 0, 1, 2; and the same by another protein over 0, 3, 2
-MEDHOP = Question(
-    id="MH_1",
-    question="interacts_with DB00001?",
-    answer="DB00002",
-    question_entities=["drug:DB00001"],
-    answer_entity="drug:DB00002",
-    hops=3,
-    link_types=["protein", "protein"],
-    passages=[
-        Passage(id="0", text="DB00001 binds P12345 and P99999 ."),
-        Passage(id="1", text="P12345 activates Q23456 ."),
-        Passage(id="2", text="Q23456 is cut by DB00002 ."),
-        Passage(id="3", text="P99999 activates Q23456 ."),
-    ],
-)
 LABELS = [
     PairLabel(id="MH_1", support=0, a="DB00001", b="P12345", interacts=True),
     PairLabel(id="MH_1", support=1, a="Q23456", b="P12345", interacts=True),
@@ -128,40 +112,40 @@ def test_a_bad_line_of_a_gold_file_stops_the_reading(tmp_path: Path, line: str, 
     assert what in str(failure.value)
 
 
-def test_pair_labels_make_gold_of_candidate_chains() -> None:
-    assert len(find_candidates(MEDHOP).chains) == 2
-    assert list(gold_from_pairs(LABELS, [MEDHOP])) == [Gold(id="MH_1", chains=[CORRECT])]
+def test_pair_labels_make_gold_of_candidate_chains(medhop: Question) -> None:
+    assert len(find_candidates(medhop).chains) == 2
+    assert list(gold_from_pairs(LABELS, [medhop])) == [Gold(id="MH_1", chains=[CORRECT])]
 
 
 @pytest.mark.parametrize("missing", range(3))
-def test_every_pair_of_a_chain_must_interact(missing: int) -> None:
+def test_every_pair_of_a_chain_must_interact(missing: int, medhop: Question) -> None:
     labels = [label for number, label in enumerate(LABELS) if number != missing]
-    assert list(gold_from_pairs(labels, [MEDHOP])) == [Gold(id="MH_1", chains=[])]
+    assert list(gold_from_pairs(labels, [medhop])) == [Gold(id="MH_1", chains=[])]
 
 
-def test_labels_of_other_questions_do_not_count() -> None:
+def test_labels_of_other_questions_do_not_count(medhop: Question) -> None:
     elsewhere = [label.model_copy(update={"id": "MH_2"}) for label in LABELS]
-    assert list(gold_from_pairs(elsewhere, [MEDHOP])) == [Gold(id="MH_1", chains=[])]
+    assert list(gold_from_pairs(elsewhere, [medhop])) == [Gold(id="MH_1", chains=[])]
 
 
-def test_a_question_without_candidates_has_no_gold_from_pairs() -> None:
-    assert list(gold_from_pairs(LABELS, [MEDHOP.model_copy(update={"passages": MEDHOP.passages[:1]})])) == []
+def test_a_question_without_candidates_has_no_gold_from_pairs(medhop: Question) -> None:
+    assert list(gold_from_pairs(LABELS, [medhop.model_copy(update={"passages": medhop.passages[:1]})])) == []
 
 
-def test_pair_labels_are_read_from_their_file(tmp_path: Path) -> None:
+def test_pair_labels_are_read_from_their_file(tmp_path: Path, medhop: Question) -> None:
     path = write_lines(tmp_path / "pairs", *(label.model_dump() | {"evidence": "as said"} for label in LABELS))
-    assert read_gold(path, [MEDHOP]) == {"MH_1": Gold(id="MH_1", chains=[CORRECT])}
+    assert read_gold(path, [medhop]) == {"MH_1": Gold(id="MH_1", chains=[CORRECT])}
 
 
-def test_a_bad_pair_label_stops_the_reading(tmp_path: Path) -> None:
+def test_a_bad_pair_label_stops_the_reading(tmp_path: Path, medhop: Question) -> None:
     bad = LABELS[1].model_dump() | {"interacts": "perhaps"}
     path = write_lines(tmp_path / "pairs", LABELS[0].model_dump(), bad)
     with pytest.raises(InputError, match="line 2: interacts"):
-        read_gold(path, [MEDHOP])
+        read_gold(path, [medhop])
 
 
-def test_pair_labels_say_nothing_about_other_data(bridge_question: Question) -> None:
-    assert list(gold_from_pairs(LABELS, [bridge_question, MEDHOP])) == [Gold(id="MH_1", chains=[CORRECT])]
+def test_pair_labels_say_nothing_about_other_data(bridge_question: Question, medhop: Question) -> None:
+    assert list(gold_from_pairs(LABELS, [bridge_question, medhop])) == [Gold(id="MH_1", chains=[CORRECT])]
 
 
 @pytest.mark.parametrize("field", ["context", "question"])

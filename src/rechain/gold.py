@@ -2,15 +2,16 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from rechain.candidates import CandidateSettings
 from rechain.datasets.files import read_records
 from rechain.datasets.reading import read_gold_of_questions
 from rechain.datasets.rows import read_by_id, read_rows
 from rechain.labels.units import find_units
-from rechain.schema import Gold, GoldChain, NotBlank, Question, Same
+from rechain.schema import WHOLE, Gold, GoldChain, NotBlank, Question, Same
 
 _ALL = CandidateSettings(limit=1_000_000)
 
@@ -19,11 +20,11 @@ class PairLabel(BaseModel):
     """Whether a passage describes an interaction of two entities, as MedHop's chains were labelled."""
 
     id: NotBlank
-    support: int | NotBlank
+    support: Annotated[int, Field(strict=True, ge=0, lt=2**53), WHOLE] | NotBlank
     """the passage's id"""
     a: str
     b: str
-    interacts: bool
+    interacts: bool = Field(strict=True)
     evidence: str | None = None
     """why, in words"""
 

@@ -42,6 +42,10 @@ class Wanted:
             raise RechainError(f"min_confidence should be between 0 and 1, not {self.min_confidence}.")
 
 
+class NoConfidenceError(RechainError):
+    """Confidence is demanded of a model that tells none."""
+
+
 class _Scored(NamedTuple):
     """What contributes to the score of a chain, how confident the model is of it, and what its players said."""
 
@@ -187,7 +191,9 @@ class Recoverer:
 
     def _checked(self, wanted: Wanted) -> Wanted:
         if wanted.min_confidence is not None and not self.tells_confidence:
-            raise RechainError(f"the model {self._name} tells no confidence, so none can be demanded of its chains.")
+            raise NoConfidenceError(
+                f"the model {self._name} tells no confidence, so none can be demanded of its chains."
+            )
         return wanted
 
     @property

@@ -3,11 +3,13 @@
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Self, overload
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
 NOT_BLANK = r"\S"
 NotBlank = Annotated[str, StringConstraints(pattern=NOT_BLANK)]
+WHOLE = BeforeValidator(lambda value: int(value) if isinstance(value, float) and value.is_integer() else value)
+"""takes 2.0 for 2, which some who write JSON do not tell apart"""
 Same = Literal["passages", "links"]
 LinkKind = Literal["mention", "identifier", "title", "title part", "name", "word"]
 GIVEN_KINDS = ("mention", "identifier")
@@ -180,7 +182,7 @@ class GoldChain(_Record):
 
     passages: list[NotBlank] = Field(min_length=1)
     links: list[str] | None = None
-    ordered: bool = True
+    ordered: bool = Field(default=True, strict=True)
 
 
 class Gold(_Record):

@@ -1,5 +1,6 @@
 """rechain serve: chains in the browser, and the same by REST."""
 
+import gc
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from pathlib import Path
 from secrets import token_urlsafe
 from socket import SO_REUSEADDR, SOCK_STREAM, SOL_SOCKET, getaddrinfo, socket
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import quote
 
 import typer
 
@@ -139,6 +141,7 @@ def _listen(host: str, port: int) -> socket:
         listening = socket(family, kind, protocol)
         listening.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
         listening.bind(address)
+        listening.listen()  # who connects early waits, and no other server can take the port meanwhile
     except OSError as error:
         raise RechainError(
             f"{host}, port {port}, cannot be listened at: {error.strerror}; name another --host or --port."
@@ -226,5 +229,7 @@ def _read_chains(path: Path) -> Iterator["Recovered"]:
 def _run(server: "Server", listening: socket, token: str | None) -> None:
     host, port = listening.getsockname()[:2]
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
-    print(f"Serving at {address}{f'?token={token}' if token else ''} until Ctrl+C.", file=sys.stderr, flush=True)
+    print(f"Serving at {address}{f'?token={quote(token)}' if token else ''} until Ctrl+C.", file=sys.stderr, flush=True)
+    gc.collect()
+    gc.freeze()  # what is loaded stays; the collector need not go through it again
     server.run(sockets=[listening])

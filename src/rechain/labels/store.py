@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pydantic import (
+    AfterValidator,
     AwareDatetime,
     BaseModel,
     ConfigDict,
@@ -33,7 +34,7 @@ _UNSEEN = r"\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069"
 _NAME = rf"^[^{_UNSEEN}]*[^\s{_UNSEEN}][^{_UNSEEN}]*$"
 
 Annotator = Annotated[
-    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_NAME, pattern=_NAME)
+    str, StringConstraints(min_length=1, max_length=LONGEST_NAME, pattern=_NAME), AfterValidator(str.strip)
 ]
 """an annotator's name"""
 Note = Annotated[str, StringConstraints(max_length=LONGEST_NOTE)]
@@ -53,7 +54,7 @@ def now() -> datetime:
 def checked_annotator(name: str) -> str:
     """Return a name that can be an annotator's, or say what is wrong with it."""
     try:
-        return TypeAdapter(Annotator).validate_python(name)
+        return TypeAdapter(Annotator).validate_python(name.strip())
     except ValidationError as error:
         limits = f"1 to {LONGEST_NAME} characters, all of which can be seen"
         raise RechainError(f"an annotator's name has {limits}, so {name[:100]!r} is none.") from error

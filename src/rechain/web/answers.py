@@ -10,6 +10,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import Scope
 
 from rechain.version import __version__
+from rechain.web.index import PAGE_SIZE
 
 _LINK_COLOURS = 4
 
@@ -27,7 +28,7 @@ def _templates() -> Environment:
         auto_reload=False,
     )
     templates.filters |= {"role_class": _role_class, "percent": _percent}
-    templates.globals |= {"version": __version__, "link": link}
+    templates.globals |= {"version": __version__, "link": link, "page_size": PAGE_SIZE}
     return templates
 
 

@@ -1,15 +1,17 @@
 """The REST interface: what files hold, asked for and answered as JSON."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Body, Query
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
+from pydantic import BaseModel, Discriminator, Field, Tag
 
 from rechain.datasets import Entry
 from rechain.given import as_entry
 from rechain.recovery import Wanted
-from rechain.schema import Gold, LinkKind, Mention, NotBlank, Problem, Question, Recovered
+from rechain.schema import WHOLE, Gold, LinkKind, NotBlank, Problem, Question, Recovered
 from rechain.version import __version__
 from rechain.web.index import PAGE_SIZE, Filter, Order, Verdict
 from rechain.web.pages import AtSite
@@ -17,6 +19,10 @@ from rechain.web.service import MOST_WAITING
 from rechain.web.site import ask
 
 MOST_CHAINS = 1000
+PAIR, CHAINS = "a labelled pair", "gold chains"
+_ONE, _MANY, _TEXT, _FIELDS = "one question", "many questions", "a text", "a passage's fields"
+TAGS = frozenset((_ONE, _MANY, _TEXT, _FIELDS, PAIR, CHAINS))
+"""parts of the place of a mistake that say nothing to who made it: which of several forms a thing was taken for"""
 
 
 class Refused(BaseModel):
@@ -33,21 +39,34 @@ def refusals(*codes: int) -> dict[int | str, dict[str, Any]]:
 router = APIRouter(responses=refusals())
 
 
+class AskedMention(BaseModel):
+    """An entity's occurrence in a passage's text."""
+
+    entity: NotBlank
+    start: Annotated[int, Field(ge=0, strict=True), WHOLE]
+    end: Annotated[int, Field(ge=1, strict=True), WHOLE]
+
+
 class AskedPassage(BaseModel):
     """A passage; without an id it is known by its title or its place."""
-
-    model_config = ConfigDict(extra="allow")
 
     id: NotBlank | None = None
     title: str | None = None
     text: NotBlank
-    mentions: list[Mention] | None = None
+    mentions: list[AskedMention] | None = None
+
+
+def _text_or_fields(passage: Any) -> str:
+    return _TEXT if isinstance(passage, str) else _FIELDS
+
+
+TextOrFields = Annotated[
+    Annotated[AskedPassage, Tag(_FIELDS)] | Annotated[NotBlank, Tag(_TEXT)], Discriminator(_text_or_fields)
+]
 
 
 class AskedQuestion(BaseModel):
     """A question as it stands in a file; ids may be left out, and a passage may be its text alone."""
-
-    model_config = ConfigDict(extra="allow")
 
     id: NotBlank | None = None
     question: NotBlank
@@ -55,9 +74,9 @@ class AskedQuestion(BaseModel):
     answer_aliases: list[NotBlank] | None = None
     question_entities: list[NotBlank] | None = None
     answer_entity: NotBlank | None = None
-    hops: int | None = Field(default=None, ge=2, le=8, strict=True)
+    hops: Annotated[int, Field(ge=2, le=8, strict=True), WHOLE] | None = None
     link_types: list[NotBlank] | None = None
-    passages: list[AskedPassage | NotBlank]
+    passages: list[TextOrFields]
 
     def entry(self, number: int) -> Entry:
         """Return the question, or what is wrong with it."""
@@ -65,17 +84,17 @@ class AskedQuestion(BaseModel):
 
 
 def _one_or_many(body: Any) -> str:
-    return "many" if isinstance(body, list) else "one"
+    return _MANY if isinstance(body, list) else _ONE
 
 
 Asked = Annotated[
-    Annotated[AskedQuestion, Tag("one")]
-    | Annotated[list[AskedQuestion], Field(min_length=1, max_length=MOST_WAITING), Tag("many")],
+    Annotated[AskedQuestion, Tag(_ONE)]
+    | Annotated[list[AskedQuestion], Field(min_length=1, max_length=MOST_WAITING), Tag(_MANY)],
     Discriminator(_one_or_many),
 ]
 
 
-@router.post("/recover", response_model=Recovered | list[Recovered], responses=refusals(429))
+@router.post("/recover", response_model=Recovered | list[Recovered], responses=refusals(409, 429))
 async def recover(
     site: AtSite,
     asked: Annotated[Asked, Body()],
@@ -87,13 +106,17 @@ async def recover(
 
     One question is answered by one record, a list by a list in its order. A question that has no chain has its error
     in its record. Requests that come at the same time are scored together; past a limit the answer is 429, and its
-    header Retry-After says when to ask again.
+    header Retry-After says when to ask again. To demand confidence of a model that tells none is answered with 409.
     """
     questions = asked if isinstance(asked, list) else [asked]
-    entries = [question.entry(number) for number, question in enumerate(questions)]
+    entries = await run_in_threadpool(_entries, questions)
     found = await ask(site.recovery, entries, Wanted(top, explain, min_confidence))
     rows = [recovered.to_json() for recovered in found]
     return _json(f"[{','.join(rows)}]" if isinstance(asked, list) else rows[0])
+
+
+def _entries(questions: Sequence[AskedQuestion]) -> list[Entry]:
+    return [question.entry(number) for number, question in enumerate(questions)]
 
 
 class Listed(BaseModel):

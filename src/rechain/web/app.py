@@ -11,8 +11,10 @@ from fastapi.staticfiles import StaticFiles
 from pydantic_core import ErrorDetails
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import Match, Mount
 
 from rechain.errors import RechainError
+from rechain.recovery import NoConfidenceError
 from rechain.validation import describe_detail
 from rechain.version import __version__
 from rechain.web import api, desk, label_api, openapi, pages
@@ -24,10 +26,12 @@ from rechain.web.site import ConflictError, NotThereError, Site
 _STATUS: dict[type[Exception], tuple[int, str]] = {
     NotThereError: (404, "not_there"),
     ConflictError: (409, "conflict"),
+    NoConfidenceError: (409, "no_confidence"),
     RechainError: (422, "bad_request"),
 }
-_OUTER = ("body", "query", "path", "one", "many", "pair", "chains")
-"""parts of a place that say nothing to who asked"""
+_NO_FIELDS = ("constrained-", "function-")
+"""so begin the names that pydantic gives to the forms of a field"""
+_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
 def create_app(site: Site, *, token: str | None = None, limits: Limits | None = None) -> FastAPI:
@@ -77,10 +81,7 @@ def _add_errors(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
-        first: ErrorDetails = error.errors()[0].copy()
-        first["loc"] = tuple(part for part in first["loc"] if part not in _OUTER)
-        code, message = describe_detail(first)
-        return refusal(request.scope, 422, code, f"{message}.".removeprefix(": "))
+        return refusal(request.scope, 422, *_described(request, error.errors()[0]))
 
     @app.exception_handler(BusyError)
     async def busy(request: Request, error: BusyError) -> Response:
@@ -88,5 +89,33 @@ def _add_errors(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> Response:
+        if error.status_code == 400:  # so FastAPI calls a body that it cannot read
+            return refusal(request.scope, 422, "bad_json", "the body is not valid JSON.")
         message = {404: "there is no such page.", 405: "this cannot be done here."}.get(error.status_code, error.detail)
-        return refusal(request.scope, error.status_code, "refused", message, dict(error.headers or {}))
+        headers = dict(error.headers or {}) | (_allowed(request) if error.status_code == 405 else {})
+        return refusal(request.scope, error.status_code, "refused", message, headers)
+
+
+def _described(request: Request, first: ErrorDetails) -> tuple[str, str]:
+    """Return the code of what is wrong with a request, and one sentence that names the field."""
+    place, *fields = first["loc"]
+    if first["type"] == "json_invalid":
+        return "bad_json", f"the body is not valid JSON: {first['ctx']['error']}."
+    if place == "body" and not _is_json(request.headers.get("content-type", "")):
+        return "bad_json", "the body should be JSON, with the header Content-Type: application/json."
+    loc = tuple(part for part in fields if part not in api.TAGS and not str(part).startswith(_NO_FIELDS))
+    code, message = describe_detail({**first, "loc": loc or ("the body",)})
+    return code, f"{message}.".replace("the field the body", "the body")
+
+
+def _is_json(content_type: str) -> bool:
+    kind = content_type.partition(";")[0].strip().lower()
+    return kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
+
+
+def _allowed(request: Request) -> dict[str, str]:
+    """Return the header with all methods that a path takes; what refused the request knows one route's alone."""
+    routes = [route for route in request.app.routes if not isinstance(route, Mount)]
+    asked = [(method, {**request.scope, "method": method}) for method in _METHODS]
+    taken = [method for method, scope in asked if any(one.matches(scope)[0] is Match.FULL for one in routes)]
+    return {"Allow": ", ".join(taken)} if taken else {}

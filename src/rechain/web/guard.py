@@ -1,21 +1,23 @@
 """What stands before every request: who may ask, how much and how long; and what browsers may do with the answer."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from hmac import compare_digest
-from http.cookies import CookieError, SimpleCookie
+from ipaddress import ip_address
 from typing import Any
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 TOKEN_COOKIE = "rechain_token"
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 _OPEN_PATHS = ("/static/", "/health", "/sign-in")
-_LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]")
+_log = logging.getLogger("rechain.web")
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -61,11 +63,18 @@ class Guard:
         try:
             async with asyncio.timeout(self._limits.seconds):
                 await self._answer(scope, receive, sender)
-        except TimeoutError:
+        except Exception as error:
             if sender.has_begun:
                 raise
+            await self._failed(scope, error)(scope, receive, sender)
+
+    def _failed(self, scope: Scope, error: Exception) -> Response:
+        """Say that a request took too long, or that the server is at fault, which its log tells more of."""
+        if isinstance(error, TimeoutError):
             message = f"this took longer than the {self._limits.seconds:g} seconds that are allowed."
-            await self._refuse(scope, 503, "time_limit", message)(scope, receive, sender)
+            return self._refuse(scope, 503, "time_limit", message)
+        _log.error("%s %s has failed", scope["method"], quote(scope["path"]), exc_info=error)
+        return self._refuse(scope, 500, "failed", "something went wrong in the server; its log tells what.")
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         refusal = self._refusal(scope)
@@ -79,7 +88,7 @@ class Guard:
 
     def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
-        if self._token is None and _host(headers.get("host", "")) not in _LOCAL_HOSTS:
+        if self._token is None and not _is_local(_host(headers.get("host", ""))):
             return self._refuse(scope, 421, "other_host", "this server answers to 127.0.0.1 and localhost alone.")
         if scope["method"] not in _SAFE_METHODS and not _is_own(headers):
             return self._refuse(scope, 403, "other_origin", "requests of other sites' pages are not taken.")
@@ -91,7 +100,7 @@ class Guard:
         query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
         if scope["method"] == "GET" and _are_equal(query.get("token"), token):
             rest = urlencode([(name, value) for name, value in query.items() if name != "token"])
-            return signed_in(scope["path"] + (f"?{rest}" if rest else ""), token)
+            return signed_in(quote(scope["path"]) + (f"?{rest}" if rest else ""), token)
         kind, _, bearer = headers.get("authorization", "").partition(" ")
         if (kind.lower() == "bearer" and _are_equal(bearer, token)) or _are_equal(_cookie(headers), token):
             return None
@@ -101,14 +110,16 @@ class Guard:
         """Read the body whole, or refuse it."""
         told = Headers(scope=scope).get("content-length", "0")
         parts: list[bytes] = []
-        size = int(told) if told.isdigit() else 0
+        size = int(told[:19]) if told.isdecimal() else 0
+        read = 0
         is_more = size <= self._limits.body
         while is_more:
             message = await receive()
             if message["type"] == "http.disconnect":
                 break
             parts.append(message.get("body", b""))
-            size = max(size, sum(map(len, parts)))
+            read += len(parts[-1])
+            size = max(size, read)
             is_more = message.get("more_body", False) and size <= self._limits.body
         if size > self._limits.body:
             why = f"the request is larger than the {self._limits.body:,} bytes that are allowed."
@@ -155,20 +166,24 @@ def _are_equal(told: str | None, token: str) -> bool:
 
 
 def _cookie(headers: Headers) -> str | None:
-    try:
-        cookie = SimpleCookie(headers.get("cookie", "")).get(TOKEN_COOKIE)
-    except CookieError:
-        return None
-    return None if cookie is None else cookie.value
+    return cookie_parser(headers.get("cookie", "")).get(TOKEN_COOKIE)
 
 
 def _host(authority: str) -> str:
     """Return the host without its port."""
     host, _, port = authority.rpartition(":")
-    return (host if host and port.isdigit() else authority).lower()
+    return (host if host and port.isdecimal() else authority).lower()
+
+
+def _is_local(host: str) -> bool:
+    """Tell whether a name is this machine's own, which no other site can take."""
+    try:
+        return host == "localhost" or ip_address(host.removeprefix("[").removesuffix("]")).is_loopback
+    except ValueError:
+        return False
 
 
 def _is_own(headers: Headers) -> bool:
     """Tell whether a request comes from this site's own pages, or from no page at all."""
     origin = headers.get("origin")
-    return origin is None or urlsplit(origin).netloc == headers.get("host")
+    return origin is None or origin.partition("://")[2] == headers.get("host")

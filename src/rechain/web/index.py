@@ -4,10 +4,10 @@ It stands in a temporary file that SQLite itself removes, so that memory does no
 """
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from json import dumps
 from threading import RLock
 from typing import Any, Literal, NamedTuple
@@ -18,8 +18,9 @@ from rechain.evaluation import judge
 from rechain.schema import Chain, Gold, LinkKind, Problem, Question, Recovered
 from rechain.text import Text
 
-PAGE_SIZE = 50
+PAGE_SIZE = 25
 _SHOWN_TEXT, _SHOWN_TITLE = 300, 80
+_AT_ONCE = 100
 
 Verdict = Literal["right", "wrong"]
 Order = Literal["file", "least confident", "most confident"]
@@ -31,12 +32,14 @@ CREATE VIRTUAL TABLE search USING fts5 (words, content='', prefix='2 3',
 CREATE TABLE bodies (position INTEGER PRIMARY KEY, question TEXT, problem TEXT, gold TEXT);
 CREATE TABLE found (source INTEGER, position INTEGER, summary TEXT, identity TEXT, confidence REAL,
     verdict TEXT, kinds TEXT, error TEXT, PRIMARY KEY (source, position)) WITHOUT ROWID;
+CREATE INDEX facets ON found (source, verdict, confidence, kinds, error IS NULL);
 CREATE TABLE chains (source INTEGER, position INTEGER, json TEXT, PRIMARY KEY (source, position));
 """
+_QUESTIONS, _FOUND = "questions", "(SELECT * FROM found WHERE source = ?) AS found USING (position)"
 _ORDERS: dict[Order, str] = {
-    "file": "q.position",
-    "least confident": "f.confidence IS NULL, f.confidence, q.position",
-    "most confident": "f.confidence IS NULL, f.confidence DESC, q.position",
+    "file": "position",
+    "least confident": "confidence IS NULL, confidence, position",
+    "most confident": "confidence IS NULL, confidence DESC, position",
 }
 
 
@@ -126,7 +129,7 @@ class Index:
         with self._transaction() as connection:
             for position, (entry, gold) in enumerate(entries, start=len(self)):
                 name = entry.id or f"#{position + 1}"
-                if connection.execute("SELECT 1 FROM questions WHERE id = ?", (name,)).fetchone():
+                while connection.execute("SELECT 1 FROM questions WHERE id = ?", (name,)).fetchone():
                     name = f"{name} #{position + 1}"
                 asked, answer, words = _told(name, entry.content)
                 connection.execute("INSERT INTO questions VALUES (?, ?, ?, ?)", (position, name, asked, answer))
@@ -156,13 +159,14 @@ class Index:
         return self.at(found[0][0]) if found else None
 
     def store(self, source: int, found: Iterable[tuple[Stored, Recovered]]) -> None:
-        """Keep what a source has found for some questions."""
-        with self._transaction() as connection:
-            for stored, recovered in found:
-                row = (source, stored.position, *_summary(stored, recovered))
-                connection.execute("INSERT OR REPLACE INTO found VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
-                json = (source, stored.position, recovered.model_dump_json())
-                connection.execute("INSERT OR REPLACE INTO chains VALUES (?, ?, ?)", json)
+        """Keep what a source has found for some questions; readers wait for no more than a few of them."""
+        given = iter(found)
+        while some := list(islice(given, _AT_ONCE)):
+            rows = [(source, stored.position, *_summary(stored, recovered)) for stored, recovered in some]
+            chains = [(source, stored.position, recovered.model_dump_json()) for stored, recovered in some]
+            with self._transaction() as connection:
+                connection.executemany("INSERT OR REPLACE INTO found VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+                connection.executemany("INSERT OR REPLACE INTO chains VALUES (?, ?, ?)", chains)
 
     def recovered(self, source: int, position: int) -> Recovered | None:
         """Return what a source has found for a question, or None if it has not looked yet."""
@@ -186,19 +190,29 @@ class Index:
 
     def select(self, source: int, wanted: Filter, page: int = 1) -> Listing:
         """Return a page of the questions that are wanted, with what a source has found."""
-        where, values = _conditions(wanted)
-        tables = "questions q LEFT JOIN found f ON f.source = ? AND f.position = q.position"
-        counted, asked = (tables, [source]) if "f." in where else ("questions q", [])
-        ((total,),) = self._read(f"SELECT count(*) FROM {counted} WHERE {where}", *asked, *values)
-        rows = self._read(
-            "SELECT q.position, q.id, q.question, q.answer, f.summary, f.confidence, f.verdict, f.error, "
-            f"f.source IS NOT NULL FROM {tables} WHERE {where} ORDER BY {_ORDERS[wanted.order]} LIMIT ? OFFSET ?",
-            source,
+        tables, where, values = _matching(source, wanted)
+        ((total,),) = self._read(f"SELECT count(*) FROM {tables} WHERE {where}", *values)
+        if wanted.order != "file" and tables == _QUESTIONS:
+            tables, values = f"{_QUESTIONS} LEFT JOIN {_FOUND}", [source, *values]
+        places = self._read(
+            f"SELECT position FROM {tables} WHERE {where} ORDER BY {_ORDERS[wanted.order]} LIMIT ? OFFSET ?",
             *values,
             PAGE_SIZE,
             (page - 1) * PAGE_SIZE,
         )
-        return Listing([Row._make(row) for row in rows], total)
+        return Listing(self._rows(source, [place for (place,) in places]), total)
+
+    def _rows(self, source: int, places: Sequence[int]) -> list[Row]:
+        """Return the questions at some places, in their order."""
+        rows = self._read(
+            "SELECT q.position, q.id, q.question, q.answer, f.summary, f.confidence, f.verdict, f.error, "
+            "f.source IS NOT NULL FROM questions q LEFT JOIN found f ON f.source = ? AND f.position = q.position "
+            f"WHERE q.position IN ({', '.join('?' * len(places))})",
+            source,
+            *places,
+        )
+        known = {row[0]: Row._make(row) for row in rows}
+        return [known[place] for place in places]
 
     def neighbours(self, position: int) -> tuple[str | None, str | None]:
         """Return the ids of the questions before and after one."""
@@ -291,25 +305,29 @@ def _drawn(stored: Stored, chain: Chain) -> str:
     return "".join(name + link for name, link in zip_longest(names, links[: len(names) - 1], fillvalue=""))
 
 
-def _conditions(wanted: Filter) -> tuple[str, list[Any]]:
-    """Return the condition of a filter on a question q and what was found f, and its values."""
-    conditions, values = ["1"], list[Any]()
+def _matching(source: int, wanted: Filter) -> tuple[str, str, list[Any]]:
+    """Return the table and the condition that tell the places of the questions that are wanted, and its values."""
+    conditions, values = list[str](), list[Any]()
 
     def demand(condition: str, *value: Any) -> None:
         conditions.append(condition)
         values.extend(value)
 
+    if wanted.min_confidence is not None:
+        demand("confidence >= ?", wanted.min_confidence)
+    if wanted.max_confidence is not None:
+        demand("confidence <= ?", wanted.max_confidence)
+    if wanted.verdict is not None:
+        demand("verdict = ?", wanted.verdict)
+    if wanted.kind is not None:
+        demand("instr(kinds, ?)", f"|{wanted.kind}|")
+    if wanted.chain is not None:
+        demand("error IS NULL" if wanted.chain else "error IS NOT NULL")
+    if conditions:  # on what was found
+        conditions.insert(0, "source = ?")
+        values.insert(0, source)
+    table = "found" if conditions else _QUESTIONS
     if words := Text(wanted.text).words:
         prefixes = " ".join(f'"{word}"*' for word in words)
-        demand("q.position IN (SELECT rowid FROM search WHERE search MATCH ?)", prefixes)
-    if wanted.min_confidence is not None:
-        demand("f.confidence >= ?", wanted.min_confidence)
-    if wanted.max_confidence is not None:
-        demand("f.confidence <= ?", wanted.max_confidence)
-    if wanted.verdict is not None:
-        demand("f.verdict = ?", wanted.verdict)
-    if wanted.kind is not None:
-        demand("instr(f.kinds, ?)", f"|{wanted.kind}|")
-    if wanted.chain is not None:
-        demand("f.summary IS NOT NULL" if wanted.chain else "f.error IS NOT NULL")
-    return " AND ".join(conditions), values
+        demand("position IN (SELECT rowid FROM search WHERE search MATCH ?)", prefixes)
+    return table, " AND ".join(conditions) or "1", values

@@ -1,6 +1,6 @@
 """Labels by REST: give, take back, read, export, import; and how far annotators agree."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
@@ -11,15 +11,14 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 from pydantic import BaseModel, Discriminator, Field, Tag
 
-from rechain.errors import InputError, QuestionError
-from rechain.evaluation import Figure
+from rechain.errors import InputError, QuestionError, RechainError
 from rechain.gold import PairLabel
-from rechain.labels.agreement import agreements
+from rechain.labels.agreement import Agreement, agreements
 from rechain.labels.exchange import export_gold, export_pairs, read_labels
 from rechain.labels.store import Annotator, Label, Note
-from rechain.labels.units import Mode, Value
+from rechain.labels.units import Mode, Unit, Value
 from rechain.schema import Gold, NotBlank, Question
-from rechain.web.api import refusals
+from rechain.web.api import CHAINS, PAIR, refusals
 from rechain.web.pages import AtSite
 from rechain.web.site import ConflictError, NotThereError, Site
 
@@ -38,16 +37,15 @@ class GivenLabel(BaseModel):
     entities: list[str]
     value: Value
     note: Note | None = None
-    settles: bool = False
+    settles: bool = Field(default=False, strict=True)
     """whether this settles a disagreement"""
 
 
 @router.post("", responses=refusals(404))
 async def give(site: AtSite, given: Annotated[list[GivenLabel], Field(min_length=1, max_length=MOST_LABELS)]) -> int:
     """Write labels, all or none; when this answers they are on the disk. Returns how many."""
-    labels = [_label(site, one) for one in given]
-    await run_in_threadpool(site.labels.add, labels)
-    return len(labels)
+    await run_in_threadpool(lambda: site.labels.add(_labels(site, given)))
+    return len(given)
 
 
 class Who(BaseModel):
@@ -68,6 +66,15 @@ async def labels(site: AtSite, question: Annotated[NotBlank, Query(description="
     return site.labels.of_question(question)
 
 
+class Kappa(BaseModel):
+    """Cohen's kappa with a 95 % interval, by resampling questions."""
+
+    value: float
+    low: float
+    high: float
+    questions: int
+
+
 class Agreed(BaseModel):
     """How far two annotators agree on what both labelled."""
 
@@ -75,17 +82,20 @@ class Agreed(BaseModel):
     annotators: tuple[str, str]
     units: int
     equal: float
-    kappa: Figure | None
+    kappa: Kappa | None
+    """null where both said one and the same of everything"""
 
 
 @router.get("/agreement")
 async def agreement(site: AtSite) -> list[Agreed]:
     """Return Cohen's kappa, with a 95 % interval, of every two annotators."""
     found = await run_in_threadpool(lambda: agreements(site.labels.all()))
-    return [
-        Agreed(mode=one.mode, annotators=(one.one, one.two), units=one.units, equal=one.equal, kappa=one.kappa)
-        for one in found
-    ]
+    return [_agreed(one) for one in found]
+
+
+def _agreed(one: Agreement) -> Agreed:
+    kappa = None if one.kappa is None else Kappa(**one.kappa._asdict())
+    return Agreed(mode=one.mode, annotators=(one.one, one.two), units=one.units, equal=one.equal, kappa=kappa)
 
 
 @router.get("/export", response_class=Response, responses={200: {"content": {"application/x-ndjson": {}}}})
@@ -101,7 +111,10 @@ def _exported(site: Site, to: str) -> bytes:
     if to == "pairs":
         rows: Iterator[Any] = export_pairs(questions, site.labels, site.settings)
     else:
-        rows = (gold.model_dump(exclude_none=True) for gold in export_gold(questions, site.labels, site.settings))
+        rows = (
+            gold.model_dump(exclude_none=True, exclude_defaults=True)
+            for gold in export_gold(questions, site.labels, site.settings)
+        )
     return b"".join(orjson.dumps(row) + b"\n" for row in rows)
 
 
@@ -116,11 +129,11 @@ def labelled_questions(site: Site) -> Iterator[Question]:
 
 
 def _kind_of_row(row: Any) -> str:
-    return "chains" if isinstance(row, Gold) or (isinstance(row, dict) and "chains" in row) else "pair"
+    return CHAINS if isinstance(row, Gold) or (isinstance(row, dict) and "chains" in row) else PAIR
 
 
 LabelRow = Annotated[
-    Annotated[PairLabel, Tag("pair")] | Annotated[Gold, Tag("chains")],
+    Annotated[PairLabel, Tag(PAIR)] | Annotated[Gold, Tag(CHAINS)],
     Discriminator(_kind_of_row),
 ]
 
@@ -148,7 +161,7 @@ async def import_rows(
 def _import(site: Site, annotator: str, rows: list[PairLabel | Gold]) -> ImportedCounts:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "rows.jsonl"
-        path.write_bytes(b"".join(row.model_dump_json(exclude_none=True).encode() + b"\n" for row in rows))
+        path.write_bytes(_written(rows))
         asked = {row.id for row in rows}
         questions = (content for name in asked if (content := _content(site, name)) is not None)
         try:
@@ -161,18 +174,36 @@ def _import(site: Site, annotator: str, rows: list[PairLabel | Gold]) -> Importe
     return ImportedCounts(labels=len(found.labels), **dict(zip(names, odd, strict=True)))
 
 
+def _written(rows: list[PairLabel | Gold]) -> bytes:
+    try:
+        return b"".join(row.model_dump_json(exclude_none=True).encode() + b"\n" for row in rows)
+    except ValueError as error:
+        raise RechainError("the rows hold halves of characters, which no text in Unicode has.") from error
+
+
 def _content(site: Site, name: str) -> Question | None:
     stored = site.index.named(name)
     return stored.content if stored and isinstance(stored.content, Question) else None
 
 
-def _label(site: Site, given: GivenLabel) -> Label:
-    """Return a label of what can be labelled; raises NotThereError where it is of something else."""
-    units = site.units(site.question(given.question))
+def _labels(site: Site, given: Sequence[GivenLabel]) -> list[Label]:
+    """Return labels of what can be labelled; raises NotThereError where one is of something else."""
+    known = {name: _labellable(site, name) for name in dict.fromkeys(one.question for one in given)}
+    return [_label(one, known[one.question]) for one in given]
+
+
+def _labellable(site: Site, question: str) -> Mapping[tuple[Sequence[str], Sequence[str]], Unit]:
+    """Return the units of a question, and those that were imported, by passages and entities."""
+    units = site.units(site.question(question))
+    others = (label.unit for label in site.labels.of_question(question))
+    found = [*others, *units.pairs, *units.chains] if units else []
+    return {(unit.passages, unit.entities): unit for unit in found}
+
+
+def _label(given: GivenLabel, known: Mapping[tuple[Sequence[str], Sequence[str]], Unit]) -> Label:
     is_pair = len(given.passages) == 1
-    wanted = [given.passages, sorted(given.entities) if is_pair else given.entities]
-    for unit in units.of("pairs" if is_pair else "chains") if units else ():
-        if [list(unit.passages), list(unit.entities)] == wanted:
-            told = given.model_dump(include={"annotator", "value", "note", "settles"})
-            return Label(unit=unit, **told)
-    raise NotThereError(f"the question '{given.question[:80]}' has no such {'pair' if is_pair else 'chain'} to label.")
+    unit = known.get((tuple(given.passages), tuple(sorted(given.entities) if is_pair else given.entities)))
+    if unit is None:
+        what = "pair" if is_pair else "chain"
+        raise NotThereError(f"the question '{given.question[:80]}' has no such {what} to label.")
+    return Label(unit=unit, **given.model_dump(include={"annotator", "value", "note", "settles"}))

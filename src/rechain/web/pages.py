@@ -14,8 +14,12 @@ from rechain.web.answers import page
 from rechain.web.filters import filter_query, read_filter, read_number
 from rechain.web.index import COMPARISONS, PAGE_SIZE, Filter, Order, Stored
 from rechain.web.pasted import pasted_entry
+from rechain.web.service import BusyError
 from rechain.web.site import EVERYTHING, NotThereError, Site, Source, ask
 from rechain.web.views import chain_steps, question_view
+
+_PATIENCE = 0.1
+"""seconds for which a page waits for a model"""
 
 router = APIRouter(include_in_schema=False)
 
@@ -68,10 +72,12 @@ async def question_page(request: Request, site: AtSite) -> HTMLResponse:
     shown |= {"stored": stored, "before": before, "after": after}
     if isinstance(stored.content, QuestionError):
         return page("unreadable.html", **shown)
-    recovered = await site.found(source, stored) or Recovered(id=stored.id, chains=[])
+    recovered = await _soon(site, source, stored)
     chosen = read_number(request.query_params, "chain", 1, least=1) - 1
     view = question_view(stored.content, recovered, chosen, stored.gold, site.settings)
-    return page("question.html", **shown, view=view, error=recovered.error, path="/question")
+    is_late = source.service is not None and recovered is None
+    shows_others = request.query_params.get("passages") == "all"
+    return page("question.html", **shown, view=view, is_late=is_late, shows_others=shows_others)
 
 
 @router.get("/try")
@@ -134,11 +140,28 @@ async def compare_question(request: Request, site: AtSite) -> HTMLResponse:
     question = site.readable(stored)
     columns = []
     for source in _two_sources(site, request):
-        recovered = await site.found(source, stored) or Recovered(id=stored.id, chains=[])
-        chain = recovered.chains[0] if recovered.chains else None
-        is_right = None if stored.gold is None else judge(chain, stored.gold).correct
+        recovered = await _soon(site, source, stored)
+        chain = recovered.chains[0] if recovered else None
+        is_right = None if stored.gold is None or recovered is None else judge(chain, stored.gold).correct
         columns.append((source, recovered, chain_steps(question, chain), is_right))
-    return page("compare_question.html", here="compare", site=site, stored=stored, question=question, columns=columns)
+    is_late = any(source.service is not None and recovered is None for source, recovered, *_ in columns)
+    return page(
+        "compare_question.html",
+        here="compare",
+        site=site,
+        stored=stored,
+        question=question,
+        columns=columns,
+        is_late=is_late,
+    )
+
+
+async def _soon(site: Site, source: Source, stored: Stored) -> Recovered | None:
+    """Return what a source has found, if that does not keep people waiting; the page then asks again by itself."""
+    try:
+        return await site.found(source, stored, _PATIENCE)
+    except BusyError:
+        return None
 
 
 def _gain(counts: dict[tuple[str, str], int]) -> Figure | None:

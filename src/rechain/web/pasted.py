@@ -19,7 +19,7 @@ def pasted_entry(form: Mapping[str, str]) -> Entry:
         return as_entry("the question", _NAME, _from_json(form["question"]))
     passages = split_passages(form.get("passages", ""))
     record = {"question": form.get("question", "").strip(), "answer": form.get("answer", "").strip()}
-    hops = {"hops": int(form["hops"])} if form.get("hops", "").isdigit() else {}
+    hops = {"hops": int(form["hops"])} if re.fullmatch("[0-9]{1,3}", form.get("hops", "")) else {}
     return as_entry("the form", _NAME, {**record, **hops, "passages": passages})
 
 

@@ -96,7 +96,7 @@ class RecoveryService:
             job.future.set_result([])
             return job.future
         with self._changed:
-            if self.waiting + len(entries) > self._most_waiting:
+            if self._is_closed or self.waiting + len(entries) > self._most_waiting:
                 raise BusyError(max(ceil(self.waiting * self._seconds_each), 1))
             self._jobs.append(job)
             self._changed.notify()
@@ -129,13 +129,14 @@ class RecoveryService:
         """Take what waits longest, as many questions as a batch holds; what was given up is dropped."""
         batch: list[tuple[_Job, int]] = []
         with self._changed:
+            self._running = 0
             while self._jobs and len(batch) < self._batch_size:
                 job = self._jobs[0]
                 taken = 0 if job.future.cancelled() else min(job.left, self._batch_size - len(batch))
                 batch += [(job, len(job.done) + number) for number in range(taken)]
                 if job.future.cancelled() or taken == job.left:
                     self._jobs.popleft()
-            self._running = len(batch)
+                    self._running += taken
         return batch
 
     def _recover(self, batch: Sequence[tuple[_Job, int]]) -> None:
@@ -156,7 +157,8 @@ class RecoveryService:
                 _fail(batch[0][0], error)
                 return
             for one, question in zip(batch, asked, strict=True):
-                self._deliver([one], [question])
+                if not one[0].future.done():
+                    self._deliver([one], [question])
             return
         for (job, _), recovered in zip(batch, found, strict=True):
             job.done.append(recovered)

@@ -1,6 +1,7 @@
 """What the server serves: questions, where their chains come from, and the labels people give."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -13,11 +14,13 @@ from rechain.labels.units import Units, find_units
 from rechain.recovery import Recoverer, Wanted
 from rechain.schema import Question, Recovered
 from rechain.web.index import Index, Stored
-from rechain.web.service import RecoveryService
+from rechain.web.service import BusyError, RecoveryService
 
 MOST_SHOWN = 200
 """so many chains of a question are kept for its page"""
 _AT_ONCE = 8
+_CROWD = 32
+_log = logging.getLogger("rechain.web")
 EVERYTHING = Wanted(top=MOST_SHOWN, explain=True)
 """what a question's page shows of its chains"""
 
@@ -52,6 +55,7 @@ class Site:
     recovery: RecoveryService = field(init=False)
     """what recovers questions that are not in the file"""
     has_gold: bool = False
+    _looking: dict[tuple[int, int], asyncio.Task[Recovered]] = field(default_factory=dict)
 
     def add_file(self, name: str, found: Iterable[Recovered]) -> int:
         """Add the chains of a file as a source; return how many are of questions that are not there."""
@@ -78,13 +82,31 @@ class Site:
         self.sources.append(Source(number, name, service))
         return service
 
-    async def found(self, source: Source, stored: Stored) -> Recovered | None:
-        """Return what a source has found for a question; a model looks now if it has not yet."""
-        recovered = self.index.recovered(source.number, stored.position)
-        if recovered is None and source.service is not None:
-            (recovered,) = await ask(source.service, [_entry(stored)], EVERYTHING)
-            self.index.store(source.number, [(stored, recovered)])
-        return recovered
+    async def found(self, source: Source, stored: Stored, patience: float | None = None) -> Recovered | None:
+        """Return what a source has found for a question; a model looks now if it has not yet.
+
+        None: there is nothing, or nothing yet after so many seconds of patience; then the model goes on looking, unless
+        so many wait for it that who has no patience should ask again.
+        """
+        known = self.index.recovered(source.number, stored.position)
+        if known is not None or source.service is None:
+            return known
+        place = source.number, stored.position
+        if place not in self._looking:
+            if patience is not None and source.service.waiting >= _CROWD:
+                return None
+            self._looking[place] = asyncio.create_task(self._look(source.service, source.number, stored))
+            self._looking[place].add_done_callback(_note_failure)
+        done, _ = await asyncio.wait([self._looking[place]], timeout=patience)
+        return done.pop().result() if done else None
+
+    async def _look(self, service: RecoveryService, source: int, stored: Stored) -> Recovered:
+        try:
+            (recovered,) = await ask(service, [_entry(stored)], EVERYTHING)
+            self.index.store(source, [(stored, recovered)])
+            return recovered
+        finally:
+            del self._looking[source, stored.position]
 
     def source(self, number: int) -> Source:
         """Return a source by its number, from 1."""
@@ -143,6 +165,12 @@ class _Filler:
         self._index.store(self._source, zip(questions, found, strict=True))
         self._next = places[-1] + 1 if places else self._next
         return bool(places)
+
+
+def _note_failure(task: asyncio.Task[Recovered]) -> None:
+    """Say what went wrong where nobody waits for it any more; who waits gets the error as well."""
+    if not task.cancelled() and (error := task.exception()) is not None and not isinstance(error, BusyError):
+        _log.warning("a question could not be looked up: %s", error)
 
 
 def _entry(stored: Stored) -> Entry:

@@ -65,50 +65,60 @@ class QuestionView:
     number: int
     chain: Chain | None
     steps: Sequence[StepView]
-    others: Sequence[StepView]
+    rest: Sequence[Passage]
+    """the passages that are not on the chain"""
+    highlighter: Highlighter
     candidates: Sequence[CandidateView]
     parts: Mapping[str, float]
     """what adds up to the score"""
     said: Sequence[Mapping[str, Any]]
     """what Ranker and Reasoner said on the way"""
+    error: str | None
+    """why the source has no chain"""
+
+    @property
+    def others(self) -> list[StepView]:
+        """The passages that are not on the chain, highlighted: most of the work of a page, and seldom looked at."""
+        return [_step(passage, self.highlighter) for passage in self.rest]
 
 
 def question_view(
-    question: Question, recovered: Recovered, number: int, gold: Gold | None, settings: CandidateSettings
+    question: Question, recovered: Recovered | None, number: int, gold: Gold | None, settings: CandidateSettings
 ) -> QuestionView:
-    """Look at one of a question's chains; numbers begin at 0, and that of a chain which is not there is the first's."""
-    chains = [*recovered.chains, *_unscored(question, recovered.chains, settings)]
+    """Look at one of a question's chains; numbers begin at 0, and that of a chain which is not there is the first's.
+
+    Candidates of which the source says nothing come after the others.
+    """
+    known = recovered.chains if recovered else []
+    chains = [*known, *_unscored(question, known, settings)]
     number = number if 0 <= number < len(chains) else 0
     chain = chains[number] if chains else None
     why = dict(chain.why or {}) if chain else {}
+    highlighter, names = Highlighter.of_chain(question, chain), chain.passages if chain else ()
     return QuestionView(
         question=question,
         number=number,
         chain=chain,
-        steps=chain_steps(question, chain),
-        others=_off_the_chain(question, chain),
-        candidates=[_candidate(question, place, one, gold, place < len(recovered)) for place, one in enumerate(chains)],
+        steps=_steps(question, chain, highlighter) if chain else [],
+        rest=[passage for passage in question.passages if passage.id not in names],
+        highlighter=highlighter,
+        candidates=[_candidate(question, place, one, gold, place < len(known)) for place, one in enumerate(chains)],
         said=why.pop("steps", []),
         parts=_numbers(why),
+        error=None if recovered is None or recovered.error is None else recovered.error.message,
     )
 
 
 def chain_steps(question: Question, chain: Chain | None) -> list[StepView]:
     """Return the passages of a chain, highlighted, and the links between them."""
-    if chain is None:
-        return []
-    passages, highlighter = (
-        {passage.id: passage for passage in question.passages},
-        Highlighter.of_chain(question, chain),
-    )
+    return _steps(question, chain, Highlighter.of_chain(question, chain)) if chain else []
+
+
+def _steps(question: Question, chain: Chain, highlighter: Highlighter) -> list[StepView]:
+    passages = {passage.id: passage for passage in question.passages}
     names = [name for name in chain.passages if name in passages]
     links = [link_view(place, link) for place, link in enumerate(chain.links)][: max(len(names) - 1, 0)]
     return [_step(passages[name], highlighter, link) for name, link in zip_longest(names, links)]
-
-
-def _off_the_chain(question: Question, chain: Chain | None) -> list[StepView]:
-    names, highlighter = chain.passages if chain else (), Highlighter.of_chain(question, chain)
-    return [_step(passage, highlighter) for passage in question.passages if passage.id not in names]
 
 
 def link_view(place: int, link: Link) -> LinkView:
@@ -142,11 +152,13 @@ def _unscored(question: Question, known: Sequence[Chain], settings: CandidateSet
     except QuestionError:
         return []
     told = {chain.identity for chain in known}
-    found = (
-        Chain(passages=[question.passages[place].id for place in chain.passages], links=chain.links, score=chain.weight)
-        for chain in candidates.chains[:MOST_SHOWN]
-    )
-    return [chain for chain in found if chain.identity not in told]
+    names = [passage.id for passage in question.passages]
+    unscored = []
+    for chain in candidates.chains[:MOST_SHOWN]:
+        passages = tuple(names[place] for place in chain.passages)
+        if (passages, tuple(edge.key if edge.is_given else "" for edge in chain.edges)) not in told:
+            unscored.append(Chain(passages=list(passages), links=chain.links, score=chain.weight))
+    return unscored
 
 
 def _numbers(why: Mapping[str, Any]) -> dict[str, float]:

@@ -6,6 +6,7 @@ const status = desk.querySelector("[role=status]");
 const problem = desk.querySelector(".problem");
 const bar = desk.querySelector("progress");
 let current = Math.max(units.findIndex((unit) => !unit.dataset.value), 0);
+const saved = new Map(units.map((unit) => [unit, unit.dataset.value]));
 let saving = Promise.resolve();
 let isLeaving = false;
 
@@ -33,6 +34,7 @@ function moveOn() {
   const after = units.findIndex((unit, number) => number > current && waiting(unit));
   const any = after < 0 ? units.findIndex(waiting) : after;
   if (any >= 0) return moveTo(any);
+  current = units.length; // a key too many changes nothing
   show("All labelled.");
   desk.querySelector(".next").focus();
 }
@@ -50,7 +52,7 @@ async function send(path, body) {
 
 function inOrder(work) {
   saving = saving.then(work).then(
-    () => { problem.hidden = true; },
+    () => { problem.hidden = !units.some((unit) => unit.classList.contains("failed")); },
     (error) => {
       problem.textContent = `Not saved: ${error.message} Label it again.`;
       problem.hidden = false;
@@ -60,7 +62,7 @@ function inOrder(work) {
 }
 
 function label(unit, value) {
-  const before = unit.dataset.value;
+  if (!unit || isLeaving) return;
   const given = {
     annotator: desk.dataset.annotator,
     question: unit.dataset.question,
@@ -75,9 +77,13 @@ function label(unit, value) {
   inOrder(async () => {
     try {
       await send("/labels", [given]);
-      show(`Saved: ${value}.`);
+      saved.set(unit, value);
+      unit.dataset.value = value;
+      unit.classList.remove("failed");
+      show(`Saved “${value}”.`);
     } catch (error) {
-      unit.dataset.value = before;
+      unit.dataset.value = saved.get(unit);
+      unit.classList.add("failed");
       show();
       throw error;
     } finally {
@@ -87,6 +93,7 @@ function label(unit, value) {
 }
 
 function undo() {
+  if (isLeaving) return;
   inOrder(async () => {
     const taken = await send("/labels/undo", { annotator: desk.dataset.annotator });
     if (!taken) return show("Nothing to undo.");
@@ -109,6 +116,7 @@ async function refresh(number, taken) {
   const held = (await response.json()).find((one) =>
     one.annotator === taken.annotator && one.settles === taken.settles && isOf(units[number], one));
   units[number].dataset.value = held ? held.value : "";
+  saved.set(units[number], units[number].dataset.value);
 }
 
 function whereOf(taken) {
@@ -160,6 +168,8 @@ desk.querySelector(".next")?.addEventListener("click", (event) => {
   event.preventDefault();
   leave(event.currentTarget.href);
 });
+
+window.addEventListener("pageshow", () => { isLeaving = false; });
 
 show();
 if (units.length) moveTo(current);

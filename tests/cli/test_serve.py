@@ -1,0 +1,151 @@
+"""rechain serve: mistakes are told at once and in one sentence, and a real server starts, answers and ends."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
+
+import pytest
+from typer.testing import CliRunner
+
+from rechain.cli.main import app
+from rechain.cli.serve import _token
+from rechain.errors import RechainError
+
+Command = Callable[..., Any]
+
+
+@pytest.fixture
+def serve(rechain: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Run `rechain serve` where a model that is loaded or a server that starts is an error."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("RECHAIN_TOKEN", raising=False)
+
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("this should not be reached")
+
+    monkeypatch.setattr("rechain.reader.pretrained.load", never)
+    monkeypatch.setattr("uvicorn.Server.run", never)
+    return lambda *arguments: rechain("serve", "--port", "0", *arguments)
+
+
+def assert_refused(outcome: Any, message: str) -> None:
+    assert (outcome.code, outcome.out) == (2, "")
+    last = outcome.err.splitlines()[-1]
+    assert last.startswith("rechain: ")
+    assert message in last
+    assert "Traceback" not in outcome.err
+
+
+def test_help_has_an_example() -> None:
+    assert "Example: rechain serve" in CliRunner().invoke(app, ["serve", "--help"]).output
+
+
+def test_a_port_that_is_taken(serve: Command, town_file: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        outcome = serve(town_file, "--port", port)
+    assert_refused(outcome, f"127.0.0.1, port {port}, cannot be listened at: Address already in use; name another")
+
+
+@pytest.mark.parametrize("host", ["256.0.0.1", "no.such.host.invalid", "192.0.2.1"])
+def test_a_host_that_is_not_here(serve: Command, town_file: Path, host: str) -> None:
+    assert_refused(serve(town_file, "--host", host), f"{host}, port 0, cannot be listened at: ")
+
+
+@pytest.mark.parametrize("token", ["short", "", "1234567", "ünicode-token", "new\nline-token"])
+def test_a_bad_token(serve: Command, town_file: Path, token: str) -> None:
+    assert_refused(serve(town_file, "--token", token), "a token has at least 8 characters, all of which are printable")
+
+
+def test_other_hosts_get_a_token_that_is_made_up() -> None:
+    for host in ("127.0.0.1", "127.0.0.2", "::1", "localhost"):
+        assert _token(host, None) is None
+    made = {_token(host, None) for host in ("0.0.0.0", "::", "192.168.0.1", "example.org")}
+    assert len(made) == 4
+    assert all(token and len(token) >= 24 for token in made)
+    assert _token("0.0.0.0", "my own token") == _token("localhost", "my own token") == "my own token"
+    with pytest.raises(RechainError):
+        _token("0.0.0.0", "")
+
+
+def test_files_that_are_not_there(serve: Command, town_file: Path) -> None:
+    assert_refused(serve("none.jsonl"), "none.jsonl")
+    assert_refused(serve(town_file, "--chains", "none.jsonl"), "none.jsonl")
+    assert_refused(serve(town_file, "--gold", "none.jsonl"), "none.jsonl")
+    assert_refused(serve(town_file, "--guidelines", "none.txt"), "none.txt cannot be read as text")
+
+
+def test_a_model_that_is_not_there(serve: Command, town_file: Path) -> None:
+    assert_refused(serve(town_file, "--model", "nonesuch"), "there is no model 'nonesuch'")
+
+
+def test_guidelines_that_are_no_text(serve: Command, town_file: Path, tmp_path: Path) -> None:
+    (tmp_path / "guide.txt").write_bytes(b"\xff\xfe\x00")
+    assert_refused(serve(town_file, "--guidelines", "guide.txt"), "guide.txt cannot be read as text")
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [("folder", "is a folder"), ("none/labels.db", "there is no folder"), ("text.db", "is no file of labels")],
+)
+def test_labels_that_cannot_be_kept(serve: Command, town_file: Path, tmp_path: Path, path: str, message: str) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "text.db").write_text("this is a text of many words")
+    assert_refused(serve(town_file, "--labels", path), message)
+
+
+def test_chains_of_other_questions(serve: Command, town_file: Path, tmp_path: Path) -> None:
+    row = json.dumps({"id": "x", "chains": []})
+    (tmp_path / "other.jsonl").write_text(row)
+    (tmp_path / "twice.jsonl").write_text(f"{row}\n{row}")
+    (tmp_path / "bad.jsonl").write_text('{"id": "x"}')
+    assert_refused(
+        serve(town_file, "--chains", "other.jsonl"), "other.jsonl holds the chains of none of these questions."
+    )
+    assert_refused(serve(town_file, "--chains", "twice.jsonl"), "the id 'x' stands there twice.")
+    assert_refused(serve(town_file, "--chains", "bad.jsonl"), "the field chains is missing")
+
+
+def test_a_file_without_questions(serve: Command, tmp_path: Path, town_file: Path) -> None:
+    (tmp_path / "empty.jsonl").write_text("")
+    assert_refused(serve("empty.jsonl"), "empty.jsonl is empty.")
+    assert_refused(serve(town_file, "--only", "bridge"), "holds no question of type bridge")
+
+
+def test_an_extra_that_is_missing(serve: Command, town_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    assert_refused(serve(town_file), "rechain serve needs an extra that is not installed: pip install 'rechain[web]'.")
+
+
+def test_a_server_starts_answers_and_ends_by_ctrl_c(tmp_path: Path, town_file: Path) -> None:
+    question = json.loads(town_file.read_text().splitlines()[1])
+    (tmp_path / "more.jsonl").write_text(json.dumps(question | {"id": "a%2Fb/ü"}) + "\n" + json.dumps(question))
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "RECHAIN_TOKEN": "se+cret &1"}
+    code = "from rechain.cli.main import main; main()"
+    command = [sys.executable, "-c", code, "serve", "more.jsonl", "--model", "lexical", "--port", "0"]
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stderr is not None
+            told = next(
+                found for line in server.stderr if (found := re.search(r"http://127\.0\.0\.1:\d+/\?token=(\S+)", line))
+            )
+            assert told[1] == "se%2Bcret%20%261"
+            address = told[0].partition("?")[0]
+            with urlopen(f"{address}health") as answer:
+                assert json.load(answer) == {"status": "ok"}
+            known = Request(f"{address}questions/a%252Fb%2F%C3%BC", headers={"Authorization": "Bearer se+cret &1"})
+            with urlopen(known) as answer:
+                assert json.load(answer)["recovered"]["id"] == "a%2Fb/ü"
+            server.send_signal(signal.SIGINT)
+            assert server.wait(10) in (0, 130, -signal.SIGINT)
+            assert "Traceback" not in server.stderr.read()
+        finally:
+            server.kill()

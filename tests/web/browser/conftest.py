@@ -1,0 +1,235 @@
+"""A real browser and real servers; whatever pages do that they should not do fails the test that opened them."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+from urllib.request import Request, urlopen
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page, expect, sync_playwright
+
+RECHAIN = [sys.executable, "-c", "from rechain.cli.main import main; main()"]
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+WAIT_MS = 20_000
+expect.set_options(timeout=WAIT_MS)
+
+
+def rechain(*arguments: str | Path, folder: Path) -> "subprocess.Popen[str]":
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    command = [*RECHAIN, *map(str, arguments)]
+    return subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+class Served:
+    """A server that runs."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self.process = process
+        self.errors = ""
+        self.address = self._address()
+        self.port = int(self.address.rpartition(":")[2])
+
+    def _address(self) -> str:
+        for line in self.process.stderr or ():
+            if found := re.search(r"Serving at http://[\d.]+:(\d+)/\S* until Ctrl\+C\.", line):
+                return f"http://127.0.0.1:{found[1]}"
+            self.errors += line
+        raise AssertionError(f"the server did not start: {self.errors}")
+
+    def kill(self) -> None:
+        """Kill it as `kill -9` does."""
+        self.process.kill()
+        self._end()
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self._end()
+
+    def _end(self) -> None:
+        if not (self.process.stderr and self.process.stderr.closed):
+            self.errors += self.process.communicate(timeout=30)[1]
+
+    def wait_for_chains(self) -> None:
+        """Wait until the first source has looked at all questions."""
+        end = monotonic() + WAIT_MS / 1000
+        while any(row["chain"] is row["error"] for row in self.get("/questions")["questions"]):
+            assert monotonic() < end, "the chains were not recovered in time"
+            sleep(0.05)
+
+    def get(self, path: str) -> Any:
+        with urlopen(self.address + path, timeout=30) as answer:
+            return json.load(answer)
+
+    def post(self, path: str, body: Any) -> Any:
+        headers = {"Content-Type": "application/json"}
+        request = Request(self.address + path, json.dumps(body).encode(), headers)
+        with urlopen(request, timeout=30) as answer:
+            return json.load(answer)
+
+
+Serve = Callable[..., Served]
+
+
+@pytest.fixture(scope="module")
+def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
+    """Start servers: `serve("questions.jsonl", "--model", "lexical")`; none may have stumbled by the end."""
+    folder, started = tmp_path_factory.mktemp("served"), list[Served]()
+
+    def start(*arguments: str | Path, port: int = 0) -> Served:
+        labels = [] if "--labels" in arguments else ["--labels", folder / f"{len(started)}.sqlite"]
+        started.append(Served(rechain("serve", *arguments, *labels, "--port", str(port), folder=folder)))
+        return started[-1]
+
+    yield start
+    for served in started:
+        served.stop()
+    assert "Traceback" not in "".join(served.errors for served in started)
+
+
+class Watch:
+    """Notes every request of a browser window, and everything that must not happen in it."""
+
+    def __init__(self, context: BrowserContext, origin: str) -> None:
+        self.origin = origin
+        self.requests: list[str] = []
+        self.bad: list[str] = []
+        context.on("request", lambda request: self._note_request(request.url))
+        context.on("console", self._note_console)
+        context.on("weberror", lambda error: self.bad.append(f"error: {error.error}"))
+        context.on("dialog", self._note_dialog)
+
+    def _note_request(self, address: str) -> None:
+        self.requests.append(address)
+        if not address.startswith(f"{self.origin}/"):
+            self.bad.append(f"request: {address[:200]}")
+
+    def _note_console(self, message: ConsoleMessage) -> None:
+        is_refused = re.search("Content Security Policy|Refused to|violates", message.text)
+        if is_refused or message.text.startswith("Uncaught"):
+            self.bad.append(f"console: {message.text[:300]}")
+
+    def _note_dialog(self, dialog: Dialog) -> None:
+        self.bad.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("there is no chromium; install it, or name one in CHROMIUM")
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
+        yield started
+        started.close()
+
+
+class Windows:
+    """Browser windows that know nothing of each other."""
+
+    def __init__(self, browser: Browser) -> None:
+        self._browser = browser
+        self.watches: list[Watch] = []
+
+    def __call__(self, served: Served, path: str = "/", **options: Any) -> Page:
+        """Open a page in a new window."""
+        context = self._browser.new_context(**options)
+        context.set_default_timeout(WAIT_MS)
+        self.watches.append(Watch(context, served.address))
+        page = context.new_page()
+        page.goto(served.address + path)
+        return page
+
+
+@pytest.fixture
+def visit(browser: Browser) -> Iterator[Windows]:
+    """Open pages; at the end nothing bad may have happened in any of them."""
+    windows = Windows(browser)
+    yield windows
+    for context in browser.contexts:
+        context.close()
+    assert [bad for watch in windows.watches for bad in watch.bad] == []
+
+
+Command = Callable[..., str]
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> Command:
+    """Run `rechain …` to its end and return what it printed."""
+
+    def run(*arguments: str | Path) -> str:
+        process = rechain(*arguments, folder=tmp_path)
+        out, err = process.communicate(timeout=120)
+        assert process.returncode == 0, err
+        return out
+
+    return run
+
+
+class Keyboard:
+    """What somebody does who has no mouse."""
+
+    def tab_to(self, page: Page, selector: str) -> None:
+        """Press Tab until something has the focus."""
+        for _ in range(60):
+            page.keyboard.press("Tab")
+            if page.evaluate("selector => document.activeElement.matches(selector)", selector):
+                return
+        raise AssertionError(f"Tab does not lead to {selector}")
+
+    def start(self, page: Page, name: str, mode: str = "pairs") -> None:
+        """From the overview to the first question."""
+        self.tab_to(page, "input[name=annotator]")
+        page.keyboard.press("Control+a")
+        page.keyboard.type(name)
+        if mode == "chains":
+            self.tab_to(page, "input[name=mode]")
+            page.keyboard.press("ArrowDown")
+        page.keyboard.press("Enter")
+        self.ready(page)
+
+    def ready(self, page: Page) -> None:
+        """Wait until the desk takes keys."""
+        page.locator(".unit.current").wait_for()
+
+    def label(self, page: Page, keys: str) -> None:
+        """Type labels without any pause and wait until they are saved."""
+        done = page.locator(".unit:not([data-value=''])").count()
+        page.keyboard.type(keys)
+        self.saved(page, done + len(keys))
+
+    def saved(self, page: Page, done: int) -> None:
+        expect(page.locator(".unit:not([data-value='']):not(.saving)")).to_have_count(done)
+        expect(page.locator(".unit.saving")).to_have_count(0)
+
+
+@pytest.fixture(scope="session")
+def keyboard() -> Keyboard:
+    return Keyboard()
+
+
+DEMO = Path(__file__).parents[3] / "src" / "rechain" / "data" / "demo.jsonl"
+
+
+@pytest.fixture(scope="session")
+def demo() -> Path:
+    """The file of the examples."""
+    return DEMO

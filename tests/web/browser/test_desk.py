@@ -1,0 +1,300 @@
+"""The labelling desk: two annotators at once, keys typed fast, saves that fail, files in and out."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from rechain.labels.agreement import kappa_with_interval
+
+pytestmark = pytest.mark.web
+
+VALUES = {"y": "yes", "n": "no", "u": "unsure"}
+
+
+@pytest.fixture(scope="module")
+def questions(tmp_path_factory: pytest.TempPathFactory, towns: Callable[..., list[Any]]) -> Path:
+    path = tmp_path_factory.mktemp("questions") / "towns.jsonl"
+    path.write_text("".join(question.model_dump_json(exclude_none=True) + "\n" for question in towns(4, traps=True)))
+    return path
+
+
+def asked_of(page: Page) -> str:
+    return str(page.locator(".unit").first.get_attribute("data-question"))
+
+
+def units_of(page: Page) -> list[tuple[str, str]]:
+    units = page.locator(".unit").evaluate_all("all => all.map(({dataset: d}) => [d.question, d.passages, d.entities])")
+    return [(name, _compact([json.loads(passages), json.loads(entities)])) for name, passages, entities in units]
+
+
+def labels_of(served: Any, question: str, annotator: str) -> list[tuple[str, str]]:
+    """Return what somebody said of which unit, in the order in which it was said."""
+    found = served.get(f"/labels?question={question}")
+    return [(_unit(one), one["value"]) for one in found if one["annotator"] == annotator and not one["settles"]]
+
+
+def values_of(served: Any, question: str, annotator: str) -> list[str]:
+    return [value for _, value in labels_of(served, question, annotator)]
+
+
+def _unit(label: dict[str, Any]) -> str:
+    return _compact([label["unit"]["passages"], label["unit"]["entities"]])
+
+
+def _compact(parts: list[Any]) -> str:
+    return json.dumps(parts, separators=(",", ":"))
+
+
+def begin(visit: Any, keyboard: Any, served: Any, name: str, mode: str = "pairs", **options: Any) -> Page:
+    page: Page = visit(served, "/label", **options)
+    keyboard.start(page, name, mode)
+    return page
+
+
+def test_two_annotators_at_once_lose_nothing_and_see_how_far_they_agree(
+    visit: Any, keyboard: Any, serve: Any, questions: Path
+) -> None:
+    served = serve(questions, "--model", "lexical", "--overlap", "1")
+    pages = {name: begin(visit, keyboard, served, name) for name in ("Ada", "Ben")}
+    units, question = units_of(pages["Ada"]), asked_of(pages["Ada"])
+    assert units == units_of(pages["Ben"])
+    typed = {"Ada": ("yn" * len(units))[: len(units)], "Ben": "nyn" + ("ny" * len(units))[: len(units) - 3]}
+    differing = [unit for unit, one, two in zip(units, *typed.values(), strict=True) if one != two]
+    for keys in zip(*typed.values(), strict=True):  # in turns, nobody waits until anything is saved
+        for page, key in zip(pages.values(), keys, strict=True):
+            page.keyboard.press(key)
+    for page in pages.values():
+        keyboard.saved(page, len(units))
+
+    for name, keys in typed.items():
+        given = [(unit, VALUES[key]) for (_, unit), key in zip(units, keys, strict=True)]
+        assert labels_of(served, question, name) == given
+    see_agreement(pages["Ada"], served, *typed.values())
+    settle(pages["Ada"], served, question, differing)
+
+
+def see_agreement(page: Page, served: Any, one: str, two: str) -> None:
+    page.goto(f"{served.address}/label")
+    cells = page.get_by_role("region", name="Agreement").locator("tbody tr").locator("th, td")
+    kappa = kappa_with_interval(one, two, ["the question"] * len(one))
+    assert kappa is not None and 0 < kappa.value < 1
+    share = f"{100 * sum(map(str.__eq__, one, two)) / len(one):.0f} %"
+    figures = [f"{kappa.value:.2f}", f"{kappa.low:.2f} to {kappa.high:.2f}"]
+    expect(cells).to_have_text(["Ada, Ben", "pairs", str(len(one)), share, *figures])
+
+
+def settle(page: Page, served: Any, question: str, differing: list[tuple[str, str]]) -> None:
+    count = len(differing)
+    page.get_by_role("link", name=f"{count} of {count} disagreement").click()
+    page.locator(".unit.current").wait_for()
+    assert units_of(page) == differing
+    expect(page.locator(".unit.current .said li")).to_have_text(["Ada: yes", "Ben: no"])
+
+    page.keyboard.press("y")
+    expect(page.get_by_role("status")).to_contain_text("Saved “yes”.")
+    settled = [one for one in served.get(f"/labels?question={question}") if one["settles"]]
+    assert [(_unit(one), one["value"]) for one in settled] == [(differing[0][1], "yes")]
+    page.keyboard.press("z")
+    expect(page.get_by_role("status")).to_contain_text("Undone.")
+    assert not any(one["settles"] for one in served.get(f"/labels?question={question}"))
+
+    page.keyboard.press("n")
+    expect(page.get_by_role("status")).to_contain_text("Saved “no”.")
+    page.reload()  # one that is settled is undone from here, too, though it is not shown
+    expect(page.get_by_text(f"{count - 1} of {count} wait to be settled.")).to_be_visible()
+    page.keyboard.press("z")
+    expect(page.get_by_text(f"{count} of {count} wait to be settled.")).to_be_visible()
+
+
+def test_without_overlap_nobody_gets_what_somebody_else_has(
+    visit: Any, keyboard: Any, serve: Any, questions: Path
+) -> None:
+    served = serve(questions, "--model", "lexical", "--overlap", "0")
+    pages = [begin(visit, keyboard, served, name) for name in ("Ada", "Ben")]
+    seen = [[asked_of(page)] for page in pages]
+    for page, own in zip(pages, seen, strict=True):
+        keyboard.label(page, "y" * len(units_of(page)))
+        page.keyboard.press("Enter")
+        expect(page.locator(".unit").first).not_to_have_attribute("data-question", own[0])
+        own.append(asked_of(page))
+    assert len({question for own in seen for question in own}) == 4
+
+
+def test_with_full_overlap_everybody_gets_every_question_and_comes_to_an_end(
+    visit: Any, keyboard: Any, serve: Any, questions: Path
+) -> None:
+    served = serve(questions, "--model", "lexical", "--overlap", "1")
+    seen = {name: label_everything(begin(visit, keyboard, served, name), keyboard) for name in ("Ada", "Ben")}
+    assert seen["Ada"] == seen["Ben"] == [json.loads(line)["id"] for line in questions.read_text().splitlines()]
+
+
+def label_everything(page: Page, keyboard: Any) -> list[str]:
+    seen = []
+    while page.locator(".unit").count():
+        seen.append(asked_of(page))
+        keyboard.label(page, "n" * len(units_of(page)))
+        with page.expect_navigation():
+            page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("All done")
+    return seen
+
+
+@pytest.fixture(scope="module")
+def served(serve: Any) -> Any:
+    """The examples, all of which everybody gets."""
+    return serve("--model", "lexical", "--overlap", "1")
+
+
+def test_chains_are_labelled_by_keyboard_alone_typed_fast_and_in_order(visit: Any, keyboard: Any, served: Any) -> None:
+    page = begin(visit, keyboard, served, "Fast", "chains")
+    units, keys = units_of(page), "ynuynnyuyn"
+    keyboard.label(page, keys)
+    assert all(len(json.loads(unit)[0]) > 1 for _, unit in units)
+    given = [(unit, VALUES[key]) for (_, unit), key in zip(units, keys, strict=False)]
+    assert labels_of(served, asked_of(page), "Fast") == given
+    expect(page.get_by_role("status")).to_contain_text(f"10 of {len(units)} done.")
+
+
+def test_keys_move_change_and_take_back(visit: Any, keyboard: Any, served: Any) -> None:
+    page = begin(visit, keyboard, served, "Mover")
+    question, units = asked_of(page), units_of(page)
+    keyboard.label(page, "yyy")
+    page.keyboard.type("kkn")  # back to the second, and no
+    expect(page.locator("#unit-2 [data-value=no]")).to_have_attribute("aria-pressed", "true")
+    keyboard.saved(page, 3)
+    assert dict(labels_of(served, question, "Mover"))[units[1][1]] == "no"
+    page.keyboard.press("z")
+    expect(page.locator("#unit-2 [data-value=yes]")).to_have_attribute("aria-pressed", "true")
+    assert values_of(served, question, "Mover") == ["yes"] * 3
+    page.keyboard.press("ArrowDown")
+    expect(page.locator("#unit-3")).to_be_focused()
+    page.keyboard.press("k")
+    expect(page.locator("#unit-2")).to_be_focused()
+
+
+def test_a_key_too_many_changes_nothing_and_enter_leads_on(visit: Any, keyboard: Any, served: Any) -> None:
+    page = begin(visit, keyboard, served, "Hasty")
+    question, units = asked_of(page), units_of(page)
+    keyboard.label(page, "n" * len(units))
+    page.keyboard.type("yy")
+    page.keyboard.press("Enter")
+    page.keyboard.type("yyy")  # to nobody or to the next question, but never to the one that was left
+    expect(page.locator(".unit").first).not_to_have_attribute("data-question", question)
+    assert values_of(served, question, "Hasty") == ["no"] * len(units)
+
+
+def test_a_question_with_nothing_to_label_lets_one_go_on(
+    visit: Any, keyboard: Any, serve: Any, questions: Path, tmp_path: Path
+) -> None:
+    passages = [{"id": "only", "title": "Nothing", "text": "Nothing leads to anything."}]
+    lonely = {"id": "lonely", "question": "What leads where?", "answer": "nowhere", "passages": passages}
+    file = tmp_path / "questions.jsonl"
+    file.write_text(questions.read_text() + json.dumps(lonely) + "\n")
+    served = serve(file, "--model", "lexical")
+    page = begin(visit, keyboard, served, "Ada")
+    first = asked_of(page)
+    for leave in (lambda: page.keyboard.press("Enter"), lambda: page.get_by_role("link", name="Next question").click()):
+        page.goto(f"{served.address}/label/question?id=lonely")
+        expect(page.get_by_text("there is nothing to label")).to_be_visible()
+        leave()
+        expect(page.locator(".unit").first).to_have_attribute("data-question", first)
+
+
+_HIDDEN = """buttons => buttons.filter((button) => {
+  const box = button.getBoundingClientRect();
+  return !button.contains(document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2));
+}).length"""
+
+
+@pytest.mark.parametrize("size", [(1280, 900), (390, 844)])
+def test_the_buttons_of_what_is_asked_are_never_hidden(
+    visit: Any, keyboard: Any, served: Any, size: tuple[int, int]
+) -> None:
+    viewport = {"width": size[0], "height": size[1]}
+    page = begin(visit, keyboard, served, f"Looker {size[0]}", viewport=viewport)
+    for number in range(2, 6):
+        keyboard.label(page, "n")
+        expect(page.locator(".unit.current")).to_have_attribute("id", f"unit-{number}")
+        assert page.locator(".unit.current [data-value]").evaluate_all(_HIDDEN) == 0
+
+
+def test_the_latest_label_is_undone_though_it_is_of_another_question(visit: Any, keyboard: Any, served: Any) -> None:
+    page = begin(visit, keyboard, served, "Back")
+    question, units = asked_of(page), units_of(page)
+    keyboard.label(page, "n" * len(units))
+    page.keyboard.press("Enter")
+    expect(page.locator(".unit").first).not_to_have_attribute("data-question", question)
+    keyboard.ready(page)
+    page.keyboard.press("z")
+    expect(page.locator(".unit").first).to_have_attribute("data-question", question)
+    expect(page.get_by_role("status")).to_have_text(f"{len(units) - 1} of {len(units)} done.")
+
+
+def test_a_save_that_fails_says_so_and_shows_no_label(visit: Any, keyboard: Any, serve: Any, tmp_path: Path) -> None:
+    options = ("--model", "lexical", "--labels", tmp_path / "labels.sqlite")
+    served = serve(*options)
+    page = begin(visit, keyboard, served, "Ada")
+    question = asked_of(page)
+    keyboard.label(page, "y")
+    served.kill()
+    page.keyboard.type("yknn")  # the second twice, then the third
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text("Not saved")
+    keyboard.saved(page, 1)
+    expect(page.locator(".unit [aria-pressed=true]")).to_have_count(1)
+    page.keyboard.press("Enter")
+    expect(alert).to_be_visible()
+    assert asked_of(page) == question
+
+    served = serve(*options, port=served.port)
+    page.keyboard.type("kk")
+    keyboard.label(page, "y")
+    expect(alert).to_be_visible()  # the third is still not saved
+    keyboard.label(page, "n")
+    expect(alert).to_be_hidden()
+    assert values_of(served, question, "Ada") == ["yes", "yes", "no"]
+
+
+@pytest.fixture
+def medhop(real_data: Path) -> tuple[Path, Path]:
+    """MedHop questions, and the labels that people gave to their pairs."""
+    return real_data / "medhop" / "dev_5.json.gz", real_data / "medhop" / "interactions.jsonl"
+
+
+def test_labels_of_medhop_come_in_and_go_out_in_the_browser(visit: Any, serve: Any, medhop: tuple[Path, Path]) -> None:
+    questions, labelled = medhop
+    page: Page = visit(serve(questions, "--model", "lexical"), "/label")
+    page.locator("input[type=file]").set_input_files(labelled)
+    form = page.locator("form.import")
+    form.get_by_label("as").fill("the paper")
+    form.get_by_role("button", name="Import", exact=True).click()
+    expect(form.get_by_role("status")).to_contain_text("labels imported")
+    page.reload()
+    expect(page.get_by_role("region", name="Progress").get_by_role("rowheader")).to_have_text(["the paper"])
+    with page.expect_download() as downloading:
+        page.get_by_role("link", name="Export labelled pairs").click()
+    known = {f"MH_dev_{number}" for number in range(5)}
+    asked = {pair for pair in pairs_in(labelled) if pair[0] in known}
+    assert len(asked) > 20
+    assert pairs_in(Path(downloading.value.path())) == asked
+
+
+def pairs_in(path: Path) -> set[tuple[Any, ...]]:
+    rows = map(json.loads, path.read_text().splitlines())
+    return {(row["id"], row["support"], frozenset((row["a"], row["b"])), row["interacts"]) for row in rows}
+
+
+def test_a_file_that_is_not_json_is_refused_with_its_line(visit: Any, served: Any, tmp_path: Path) -> None:
+    page, file = visit(served, "/label"), tmp_path / "broken.jsonl"
+    file.write_text('{"id": "d01", "chains": []}\n<b>no</b>\n')
+    page.locator("input[type=file]").set_input_files(file)
+    page.locator("form.import").get_by_label("as").fill("Ada")
+    page.keyboard.press("Enter")
+    expect(page.locator("form.import").get_by_role("status")).to_have_text(
+        "Not imported: line 2 is not JSON; nothing was imported."
+    )
+    assert labels_of(served, "d01", "Ada") == []

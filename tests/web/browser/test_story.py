@@ -1,0 +1,149 @@
+"""From the first look at a question to gold chains made of labels, all in the browser."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.web
+
+RIGHT = (["p4"], ["", "antonin dvorak"]), (["p6"], ["Prague", "antonin dvorak"])
+"""the pairs of the first example that are right"""
+
+
+def filtered(page: Page, **fields: str) -> list[str]:
+    """Filter the list of questions, and return the ids of those that are left."""
+    with page.expect_navigation():
+        page.get_by_role("link", name="Explore", exact=True).click()
+    for name, value in fields.items():
+        field = page.locator(f"[name={name}]")
+        if field.evaluate("field => field.tagName") == "SELECT":
+            field.select_option(value)
+        else:
+            field.fill(value)
+    with page.expect_navigation():
+        page.get_by_role("button", name="Filter").click()
+    return [str(row.get_attribute("href")).rpartition("=")[2] for row in page.locator(".questions > li > a").all()]
+
+
+def explore(page: Page, listed: list[dict[str, Any]]) -> None:
+    everything = {row["id"] for row in listed}
+    assert filtered(page, text="symphony new world") == ["d01"]
+    low = {row["id"] for row in listed if row["confidence"] < 0.9}
+    assert 0 < len(low) < len(everything)
+    assert set(filtered(page, max_confidence="0.9")) == low
+    assert set(filtered(page, min_confidence="0.9")) == everything - low
+    wrong = {row["id"] for row in listed if row["verdict"] == "wrong"}
+    assert set(filtered(page, verdict="wrong")) == wrong
+    assert set(filtered(page, verdict="right")) == everything - wrong
+    assert filtered(page, text="no such words anywhere") == []
+
+
+def see_the_link(page: Page) -> None:
+    chain = page.locator(".at-chain .passage")
+    expect(chain).to_have_count(2)
+    for passage in chain.all():
+        expect(passage.locator("mark.link-1").first).to_have_text("Antonín Dvořák")
+    expect(chain.nth(1).locator("mark.answer")).to_have_text("Prague")
+    expect(chain.nth(0).locator("mark.question").first).to_be_visible()
+    colours = [page.locator(f"mark.{role}").first.evaluate(_LOOK) for role in ("link-1", "answer", "question")]
+    assert len(set(colours)) == 3
+
+
+_LOOK = "mark => { const s = getComputedStyle(mark); return [s.backgroundColor, s.boxShadow, s.textDecoration].join() }"
+
+
+def see_another_candidate(page: Page) -> None:
+    second = page.locator(".candidates > li").nth(1)
+    titles = second.locator("a bdi").all_inner_texts()
+    second.get_by_role("link").click()
+    expect(page.locator("#chain-heading")).to_have_text("Candidate 2")
+    assert [one.rstrip() for one in page.locator(".at-chain .passage h3 > bdi").all_inner_texts()] == titles
+    expect(page.locator(".candidates > li[aria-current]")).to_have_count(1)
+    expect(page.locator(".candidates > li").nth(1)).to_have_attribute("aria-current", "true")
+
+
+def paste_a_question(page: Page) -> None:
+    page.get_by_role("link", name="Try", exact=True).click()
+    page.get_by_label("Question").fill("Where was the discoverer of polonium born?")
+    page.get_by_label("Answer").fill("Warsaw")
+    passages = "# Polonium\nPolonium was named by Marie Curie, who found it in 1898.\n\n"
+    page.get_by_label("Passages", exact=True).fill(f"{passages}# Marie Curie\nMarie Curie was born in Warsaw.")
+    page.get_by_role("button", name="Recover the chain").click()
+    expect(page.locator(".at-chain .passage h3")).to_have_text(["Polonium", "Marie Curie"])
+    expect(page.locator(".at-chain .join mark.link-1")).to_have_text("Marie Curie")
+
+
+def right_key(unit: dict[str, str]) -> str:
+    return "y" if (json.loads(unit["passages"]), json.loads(unit["entities"])) in RIGHT else "n"
+
+
+def units_of(page: Page) -> list[dict[str, str]]:
+    found: list[dict[str, str]] = page.locator(".unit").evaluate_all("units => units.map(unit => ({...unit.dataset}))")
+    return found
+
+
+def labels_of(served: Any) -> list[tuple[str, str]]:
+    return [(json.dumps(label["unit"]), label["value"]) for label in served.get("/labels?question=d01")]
+
+
+def test_from_exploring_the_examples_to_gold_by_labels_that_outlive_a_kill(
+    serve: Any, visit: Any, keyboard: Any, command: Callable[..., str], demo: Path, tmp_path: Path
+) -> None:
+    labels = tmp_path / "labels.sqlite"
+    served = serve("--labels", labels)
+    served.wait_for_chains()
+    page: Page = visit(served)
+    explore(page, served.get("/questions")["questions"])
+
+    filtered(page, text="symphony new world")
+    page.locator(".questions > li > a").click()
+    see_the_link(page)
+    see_another_candidate(page)
+    shared: Page = visit(served, page.url.removeprefix(served.address))
+    assert shared.locator("main").inner_text() == page.locator("main").inner_text()
+    paste_a_question(page)
+
+    page.goto(f"{served.address}/label")
+    keyboard.start(page, "Ada")
+    expect(page).to_have_url(f"{served.address}/label/question?id=d01&mode=pairs")
+    units = units_of(page)
+    keys = "".join(map(right_key, units))
+    assert keys.count("y") == 2
+    keyboard.label(page, keys[:9] + "u")
+    given = labels_of(served)
+    words = {"y": "yes", "n": "no", "u": "unsure"}
+    assert [value for _, value in given] == [words[key] for key in keys[:9] + "u"]
+
+    served.kill()
+    served = serve("--labels", labels, "--model", "lexical", port=served.port)
+    assert labels_of(served) == given
+    page.reload()
+    keyboard.ready(page)
+    assert [unit["value"] for unit in units_of(page)] == [value for _, value in given] + [""] * (len(keys) - 10)
+
+    page.keyboard.press("z")
+    keyboard.saved(page, 9)
+    assert labels_of(served) == given[:9]
+    expect(page.locator(".unit.current")).to_have_attribute("id", "unit-10")
+    keyboard.label(page, keys[9:])
+    export(page, served, command, labels, demo, tmp_path)
+
+
+def export(page: Page, served: Any, command: Callable[..., str], labels: Path, demo: Path, folder: Path) -> None:
+    page.goto(f"{served.address}/label")
+    with page.expect_download() as downloading:
+        page.get_by_role("link", name="Export gold chains").click()
+    downloaded = Path(downloading.value.path()).read_text()
+    written, chains = folder / "gold.jsonl", folder / "chains.jsonl"
+    command("labels", "export", labels, demo, "--out", written)
+    assert downloaded == written.read_text()
+    chain = {"passages": ["p4", "p6"], "links": ["Antonín Dvořák"]}
+    assert json.loads(downloaded) == {"id": "d01", "chains": [chain]}
+    command("recover", demo, "--model", "lexical", "--out", chains)
+    figures = json.loads(command("evaluate", chains, demo, "--gold", written, "--json"))
+    accuracy = figures["figures"]["ordered accuracy with links"]
+    assert (accuracy["value"], accuracy["questions"]) == (1.0, 1)

@@ -1,0 +1,343 @@
+"""REST: the same questions in and the same chains out as in files, and refusals that name the field."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from starlette.testclient import TestClient
+from typer.testing import CliRunner
+
+from rechain.cli.main import app as command
+from rechain.errors import QuestionError
+from rechain.schema import Question
+from rechain.version import __version__
+from rechain.web.api import MOST_CHAINS
+from rechain.web.guard import Limits
+from rechain.web.index import PAGE_SIZE
+from rechain.web.service import MOST_WAITING
+from rechain.web.site import Site
+
+Make = Callable[..., Any]
+JSON = {"Content-Type": "application/json"}
+UNICODE = "input should be a valid string, unable to parse raw data as a unicode string."
+OBJECT = "input should be a valid dictionary or object to extract fields from."
+ASKED: dict[str, Any] = {
+    "question": "Where was the composer of Zorilla born?",
+    "answer": "Prague",
+    "passages": [
+        {"title": "Zorilla", "text": "Zorilla is an opera by Anton Quillfeather."},
+        {"title": "Anton Quillfeather", "text": "Anton Quillfeather was born in Prague."},
+    ],
+}
+
+
+@pytest.mark.parametrize("options", [{}, {"top": "3"}, {"top": "3", "explain": "true"}])
+def test_answers_are_the_lines_that_rechain_recover_writes(
+    client: TestClient, town_file: Path, options: dict[str, str]
+) -> None:
+    flags = [f"--{name}" if value == "true" else f"--{name}={value}" for name, value in options.items()]
+    written = CliRunner().invoke(command, ["recover", str(town_file), "--model", "lexical", *flags])
+    lines = written.stdout.splitlines()
+    questions = [json.loads(line) for line in town_file.read_text().splitlines()]
+    assert client.post("/recover", params=options, json=questions).text == f"[{','.join(lines)}]"
+    assert client.post("/recover", params=options, json=questions[3]).text == lines[3]
+
+
+def test_ids_may_be_left_out_and_passages_may_be_texts(client: TestClient) -> None:
+    texts = [passage["text"] for passage in ASKED["passages"]]
+    one, two = client.post("/recover", json=[ASKED, ASKED | {"id": "x", "passages": texts}]).json()
+    assert (one["id"], one["chains"][0]["passages"]) == ("0", ["Zorilla", "Anton Quillfeather"])
+    assert (two["id"], two["chains"][0]["passages"]) == ("x", ["0", "1"])
+
+
+def test_fields_that_nobody_knows_do_no_harm(client: TestClient) -> None:
+    deep: Any = []
+    for _ in range(900):
+        deep = [deep]
+    odd = {"type": 5, "context": deep, "supporting_facts": "x", "_id": None, "query": {}, "half": "\ud800"}
+    plain = client.post("/recover", json=ASKED)
+    assert client.post("/recover", content=json.dumps(ASKED | odd), headers=JSON).text == plain.text
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "message"),
+    [
+        ({"answer": "Nowhere"}, "no_tail", "no tail: no passage holds the answer 'Nowhere' as whole words"),
+        ({"passages": []}, "too_few_passages", "0 passages cannot make a chain of 2"),
+        ({"passages": [{"id": "a", "text": "x"}] * 2}, "duplicate_passage", "passages[1].id repeats the id 'a'."),
+        (
+            {"passages": [{"text": "abc", "mentions": [{"entity": "e", "start": 1, "end": 4}]}]},
+            "bad_field",
+            "passages[0].mentions[0] (1 to 4) is not a stretch of the 3 characters of text.",
+        ),
+        ({"hops": 3, "link_types": ["a"]}, "bad_field", "link_types names 1 links, but a chain of 3 passages has 2."),
+        (
+            {"passages": [{"title": "\ud800", "text": "x"}]},
+            "bad_field",
+            "unable to parse raw data as a unicode string.",
+        ),
+    ],
+)
+def test_what_only_reading_the_question_shows_is_told_in_its_place(
+    client: TestClient, change: dict[str, Any], code: str, message: str
+) -> None:
+    answer = client.post("/recover", content=json.dumps([ASKED, ASKED | change, ASKED]), headers=JSON)
+    assert answer.status_code == 200
+    well, wrong, again = answer.json()
+    assert well["chains"] == again["chains"] != []
+    assert (wrong["chains"], wrong["error"]["code"]) == ([], code)
+    assert wrong["error"]["message"].endswith(message)
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "message"),
+    [
+        ("", "missing_field", "the body is missing."),
+        ("{", "bad_json", "the body is not valid JSON: Expecting property name enclosed in double quotes."),
+        (b"\xff\xfe\xff", "bad_json", "the body is not valid JSON."),
+        ("[" * 100_000, "bad_json", "the body is not valid JSON."),
+        ('{"x": ' + "9" * 5000 + "}", "bad_json", "the body is not valid JSON."),
+        ("null", "bad_field", f"the body: {OBJECT}"),
+        ("[]", "bad_field", "the body: list should have at least 1 item after validation, not 0."),
+        ("{}", "missing_field", "the field question is missing."),
+        ([ASKED, {}], "missing_field", "the field [1].question is missing."),
+        (
+            [ASKED] * (MOST_WAITING + 1),
+            "bad_field",
+            "the body: list should have at most 256 items after validation, not 257.",
+        ),
+        (ASKED | {"question": " \n"}, "empty_field", "question is empty."),
+        (ASKED | {"answer": 5}, "bad_field", "answer: input should be a valid string."),
+        (ASKED | {"answer": "\ud800"}, "bad_field", f"answer: {UNICODE}"),
+        (ASKED | {"hops": 9}, "bad_field", "hops: input should be less than or equal to 8."),
+        (ASKED | {"hops": "2"}, "bad_field", "hops: input should be a valid integer."),
+        (ASKED | {"hops": True}, "bad_field", "hops: input should be a valid integer."),
+        (ASKED | {"hops": float("nan")}, "bad_field", "hops: input should be a valid integer."),
+        (ASKED | {"hops": 10**400}, "bad_field", "hops: input should be less than or equal to 8."),
+        (ASKED | {"passages": ["a", ""]}, "empty_field", "passages[1] is empty."),
+        (ASKED | {"passages": ["a", {"title": "t"}]}, "missing_field", "the field passages[1].text is missing."),
+        (ASKED | {"passages": ["a", 5]}, "bad_field", f"passages[1]: {OBJECT}"),
+        (
+            ASKED | {"passages": [{"text": "a", "mentions": [{"entity": "e", "start": -1, "end": 1}]}]},
+            "bad_field",
+            "passages[0].mentions[0].start: input should be greater than or equal to 0.",
+        ),
+    ],
+)
+def test_what_is_no_question_at_all_is_refused_by_field(client: TestClient, body: Any, code: str, message: str) -> None:
+    content = body if isinstance(body, str | bytes) else json.dumps(body)
+    answer = client.post("/recover", content=content, headers=JSON)
+    assert answer.status_code == 422
+    assert answer.json() == {"error": {"code": code, "message": message}}
+
+
+def test_whole_numbers_may_be_written_with_a_point(client: TestClient) -> None:
+    assert (
+        client.post("/recover", json=ASKED | {"hops": 2.0}).text
+        == client.post("/recover", json=ASKED | {"hops": 2}).text
+    )
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "application/jsonx"])
+def test_a_body_of_another_kind_is_told_to_be_json(client: TestClient, kind: str) -> None:
+    answer = client.post("/recover", content=json.dumps(ASKED), headers={"Content-Type": kind})
+    assert answer.status_code == 422
+    assert "Content-Type: application/json" in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("top=0", "top: input should be greater than or equal to 1."),
+        (f"top={MOST_CHAINS + 1}", "top: input should be less than or equal to 1000."),
+        ("min_confidence=1.1", "min_confidence: input should be less than or equal to 1."),
+        ("min_confidence=nan", "min_confidence: input should be less than or equal to 1."),
+        ("explain=perhaps", "explain: input should be a valid boolean, unable to interpret input."),
+    ],
+)
+def test_parameters_are_checked(client: TestClient, query: str, message: str) -> None:
+    answer = client.post(f"/recover?{query}", json=ASKED)
+    assert (answer.status_code, answer.json()["error"]["message"]) == (422, message)
+
+
+def test_confidence_can_be_demanded_of_a_model_that_tells_it(
+    make_site: Make, connect: Make, towns: Make, batch_fake: Any
+) -> None:
+    client = connect(make_site(towns(1), model=batch_fake(confidence=0.8)))
+    chains = [client.post(f"/recover?top=9&min_confidence={least}", json=ASKED).json() for least in (0.8, 0.81)]
+    assert [chain["confidence"] for chain in chains[0]["chains"]] == [0.8]
+    assert chains[1]["error"] == {
+        "code": "low_confidence",
+        "message": "the best chain has confidence 0.8, below the 0.81 demanded",
+    }
+
+
+def test_confidence_that_a_model_does_not_tell_cannot_be_demanded(client: TestClient) -> None:
+    answer = client.post("/recover?min_confidence=0.5", json=ASKED)
+    assert answer.status_code == 409
+    assert (
+        answer.json()["error"]["message"]
+        == "the model 'lexical' tells no confidence, so none can be demanded of its chains."
+    )
+
+
+def test_what_is_too_large_is_refused(town_site: Site, connect: Make) -> None:
+    client = connect(town_site, limits=Limits(body=1000))
+    for body in (b"x" * 1001, iter([b"x" * 600] * 2)):
+        answer = client.post("/recover", content=body)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (413, "too_large")
+
+
+class _Slow:
+    """A model that scores when it may."""
+
+    def __init__(self) -> None:
+        self.has_begun, self.may_go_on = Event(), Event()
+
+    def score(self, candidates: Any) -> Any:
+        self.has_begun.set()
+        assert self.may_go_on.wait(10)
+        return [{"x": 0.0}] * len(candidates.chains)
+
+
+def test_past_the_limit_the_answer_is_429_and_when_to_ask_again(make_site: Make, connect: Make, towns: Make) -> None:
+    model = _Slow()
+    client = connect(make_site(towns(1), model=model, most_waiting=1))
+    codes: list[int] = []
+    first = Thread(target=lambda: codes.append(client.post("/recover", json=ASKED).status_code))
+    first.start()
+    assert model.has_begun.wait(10)
+    refused = client.post("/recover", json=ASKED)
+    assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
+    assert refused.json()["error"]["code"] == "busy"
+    model.may_go_on.set()
+    first.join(10)
+    assert codes == [200]
+
+
+def test_what_takes_too_long_is_503_and_not_recovered_later(make_site: Make, connect: Make, towns: Make) -> None:
+    model = _Slow()
+    site = make_site(towns(1), model=model)
+    answer = connect(site, limits=Limits(seconds=0.2)).post("/recover", json=[ASKED] * 3)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "time_limit")
+    model.may_go_on.set()
+    assert connect(site).post("/recover", json=ASKED).status_code == 200
+
+
+def test_questions_are_listed_as_on_the_page(client: TestClient, towns: Make) -> None:
+    listing = client.get("/questions").json()
+    assert {name: listing[name] for name in ("total", "page", "page_size")} == {
+        "total": 6,
+        "page": 1,
+        "page_size": PAGE_SIZE,
+    }
+    assert [one["id"] for one in listing["questions"]] == [question.id for question in towns(6)]
+    first = listing["questions"][0]
+    assert first.keys() == {"id", "question", "answer", "confidence", "verdict", "error", "chain"}
+    wrong = client.get("/questions?verdict=wrong").json()
+    right = client.get("/questions?verdict=right").json()
+    assert wrong["total"] + right["total"] == 6
+    assert client.get("/questions?text=town-3&chain=true&kind=title&order=most confident").json()["total"] == 1
+    assert client.get("/questions?page=2").json()["questions"] == []
+
+
+ODD_IDS = ["a/b", "a b", "50%", "ü ☃\u202e", "?x=1&y#z", "/slash/", "ends/", "nul\0", "'\"<b>"]
+
+
+def test_a_question_is_found_whatever_its_id(make_site: Make, connect: Make, bridge_question: Question) -> None:
+    client = connect(make_site([bridge_question.model_copy(update={"id": name}) for name in ODD_IDS]))
+    for name in ODD_IDS:
+        known = client.get(f"/questions/{quote(name, safe='')}").json()
+        assert known["question"]["id"] == known["recovered"]["id"] == name
+        assert Question.model_validate(known["question"]).passages == bridge_question.passages
+        assert known["gold"] is None
+        assert client.get("/question", params={"id": name}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("/questions/none", "there is no question 'none'."),
+        ("/questions/", "there is no question ''."),
+        ("/questions/%ff", "there is no question '\ufffd'."),
+        ("/questions/bad-1", "the question 'bad-1' cannot be read: hops is odd."),
+        ("/questions/town-0?source=9", "there is no source 9; there are 1."),
+        ("/questions?source=9", "there is no source 9; there are 1."),
+    ],
+)
+def test_what_is_not_there(make_site: Make, connect: Make, towns: Make, path: str, message: str) -> None:
+    client = connect(make_site([*towns(1), QuestionError("bad_field", "hops is odd.")]))
+    answer = client.get(path)
+    assert (answer.status_code, answer.json()) == (404, {"error": {"code": "not_there", "message": message}})
+
+
+def test_health_and_version(client: TestClient) -> None:
+    assert client.get("/health").json() == {"status": "ok"}
+    assert client.get("/version").json() == {"version": __version__, "questions": 6, "sources": ["lexical.jsonl"]}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("PUT", "/labels", "GET, POST"),
+        ("GET", "/recover", "POST"),
+        ("TRACE", "/health", "GET"),
+        ("OPTIONS", "/try", "GET, POST"),
+        ("DELETE", "/questions/x/y", "GET"),
+        ("POST", "/static/style.css", "GET, HEAD"),
+    ],
+)
+def test_other_methods_are_refused_and_told_which_there_are(
+    client: TestClient, method: str, path: str, allowed: str
+) -> None:
+    answer = client.request(method, path)
+    assert (answer.status_code, answer.headers["allow"]) == (405, allowed)
+    assert answer.json()["error"]["message"] == "this cannot be done here."
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/static/../app.py",
+        "/static/%2e%2e/app.py",
+        "/static/..%2fapp.py",
+        "/static/..%5capp.py",
+        "/static//etc/passwd",
+        "/static/%2fetc%2fpasswd",
+        "/static/style.css%00",
+        "/static/",
+        "/static/" + "a" * 5000,
+    ],
+)
+def test_no_path_leads_out_of_what_is_served(town_site: Site, connect: Make, path: str) -> None:
+    client = connect(town_site)
+    sent: list[Any] = []
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": path.replace("%2e", ".").replace("%2f", "/").replace("%5c", "\\").replace("%00", "\0"),
+        "query_string": b"",
+        "headers": [(b"host", b"localhost")],
+    }
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    asyncio.run(client.app(scope, receive, send))  # as it stands, while clients tidy paths up
+    assert sent[0]["status"] == 404
+    assert client.get(path).status_code == 404
+
+
+def test_static_files_have_the_headers_and_may_be_kept(client: TestClient) -> None:
+    answer = client.get("/static/style.css")
+    assert answer.status_code == 200
+    assert "content-security-policy" in answer.headers
+    assert client.head("/static/style.css").status_code == 200

@@ -1,0 +1,302 @@
+"""What stands before every request: who may ask, how much, how long, and what every answer says to browsers."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.types import Message, Receive, Scope, Send
+
+from rechain.web.answers import refusal
+from rechain.web.guard import TOKEN_COOKIE, Guard, Limits, signed_in
+
+TOKEN = 'se;cret "+&/% 1'
+HEADERS = {
+    "content-security-policy",
+    "x-content-type-options",
+    "x-frame-options",
+    "referrer-policy",
+    "cross-origin-opener-policy",
+    "cross-origin-resource-policy",
+    "cache-control",
+}
+
+
+class Answer(NamedTuple):
+    status: int
+    headers: dict[str, str]
+    body: str
+
+
+async def app(scope: Scope, receive: Receive, send: Send) -> None:
+    """Tell how long the body is; some paths are slow, broken, or stop half way."""
+    request = Request(scope, receive)
+    if request.url.path == "/slow":
+        await asyncio.sleep(60)
+    if request.url.path == "/broken":
+        raise RuntimeError("this is <secret>")
+    if request.url.path == "/half":
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        raise RuntimeError("too late")
+    answer = PlainTextResponse(str(len(await request.body())), headers={"Cache-Control": "max-age=9"})
+    await answer(scope, receive, send)
+
+
+def ask(
+    path: str = "/",
+    *,
+    method: str = "GET",
+    query: str = "",
+    parts: Sequence[bytes] = (b"",),
+    is_whole: bool = True,
+    token: str | None = None,
+    limits: Limits | None = None,
+    **headers: str,
+) -> Answer:
+    told = {"host": "127.0.0.1:8000"} | {name.replace("_", "-"): value for name, value in headers.items()}
+    scope = {
+        "type": "http",
+        "method": method,
+        "path": path,
+        "query_string": query.encode(),
+        "headers": [(name.encode(), value.encode("latin-1")) for name, value in told.items()],
+    }
+    messages = [{"type": "http.request", "body": part, "more_body": True} for part in parts]
+    messages[-1]["more_body"] = not is_whole
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return messages.pop(0)
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    asyncio.run(Guard(app, token, limits or Limits(body=10), refusal)(scope, receive, send))
+    body = b"".join(message.get("body", b"") for message in sent[1:]).decode()
+    return Answer(sent[0]["status"], {name.decode(): value.decode() for name, value in sent[0]["headers"]}, body)
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "127.0.0.1:8000", "localhost:1", "LOCALHOST", "[::1]", "[::1]:80", "127.0.0.2:8000"]
+)
+def test_this_machines_own_names_are_answered_to(host: str) -> None:
+    assert ask(host=host).status == 200
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "",
+        "evil.example",
+        "evil.example:8000",
+        "localhost.evil.example",
+        "127.0.0.1.evil.example",
+        "192.168.0.1",
+        "[",
+        "::",
+    ],
+)
+def test_other_names_are_not_so_that_no_site_can_lead_a_browser_here(host: str) -> None:
+    answer = ask(host=host)
+    assert answer.status == 421
+    assert "answers to 127.0.0.1 and localhost alone" in answer.body
+    assert ask(host=host, token=TOKEN, authorization=f"Bearer {TOKEN}").status == 200
+
+
+@pytest.mark.parametrize(
+    ("origin", "status"),
+    [
+        ("http://127.0.0.1:8000", 200),
+        ("https://127.0.0.1:8000", 200),
+        ("http://127.0.0.1:9000", 403),
+        ("http://evil.example", 403),
+        ("http://127.0.0.1:8000.evil.example", 403),
+        ("null", 403),
+        ("", 403),
+        ("http://[", 403),
+    ],
+)
+def test_pages_of_other_sites_may_not_write(origin: str, status: int) -> None:
+    assert ask(method="POST", origin=origin).status == status
+    assert ask(method="DELETE", origin=origin).status == status
+    assert ask(method="GET", origin=origin).status == 200
+
+
+def test_without_a_token_nothing_is_demanded_of_who_is_no_page() -> None:
+    assert ask(method="POST", parts=[b"abc"]).body == "3"
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 401),
+        ({"authorization": f"Bearer {TOKEN}"}, 200),
+        ({"authorization": f"bearer {TOKEN}"}, 200),
+        ({"authorization": TOKEN}, 401),
+        ({"authorization": f"Basic {TOKEN}"}, 401),
+        ({"authorization": f"Bearer {TOKEN}x"}, 401),
+        ({"authorization": "Bearer \xff"}, 401),
+        ({"authorization": "Bearer "}, 401),
+        ({"cookie": f"{TOKEN_COOKIE}=wrong"}, 401),
+        ({"cookie": f"{TOKEN_COOKIE}="}, 401),
+        ({"cookie": ";;=; \xff"}, 401),
+    ],
+)
+def test_the_token_in_headers(headers: dict[str, str], status: int) -> None:
+    assert ask(token=TOKEN, **headers).status == status
+
+
+def cookie_of(answer: Answer) -> str:
+    return answer.headers["set-cookie"].partition("; HttpOnly")[0]
+
+
+def test_the_token_in_the_address_becomes_a_cookie_that_no_script_reads() -> None:
+    answer = ask("/question", query="token=se%3Bcret+%22%2B%26/%25+1&id=a%26b&source=2", token=TOKEN)
+    assert (answer.status, answer.headers["location"]) == (303, "/question?id=a%26b&source=2")
+    assert "HttpOnly" in answer.headers["set-cookie"]
+    assert "SameSite=lax" in answer.headers["set-cookie"]
+    assert ask(token=TOKEN, cookie=cookie_of(answer)).status == 200
+    assert ask(token="another one", cookie=cookie_of(answer)).status == 401
+
+
+def test_cookies_of_other_programs_on_this_machine_do_not_sign_one_out() -> None:
+    mine = cookie_of(Answer(0, {"set-cookie": signed_in("/", TOKEN).headers["set-cookie"]}, ""))
+    assert ask(token=TOKEN, cookie=f'theirs={{"a": [1, "b"]}}; odd one=x, y; {mine}').status == 200
+
+
+def test_a_wrong_token_in_the_address_is_refused_and_a_right_one_does_not_write() -> None:
+    assert ask(query="token=wrong", token=TOKEN).status == 401
+    assert ask(query=f"token={TOKEN}", method="POST", token="12345678").status == 401
+    assert ask(query="token=12345678", method="POST", token="12345678").status == 401
+
+
+@pytest.mark.parametrize("path", ["/static/style.css", "/health", "/sign-in"])
+def test_what_is_open_needs_no_token(path: str) -> None:
+    assert ask(path, token=TOKEN).status == 200
+
+
+@pytest.mark.parametrize(
+    "path", ["//evil.example", "/\\evil.example", "/\\/evil.example", "///", "/\t/evil.example", "//"]
+)
+def test_who_signs_in_is_not_led_to_another_site(path: str) -> None:
+    assert ask(path, query="token=12345678", token="12345678").headers["location"].startswith("/")
+    assert _is_here(ask(path, query="token=12345678", token="12345678").headers["location"])
+
+
+@given(st.text(max_size=12), st.text(max_size=12))
+def test_wherever_one_signs_in_one_stays(path: str, query: str) -> None:
+    asked = query.replace("&", "").replace("=", "").replace("%", "")
+    answer = ask(f"/{path}", query=f"x={asked}&token=12345678", token="12345678")
+    assert answer.status == 303
+    assert _is_here(answer.headers["location"])
+
+
+def _is_here(location: str) -> bool:
+    """Tell whether a browser stays: it takes \\ for / and does not see ends of lines and tabs."""
+    seen = location.replace("\\", "/").translate({9: None, 10: None, 13: None})
+    return seen.startswith("/") and not seen.startswith("//") and not urlsplit(seen).netloc
+
+
+def test_the_way_back_names_the_same_page() -> None:
+    answer = ask("/questions/50% of ü?", query="token=12345678", token="12345678")
+    assert answer.headers["location"] == "/questions/50%25%20of%20%C3%BC%3F"
+
+
+@pytest.mark.parametrize(
+    ("parts", "headers", "status"),
+    [
+        ([b"x" * 10], {"content_length": "10"}, 200),
+        ([b"x" * 11], {"content_length": "11"}, 413),
+        ([b"x" * 5, b"x" * 5], {}, 200),
+        ([b"x" * 5, b"x" * 6], {}, 413),
+        ([b"x"] * 10, {"content_length": "2"}, 200),
+        ([b"x"] * 11, {"content_length": "2"}, 413),
+        ([b""], {"content_length": "9" * 5000}, 413),
+        ([b""], {"content_length": "-1"}, 200),
+        ([b""], {"content_length": "\xb2"}, 200),
+    ],
+)
+def test_the_body_limit_holds_whatever_length_is_told(parts: list[bytes], headers: dict[str, str], status: int) -> None:
+    answer = ask(method="POST", parts=parts, **headers)
+    assert answer.status == status
+    assert answer.body == str(sum(map(len, parts))) if status == 200 else "larger than the 10 bytes" in answer.body
+
+
+def test_what_is_too_large_is_not_read_to_its_end() -> None:
+    assert ask(method="POST", parts=[b"x" * 11], is_whole=False).status == 413  # to ask for more would fail
+
+
+def test_many_small_parts_are_read_quickly() -> None:
+    answer = ask(method="POST", parts=[b"x"] * 20_000, limits=Limits(body=20_000))
+    assert answer.body == "20000"
+
+
+def test_what_takes_too_long_is_given_up() -> None:
+    answer = ask("/slow", limits=Limits(seconds=0.01))
+    assert answer.status == 503
+    assert "longer than the 0.01 seconds" in answer.body
+    assert answer.headers.keys() >= HEADERS
+
+
+def test_a_body_that_never_comes_is_given_up() -> None:
+    async def never() -> Message:
+        await asyncio.sleep(60)
+        raise AssertionError
+
+    sent: list[Message] = []
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/", "query_string": b"", "headers": [(b"host", b"localhost")]}
+    asyncio.run(Guard(app, None, Limits(seconds=0.01), refusal)(scope, never, send))
+    assert sent[0]["status"] == 503
+
+
+def test_a_fault_of_the_server_is_told_without_its_secrets(caplog: pytest.LogCaptureFixture) -> None:
+    for accept in ("application/json", "text/html"):
+        answer = ask("/broken", accept=accept)
+        assert answer.status == 500
+        assert "something went wrong in the server" in answer.body
+        assert "secret" not in answer.body
+        assert answer.headers.keys() >= HEADERS
+    assert "this is <secret>" in caplog.text
+
+
+def test_a_fault_after_the_answer_has_begun_ends_it() -> None:
+    with pytest.raises(RuntimeError, match="too late"):
+        ask("/half")
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"path": "/broken"},
+        {"host": "evil.example"},
+        {"method": "POST", "origin": "http://evil.example"},
+        {"token": TOKEN},
+        {"method": "POST", "content_length": "11"},
+    ],
+)
+def test_every_answer_has_the_headers(asked: dict[str, str]) -> None:
+    headers = ask(**asked).headers  # type: ignore[arg-type]
+    assert headers.keys() >= HEADERS
+    assert "default-src 'none'" in headers["content-security-policy"]
+    assert "unsafe" not in headers["content-security-policy"]
+    assert headers["cache-control"] == ("max-age=9" if asked == {} else "no-store")
+
+
+def test_what_is_no_request_goes_through() -> None:
+    seen: list[str] = []
+
+    async def inner(scope: Scope, receive: Receive, send: Send) -> None:
+        seen.append(scope["type"])
+
+    asyncio.run(Guard(inner, TOKEN, Limits(), refusal)({"type": "lifespan"}, None, None))  # type: ignore[arg-type]
+    assert seen == ["lifespan"]

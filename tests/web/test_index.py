@@ -1,0 +1,332 @@
+"""The list of questions: every filter, the search, and what two sources say of the same question."""
+
+from collections.abc import Callable, Sequence
+from threading import Thread
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rechain.datasets import Entry
+from rechain.errors import QuestionError
+from rechain.schema import Chain, Gold, GoldChain, Link, LinkKind, Passage, Problem, Question, Recovered
+from rechain.text import Text
+from rechain.web.index import COMPARISONS, PAGE_SIZE, Filter, Index, Row, Stored
+
+
+def asked(
+    name: str, text: str = "Who was it?", answer: str = "Anna", titles: Sequence[str] = ("Head", "Tail", "Other")
+) -> Question:
+    passages = [Passage(id=str(number), title=title, text="Text.") for number, title in enumerate(titles)]
+    return Question(id=name, question=text, answer=answer, passages=passages)
+
+
+def entry(content: Question | QuestionError, name: str | None = None) -> tuple[Entry, Gold | None]:
+    return Entry("", content.id if isinstance(content, Question) else name, content), None
+
+
+def index_of(*questions: Question, golds: Sequence[Gold] = ()) -> Index:
+    index, known = Index(), {gold.id: gold for gold in golds}
+    index.add((Entry("", question.id, question), known.get(question.id)) for question in questions)
+    return index
+
+
+def chain(*passages: str, kind: LinkKind = "name", confidence: float | None = None, entity: str = "Bob") -> Chain:
+    link = Link(entity=entity, kind=kind, weight=8.0, mentions=(None, None))
+    return Chain(passages=list(passages), links=[link] * (len(passages) - 1), score=1.0, confidence=confidence)
+
+
+def tell(index: Index, source: int, name: str, *chains: Chain, error: str | None = None) -> None:
+    problem = None if error is None else Problem(code="no_tail", message=error)
+    stored = index.named(name)
+    assert stored is not None
+    index.store(source, [(stored, Recovered(id=name, chains=list(chains), error=problem))])
+
+
+def ids(index: Index, wanted: Filter, source: int = 0) -> list[str]:
+    listing = index.select(source, wanted)
+    assert listing.total == len(listing.rows)
+    return [row.id for row in listing.rows]
+
+
+def test_questions_stand_in_the_order_of_their_file_and_come_back_as_they_were() -> None:
+    questions = [asked("b", "Ü?\0"), asked("a", titles=["", "x"])]
+    index = index_of(*questions)
+    assert (len(index), index.ids()) == (2, ["b", "a"])
+    assert [index.at(place).content for place in (0, 1)] == questions
+    assert index.named("a") == Stored(1, "a", questions[1], None)
+    assert index.named("c") is None
+
+
+def test_a_second_file_goes_on_where_the_first_ended() -> None:
+    index = index_of(asked("a"))
+    index.add([entry(asked("b"))])
+    assert (index.ids(), index.at(1).id) == (["a", "b"], "b")
+
+
+def test_ids_that_are_missing_or_taken_name_the_place() -> None:
+    index = Index()
+    index.add([entry(asked("a")), entry(asked("a")), entry(QuestionError("bad_json", "not JSON."), None)])
+    assert index.ids() == ["a", "a #2", "#3"]
+
+
+def test_an_id_that_looks_like_a_made_up_one_is_no_trouble() -> None:
+    index = index_of(asked("a #3"), asked("a"), asked("a"))
+    assert len(set(index.ids())) == 3
+    assert [index.at(place).content.id for place in range(3)] == ["a #3", "a", "a"]  # type: ignore[union-attr]
+
+
+def test_a_question_that_cannot_be_read_is_listed_and_found_by_its_error() -> None:
+    index = Index()
+    index.add([entry(asked("a")), entry(QuestionError("bad_field", "line 2: hops is peculiar."), "b")])
+    stored = index.at(1)
+    assert isinstance(stored.content, QuestionError)
+    assert (stored.content.code, str(stored.content)) == ("bad_field", "line 2: hops is peculiar.")
+    assert ids(index, Filter("peculiar")) == ["b"]
+    assert index.select(0, Filter()).rows[1] == Row(
+        1, "b", "line 2: hops is peculiar.", "", None, None, None, None, False
+    )
+
+
+def test_what_fails_while_questions_are_added_leaves_none_of_them() -> None:
+    def broken() -> object:
+        yield entry(asked("b"))
+        raise ValueError
+
+    index = index_of(asked("a"))
+    with pytest.raises(ValueError):
+        index.add(broken())  # type: ignore[arg-type]
+    assert (index.ids(), ids(index, Filter("b"))) == (["a"], [])
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("dvorak", ["accents"]),
+        ("DVOŘÁK", ["accents"]),
+        ("dvor", ["accents"]),
+        ("symphony dvo", ["accents"]),
+        ("symphony anna", ["accents"]),  # question and answer
+        ("dvorak nowhere", []),
+        ("vorak", []),
+        ("c++", ["signs"]),
+        ("c#", ["signs"]),
+        ("1234", ["signs"]),
+        ("1,234", ["signs"]),
+        ("北京", ["signs"]),
+        ("slovak dance", ["titles"]),
+        ("titles", ["titles"]),  # the id
+        ("", ["accents", "signs", "titles"]),
+        ("?! -- *", ["accents", "signs", "titles"]),
+        ('"dvorak"', ["accents"]),
+        ('dvorak"', ["accents"]),
+        ("dvorak*", ["accents"]),
+        ("-dvorak", ["accents"]),
+        ("words:dvorak", []),
+        ("dvorak AND symphony", []),  # "and" is a word like others
+        ("NEAR(dvorak symphony)", []),
+        ("dvorak OR nothing", []),
+        ("'; DROP TABLE questions; --", []),
+        ("(((", ["accents", "signs", "titles"]),
+        ("^dvorak", ["accents"]),
+        ("dvorak\0", ["accents"]),
+        ("{dvorak} + \\ %", ["accents"]),
+    ],
+)
+def test_search(text: str, found: list[str]) -> None:
+    index = index_of(
+        asked("accents", "Which Symphony did Dvořák write?"),
+        asked("signs", "C++, C# or 1,234?", answer="北京"),
+        asked("titles", titles=["Slovak", "Dances"]),
+    )
+    assert ids(index, Filter(text)) == found
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(min_size=1, max_size=20).filter(str.strip))
+def test_every_word_of_a_question_finds_it(text: str) -> None:
+    index = index_of(asked("1", text=text))
+    for word in Text(text).words:
+        assert ids(index, Filter(word)) == ["1"]
+        assert ids(index, Filter(f"{word[:1]}")) == ["1"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=30))
+def test_no_search_is_a_mistake(text: str) -> None:
+    assert len(ids(index_of(asked("1")), Filter(text))) <= 1
+
+
+def test_a_search_of_thousands_of_words_is_no_mistake() -> None:
+    index = index_of(asked("1"), asked("2", text="Where?"))
+    assert ids(index, Filter("who " * 5000)) == ["1"]
+
+
+@pytest.fixture
+def judged() -> Index:
+    """Right and sure, wrong and less sure, without a chain, and not looked for yet."""
+    golds = [
+        Gold(id=name, chains=[GoldChain(passages=["0", "1"])], same="passages") for name in ("right", "wrong", "none")
+    ]
+    index = index_of(*(asked(name) for name in ("right", "wrong", "none", "later")), golds=golds)
+    tell(index, 0, "right", chain("0", "1", kind="title part", confidence=0.9), chain("0", "2", kind="word"))
+    tell(index, 0, "wrong", chain("0", "2", kind="title", confidence=0.4))
+    tell(index, 0, "none", error="no tail")
+    return index
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        (Filter(), ["right", "wrong", "none", "later"]),
+        (Filter(min_confidence=0.4), ["right", "wrong"]),
+        (Filter(min_confidence=0.41), ["right"]),
+        (Filter(max_confidence=0.4), ["wrong"]),
+        (Filter(min_confidence=0.0, max_confidence=1.0), ["right", "wrong"]),
+        (Filter(min_confidence=0.9, max_confidence=0.4), []),
+        (Filter(verdict="right"), ["right"]),
+        (Filter(verdict="wrong"), ["wrong", "none"]),
+        (Filter(kind="title"), ["wrong"]),
+        (Filter(kind="title part"), ["right"]),
+        (Filter(kind="word"), []),  # that of the best chain alone
+        (Filter(chain=True), ["right", "wrong"]),
+        (Filter(chain=False), ["none"]),
+        (Filter("right", verdict="right", kind="title part", chain=True, min_confidence=0.5), ["right"]),
+        (Filter("right", verdict="wrong"), []),
+        (Filter("who", verdict="wrong", order="most confident"), ["wrong", "none"]),
+        (Filter(order="least confident"), ["wrong", "right", "none", "later"]),
+        (Filter(order="most confident"), ["right", "wrong", "none", "later"]),
+    ],
+)
+def test_filters(judged: Index, wanted: Filter, found: list[str]) -> None:
+    assert ids(judged, wanted) == found
+
+
+def test_a_row_tells_what_was_found(judged: Index) -> None:
+    right, _, none, later = judged.select(0, Filter()).rows
+    assert right == Row(0, "right", "Who was it?", "Anna", "Head —Bob→ Tail", 0.9, "right", None, True)
+    assert none[4:] == (None, None, "wrong", "no tail", True)
+    assert later[4:] == (None, None, None, None, False)
+
+
+def test_a_source_knows_nothing_of_what_another_found(judged: Index) -> None:
+    assert ids(judged, Filter(chain=True), source=1) == []
+    assert (judged.count_found(0), judged.count_found(1)) == (3, 0)
+    assert judged.recovered(1, 0) is None
+
+
+def test_what_is_found_again_takes_the_place_of_what_was(judged: Index) -> None:
+    tell(judged, 0, "wrong", chain("0", "1", confidence=1.0))
+    assert ids(judged, Filter(verdict="right")) == ["right", "wrong"]
+    assert judged.count_found(0) == 3
+    recovered = judged.recovered(0, 1)
+    assert recovered is not None
+    assert recovered.chains == [chain("0", "1", confidence=1.0)]
+
+
+def test_a_chain_of_passages_that_are_not_there_is_drawn_by_their_ids() -> None:
+    index = index_of(asked("a"))
+    tell(index, 0, "a", Chain(passages=["0", "x", "1"], links=[], score=0.0))
+    assert index.select(0, Filter()).rows[0].summary == "Head → x → Tail"
+
+
+def test_pages_hold_every_question_once() -> None:
+    index = index_of(*(asked(str(number)) for number in range(2 * PAGE_SIZE + 3)))
+    pages = [index.select(0, Filter("who"), number) for number in (1, 2, 3, 4)]
+    assert [len(page.rows) for page in pages] == [PAGE_SIZE, PAGE_SIZE, 3, 0]
+    assert {page.total for page in pages} == {2 * PAGE_SIZE + 3}
+    assert [row.id for page in pages for row in page.rows] == index.ids()
+
+
+def test_missing_tells_what_has_not_been_looked_for(judged: Index) -> None:
+    assert judged.missing(0, 0, 9) == [3]
+    assert judged.missing(1, 1, 2) == [1, 2]
+    assert judged.missing(0, 4, 9) == []
+
+
+def test_neighbours(judged: Index) -> None:
+    assert [judged.neighbours(place) for place in (0, 2, 3)] == [
+        (None, "wrong"),
+        ("wrong", "later"),
+        ("none", None),
+    ]
+
+
+@pytest.fixture
+def compared() -> Index:
+    """Five questions on which two sources are both right, right and wrong, wrong and right, both wrong, not judged."""
+    names = ("both", "first", "second", "neither", "unjudged", "alone")
+    golds = [Gold(id=name, chains=[GoldChain(passages=["0", "1"])], same="passages") for name in names[:4]]
+    index = index_of(*map(asked, names), golds=golds)
+    good, bad = chain("0", "1"), chain("0", "2")
+    for name, one, two in (("both", good, good), ("first", good, bad), ("second", bad, good), ("neither", bad, bad)):
+        tell(index, 0, name, one)
+        tell(index, 1, name, two)
+    tell(index, 0, "unjudged")
+    tell(index, 1, "unjudged")
+    tell(index, 0, "alone", good)
+    return index
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        ("different", ["first", "second"]),
+        ("same", ["both", "neither", "unjudged"]),
+        ("only the first right", ["first"]),
+        ("only the second right", ["second"]),
+        ("both right", ["both"]),
+        ("both wrong", ["neither"]),
+        ("all", ["both", "first", "second", "neither", "unjudged"]),
+    ],
+)
+def test_comparisons(compared: Index, wanted: str, found: list[str]) -> None:
+    pairs, total = compared.compare(0, 1, wanted)
+    assert ([pair.id for pair in pairs], total) == (found, len(found))
+    assert compared.compare(0, 1, wanted, page=2) == ([], len(found))
+
+
+def test_every_comparison_is_tested() -> None:
+    (mark,) = test_comparisons.pytestmark
+    assert [wanted for wanted, _ in mark.args[1]] == list(COMPARISONS)
+
+
+def test_verdicts_are_counted_where_both_have_looked(compared: Index) -> None:
+    counts = {("right", "right"): 1, ("right", "wrong"): 1, ("wrong", "right"): 1, ("wrong", "wrong"): 1, ("", ""): 1}
+    assert compared.verdicts(0, 1) == counts
+
+
+def test_chains_are_the_same_by_passages_and_by_the_entities_that_the_data_gives() -> None:
+    index = index_of(asked("names"), asked("ids"))
+    for name, kind in (("names", "name"), ("ids", "mention")):
+        tell(index, 0, name, chain("0", "1", kind=kind, entity="a"))  # type: ignore[arg-type]
+        tell(index, 1, name, chain("0", "1", kind=kind, entity="b"))  # type: ignore[arg-type]
+    assert [pair.id for pair in index.compare(0, 1, "same")[0]] == ["names"]
+
+
+def test_threads_read_while_others_write() -> None:
+    index = index_of(*(asked(str(number)) for number in range(40)))
+    problems: list[Exception] = []
+
+    def trying(work: Callable[[int], None]) -> Thread:
+        def run() -> None:
+            try:
+                for number in range(40):
+                    work(number)
+            except Exception as error:
+                problems.append(error)
+
+        return Thread(target=run)
+
+    def read(number: int) -> None:
+        listing = index.select(0, Filter("who", chain=True))
+        assert listing.total <= 40
+        assert index.at(number).id == str(number)
+
+    threads = [trying(lambda number: tell(index, 0, str(number), chain("0", "1")))] + [trying(read) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert problems == []
+    assert index.count_found(0) == index.select(0, Filter(chain=True)).total == 40

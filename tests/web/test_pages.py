@@ -1,0 +1,221 @@
+"""The explorer's pages: what they show, that all text is text, and that mistakes are one sentence."""
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from starlette.testclient import TestClient
+
+from rechain.errors import QuestionError
+from rechain.recovery import Recoverer
+from rechain.schema import Question
+from rechain.web.index import PAGE_SIZE
+from rechain.web.site import Site
+
+HTML = {"accept": "text/html,*/*"}
+Make = Callable[..., Any]
+
+
+def test_the_list_shows_questions_answers_chains_and_verdicts(client: TestClient, seen: Make, town_site: Site) -> None:
+    page = seen(client.get("/").text)
+    first = town_site.index.at(1).content
+    assert isinstance(first, Question)
+    assert "6 of 6 questions." in page.text
+    assert f"{first.question} answer: {first.answer}" in page.text
+    assert "→" in page.text
+    assert page.text.count("✓ right") + page.text.count("✗ wrong") == 6
+    assert "/question?id=town-1" in page.links
+    assert "/compare" not in page.links
+
+
+def test_a_filtered_list_keeps_its_filter(make_site: Make, connect: Make, seen: Make, towns: Make) -> None:
+    client = connect(make_site(towns(PAGE_SIZE + 2)))
+    page = seen(client.get("/", params={"text": "maker", "order": "least confident"}).text)
+    assert f"{PAGE_SIZE + 2} of {PAGE_SIZE + 2} questions." in page.text
+    assert "/?page=2&text=maker&order=least+confident" in page.links
+    assert "maker" in page.attributes("input", "value")
+    second = seen(client.get("/?page=2&text=maker&order=least+confident").text)
+    assert second.attributes("ol", "start") == [str(PAGE_SIZE + 1)]
+    assert "No question passes this filter." in client.get("/?text=zzz").text
+
+
+def test_a_question_is_shown_with_its_chain_and_its_neighbours(client: TestClient, seen: Make) -> None:
+    page = seen(client.get("/question?id=town-1").text)
+    for wanted in (
+        "The chain",
+        "Why this one",
+        "What adds up to the score",
+        "links to the next",
+        "✓ right",
+        "other passages",
+    ):
+        assert wanted in page.text
+    assert {"/question?id=town-0", "/question?id=town-2", "/label/question?id=town-1"} <= set(page.links)
+    assert any(classes and "link-1" in classes for classes in page.attributes("mark", "class"))
+
+
+def test_any_candidate_is_a_link_away(client: TestClient, seen: Make) -> None:
+    page = seen(client.get("/question?id=town-0&chain=2").text)
+    assert "Candidate 2" in page.text
+    assert "/question?id=town-0&chain=1" in page.links
+
+
+def test_a_question_that_cannot_be_read_says_why(make_site: Make, connect: Make, towns: Make) -> None:
+    client = connect(make_site([QuestionError("bad_field", "line 1: hops is <odd>."), *towns(1)]))
+    assert (
+        "This question cannot be read: <bdi>line 1: hops is &lt;odd&gt;.</bdi>" in client.get("/question?id=bad-0").text
+    )
+
+
+def test_a_question_without_a_chain_says_why(make_site: Make, connect: Make, bridge_question: Question) -> None:
+    client = connect(make_site([bridge_question.model_copy(update={"answer": "Nowhere"})]))
+    for path in ("/", "/question?id=q1"):
+        assert "holds the answer &#39;Nowhere&#39;" in client.get(path).text
+
+
+def test_a_pasted_question_gets_its_chain(client: TestClient, seen: Make) -> None:
+    assert "Recover the chain" in client.get("/try").text
+    passages = "# Polonium\nPolonium was named by Marie Curie.\n\n# Marie Curie\nMarie Curie was born in Warsaw."
+    form = {"question": "Where was the finder of polonium born?", "answer": "Warsaw", "passages": passages, "hops": "2"}
+    answer = client.post("/try", data=form)
+    page = seen(answer.text)
+    assert answer.status_code == 200
+    assert "Polonium → to Marie Curie by Marie Curie" in page.text
+    assert passages in page.text.replace(" # ", "\n\n# ") or passages.split("\n")[0] in page.text
+    assert form["question"] in page.attributes("input", "value")
+
+
+@pytest.mark.parametrize(
+    ("form", "status", "message"),
+    [
+        ({}, 422, "the form: question is empty."),
+        ({"question": "{"}, 422, "begins like JSON but is not valid JSON"),
+        ({"question": "Who?", "answer": "x", "passages": "a\n\nb"}, 200, "No chain: no tail: no passage holds"),
+        ({"question": "Who?", "answer": "x", "passages": "a\n\nb", "hops": "²"}, 200, "No chain: no tail"),
+    ],
+)
+def test_a_pasted_question_with_a_mistake(
+    client: TestClient, seen: Make, form: dict[str, str], status: int, message: str
+) -> None:
+    answer = client.post("/try", data=form)
+    assert answer.status_code == status
+    assert message in seen(answer.text).text
+
+
+@pytest.fixture
+def compared(town_site: Site, connect: Make) -> TestClient:
+    """The six questions with a second source, which is the rule of chance."""
+    recoverer = Recoverer("random", top=9)
+    contents = (town_site.index.at(place).content for place in range(6))
+    found = [recoverer.recover(one) for one in contents if isinstance(one, Question)]
+    assert town_site.add_file("random.jsonl", found) == 0
+    client: TestClient = connect(town_site)
+    return client
+
+
+def test_two_sources_are_compared(compared: TestClient, seen: Make) -> None:
+    page = seen(compared.get("/compare?show=all").text)
+    assert "6 questions: all" in page.text
+    assert "Who is right, over 6 questions with gold" in page.text
+    assert "95 % interval" in page.text
+    assert "/compare/question?id=town-3&one=1&two=2" in page.links
+    counts = [
+        len(seen(compared.get("/compare", params={"show": show}).text).attributes("dl", "class"))
+        for show in ("same", "different")
+    ]
+    assert sum(counts) == 6
+    both = seen(compared.get("/compare/question?id=town-3&one=1&two=2").text)
+    assert "lexical.jsonl" in both.text
+    assert "random.jsonl" in both.text
+    assert "/question?id=town-3&source=2" in both.links
+    assert "/compare" in seen(compared.get("/").text).links
+
+
+MISTAKES = [
+    ("/nothing", 404, "there is no such page."),
+    ("/question?id=x", 404, "there is no question 'x'."),
+    ("/question", 404, "there is no question ''."),
+    ("/?source=2", 404, "there is no source 2; there are 1."),
+    ("/?page=0", 422, "page should be a number from 1 on, not '0'."),
+    ("/?min_confidence=x", 422, "min_confidence should be a number from 0 to 1, not 'x'."),
+    ("/question?id=town-1&chain=x", 422, "chain should be a number from 1 on, not 'x'."),
+    ("/compare", 404, "to compare needs two sources: give `rechain serve` two of --chains and --model."),
+    ("/static/none.css", 404, "there is no such page."),
+]
+
+
+@pytest.mark.parametrize(("path", "status", "message"), MISTAKES)
+def test_mistakes_are_a_page_for_browsers_and_json_for_programs(
+    client: TestClient, seen: Make, path: str, status: int, message: str
+) -> None:
+    for headers in (HTML, {"accept": "application/json"}):
+        answer = client.get(path, headers=headers)
+        assert answer.status_code == status
+        assert "content-security-policy" in answer.headers
+        if headers is HTML:
+            assert message in seen(answer.text).text
+        else:
+            assert answer.json()["error"]["message"] == message
+
+
+def test_a_comparison_that_there_is_not(compared: TestClient) -> None:
+    answer = compared.get("/compare?show=x&one=1&two=2")
+    assert (answer.status_code, "there is no comparison 'x'" in answer.text) == (404, True)
+
+
+def test_all_text_is_shown_as_text(make_site: Make, connect: Make, seen: Make, evil_question: Question) -> None:
+    site = make_site([evil_question])
+    site.add_file('<script>alert("source")</script>', [Recoverer("random").recover(evil_question)])
+    client = connect(site)
+    name = quote(evil_question.id)
+    client.cookies.set("rechain_annotator", quote("<script>alert(3)</script>"))
+    passages = "\n\n".join(f"# {passage.title}\n{passage.text}" for passage in evil_question.passages)
+    form = {"question": evil_question.question, "answer": evil_question.answer, "passages": passages, "hops": "<b>"}
+    answers = [
+        client.get(path, headers=HTML)
+        for path in (
+            "/",
+            f"/?text={name}",
+            f"/question?id={name}",
+            f"/question?id={name}x",
+            f"/?min_confidence={name}",
+            f"/compare?show={name}",
+            "/compare?show=all",
+            f"/compare/question?id={name}",
+            "/label",
+            f"/label/question?id={name}",
+            f"/label/question?id={name}&mode=chains",
+            f"/label/question?id={name}&mode={name}",
+            "/label/disagreements",
+            "/docs",
+        )
+    ]
+    answers.append(client.post("/try", data=form))
+    assert [answer.status_code for answer in answers] == [
+        200,
+        200,
+        200,
+        404,
+        422,
+        404,
+        200,
+        200,
+        200,
+        200,
+        200,
+        422,
+        200,
+        200,
+        200,
+    ]
+    for answer in answers:
+        page = seen(answer.text)
+        scripts = [attributes for tag, attributes in page.elements if tag == "script"]
+        assert all((one.get("src") or "").startswith("/static/") for one in scripts)
+        assert all((source or "").startswith("/static/") for source in page.attributes("img", "src"))
+        assert not [name for _, attributes in page.elements for name in attributes if name.startswith("on")]
+        assert not [one for _, attributes in page.elements if "style" in attributes for one in attributes]
+    shown = " ".join(evil_question.passages[0].text.split())
+    assert shown in seen(client.get(f"/question?id={name}").text).text
+    assert evil_question.question in seen(answers[-1].text).attributes("input", "value")

@@ -1,0 +1,93 @@
+"""A question that somebody pastes: as text, as JSON, and whatever else ends up in a form."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rechain.errors import QuestionError
+from rechain.schema import Passage, Question
+from rechain.web.pasted import pasted_entry, split_passages
+
+TEXT = {"question": " Where? ", "answer": " Prague ", "passages": "# A\nIn Prague.\n\nNo title.\n"}
+
+
+def test_text_becomes_a_question() -> None:
+    entry = pasted_entry(TEXT | {"hops": "3"})
+    assert entry.content == Question(
+        id="pasted",
+        question="Where?",
+        answer="Prague",
+        hops=3,
+        passages=[Passage(id="A", title="A", text="In Prague."), Passage(id="1", text="No title.")],
+    )
+
+
+@pytest.mark.parametrize("hops", ["", "x", "²", "9" * 5000, "-2"])
+def test_hops_that_are_no_number_do_not_count(hops: str) -> None:
+    content = pasted_entry(TEXT | {"hops": hops}).content
+    assert isinstance(content, Question)
+    assert content.hops is None
+
+
+def test_hops_that_no_chain_has_are_a_mistake() -> None:
+    content = pasted_entry(TEXT | {"hops": "99"}).content
+    assert isinstance(content, QuestionError)
+    assert "hops" in str(content)
+
+
+@pytest.mark.parametrize(
+    ("text", "passages"),
+    [
+        ("", []),
+        (" \n\n \n", []),
+        ("one", [{"text": "one"}]),
+        ("one\ntwo", [{"text": "one\ntwo"}]),
+        ("one\n\ntwo", [{"text": "one"}, {"text": "two"}]),
+        ("one\r\n \t\r\ntwo\r\n", [{"text": "one"}, {"text": "two"}]),
+        ("## A title \n text \n more", [{"title": "A title", "text": "text \n more"}]),
+        ("# only a title", [{"title": "only a title", "text": ""}]),
+        ("C# is a language", [{"text": "C# is a language"}]),
+    ],
+)
+def test_blank_lines_part_passages(text: str, passages: list[dict[str, str]]) -> None:
+    assert split_passages(text) == passages
+
+
+@pytest.mark.parametrize(
+    ("form", "message"),
+    [
+        ({}, "question is empty"),
+        (TEXT | {"answer": " "}, "answer is empty"),
+        (TEXT | {"passages": "# A"}, "passages[0].text is empty"),
+        ({"question": "{"}, "begins like JSON but is not valid JSON"),
+        ({"question": '{"a":' * 3000}, "begins like JSON but is not valid JSON"),
+        ({"question": '{"question": "\\ud800"}'}, "begins like JSON but is not valid JSON"),
+        ({"question": '{"question": "Who?", "answer": "x", "passages": [5]}'}, "passages[0] should be a text"),
+    ],
+)
+def test_mistakes_are_one_sentence(form: dict[str, str], message: str) -> None:
+    try:
+        content = pasted_entry(form).content
+    except QuestionError as error:
+        content = error
+    assert isinstance(content, QuestionError)
+    assert message in str(content)
+    assert "\n" not in str(content)
+
+
+def test_json_is_read_as_a_line_of_a_file() -> None:
+    record = {"question": "Who?", "answer": "Anna", "hops": 3, "passages": ["Anna.", {"id": "p", "text": "Bob."}]}
+    content = pasted_entry({"question": f"  {json.dumps(record)}", "answer": "does not count"}).content
+    assert isinstance(content, Question)
+    assert (content.id, content.answer, content.hops) == ("pasted", "Anna", 3)
+    assert [passage.id for passage in content.passages] == ["0", "p"]
+
+
+@given(st.dictionaries(st.sampled_from(["question", "answer", "passages", "hops"]), st.text()))
+def test_whatever_is_in_a_form_is_a_question_or_a_mistake(form: dict[str, str]) -> None:
+    try:
+        assert isinstance(pasted_entry(form).content, Question | QuestionError)
+    except QuestionError as error:
+        assert error.code == "bad_json"

@@ -1,0 +1,333 @@
+"""Recovery for many who ask at once: batches, order, limits, and nobody waits for ever."""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError, Future, wait
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rechain.candidates import Candidates
+from rechain.datasets import Entry
+from rechain.errors import RechainError
+from rechain.model import Scores
+from rechain.recovery import NoConfidenceError, Recoverer, Wanted
+from rechain.schema import Question, Recovered
+from rechain.web.service import BusyError, RecoveryService
+
+Towns = Callable[..., list[Question]]
+_PATIENCE_S = 5
+
+
+class Held:
+    """A model that begins to score when it is let, and breaks over some questions."""
+
+    chooses_hops = False
+
+    def __init__(self, breaks_over: Sequence[str] = ()) -> None:
+        self.batches: list[list[str]] = []
+        self.has_begun, self.may_go_on = Event(), Event()
+        self.breaks_over = breaks_over
+
+    def to(self, device: str) -> "Held":
+        return self
+
+    def score_many(self, batch: Sequence[Candidates]) -> Sequence[Scores]:
+        self.batches.append([candidates.question.id for candidates in batch])
+        self.has_begun.set()
+        assert self.may_go_on.wait(_PATIENCE_S)
+        if set(self.batches[-1]).intersection(self.breaks_over):
+            raise RuntimeError("broken")
+        return [Scores([{"x": 1.0}] * len(one.chains), [0.5] * len(one.chains)) for one in batch]
+
+
+Make = Callable[..., RecoveryService]
+
+
+@pytest.fixture
+def make() -> Iterator[Make]:
+    services: list[RecoveryService] = []
+
+    def service(model: Any, **options: Any) -> RecoveryService:
+        services.append(RecoveryService(lambda: Recoverer(model), **options))
+        return services[-1]
+
+    yield service
+    for one in services:
+        one.close()
+
+
+@pytest.fixture
+def entries(towns: Towns) -> list[Entry]:
+    return [Entry("", question.id, question) for question in towns(12)]
+
+
+def names(future: "Future[list[Recovered]]") -> list[str | None]:
+    return [recovered.id for recovered in future.result(_PATIENCE_S)]
+
+
+def hold(service: RecoveryService, model: Held, entry: Entry) -> "Future[list[Recovered]]":
+    """Ask for one question, and return when the model is at it."""
+    future = service.ask([entry], Wanted())
+    assert model.has_begun.wait(_PATIENCE_S)
+    return future
+
+
+def test_what_is_asked_meanwhile_is_scored_in_one_batch(make: Make, entries: list[Entry]) -> None:
+    model = Held()
+    service = make(model)
+    futures = [hold(service, model, entries[0])]
+    futures += [service.ask([entry], Wanted()) for entry in entries[1:4]]
+    assert service.waiting == 4
+    model.may_go_on.set()
+    assert [names(future) for future in futures] == [["town-0"], ["town-1"], ["town-2"], ["town-3"]]
+    assert model.batches == [["town-0"], ["town-1", "town-2", "town-3"]]
+
+
+def test_everybody_gets_what_he_wants_of_a_batch(make: Make, entries: list[Entry]) -> None:
+    model = Held()
+    service = make(model)
+    hold(service, model, entries[0])
+    traps = [service.ask([entries[3]], wanted) for wanted in (Wanted(top=1), Wanted(top=9, explain=True))]
+    too_sure = service.ask([entries[3]], Wanted(min_confidence=0.6))
+    model.may_go_on.set()
+    (one,), (all_of_them,) = (future.result(_PATIENCE_S) for future in traps)
+    assert (len(one), one.chains[0].why) == (1, None)
+    assert len(all_of_them) > 1
+    assert all_of_them.chains[0].why == {"x": 1.0}
+    (refused,) = too_sure.result(_PATIENCE_S)
+    assert refused.error is not None
+    assert refused.error.code == "low_confidence"
+
+
+def test_a_large_job_is_done_in_several_batches_and_in_order(
+    make: Make, batch_fake: type[Any], entries: list[Entry]
+) -> None:
+    model = batch_fake()
+    future = make(model, batch_size=5).ask(entries, Wanted())
+    assert names(future) == [entry.id for entry in entries]
+    assert [len(batch) for batch in model.batches] == [5, 5, 2]
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.integers(min_value=1, max_value=7), min_size=1, max_size=6), st.integers(min_value=1, max_value=6))
+def test_batches_are_full_in_the_order_of_asking(entries: list[Entry], sizes: list[int], batch_size: int) -> None:
+    model = Held()
+    service = RecoveryService(lambda: Recoverer(model), batch_size=batch_size)
+    hold(service, model, entries[0])
+    futures = [service.ask(entries[:size], Wanted()) for size in sizes]
+    model.may_go_on.set()
+    assert [names(future) for future in futures] == [[entry.id for entry in entries[:size]] for size in sizes]
+    service.close()
+    asked = [entry.id for size in sizes for entry in entries[:size]]
+    expected = [asked[place : place + batch_size] for place in range(0, len(asked), batch_size)]
+    assert model.batches == [["town-0"], *expected]
+    assert service.waiting == 0
+
+
+def test_nothing_asked_is_answered_at_once(make: Make) -> None:
+    assert make(Held()).ask([], Wanted()).result(0) == []
+
+
+def test_an_error_meets_only_who_asked_for_it(make: Make, entries: list[Entry]) -> None:
+    model = Held(breaks_over=["town-2"])
+    service = make(model)
+    first = hold(service, model, entries[0])
+    broken, well = service.ask(entries[1:5], Wanted()), service.ask(entries[5:7], Wanted())
+    model.may_go_on.set()
+    assert names(first) == ["town-0"]
+    with pytest.raises(RuntimeError, match="broken"):
+        broken.result(_PATIENCE_S)
+    assert names(well) == ["town-5", "town-6"]
+    assert ["town-3"] not in model.batches  # the rest of what is lost is left
+    assert names(service.ask([entries[7]], Wanted())) == ["town-7"]
+    assert service.waiting == 0
+
+
+def test_a_job_that_fails_in_its_first_batch_ends_there(make: Make, entries: list[Entry]) -> None:
+    model = Held(breaks_over=["town-0"])
+    model.may_go_on.set()
+    service = make(model, batch_size=2)
+    with pytest.raises(RuntimeError):
+        service.ask(entries[:6], Wanted()).result(_PATIENCE_S)
+    assert names(service.ask([entries[7]], Wanted())) == ["town-7"]
+    assert model.batches == [["town-0", "town-1"], ["town-0"], ["town-7"]]
+
+
+def test_to_demand_confidence_that_is_not_told_fails_alone(make: Make, entries: list[Entry]) -> None:
+    service = make("lexical")
+    demanding, modest = (service.ask([entries[0]], Wanted(min_confidence=least)) for least in (0.5, None))
+    with pytest.raises(NoConfidenceError, match="tells no confidence"):
+        demanding.result(_PATIENCE_S)
+    assert names(modest) == ["town-0"]
+
+
+def test_what_is_given_up_is_not_recovered(make: Make, entries: list[Entry]) -> None:
+    model = Held()
+    service = make(model)
+    first = hold(service, model, entries[0])
+    given_up, kept = service.ask(entries[1:3], Wanted()), service.ask([entries[3]], Wanted())
+    assert given_up.cancel()
+    model.may_go_on.set()
+    assert (names(first), names(kept)) == (["town-0"], ["town-3"])
+    assert model.batches == [["town-0"], ["town-3"]]
+
+
+def test_what_is_given_up_while_it_is_scored_does_no_harm(make: Make, entries: list[Entry]) -> None:
+    model = Held()
+    service = make(model)
+    assert hold(service, model, entries[0]).cancel()
+    model.may_go_on.set()
+    assert names(service.ask([entries[1]], Wanted())) == ["town-1"]
+
+
+def test_past_the_limit_one_is_told_when_to_ask_again(make: Make, entries: list[Entry]) -> None:
+    model = Held()
+    service = make(model, most_waiting=4)
+    first = hold(service, model, entries[0])
+    second = service.ask(entries[1:4], Wanted())
+    for count in (1, 3):
+        with pytest.raises(BusyError, match="ask again in 1 s") as busy:
+            service.ask(entries[:count], Wanted())
+        assert busy.value.retry_after == 1
+    model.may_go_on.set()
+    assert len(names(first) + names(second)) == 4
+    assert names(service.ask(entries[:4], Wanted())) == ["town-0", "town-1", "town-2", "town-3"]
+
+
+def test_questions_that_are_being_scored_are_counted_once(make: Make, entries: list[Entry]) -> None:
+    model = Held()
+    service = make(model, batch_size=2, most_waiting=6)
+    large = service.ask(entries[:5], Wanted())
+    assert model.has_begun.wait(_PATIENCE_S)
+    assert service.waiting == 5
+    small = service.ask(entries[5:6], Wanted())
+    model.may_go_on.set()
+    assert len(names(large) + names(small)) == 6
+
+
+def test_more_than_could_ever_wait_is_a_mistake(make: Make, entries: list[Entry]) -> None:
+    with pytest.raises(RechainError, match="12 questions are more than the 4"):
+        make(Held(), most_waiting=4).ask(entries, Wanted())
+
+
+def test_under_stress_no_job_is_lost_or_stuck(make: Make, batch_fake: type[Any], entries: list[Entry]) -> None:
+    service = make(batch_fake(), most_waiting=20, batch_size=4)
+    outcomes: list[str] = []
+
+    def user(number: int) -> None:
+        for turn in range(15):
+            chosen = entries[: 1 + (number * 7 + turn) % 9]
+            try:
+                future = service.ask(chosen, Wanted())
+                if turn % 5 == 4 and future.cancel():
+                    outcomes.append("given up")
+                else:
+                    outcomes.append("right" if names(future) == [one.id for one in chosen] else "wrong")
+            except BusyError as busy:
+                outcomes.append("busy" if busy.retry_after >= 1 else "wrong")
+
+    users = [Thread(target=user, args=(number,)) for number in range(8)]
+    for one in users:
+        one.start()
+    for one in users:
+        one.join(_PATIENCE_S)
+    assert len(outcomes) == 8 * 15
+    assert "wrong" not in outcomes
+    assert "right" in outcomes
+    assert names(service.ask(entries[:1], Wanted())) == ["town-0"]
+    service.close()
+    assert service.waiting == 0
+
+
+def test_other_work_is_done_when_nobody_asks_and_goes_on_after(make: Make, entries: list[Entry]) -> None:
+    model, is_idle, done = Held(), Event(), Event()
+    model.may_go_on.set()
+    order: list[str] = []
+
+    def other_work(_: Recoverer) -> bool:
+        order.append("work")
+        if len(order) == 1:
+            is_idle.set()
+            assert model.has_begun.wait(0) is False
+            assert asked.wait(_PATIENCE_S)
+        if order.count("work") == 3:
+            done.set()
+        return order.count("work") < 3
+
+    asked = Event()
+    service = make(model, idle=other_work)
+    service.start()
+    assert is_idle.wait(_PATIENCE_S)
+    future = service.ask([entries[0]], Wanted())
+    future.add_done_callback(lambda _: order.append("answer"))
+    asked.set()
+    assert done.wait(_PATIENCE_S)
+    assert names(future) == ["town-0"]
+    assert order == ["work", "answer", "work", "work"]
+
+
+def test_other_work_that_fails_is_given_up_and_requests_are_answered(
+    make: Make, entries: list[Entry], caplog: pytest.LogCaptureFixture
+) -> None:
+    calls: list[int] = []
+    has_failed = Event()
+
+    def broken(_: Recoverer) -> bool:
+        calls.append(1)
+        has_failed.set()
+        raise ValueError("broken")
+
+    service = make("lexical", idle=broken)
+    service.start()
+    assert has_failed.wait(_PATIENCE_S)
+    assert names(service.ask(entries[:2], Wanted())) == ["town-0", "town-1"]
+    assert len(calls) == 1
+    assert "has failed and is given up" in caplog.text
+
+
+def test_a_model_that_cannot_be_had_is_told_to_who_asks(entries: list[Entry]) -> None:
+    tries: list[int] = []
+
+    def fail_once() -> Recoverer:
+        tries.append(1)
+        if len(tries) == 1:
+            raise RechainError("there is no such model.")
+        return Recoverer("lexical")
+
+    service = RecoveryService(fail_once)
+    with pytest.raises(RechainError, match="no such model"):
+        service.ask(entries[:1], Wanted()).result(_PATIENCE_S)
+    assert names(service.ask(entries[:1], Wanted())) == ["town-0"]
+    service.close()
+    assert len(tries) == 2
+
+
+def test_close_ends_the_batch_at_hand_and_gives_up_the_others(entries: list[Entry]) -> None:
+    model = Held()
+    service = RecoveryService(lambda: Recoverer(model), batch_size=1)
+    first = hold(service, model, entries[0])
+    others = [service.ask(entries[1:3], Wanted()), service.ask([entries[3]], Wanted())]
+    closing = Thread(target=service.close)
+    closing.start()
+    wait([first], 0.05)
+    assert not first.done()
+    model.may_go_on.set()
+    closing.join(_PATIENCE_S)
+    assert names(first) == ["town-0"]
+    for future in others:
+        with pytest.raises(CancelledError):
+            future.result(_PATIENCE_S)
+    with pytest.raises(BusyError):
+        service.ask([entries[4]], Wanted())
+    service.close()
+
+
+def test_to_close_what_never_began_is_nothing() -> None:
+    made: list[int] = []
+    service = RecoveryService(lambda: made.append(1))  # type: ignore[arg-type,func-returns-value]
+    service.close()
+    service.start()
+    assert made == []

@@ -1,0 +1,99 @@
+"""What is served: chains of files and of models, which look when they are asked and when nobody asks."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from rechain.errors import QuestionError
+from rechain.recovery import Recoverer
+from rechain.schema import Question, Recovered
+from rechain.web.site import NotThereError, Site
+
+Make = Callable[..., Any]
+
+
+def test_chains_of_questions_that_are_not_there_are_counted(town_site: Site) -> None:
+    found = [Recovered(id=name, chains=[]) for name in ("town-1", "none", None)]
+    assert town_site.add_file("other.jsonl", found) == 2
+    assert town_site.index.count_found(1) == 1
+    assert [source.name for source in town_site.sources] == ["lexical.jsonl", "other.jsonl"]
+
+
+def test_sources_are_numbered_from_one(town_site: Site) -> None:
+    assert town_site.source(1).name == "lexical.jsonl"
+    for number in (0, 2, -1):
+        with pytest.raises(NotThereError):
+            town_site.source(number)
+
+
+def test_a_model_looks_when_it_is_asked_and_remembers(town_site: Site, batch_fake: Any) -> None:
+    model = batch_fake()
+    service = town_site.add_model("fake", lambda: Recoverer(model))
+    service._idle = None  # nothing but what is asked for
+    source, stored = town_site.source(2), town_site.question("town-3")
+    for _ in range(2):
+        recovered = asyncio.run(town_site.found(source, stored))
+        assert recovered is not None
+        assert recovered.id == "town-3"
+        assert len(recovered) > 1
+        assert recovered.chains[0].why == {"place": 0.0}
+    assert model.batches == [["town-3"]]
+
+
+def test_a_file_does_not_look(town_site: Site) -> None:
+    town_site.add_file("empty.jsonl", [])
+    assert asyncio.run(town_site.found(town_site.source(2), town_site.question("town-3"))) is None
+
+
+def test_a_model_goes_through_all_questions_by_itself(make_site: Make, towns: Make, batch_fake: Any) -> None:
+    model = batch_fake(refuses=["town-4"])
+    site = make_site([*towns(20), QuestionError("bad_field", "odd.")])
+    done = Event()
+    site.add_model("fake", lambda: Recoverer(model))
+    filler = site.source(2).service._idle
+
+    def watched(recoverer: Recoverer) -> bool:
+        is_more: bool = filler(recoverer)
+        if not is_more:
+            done.set()
+        return is_more
+
+    site.source(2).service._idle = watched
+    site.start()
+    assert done.wait(10)
+    assert site.index.count_found(1) == 21
+    assert site.index.recovered(1, 4).error.message == "the model refuses town-4"
+    assert site.index.recovered(1, 20).error.message == "odd."
+    assert site.index.missing(1, 0, 9) == []
+
+
+def test_questions_that_are_not_there_or_cannot_be_read(make_site: Make, towns: Make) -> None:
+    site = make_site([*towns(1), QuestionError("bad_field", "odd.")])
+    with pytest.raises(NotThereError, match=r"there is no question 'x{80}'."):
+        site.question("x" * 99)
+    with pytest.raises(NotThereError, match=r"the question .bad-1. cannot be read: odd\."):
+        site.readable(site.question("bad-1"))
+    assert site.units(site.question("bad-1")) is None
+    assert isinstance(site.readable(site.question("town-0")), Question)
+    assert site.units(site.question("town-0")).chains
+
+
+def test_many_who_ask_at_once_are_all_answered(make_site: Make, connect: Make, towns: Make) -> None:
+    client: TestClient = connect(make_site(towns(4), most_waiting=6))
+    asked = [question.model_dump(mode="json", exclude_none=True) for question in towns(3)]
+
+    def ask(number: int) -> int:
+        if number % 3:
+            return client.post("/recover", json=asked[: 1 + number % 2]).status_code
+        return client.get(("/", "/question?id=town-2", "/label", "/labels/export")[number % 4]).status_code
+
+    with ThreadPoolExecutor(16) as users:
+        codes = list(users.map(ask, range(90)))
+    assert set(codes) <= {200, 429}
+    assert codes.count(200) > 30
+    assert client.post("/recover", json=asked[0]).status_code == 200
