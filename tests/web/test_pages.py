@@ -1,14 +1,19 @@
 """The explorer's pages: what they show, that all text is text, and that mistakes are one sentence."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from threading import Event
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 from starlette.testclient import TestClient
 
+from rechain.baselines.lexical import Lexical
+from rechain.candidates import Candidates
 from rechain.errors import QuestionError
-from rechain.recovery import Recoverer
+from rechain.given import as_entry
+from rechain.model import Contributions
+from rechain.recovery import Recoverer, Wanted
 from rechain.schema import Question
 from rechain.web.index import PAGE_SIZE
 from rechain.web.site import Site
@@ -219,3 +224,55 @@ def test_all_text_is_shown_as_text(make_site: Make, connect: Make, seen: Make, e
     shown = " ".join(evil_question.passages[0].text.split())
     assert shown in seen(client.get(f"/question?id={name}").text).text
     assert evil_question.question in seen(answers[-1].text).attributes("input", "value")
+
+
+def test_other_candidates_of_a_pasted_question_can_be_looked_at(client: TestClient, seen: Make) -> None:
+    passages = "# Zorilla\nSung by Anna Quill.\n\n# Anna Quill\nBorn in Prague.\n\nAnna Quill left Prague."
+    form = {"question": "Where was the singer of Zorilla born?", "answer": "Prague", "passages": passages, "hops": "2"}
+    first = seen(client.post("/try", data=form).text)
+    numbers = [attributes["value"] for tag, attributes in first.elements if attributes.get("name") == "chain"]
+    assert len(numbers) > 1
+    assert "The chain" in first.text
+    second = seen(client.post("/try", data=form | {"chain": numbers[1]}).text)
+    assert "Candidate 2" in second.text
+
+
+class _Slow:
+    """The lexical rule, which waits until it is told to go on."""
+
+    def __init__(self) -> None:
+        self.go_on = Event()
+
+    def score(self, candidates: Candidates) -> Sequence[Contributions]:
+        self.go_on.wait()
+        return Lexical().score(candidates)
+
+
+def test_a_page_does_not_wait_for_a_slow_model_but_loads_again(town_site: Site, connect: Make, seen: Make) -> None:
+    model = _Slow()
+    town_site.add_model("slow", lambda: Recoverer(model))
+    with connect(town_site) as client:
+        try:
+            early = seen(client.get("/question?id=town-3&source=2").text)
+            assert "The model is looking for the chain" in early.text
+            assert ("meta", {"http-equiv": "refresh", "content": "1"}) in early.elements
+            assert "not scored by this source" in early.text
+        finally:
+            model.go_on.set()
+        asked = (client.get("/question?id=town-3&source=2").text for _ in range(100))
+        late = next(text for text in asked if "The model is looking" not in text)
+        assert "score" in seen(late).text and "refresh" not in late
+
+
+def test_pages_leave_the_queue_to_others_when_it_is_long(town_site: Site, connect: Make, seen: Make) -> None:
+    model = _Slow()
+    service = town_site.add_model("slow", lambda: Recoverer(model))
+    with connect(town_site) as client:
+        try:
+            asked = service.ask([as_entry("", "a", town_site.question("town-1").content)] * 40, Wanted())
+            waiting = service.waiting
+            assert "The model is looking" in seen(client.get("/question?id=town-3&source=2").text).text
+            assert service.waiting == waiting
+        finally:
+            model.go_on.set()
+        assert len(asked.result(20)) == 40

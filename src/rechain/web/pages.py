@@ -91,14 +91,16 @@ async def try_question(request: Request, site: AtSite) -> HTMLResponse:
     """Show the chain of a question that somebody has pasted."""
     form = await read_form(request)
     shown: dict[str, Any] = {"here": "try", "site": site, "form": form}
+    chosen = read_number(form, "chain", 1, least=1) - 1
     try:
         entry = pasted_entry(form)
         if isinstance(entry.content, QuestionError):
             raise entry.content
         (recovered,) = await ask(site.recovery, [entry], EVERYTHING)
-    except QuestionError as error:
-        return page("try.html", 422, **shown, problem=str(error), view=None)
-    view = question_view(entry.content, recovered, 0, None, site.settings)
+    except (QuestionError, BusyError) as error:
+        status = 422 if isinstance(error, QuestionError) else 429
+        return page("try.html", status, **shown, problem=str(error), view=None)
+    view = question_view(entry.content, recovered, chosen, None, site.settings)
     problem = recovered.error.message if recovered.error else None
     return page("try.html", **shown, problem=problem, view=view)
 
