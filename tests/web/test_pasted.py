@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rechain.errors import QuestionError
 from rechain.schema import Passage, Question
-from rechain.web.pasted import pasted_entry, split_passages
+from rechain.web.pasted import MOST_PASSAGES, pasted_entry, split_passages
 
 TEXT = {"question": " Where? ", "answer": " Prague ", "passages": "# A\nIn Prague.\n\nNo title.\n"}
 
@@ -91,3 +91,10 @@ def test_whatever_is_in_a_form_is_a_question_or_a_mistake(form: dict[str, str]) 
         assert isinstance(pasted_entry(form).content, Question | QuestionError)
     except QuestionError as error:
         assert error.code == "bad_json"
+
+
+def test_a_question_of_too_many_passages_is_refused() -> None:
+    form = {"question": "Who?", "answer": "Anna", "passages": "a\n\n" * MOST_PASSAGES}
+    assert not isinstance(pasted_entry(form).content, QuestionError)
+    with pytest.raises(QuestionError, match="at most 10,000 passages"):
+        pasted_entry(form | {"passages": "a\n\n" * (MOST_PASSAGES + 1)})

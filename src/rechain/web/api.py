@@ -15,6 +15,7 @@ from rechain.schema import WHOLE, Gold, LinkKind, NotBlank, Problem, Question, R
 from rechain.version import __version__
 from rechain.web.index import PAGE_SIZE, Filter, Order, Verdict
 from rechain.web.pages import AtSite
+from rechain.web.pasted import MOST_PASSAGES
 from rechain.web.service import MOST_WAITING
 from rechain.web.site import ask
 
@@ -76,7 +77,7 @@ class AskedQuestion(BaseModel):
     answer_entity: NotBlank | None = None
     hops: Annotated[int, Field(ge=2, le=8, strict=True), WHOLE] | None = None
     link_types: list[NotBlank] | None = None
-    passages: list[TextOrFields]
+    passages: list[TextOrFields] = Field(max_length=MOST_PASSAGES)
 
     def entry(self, number: int) -> Entry:
         """Return the question, or what is wrong with it."""

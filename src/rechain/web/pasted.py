@@ -9,12 +9,22 @@ import orjson
 from rechain.datasets import Entry
 from rechain.errors import QuestionError
 from rechain.given import as_entry
+from rechain.schema import Question
 
+MOST_PASSAGES = 10_000
+"""so many passages may a question have that somebody sends: more would keep the others waiting"""
 _NAME = "pasted"
 
 
 def pasted_entry(form: Mapping[str, str]) -> Entry:
     """Read a form: question, answer and passages as text, or the question as JSON, as it stands in a file."""
+    entry = _entry(form)
+    if isinstance(entry.content, Question) and len(entry.content.passages) > MOST_PASSAGES:
+        raise QuestionError("bad_field", f"a question may have at most {MOST_PASSAGES:,} passages here.")
+    return entry
+
+
+def _entry(form: Mapping[str, str]) -> Entry:
     if form.get("question", "").lstrip().startswith("{"):
         return as_entry("the question", _NAME, _from_json(form["question"]))
     passages = split_passages(form.get("passages", ""))
