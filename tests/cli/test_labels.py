@@ -71,7 +71,7 @@ def test_pairs_go_in_and_come_out_as_pairs_and_as_gold(
     assert (outcome.code, outcome.rows, outcome.err) == (0, ROWS, "3 labelled pairs.\n")
     gold = tmp_path / "gold.jsonl"
     outcome = labels("export", database, questions, "--out", gold)
-    assert outcome == (0, "", "1 question with gold chains; left out: 1 untouched.\n")
+    assert outcome == (0, "", "1 question decided; left out: 1 untouched.\n")
     assert json.loads(gold.read_text()) == GOLD
     chains = tmp_path / "chains.jsonl"
     assert rechain("recover", questions, "--model", "lexical", "--out", chains).code == 0
@@ -83,18 +83,18 @@ def test_gold_goes_in(labels: Command, questions: Path, database: Path, tmp_path
     gold = tmp_path / "gold.jsonl"
     gold.write_text(json.dumps(GOLD) + "\n" + json.dumps(GOLD | {"id": "MH_9"}))
     outcome = labels("import", database, gold, questions, "--annotator", "paper")
-    assert outcome == (0, "", "1 label imported; of note: 1 row of questions not given.\n")
+    assert outcome == (0, "", "1 label imported; of note: 1 row of questions not given, of which pairs are kept.\n")
     assert labels("export", database, questions).rows == [GOLD]
 
 
 def test_labels_of_other_questions_are_told(labels: Command, questions: Path, pairs: Path, database: Path) -> None:
     pairs.write_text(json.dumps(ROWS[0] | {"id": "MH_9"}) + "\n" + json.dumps(ROWS[0] | {"support": 1}))
     outcome = labels("import", database, pairs, questions, "--annotator", "paper")
-    told = "1 row of questions not given, 1 pair on no candidate chain"
+    told = "1 row of questions not given, of which pairs are kept, 1 pair on no candidate chain"
     assert outcome.err == f"2 labels imported; of note: {told}.\n"
     outcome = labels("export", database, questions)
     told = "1 undecided, 1 untouched, labels of 1 other question"
-    assert outcome == (0, "", f"0 questions with gold chains; left out: {told}.\n")
+    assert outcome == (0, "", f"0 questions decided; left out: {told}.\n")
 
 
 def test_an_output_file_is_not_replaced_unasked(labels: Command, questions: Path, pairs: Path, database: Path) -> None:

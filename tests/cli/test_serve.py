@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from rechain.cli.main import app
-from rechain.cli.serve import _token
+from rechain.cli.serve import _read_chains, _token
 from rechain.errors import RechainError
 
 Command = Callable[..., Any]
@@ -55,7 +55,7 @@ def test_a_port_that_is_taken(serve: Command, town_file: Path) -> None:
     assert_refused(outcome, f"127.0.0.1, port {port}, cannot be listened at: Address already in use; name another")
 
 
-@pytest.mark.parametrize("host", ["256.0.0.1", "no.such.host.invalid", "192.0.2.1"])
+@pytest.mark.parametrize("host", ["256.0.0.1", "no.such.host.invalid", "192.0.2.1", "x" * 64])
 def test_a_host_that_is_not_here(serve: Command, town_file: Path, host: str) -> None:
     assert_refused(serve(town_file, "--host", host), f"{host}, port 0, cannot be listened at: ")
 
@@ -112,6 +112,20 @@ def test_chains_of_other_questions(serve: Command, town_file: Path, tmp_path: Pa
     )
     assert_refused(serve(town_file, "--chains", "twice.jsonl"), "the id 'x' stands there twice.")
     assert_refused(serve(town_file, "--chains", "bad.jsonl"), "the field chains is missing")
+
+
+def test_gold_of_other_questions(serve: Command, town_file: Path, tmp_path: Path) -> None:
+    gold = tmp_path / "gold.jsonl"
+    gold.write_text('{"id": "else", "chains": []}\n')
+    assert_refused(serve(town_file, "--gold", gold), f"{gold} holds gold of none of these questions.")
+
+
+def test_chains_of_questions_that_could_not_be_read_are_passed_over(tmp_path: Path) -> None:
+    chains = tmp_path / "chains.jsonl"
+    unread = {"id": None, "chains": [], "error": {"code": "bad_json", "message": "not valid JSON"}}
+    rows = [unread, {"id": "town-1", "chains": [], "error": None}, unread]
+    chains.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert [recovered.id for recovered in _read_chains(chains)] == ["town-1"]
 
 
 def test_a_file_without_questions(serve: Command, tmp_path: Path, town_file: Path) -> None:

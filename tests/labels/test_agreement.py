@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rechain.labels.agreement import agreements, cohens_kappa, disagreements, kappa_with_interval
+from rechain.labels.agreement import agreements, cohens_kappa, decided, doubts, kappa_with_interval
 from rechain.labels.store import Label
 from rechain.labels.units import Unit
 
@@ -57,9 +57,12 @@ def test_the_interval_is_one_over_questions() -> None:
     assert together is not None
     assert alone.value == together.value == pytest.approx(0.6)
     assert (alone.questions, together.questions) == (100, 5)
+    assert alone.low is not None
+    assert alone.high is not None
     assert alone.low < 0.6 < alone.high
     assert (together.low, together.high) == pytest.approx((-0.2, 1.0))
-    assert kappa_with_interval(one, two, ["q"] * 100) == (alone.value, alone.value, alone.value, 1)
+    for few in (1, 4):
+        assert kappa_with_interval(one, two, [str(n % few) for n in range(100)]) == (alone.value, None, None, few)
     assert kappa_with_interval(one, two, [str(n) for n in range(100)]) == alone
 
 
@@ -87,13 +90,39 @@ def test_every_two_annotators_with_common_units_are_compared(said: Said) -> None
     assert chains == ("chains", "anna", "eve", 1, 1, 1.0, None)
 
 
-def test_units_on_which_annotators_differ_and_how_that_was_settled(said: Said) -> None:
+@pytest.mark.parametrize(
+    ("values", "settling", "decision"),
+    [
+        (["yes"], [], "yes"),
+        (["no", "no"], [], "no"),
+        (["yes", "no"], [], None),
+        (["yes", "unsure"], [], None),
+        (["unsure"], [], None),
+        (["yes", "no"], ["no"], "no"),
+        (["no", "no"], ["yes"], "yes"),
+        (["yes", "yes"], ["unsure"], None),
+        (["yes", "no"], ["no", "yes"], "yes"),
+        ([], [], None),
+    ],
+)
+def test_what_is_decided_of_a_unit(said: Said, values: list[str], settling: list[str], decision: str | None) -> None:
+    labels = [said(f"annotator {n}", "q", 1, value) for n, value in enumerate(values)]
+    labels += [said(f"judge {n}", "q", 1, value, settles=True) for n, value in enumerate(settling)]
+    assert decided(labels) == decision
+    assert [one.is_open for one in doubts(labels) if one.is_open] == [True] * bool(values and decision is None)
+
+
+def test_units_in_doubt_and_how_that_was_settled(said: Said) -> None:
     same = [said("anna", "q", 1), said("bob", "q", 1)]
     open_ones = [said("anna", "q", 2), said("bob", "q", 2, "unsure")]
     closed = [said("anna", "q", 3), said("bob", "q", 3, "no")]
     settled = [said("eve", "q", 3, "no", settles=True), said("anna", "q", 3, "yes", settles=True)]
-    found = disagreements([*same, *open_ones, *closed, *settled])
-    assert [(one.unit, one.labels, one.settled) for one in found] == [
-        (open_ones[0].unit, open_ones, None),
-        (closed[0].unit, closed, settled[1]),
+    alone = [said("anna", "q", 4, "unsure")]
+    again = [said("anna", "q", 5), said("anna", "q", 5, "unsure", settles=True)]
+    found = doubts([*same, *open_ones, *closed, *settled, *alone, *again])
+    assert [(one.unit, one.labels, one.settled, one.is_open, one.differs) for one in found] == [
+        (open_ones[0].unit, open_ones, None, True, True),
+        (closed[0].unit, closed, settled[1], False, True),
+        (alone[0].unit, alone, None, True, False),
+        (again[0].unit, again[:1], again[1], True, False),
     ]

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +11,11 @@ import pytest
 from rechain.datasets import read_questions
 from rechain.errors import InputError, RechainError
 from rechain.gold import read_gold
-from rechain.labels.exchange import decided, export_gold, export_pairs, gold_from_labels, read_labels
+from rechain.labels.exchange import export_gold, export_pairs, gold_from_labels, read_labels
 from rechain.labels.store import Label, LabelStore
 from rechain.labels.units import Unit, Units, find_units
 from rechain.schema import Gold, GoldChain, Question
 
-Said = Callable[..., Label]
 RIGHT = GoldChain(passages=["0", "1", "2"], links=["protein:P12345", "protein:Q23456"])
 OTHER = GoldChain(passages=["0", "3", "2"], links=["protein:P99999", "protein:Q23456"])
 ROWS = [
@@ -43,27 +42,6 @@ def labels_of(values: Sequence[str | None], units: Sequence[Unit], name: str = "
 
 
 @pytest.mark.parametrize(
-    ("values", "settling", "decision"),
-    [
-        (["yes"], [], "yes"),
-        (["no", "no"], [], "no"),
-        (["yes", "no"], [], None),
-        (["yes", "unsure"], [], None),
-        (["unsure"], [], None),
-        (["yes", "no"], ["no"], "no"),
-        (["no", "no"], ["yes"], "yes"),
-        (["yes", "yes"], ["unsure"], None),
-        (["yes", "no"], ["no", "yes"], "yes"),
-        ([], [], None),
-    ],
-)
-def test_what_is_decided_of_a_unit(said: Said, values: list[str], settling: list[str], decision: str | None) -> None:
-    labels = [said(f"annotator {n}", "q", 1, value) for n, value in enumerate(values)]
-    labels += [said(f"judge {n}", "q", 1, value, settles=True) for n, value in enumerate(settling)]
-    assert decided(labels) == decision
-
-
-@pytest.mark.parametrize(
     ("pairs", "chains", "gold"),
     [
         (["yes", "yes", "yes", "yes", "no"], [None, None], [RIGHT]),
@@ -73,7 +51,8 @@ def test_what_is_decided_of_a_unit(said: Said, values: list[str], settling: list
         (["yes", "yes", "yes", "yes", None], [None, None], None),
         ([None, None, "no", None, None], [None, None], []),
         ([None, None, "no", None, None], ["yes", None], [RIGHT]),
-        (["yes", "yes", "yes", "yes", "no"], ["no", "unsure"], []),
+        (["yes", "yes", "yes", "yes", "no"], ["no", "unsure"], None),
+        (["yes", "yes", "yes", "yes", "no"], ["no", None], []),
         ([None] * 5, ["yes", "no"], [RIGHT]),
         ([None] * 5, ["yes", None], None),
         ([None] * 5, ["no", "no"], []),
@@ -234,3 +213,16 @@ def test_the_real_labels_go_in_and_come_out_the_same(real_data: Path, store: Lab
 
 def _essence(row: dict[str, Any]) -> tuple[object, ...]:
     return row["id"], row["support"], frozenset((row["a"], row["b"])), row["interacts"], row["evidence"]
+
+
+def test_gold_that_tells_the_order_is_imported_in_that_order(tmp_path: Path, bridge_question: Question) -> None:
+    question = bridge_question.model_copy(update={"answer": "opera", "answer_aliases": ["Prague"]})
+    units = find_units(question)
+    assert {("opera", "composer"), ("composer", "opera")} <= {unit.passages for unit in units.chains}
+    gold = {"id": "q1", "chains": [{"passages": ["opera", "composer"]}], "same": "passages"}
+    for ordered, expected in ((True, {("opera", "composer")}), (False, {("opera", "composer"), ("composer", "opera")})):
+        gold["chains"] = [{"passages": ["opera", "composer"], "ordered": ordered}]
+        path = tmp_path / f"{ordered}.jsonl"
+        path.write_text(json.dumps(gold))
+        labels = read_labels(path, [question], "anna", None, "passages").labels
+        assert {label.unit.passages for label in labels if label.value == "yes"} == expected

@@ -1,21 +1,22 @@
 """Which question comes next to whom."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
 from rechain.errors import RechainError
 from rechain.labels.queue import Queue
 from rechain.labels.store import Label, LabelStore
-from rechain.labels.units import Unit
+from rechain.labels.units import Unit, Value
 
 Said = Callable[..., Label]
 IDS = [f"q{number}" for number in range(6)]
 
 
-def two_pairs(question: str) -> Sequence[Unit]:
-    return [Unit(question=question, passages=(passage,), entities=("a", "b")) for passage in ("1", "2")]
+def two_pairs(question: str, said: Mapping[Unit, Value]) -> Sequence[Unit]:
+    pairs = [Unit(question=question, passages=(passage,), entities=("a", "b")) for passage in ("1", "2")]
+    return [pair for pair in pairs if pair not in said]
 
 
 def finish(store: LabelStore, said: Said, name: str, question: str) -> None:
@@ -72,23 +73,27 @@ def test_pairs_and_chains_are_finished_apart(store: LabelStore, said: Said) -> N
     queue = Queue(store, 0)
     finish(store, said, "anna", "q0")
     chain = Unit(question="q0", passages=("1", "2"), entities=("a",))
-    assert queue.next_question("anna", "chains", IDS[:1], lambda _: [chain]) == "q0"
+
+    def chains(_: str, said: Mapping[Unit, Value]) -> Sequence[Unit]:
+        return [] if chain in said else [chain]
+
+    assert queue.next_question("anna", "chains", IDS[:1], chains) == "q0"
     store.add([Label(annotator="anna", unit=chain, value="no")])
-    assert queue.next_question("anna", "chains", IDS[:1], lambda _: [chain]) is None
+    assert queue.next_question("anna", "chains", IDS[:1], chains) is None
 
 
 def test_questions_without_units_are_passed_over_and_not_asked_again(store: LabelStore) -> None:
     asked: list[str] = []
 
-    def units_of(question: str) -> Sequence[Unit]:
+    def waiting(question: str, said: Mapping[Unit, Value]) -> Sequence[Unit]:
         asked.append(question)
-        return two_pairs(question) if question == "q3" else []
+        return two_pairs(question, said) if question == "q3" else []
 
     queue = Queue(store, 0)
-    assert [queue.next_question("anna", "pairs", IDS, units_of) for _ in range(3)] == ["q3"] * 3
+    assert [queue.next_question("anna", "pairs", IDS, waiting) for _ in range(3)] == ["q3"] * 3
     assert asked == IDS[:4]
     assert store.claims() == {"q3": "anna"}
-    assert queue.next_question("anna", "pairs", IDS[:3], units_of) is None
+    assert queue.next_question("anna", "pairs", IDS[:3], waiting) is None
 
 
 def test_what_is_not_begun_is_given_back(store: LabelStore, said: Said) -> None:

@@ -268,7 +268,7 @@ def test_the_file_is_marked_and_synced(store: LabelStore, said: Said) -> None:
     store.add([said("anna", "q", 1, note="a")])
     database = sqlite3.connect(store.path)
     told = [database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "user_version")]
-    assert told == ["wal", 1]
+    assert told == ["delete", 1]
     assert database.execute("PRAGMA application_id").fetchone()[0].to_bytes(4, "big") == b"recl"
     at, passages = database.execute("SELECT at, passages FROM events").fetchone()
     assert at.endswith("+00:00")
@@ -289,3 +289,10 @@ def test_names_and_notes_are_tidied(said: Said) -> None:
     assert said("anna", "q", 1, at="2024-01-01T01:00:00+01:00").at.isoformat() == "2024-01-01T00:00:00+00:00"
     with pytest.raises(ValidationError):
         said("anna", "q", 1, note="x" * 2001)
+
+
+def test_a_copy_of_the_file_is_whole_while_it_is_in_use(store: LabelStore, said: Said, tmp_path: Path) -> None:
+    store.add([said("anna", "q", 1)])
+    copied = tmp_path / "copy"
+    copied.write_bytes(store.path.read_bytes())
+    assert list(LabelStore(copied).all()) == list(store.all()) != []

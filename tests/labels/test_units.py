@@ -86,3 +86,15 @@ def test_pairs_are_found_however_their_entities_are_written(medhop: Question, na
 def test_a_question_without_candidates_has_no_units(medhop: Question) -> None:
     units = find_units(medhop, CandidateSettings(hops=8))
     assert (units.pairs, units.chains, units.question) == ({}, [], medhop)
+
+
+def test_pairs_wait_only_while_a_chain_of_theirs_may_be_right(medhop: Question) -> None:
+    units = find_units(medhop)
+    assert [units.pairs_of(0)[2], units.pairs_of(1)[2]] == [units.pairs_of(0)[2]] * 2  # both end alike
+    first, second = units.pairs_of(0)[0], units.pairs_of(0)[1]
+    assert units.waiting("pairs", {}) == list(units.pairs)
+    after = units.waiting("pairs", {first: "no"})
+    assert second not in after and set(units.pairs_of(1)) <= set(after)
+    assert units.waiting("pairs", {first: "unsure"}) == [pair for pair in units.pairs if pair != first]
+    assert units.waiting("pairs", {units.pairs_of(0)[2]: "no"}) == []
+    assert units.waiting("chains", {units.chains[0]: "no"}) == [units.chains[1]]

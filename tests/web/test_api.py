@@ -341,3 +341,16 @@ def test_static_files_have_the_headers_and_may_be_kept(client: TestClient) -> No
     assert answer.status_code == 200
     assert "content-security-policy" in answer.headers
     assert client.head("/static/style.css").status_code == 200
+
+
+def test_an_id_may_hold_the_end_of_a_line(make_site: Make, towns: Make, connect: Make) -> None:
+    question = towns(1)[0].model_copy(update={"id": "a\nb/c"})
+    client = connect(make_site([question]))
+    assert client.get("/questions/a%0Ab/c").json()["question"]["id"] == "a\nb/c"
+
+
+def test_a_question_that_is_too_large_has_that_as_its_error(client: TestClient) -> None:
+    question = {"question": "Who?", "answer": "Anna", "passages": ["Anna " * 500_000, "Anna"]}
+    answer = client.post("/recover", json=question)
+    assert answer.status_code == 200
+    assert answer.json()["error"]["code"] == "too_large"

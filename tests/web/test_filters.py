@@ -16,7 +16,7 @@ def test_all_of_a_filter_is_read() -> None:
         "max_confidence": "1",
         "verdict": "wrong",
         "kind": "title part",
-        "chain": "no",
+        "found": "no",
         "order": "most confident",
         "other": "x",
     }
@@ -24,7 +24,7 @@ def test_all_of_a_filter_is_read() -> None:
 
 
 def test_what_is_empty_does_not_count() -> None:
-    names = ("text", "min_confidence", "max_confidence", "verdict", "kind", "chain", "order")
+    names = ("text", "min_confidence", "max_confidence", "verdict", "kind", "found", "order")
     assert read_filter(dict.fromkeys(names, "")) == read_filter({}) == Filter()
 
 
@@ -36,7 +36,7 @@ def test_what_is_empty_does_not_count() -> None:
         ("min_confidence", "nan", "min_confidence should be a number from 0 to 1, not 'nan'."),
         ("min_confidence", "x" * 99, "min_confidence should be a number from 0 to 1, not 'xxxxxxxxxxxxxxxxxxxx'."),
         ("verdict", "maybe", "verdict should be one of right, wrong, not 'maybe'."),
-        ("chain", "true", "chain should be one of yes, no, not 'true'."),
+        ("found", "true", "found should be one of yes, no, not 'true'."),
         ("order", "random", "order should be one of file, least confident, most confident, not 'random'."),
     ],
 )
@@ -67,7 +67,7 @@ def test_a_filter_that_is_written_is_read_back(wanted: Filter) -> None:
 
 def test_what_does_not_count_is_not_written() -> None:
     assert filter_query(Filter()) == {}
-    assert filter_query(Filter(min_confidence=0.0, chain=False)) == {"min_confidence": 0.0, "chain": "no"}
+    assert filter_query(Filter(min_confidence=0.0, chain=False)) == {"min_confidence": 0.0, "found": "no"}
 
 
 @pytest.mark.parametrize(("told", "number"), [({}, 7), ({"page": ""}, 7), ({"page": " 3 "}, 3), ({"page": "1"}, 1)])

@@ -13,7 +13,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import Message, Receive, Scope, Send
 
 from rechain.web.answers import refusal
-from rechain.web.guard import TOKEN_COOKIE, Guard, Limits, signed_in
+from rechain.web.guard import READ_ON, TOKEN_COOKIE, Guard, Limits, signed_in
 
 TOKEN = 'se;cret "+&/% 1'
 HEADERS = {
@@ -228,7 +228,15 @@ def test_the_body_limit_holds_whatever_length_is_told(parts: list[bytes], header
 
 
 def test_what_is_too_large_is_not_read_to_its_end() -> None:
-    assert ask(method="POST", parts=[b"x" * 11], is_whole=False).status == 413  # to ask for more would fail
+    parts = [b"x" * 11, b"x" * READ_ON]
+    assert ask(method="POST", parts=parts, is_whole=False).status == 413  # to ask for more would fail
+
+
+def test_who_needs_no_token_may_send_little() -> None:
+    limits = Limits(body=10_000)
+    assert ask("/sign-in", method="POST", parts=[b"x" * 4096], limits=limits).status != 413
+    assert ask("/sign-in", method="POST", parts=[b"x" * 4097], limits=limits).status == 413
+    assert ask(method="POST", parts=[b"x" * 4097], limits=limits).status == 200
 
 
 def test_many_small_parts_are_read_quickly() -> None:

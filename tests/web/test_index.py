@@ -73,7 +73,7 @@ def test_ids_that_are_missing_or_taken_name_the_place() -> None:
 def test_an_id_that_looks_like_a_made_up_one_is_no_trouble() -> None:
     index = index_of(asked("a #3"), asked("a"), asked("a"))
     assert len(set(index.ids())) == 3
-    assert [index.at(place).content.id for place in range(3)] == ["a #3", "a", "a"]  # type: ignore[union-attr]
+    assert [index.at(place).content.id for place in range(3)] == index.ids()  # type: ignore[union-attr]
 
 
 def test_a_question_that_cannot_be_read_is_listed_and_found_by_its_error() -> None:
@@ -245,11 +245,19 @@ def test_missing_tells_what_has_not_been_looked_for(judged: Index) -> None:
 
 
 def test_neighbours(judged: Index) -> None:
-    assert [judged.neighbours(place) for place in (0, 2, 3)] == [
+    assert [judged.neighbours(0, Filter(), place) for place in (0, 2, 3)] == [
         (None, "wrong"),
         ("wrong", "later"),
         ("none", None),
     ]
+    assert judged.neighbours(0, Filter(verdict="wrong"), 0) == (None, "wrong")
+    assert judged.neighbours(0, Filter(verdict="right"), 2) == ("right", None)
+
+
+def test_accuracy_is_over_the_questions_whose_gold_is_known(judged: Index) -> None:
+    right, known = judged.accuracy(0)
+    assert (right, known) == (1, sum(judged.select(0, Filter(verdict=one)).total for one in ("right", "wrong")))
+    assert judged.accuracy(7) == (0, 0)
 
 
 @pytest.fixture
@@ -330,3 +338,8 @@ def test_threads_read_while_others_write() -> None:
         thread.join()
     assert problems == []
     assert index.count_found(0) == index.select(0, Filter(chain=True)).total == 40
+
+
+def test_a_question_whose_id_is_taken_has_labels_of_its_own() -> None:
+    index = index_of(asked("a"), asked("a"))
+    assert [index.at(place).content.id for place in range(2)] == index.ids() == ["a", "a #2"]  # type: ignore[union-attr]

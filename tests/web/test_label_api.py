@@ -237,3 +237,17 @@ def test_who_imports_is_named(medhop: TestClient) -> None:
     for query in ("", "?annotator=", "?annotator=%0Aa", "?annotator=%20"):
         answer = medhop.post(f"/labels/import{query}", json=ROWS)
         assert (answer.status_code, "annotator" in answer.text) == (422, True)
+
+
+@pytest.mark.parametrize(("same", "value"), [("passages", "yes"), ("links", "no")])
+def test_what_counts_as_the_same_chain_is_the_questions_own(
+    make_site: Make, connect: Make, bridge_question: Question, same: str, value: str
+) -> None:
+    site = make_site([bridge_question])
+    site.same = same
+    client = connect(site)
+    gold = {"id": "q1", "chains": [{"passages": ["opera", "composer"], "links": ["somebody else"]}]}
+    assert client.post("/labels/import?annotator=a", json=[gold]).status_code == 200
+    labels = client.get("/labels?question=q1").json()
+    told = {label["value"] for label in labels if label["unit"]["entities"] != ["somebody else"]}
+    assert (value == "yes") == ("yes" in told)

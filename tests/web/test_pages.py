@@ -14,7 +14,7 @@ from rechain.errors import QuestionError
 from rechain.given import as_entry
 from rechain.model import Contributions
 from rechain.recovery import Recoverer, Wanted
-from rechain.schema import Question
+from rechain.schema import Gold, GoldChain, Question
 from rechain.web.index import PAGE_SIZE
 from rechain.web.site import Site
 
@@ -276,3 +276,56 @@ def test_pages_leave_the_queue_to_others_when_it_is_long(town_site: Site, connec
         finally:
             model.go_on.set()
         assert len(asked.result(20)) == 40
+
+
+def test_gold_is_shown_and_leads_to_its_candidate(client: TestClient, seen: Make) -> None:
+    page = seen(client.get("/question?id=town-0").text)
+    assert "Gold" in page.text
+    assert any(link.startswith("/question?id=town-0&chain=") for link in page.links)
+
+
+def test_gold_that_is_no_candidate_says_so(make_site: Make, connect: Make, towns: Make, seen: Make) -> None:
+    golds = [Gold(id="town-1", chains=[GoldChain(passages=["other", "guest"])]), Gold(id="town-2", chains=[])]
+    client = connect(make_site(towns(3), golds=golds))
+    assert "not among the candidates" in seen(client.get("/question?id=town-1").text).text
+    assert "No chain is right." in seen(client.get("/question?id=town-2").text).text
+
+
+def test_a_filter_is_kept_from_question_to_question(client: TestClient, seen: Make) -> None:
+    listed = seen(client.get("/?verdict=wrong").text)
+    first, second = [link for link in listed.links if link.startswith("/question")]
+    assert first.endswith("verdict=wrong")
+    page = seen(client.get(first).text)
+    assert second in page.links and "/?verdict=wrong" in page.links
+
+
+def test_the_list_tells_how_many_are_right(client: TestClient, seen: Make) -> None:
+    assert "Of 6 with gold 4 are right (67 %)" in seen(client.get("/").text).text
+
+
+@pytest.mark.parametrize("steps", ["none", [7], [{"player": "ranker"}], {"a": 1}])
+def test_odd_steps_of_a_chains_file_are_left_out(town_site: Site, connect: Make, steps: Any) -> None:
+    stored = town_site.question("town-1")
+    found = Recoverer("lexical").recover(stored.content)  # type: ignore[arg-type]
+    odd = found.model_copy(update={"chains": [found[0].model_copy(update={"why": {"steps": steps, "links": 1.0}})]})
+    town_site.add_file("odd.jsonl", [odd])
+    assert connect(town_site).get("/question?id=town-1&source=2").status_code == 200
+
+
+def test_a_question_without_a_chain_says_why_where_sources_are_compared(
+    make_site: Make, connect: Make, towns: Make, seen: Make
+) -> None:
+    site = make_site([towns(1)[0].model_copy(update={"answer": "Nowhere"})])
+    site.add_file("again.jsonl", [site.index.recovered(0, 0)])
+    page = seen(connect(site).get("/compare/question?id=town-0").text)
+    assert page.text.count("no passage holds the answer 'Nowhere'") == 2
+
+
+def test_who_signs_in_goes_where_he_wanted(town_site: Site, connect: Make, seen: Make) -> None:
+    client = connect(town_site, token="a secret")
+    refused = client.get("/question?id=town-1&chain=2", headers=HTML)
+    assert refused.status_code == 401
+    wanted = [one for one in seen(refused.text).attributes("input", "value") if one]
+    assert wanted == ["/question?id=town-1&chain=2"]
+    answer = client.post("/sign-in", data={"token": "a secret", "wanted": wanted[0]}, follow_redirects=False)
+    assert answer.headers["location"] == wanted[0]

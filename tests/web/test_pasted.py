@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rechain.errors import QuestionError
 from rechain.schema import Passage, Question
-from rechain.web.pasted import MOST_PASSAGES, pasted_entry, split_passages
+from rechain.web.pasted import MOST_CHARACTERS, MOST_PASSAGES, pasted_entry, split_passages
 
 TEXT = {"question": " Where? ", "answer": " Prague ", "passages": "# A\nIn Prague.\n\nNo title.\n"}
 
@@ -93,8 +93,11 @@ def test_whatever_is_in_a_form_is_a_question_or_a_mistake(form: dict[str, str]) 
         assert error.code == "bad_json"
 
 
-def test_a_question_of_too_many_passages_is_refused() -> None:
-    form = {"question": "Who?", "answer": "Anna", "passages": "a\n\n" * MOST_PASSAGES}
+@pytest.mark.parametrize(
+    ("passages", "more"), [("a\n\n" * MOST_PASSAGES, "a"), ("ab " * (MOST_CHARACTERS // 3), "too much")]
+)
+def test_a_question_that_is_too_large_is_refused(passages: str, more: str) -> None:
+    form = {"question": "Who?", "answer": "Anna", "passages": passages}
     assert not isinstance(pasted_entry(form).content, QuestionError)
-    with pytest.raises(QuestionError, match="at most 10,000 passages"):
-        pasted_entry(form | {"passages": "a\n\n" * (MOST_PASSAGES + 1)})
+    content = pasted_entry(form | {"passages": passages + more}).content
+    assert isinstance(content, QuestionError) and "may have 10,000 passages and 2,000,000" in str(content)

@@ -22,6 +22,7 @@ from rechain.cli.options import (
     SpacyModel,
     candidate_settings,
     readable,
+    same_chain_of,
 )
 from rechain.cli.output import Out, Overwrite, check_output, output_to
 from rechain.cli.tables import Json, print_json, print_table
@@ -29,7 +30,7 @@ from rechain.errors import InputError
 
 if TYPE_CHECKING:
     from rechain.candidates import CandidateSettings
-    from rechain.labels.agreement import Agreement
+    from rechain.labels.agreement import Agreement, Kappa
     from rechain.labels.exchange import Imported
     from rechain.labels.store import LabelStore
     from rechain.schema import Question
@@ -69,7 +70,7 @@ def export(
 
     The options that say how candidate chains are built should be those with which they were labelled.
 
-    Example: rechain labels export labels.db questions.jsonl --to gold --out gold.jsonl
+    Example: rechain labels export labels.sqlite questions.jsonl --to gold --out gold.jsonl
     """
     settings = candidate_settings(hops, link_types, linkers, spacy_model, min_weight, limit)
     left_out: Counter[str] = Counter()
@@ -105,17 +106,15 @@ def import_(
 ) -> None:
     """Take labels over from a file of labelled pairs or gold chains, all or none.
 
-    Example: rechain labels import labels.db interactions.jsonl medhop/train.json --annotator paper
+    Example: rechain labels import labels.sqlite interactions.jsonl medhop/train.json --annotator paper
     """
-    from rechain.datasets.reading import same_chain
     from rechain.labels.exchange import read_labels
     from rechain.labels.store import LabelStore
 
     settings = candidate_settings(hops, link_types, linkers, spacy_model, min_weight, limit)
     with LabelStore(path) as store:
         asked = readable(questions, passages, only, "Importing labels")
-        same = same_chain(questions) if questions.is_file() or questions.is_dir() else "links"
-        imported = read_labels(file, asked, annotator, settings, same)
+        imported = read_labels(file, asked, annotator, settings, same_chain_of(questions))
         if not imported.labels:
             raise InputError(f"{file} holds no label of the questions in {questions}.")
         store.add(imported.labels)
@@ -126,14 +125,14 @@ def import_(
 def agreement(path: LabelsFile, json: Json = False) -> None:
     """Tell how far annotators agree: Cohen's kappa, with a 95 % interval over questions.
 
-    Example: rechain labels agreement labels.db
+    Example: rechain labels agreement labels.sqlite
     """
-    from rechain.labels.agreement import agreements, disagreements
+    from rechain.labels.agreement import agreements, doubts
 
     with _existing(path) as store:
         given = list(store.all())
-    compared, differing = agreements(given), disagreements(given)
-    settled = sum(one.settled is not None for one in differing)
+    compared, differing = agreements(given), [one for one in doubts(given) if one.differs]
+    settled = sum(not one.is_open for one in differing)
     if json:
         print_json({"agreements": compared, "disagreements": len(differing), "settled": settled})
         return
@@ -177,8 +176,8 @@ def _lines(
 
 
 def _report_export(to: To, written: int, left_out: Counter[str], others: int) -> None:
-    what = "question with gold chains" if to == To.gold else "labelled pair"
-    told = _counted(written, what, "questions with gold chains" if to == To.gold else None)
+    what = "question decided" if to == To.gold else "labelled pair"
+    told = _counted(written, what, "questions decided" if to == To.gold else None)
     reasons = [f"{count} {reason}" for reason, count in left_out.most_common()]
     reasons += [f"labels of {_counted(others, 'other question')}"] if others else []
     print(f"{told}{'; left out: ' + ', '.join(reasons) if reasons else ''}.", file=sys.stderr)
@@ -186,7 +185,10 @@ def _report_export(to: To, written: int, left_out: Counter[str], others: int) ->
 
 def _report_import(imported: "Imported") -> None:
     odd = {
-        "row of questions not given": (imported.other_questions, "rows of questions not given"),
+        "row of questions not given, of which pairs are kept": (
+            imported.other_questions,
+            "rows of questions not given, of which pairs are kept",
+        ),
         "pair on no candidate chain": (imported.other_pairs, "pairs on no candidate chain"),
         "right chain that is no candidate": (imported.other_chains, "right chains that are no candidates"),
         "right chain in no order left out": (imported.unusable_chains, "right chains in no order left out"),
@@ -207,8 +209,12 @@ def _row(compared: "Agreement") -> tuple[str, ...]:
         str(compared.questions),
         f"{100 * compared.equal:.1f} %",
         "not defined" if kappa is None else f"{kappa.value:.2f}",
-        "" if kappa is None else f"{kappa.low:.2f} to {kappa.high:.2f}",
+        "" if kappa is None else _interval(kappa),
     )
+
+
+def _interval(kappa: "Kappa") -> str:
+    return "too few" if kappa.low is None else f"{kappa.low:.2f} to {kappa.high:.2f}"
 
 
 def _counted(count: int, one: str, many: str | None = None) -> str:

@@ -12,7 +12,7 @@ from rechain.errors import QuestionError, RechainError
 if TYPE_CHECKING:
     from rechain.candidates import CandidateSettings
     from rechain.datasets import Entry
-    from rechain.schema import Gold, Question
+    from rechain.schema import Gold, Question, Same
 
 Questions = Annotated[
     Path, typer.Argument(metavar="QUESTIONS", help="Questions, in any known format; '-' is standard input.")
@@ -117,7 +117,6 @@ def gold_of(questions: Path, passages: Path | None, gold: Path | None) -> "Mappi
     """Read the gold chains, from their own file or out of the questions file; evaluation alone calls this."""
     from rechain.cli.progress import working
     from rechain.datasets import read_entries
-    from rechain.datasets.reading import same_chain
     from rechain.gold import read_gold
 
     def asked() -> "Iterator[Question]":
@@ -129,5 +128,11 @@ def gold_of(questions: Path, passages: Path | None, gold: Path | None) -> "Mappi
     if gold is None and questions == Path("-"):
         return {}
     with working("Reading gold"):
-        is_stored = questions.is_file() or questions.is_dir()  # a pipe can be read only once
-        return read_gold(gold or questions, asked(), same_chain(questions) if is_stored else "links")
+        return read_gold(gold or questions, asked(), same_chain_of(questions))
+
+
+def same_chain_of(questions: Path) -> "Same":
+    """Return what counts as the same chain of these questions; of a pipe, which is read only once, the links too."""
+    from rechain.datasets.reading import same_chain
+
+    return same_chain(questions) if questions.is_file() or questions.is_dir() else "links"

@@ -8,7 +8,7 @@ from importlib.resources import as_file, files
 from ipaddress import ip_address
 from pathlib import Path
 from secrets import token_urlsafe
-from socket import SO_REUSEADDR, SOCK_STREAM, SOL_SOCKET, getaddrinfo, socket
+from socket import SO_REUSEADDR, SOCK_STREAM, SOL_SOCKET, getaddrinfo, gethostname, socket
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
 
@@ -28,6 +28,7 @@ from rechain.cli.options import (
     candidate_settings,
     entries,
     gold_of,
+    same_chain_of,
 )
 from rechain.cli.progress import working
 from rechain.errors import InputError, MissingExtraError, RechainError
@@ -36,8 +37,9 @@ if TYPE_CHECKING:
     from uvicorn import Server
 
     from rechain.candidates import CandidateSettings
+    from rechain.datasets import Entry
     from rechain.recovery import Recoverer
-    from rechain.schema import Recovered
+    from rechain.schema import Gold, Recovered
     from rechain.web.site import Site
 
 _TOKEN_VARIABLE = "RECHAIN_TOKEN"
@@ -74,7 +76,9 @@ def serve(
     token: Annotated[
         str | None,
         typer.Option(
-            "--token", envvar=_TOKEN_VARIABLE, help="What everybody has to know; made up for hosts other than this one."
+            "--token",
+            envvar=_TOKEN_VARIABLE,
+            help="What everybody has to know, 8 characters or more; made up for other hosts.",
         ),
     ] = None,
     max_body: Annotated[
@@ -117,7 +121,7 @@ def serve(
         limit_concurrency=_MOST_CONNECTIONS,
         server_header=False,
     )
-    _run(uvicorn.Server(config), listening, token)
+    _run(uvicorn.Server(config), listening, token, site.labels.path)
 
 
 def _token(host: str, told: str | None) -> str | None:
@@ -142,9 +146,10 @@ def _listen(host: str, port: int) -> socket:
         listening.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
         listening.bind(address)
         listening.listen()  # who connects early waits, and no other server can take the port meanwhile
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "this is no name of a host"
         raise RechainError(
-            f"{host}, port {port}, cannot be listened at: {error.strerror}; name another --host or --port."
+            f"{host}, port {port}, cannot be listened at: {why}; name another --host or --port."
         ) from error
     return listening
 
@@ -182,8 +187,20 @@ def _add_questions(
 ) -> None:
     golds = gold_of(questions, passages, gold)
     asked = entries(questions, passages, only, "Reading")
-    site.index.add((entry, golds.get(entry.id or "")) for entry in asked)
-    site.has_gold = bool(golds)
+    matched = 0
+
+    def with_gold() -> "Iterator[tuple[Entry, Gold | None]]":
+        nonlocal matched
+        for entry in asked:
+            known = golds.get(entry.id or "")
+            matched += known is not None
+            yield entry, known
+
+    site.index.add(with_gold())
+    if gold is not None and not matched:
+        raise RechainError(f"{gold} holds gold of none of these questions.")
+    site.has_gold = matched > 0
+    site.same = same_chain_of(questions)
 
 
 def _add_sources(
@@ -218,17 +235,22 @@ def _read_chains(path: Path) -> Iterator["Recovered"]:
     from rechain.datasets.rows import read_rows
     from rechain.schema import Recovered
 
-    seen: set[str | None] = set()
+    seen: set[str] = set()
     for where, recovered in read_rows(path, Recovered):
+        if recovered.id is None:  # what could not be read has none
+            continue
         if recovered.id in seen:
             raise InputError(f"{where}: the id '{recovered.id}' stands there twice.")
         seen.add(recovered.id)
         yield recovered
 
 
-def _run(server: "Server", listening: socket, token: str | None) -> None:
+def _run(server: "Server", listening: socket, token: str | None, labels: Path) -> None:
     host, port = listening.getsockname()[:2]
+    if ip_address(host).is_unspecified:
+        host = gethostname()
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+    print(f"Labels are kept in {labels.absolute()}.", file=sys.stderr)
     print(f"Serving at {address}{f'?token={quote(token)}' if token else ''} until Ctrl+C.", file=sys.stderr, flush=True)
     gc.collect()
     gc.freeze()  # what is loaded stays; the collector need not go through it again

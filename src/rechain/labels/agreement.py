@@ -1,17 +1,30 @@
-"""How far annotators agree: Cohen's kappa with an interval, and the units on which they differ."""
+"""How far annotators agree: Cohen's kappa with an interval, what they decide, and what is left in doubt."""
 
 from collections.abc import Iterable, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
-from rechain.evaluation import RESAMPLES, Figure
+from rechain.evaluation import RESAMPLES
 from rechain.labels.store import Label
-from rechain.labels.units import Mode, Unit
+from rechain.labels.units import Mode, Unit, Value
 
 if TYPE_CHECKING:
     from rechain.arrays import Array
 
-MODES: tuple[Mode, ...] = ("pairs", "chains")
+Decision = Literal["yes", "no"]
+
+MODES: tuple[Mode, ...] = get_args(Mode)
+FEWEST_QUESTIONS = 5
+"""from so many questions on an interval says something"""
+
+
+class Kappa(NamedTuple):
+    """Cohen's kappa, over how many questions, and its 95 % bootstrap interval: None where those are too few."""
+
+    value: float
+    low: float | None
+    high: float | None
+    questions: int
 
 
 class Agreement(NamedTuple):
@@ -24,18 +37,28 @@ class Agreement(NamedTuple):
     questions: int
     equal: float
     """the share of units that both labelled alike"""
-    kappa: Figure | None
+    kappa: Kappa | None
     """Cohen's kappa, None where it is not defined: both said one and the same of everything"""
 
 
-class Disagreement(NamedTuple):
-    """A unit on which annotators differ."""
+class Doubt(NamedTuple):
+    """A unit that its annotators leave open, as they differ or somebody is unsure; it may be settled since."""
 
     unit: Unit
     labels: list[Label]
     """what each of them says"""
     settled: Label | None
-    """what was agreed on since"""
+    """what was agreed on since, which may again be unsure"""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it waits to be settled."""
+        return self.settled is None or self.settled.value == "unsure"
+
+    @property
+    def differs(self) -> bool:
+        """Whether annotators differ, not only hesitate."""
+        return len({label.value for label in self.labels}) > 1
 
 
 def cohens_kappa(one: Sequence[str], two: Sequence[str]) -> float | None:
@@ -46,10 +69,11 @@ def cohens_kappa(one: Sequence[str], two: Sequence[str]) -> float | None:
 
 def kappa_with_interval(
     one: Sequence[str], two: Sequence[str], questions: Sequence[str], seed: int = 0
-) -> Figure | None:
+) -> Kappa | None:
     """Return Cohen's kappa with a 95 % bootstrap interval over questions, as units of one question hang together.
 
-    `questions` says to which question each item belongs. Resamples in which kappa is not defined do not count.
+    `questions` says to which question each item belongs; of fewer than five there is no interval. Resamples in which
+    kappa is not defined do not count.
     """
     import numpy as np
 
@@ -57,12 +81,14 @@ def kappa_with_interval(
     kappa, count = float(_kappas(tables.sum(0))), len(tables)
     if kappa != kappa:
         return None
+    if count < FEWEST_QUESTIONS:
+        return Kappa(kappa, None, None, count)
     generator = np.random.default_rng(seed)
     draws = (generator.integers(count, size=count) for _ in range(RESAMPLES))
     flat = tables.reshape(count, -1)
     sums = np.stack([np.bincount(draw, minlength=count) @ flat for draw in draws])
     low, high = np.nanpercentile(_kappas(sums.reshape(-1, *tables.shape[1:])), [2.5, 97.5])
-    return Figure(kappa, float(low), float(high), count)
+    return Kappa(kappa, float(low), float(high), count)
 
 
 def _tables(one: Sequence[str], two: Sequence[str], questions: Sequence[str]) -> "Array":
@@ -112,19 +138,40 @@ def _compared(mode: Mode, names: tuple[str, str], units: list[Unit], said: dict[
     return Agreement(mode, *names, len(units), len(set(questions)), equal, kappa)
 
 
-def disagreements(labels: Iterable[Label]) -> list[Disagreement]:
-    """Return the units on which annotators differ, in the order in which they were first labelled."""
-    by_unit: dict[Unit, list[Label]] = {}
-    for label in labels:
-        by_unit.setdefault(label.unit, []).append(label)
+def doubts(labels: Iterable[Label]) -> list[Doubt]:
+    """Return the units that annotators or what was settled leave open, in the order in which they were first labelled.
+
+    Those that were settled since are among them. Labels are in the order in which they were given.
+    """
     found = []
-    for unit, given in by_unit.items():
+    for unit, given in by_unit(labels).items():
         own = [label for label in given if not label.settles]
-        if len({label.value for label in own}) > 1:
-            found.append(Disagreement(unit, own, settling(given)))
+        if decided(own) is None or decided(given) is None:
+            found.append(Doubt(unit, own, _settling(given)))
     return found
 
 
-def settling(labels: Iterable[Label]) -> Label | None:
+def decided(labels: Iterable[Label]) -> Decision | None:
+    """Return what holds of one unit: what was settled, else what all agree on; None where that is neither yes nor no.
+
+    Labels are in the order in which they were given.
+    """
+    given = list(labels)
+    settled = _settling(given)
+    values: set[Value] = {settled.value} if settled else {label.value for label in given}
+    if values == {"yes"}:
+        return "yes"
+    return "no" if values == {"no"} else None
+
+
+def by_unit(labels: Iterable[Label]) -> dict[Unit, list[Label]]:
+    """Return the labels of every unit."""
+    units: dict[Unit, list[Label]] = {}
+    for label in labels:
+        units.setdefault(label.unit, []).append(label)
+    return units
+
+
+def _settling(labels: Iterable[Label]) -> Label | None:
     """Return the label that settles a unit, the last if several do."""
     return next((label for label in reversed(list(labels)) if label.settles), None)

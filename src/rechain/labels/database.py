@@ -1,8 +1,10 @@
-"""The file that labels live in: an SQLite database, made at the first write, shared by several processes."""
+"""The file that labels live in: an SQLite database, made at the first write, shared by several processes.
+
+Between two writes all is in this one file (there is no write-ahead log beside it), so that a copy of it is whole.
+"""
 
 import os
 import sqlite3
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -106,7 +108,6 @@ class Database:
     def _make(self) -> sqlite3.Connection:
         """Make the tables, unless another process just did."""
         database = self._connection or self._connect()
-        _patiently(database, "PRAGMA journal_mode = WAL")
         database.execute("BEGIN IMMEDIATE")
         try:
             if not _check_kind(database, self.path):
@@ -158,16 +159,3 @@ def _check_kind(database: sqlite3.Connection, path: Path) -> bool:
     if version > VERSION:
         raise InputError(f"{path} was written by a newer rechain (its version is {version}); update rechain.")
     return bool(version)
-
-
-def _patiently(database: sqlite3.Connection, statement: str) -> None:
-    """Run what SQLite refuses at once, without waiting, while another process does the same."""
-    end = time.monotonic() + _WAIT_S
-    while True:
-        try:
-            database.execute(statement)
-            return
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > end:
-                raise
-            time.sleep(0.02)

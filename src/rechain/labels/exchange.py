@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -14,46 +14,24 @@ from rechain.errors import InputError
 from rechain.evaluation import is_correct
 from rechain.gold import PairLabel, fields_of, read_gold
 from rechain.identifiers import identifier
-from rechain.labels.agreement import settling
+from rechain.labels.agreement import Decision, by_unit, decided
 from rechain.labels.store import Label, LabelStore, checked_annotator
 from rechain.labels.units import THE_QUESTION, Unit, Units, Value, find_units
 from rechain.schema import Gold, GoldChain, Question, Same
 from rechain.validation import describe
 
-Decision = Literal["yes", "no"]
-
 UNTOUCHED, UNDECIDED = "untouched", "undecided"
 """why a question, or a pair, is left out of an export: nobody labelled it, or not all of it is decided"""
 
 
-def decided(labels: Iterable[Label]) -> Decision | None:
-    """Return what holds of one unit: what was settled, else what all agree on; None where that is neither yes nor no.
-
-    Labels are in the order in which they were given.
-    """
-    given = list(labels)
-    settled = settling(given)
-    values: set[Value] = {settled.value} if settled else {label.value for label in given}
-    if values == {"yes"}:
-        return "yes"
-    return "no" if values == {"no"} else None
-
-
 def _decisions(labels: Iterable[Label]) -> dict[Unit, Decision | None]:
-    return {unit: decided(given) for unit, given in _by_unit(labels).items()}
-
-
-def _by_unit(labels: Iterable[Label]) -> dict[Unit, list[Label]]:
-    units: dict[Unit, list[Label]] = {}
-    for label in labels:
-        units.setdefault(label.unit, []).append(label)
-    return units
+    return {unit: decided(given) for unit, given in by_unit(labels).items()}
 
 
 def gold_from_labels(units: Units, labels: Iterable[Label]) -> Gold | None:
     """Return the chains of a question that its labels say are right; None where not every candidate is decided.
 
-    A chain that is not decided itself is right where all its pairs are, and wrong where one is. Chains that are no
+    A chain that nobody labelled itself is right where all its pairs are, and wrong where one is. Chains that are no
     candidates count where they were labelled right.
     """
     decisions = _decisions(labels)
@@ -72,8 +50,8 @@ def gold_from_labels(units: Units, labels: Iterable[Label]) -> Gold | None:
 
 
 def _verdict(units: Units, chain: int, decisions: Mapping[Unit, Decision | None]) -> Decision | None:
-    if whole := decisions.get(units.chains[chain]):
-        return whole
+    if units.chains[chain] in decisions:
+        return decisions[units.chains[chain]]
     pairs = {decisions.get(pair) for pair in units.pairs_of(chain)}
     if "no" in pairs:
         return "no"
@@ -121,7 +99,7 @@ def export_pairs(
     for question in questions:
         if question.id in touched:
             units = find_units(question, settings)
-            for unit, labels in _by_unit(store.of_question(question.id)).items():
+            for unit, labels in by_unit(store.of_question(question.id)).items():
                 if unit.mode == "pairs" and (decision := decided(labels)):
                     yield _row(units, unit, decision, _evidence(labels, decision))
                 elif unit.mode == "pairs":
@@ -237,6 +215,12 @@ class _PairImport(_Import):
         return [self._label(where, value, unit, row.evidence) for unit in found]
 
 
+def _is_same(unit: Unit, links: Sequence[str], gold: Gold) -> bool:
+    """Tell whether a candidate is a gold chain; where that tells the order, in this order."""
+    (chain,) = gold.chains
+    return is_correct(unit.passages, links, gold) and (not chain.ordered or list(unit.passages) == chain.passages)
+
+
 class _GoldImport(_Import):
     """Reads gold chains."""
 
@@ -253,7 +237,7 @@ class _GoldImport(_Import):
         found: set[int] = set()
         for number, unit in enumerate(units.chains):
             links = units.links(number)
-            same = {place for place, one in enumerate(golds) if is_correct(unit.passages, links, one)}
+            same = {place for place, one in enumerate(golds) if _is_same(unit, links, one)}
             found |= same
             self._imported.labels.append(self._label(where, "yes" if same else "no", unit))
         for place, chain in enumerate(gold.chains):

@@ -1,7 +1,7 @@
 """Which question comes next to whom: some come to all annotators, so that they can be compared, the others to one."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 
@@ -9,7 +9,8 @@ from rechain.errors import RechainError
 from rechain.labels.store import LabelStore
 from rechain.labels.units import Mode, Unit, Value
 
-UnitsOf = Callable[[str], Sequence[Unit]]
+Waiting = Callable[[str, Mapping[Unit, Value]], Sequence[Unit]]
+"""What is yet to be labelled of a question, after what somebody has said of it."""
 
 
 @dataclass
@@ -46,18 +47,19 @@ class Queue:
             self._shared[question] = drawn < self.overlap
         return self._shared[question]
 
-    def next_question(self, annotator: str, mode: Mode, ids: Sequence[str], units_of: UnitsOf) -> str | None:
+    def next_question(self, annotator: str, mode: Mode, ids: Sequence[str], waiting: Waiting) -> str | None:
         """Return the first question that an annotator may label and has not finished, and claim it if need be.
 
-        `units_of` returns the units of a question in this mode; questions without any are passed over. It may be slow:
-        it is asked once whether a question has units, and again only where the annotator's labels changed.
+        `waiting` returns what is yet to be labelled of a question in this mode; questions of which there is nothing to
+        label are passed over. It may be slow: it is asked once whether there is, and again only where the annotator's
+        labels changed.
         """
         claims, latest = self._store.claims(), self._store.latest(annotator, mode)
         for question in ids:
             is_free = self.is_shared(question) or claims.get(question, annotator) == annotator
-            if not is_free or self._is_finished(annotator, mode, question, latest.get(question), units_of):
+            if not is_free or self._is_finished(annotator, mode, question, latest.get(question), waiting):
                 continue
-            if self._is_worth_labelling(mode, question, units_of) and self._is_given(question, annotator, claims):
+            if self._is_worth_labelling(mode, question, waiting) and self._is_given(question, annotator, claims):
                 return question
         return None
 
@@ -86,19 +88,19 @@ class Queue:
             return True
         return self._store.claim(question, annotator) == annotator
 
-    def _is_worth_labelling(self, mode: Mode, question: str, units_of: UnitsOf) -> bool:
+    def _is_worth_labelling(self, mode: Mode, question: str, waiting: Waiting) -> bool:
         if (mode, question) not in self._has_units:
-            self._has_units[mode, question] = bool(units_of(question))
+            self._has_units[mode, question] = bool(waiting(question, {}))
         return self._has_units[mode, question]
 
-    def _is_finished(self, annotator: str, mode: Mode, question: str, latest: int | None, units_of: UnitsOf) -> bool:
-        """Tell whether all units are labelled; `latest` is the annotator's latest event there, None without any."""
+    def _is_finished(self, annotator: str, mode: Mode, question: str, latest: int | None, waiting: Waiting) -> bool:
+        """Tell whether nothing waits to be labelled; `latest` is the annotator's latest event there, if any."""
         if latest is None:
             return False
         event, is_finished = self._finished.get((annotator, mode, question), (None, False))
         if event != latest:
             labels = self._store.of_question(question)
-            labelled = {label.unit for label in labels if label.annotator == annotator and not label.settles}
-            is_finished = labelled.issuperset(units_of(question))
+            said = {label.unit: label.value for label in labels if label.annotator == annotator and not label.settles}
+            is_finished = not waiting(question, said)
             self._finished[annotator, mode, question] = latest, is_finished
         return is_finished

@@ -4,14 +4,14 @@ A pair is a passage and the two entities at its sides on a chain: the one that l
 Several chains may share a pair; who labels it labels it for all of them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
-from rechain.candidates import Candidate, Candidates, CandidateSettings, find_candidates
+from rechain.candidates import Candidate, Candidates, CandidateSettings, find_of_any_length
 from rechain.errors import QuestionError
 from rechain.lazy import lazy
 from rechain.linking import Edge
@@ -83,6 +83,13 @@ class Units:
         """Return all units of a kind."""
         return list(self.pairs) if mode == "pairs" else self.chains
 
+    def waiting(self, mode: Mode, said: Mapping[Unit, Value]) -> list[Unit]:
+        """Return what is yet to be labelled after what was said: a pair only while a chain of it may still be right."""
+        if mode == "chains":
+            return [unit for unit in self.chains if unit not in said]
+        wrong = {number for pair, chains in self.pairs.items() if said.get(pair) == "no" for number in chains}
+        return [pair for pair, chains in self.pairs.items() if pair not in said and not wrong.issuperset(chains)]
+
     def links(self, chain: int) -> list[str]:
         """Return the linking entities of a chain as they are written out."""
         return [link.entity for link in self.candidates.chains[chain].links]
@@ -138,9 +145,9 @@ class Units:
 
 
 def find_units(question: Question, settings: CandidateSettings | None = None) -> Units:
-    """Build C of a question and return its units; there are none where C is empty."""
+    """Build C of a question, of chains of any length where nobody says which, and return its units, if any."""
     try:
-        return Units(find_candidates(question, settings))
+        return Units(find_of_any_length(question, settings))
     except QuestionError:
         return Units(Candidates(question, [], [], [], False, settings or CandidateSettings()))
 

@@ -47,7 +47,8 @@ def refusal(scope: Scope, status: int, code: str, message: str, headers: dict[st
     """Say what is wrong, as a page to a browser and as JSON to a program."""
     if "text/html" not in Headers(scope=scope).get("accept", ""):
         return JSONResponse({"error": {"code": code, "message": message}}, status, headers)
-    answer = page("error.html", status, message=message, status_code=status, here=None)
+    wanted = scope["path"] + (f"?{query}" if (query := scope["query_string"].decode("latin-1")) else "")
+    answer = page("error.html", status, message=message, status_code=status, wanted=wanted, here=None)
     answer.headers.update(headers or {})
     return answer
 

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Body, Query
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 from pydantic import BaseModel, Discriminator, Field, Tag
+from starlette.convertors import Convertor, register_url_convertor
 
 from rechain.datasets import Entry
 from rechain.given import as_entry
@@ -15,7 +16,7 @@ from rechain.schema import WHOLE, Gold, LinkKind, NotBlank, Problem, Question, R
 from rechain.version import __version__
 from rechain.web.index import PAGE_SIZE, Filter, Order, Verdict
 from rechain.web.pages import AtSite
-from rechain.web.pasted import MOST_PASSAGES
+from rechain.web.pasted import MOST_PASSAGES, of_bounded_size
 from rechain.web.service import MOST_WAITING
 from rechain.web.site import ask
 
@@ -37,6 +38,19 @@ def refusals(*codes: int) -> dict[int | str, dict[str, Any]]:
     return {code: {"model": Refused} for code in (401, 403, 413, 422, 503, *codes)}
 
 
+class _Anything(Convertor[str]):
+    """The rest of a path, whatever it holds: an id may have slashes and ends of lines."""
+
+    regex = r"[\s\S]*"
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
+register_url_convertor("anything", _Anything())
 router = APIRouter(responses=refusals())
 
 
@@ -81,7 +95,8 @@ class AskedQuestion(BaseModel):
 
     def entry(self, number: int) -> Entry:
         """Return the question, or what is wrong with it."""
-        return as_entry(f"questions[{number}]", str(number), self.model_dump(exclude_none=True))
+        given = self.model_dump(exclude_none=True)
+        return of_bounded_size(as_entry(f"questions[{number}]", str(number), given))
 
 
 def _one_or_many(body: Any) -> str:
@@ -184,7 +199,7 @@ async def questions(
     return Listing(total=found.total, page=page, page_size=PAGE_SIZE, questions=rows)
 
 
-@router.get("/questions/{id:path}", responses=refusals(404, 429))
+@router.get("/questions/{id:anything}", responses=refusals(404, 429))
 async def question(site: AtSite, id: str, source: SourceNumber = 1) -> Known:
     """Return a question of the file with its chains, all that are candidates."""
     stored = site.question(id)

@@ -67,9 +67,10 @@ def _lifespan(site: Site) -> Callable[[FastAPI], AbstractAsyncContextManager[Non
 def _add_sign_in(app: FastAPI, token: str | None) -> None:
     @app.post("/sign-in", include_in_schema=False)
     async def sign_in(request: Request) -> Response:
-        told = (await pages.read_form(request)).get("token", "")
-        if token is None or compare_digest(told.encode(), token.encode()):
-            return signed_in("/", token or "")
+        form = await pages.read_form(request)
+        if token is None or compare_digest(form.get("token", "").encode(), token.encode()):
+            wanted = form.get("wanted", "/")
+            return signed_in("/" if wanted.startswith("/sign-in") else wanted, token or "")
         return refusal(request.scope, 401, "no_token", "this is not the token.")
 
 

@@ -12,7 +12,7 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
     "verdict": get_args(Verdict),
     "kind": get_args(LinkKind),
     "order": get_args(Order),
-    "chain": ("yes", "no"),
+    "found": ("yes", "no"),
 }
 
 
@@ -25,8 +25,8 @@ def read_filter(query: Mapping[str, str]) -> Filter:
     for name, choices in _CHOICES.items():
         if value := query.get(name, ""):
             told[name] = _one_of(name, value, choices)
-    if "chain" in told:
-        told["chain"] = told["chain"] == "yes"
+    if "found" in told:
+        told["chain"] = told.pop("found") == "yes"
     return Filter(**told)
 
 
@@ -42,8 +42,9 @@ def read_number(query: Mapping[str, str], name: str, default: int, least: int = 
 
 def filter_query(wanted: Filter) -> dict[str, Any]:
     """Return the query of a page's address that asks for a filter; it leaves out what does not count."""
-    chain = None if wanted.chain is None else "yes" if wanted.chain else "no"
-    told = asdict(wanted) | {"chain": chain, "order": None if wanted.order == "file" else wanted.order}
+    told = asdict(wanted) | {"order": None if wanted.order == "file" else wanted.order}
+    chain = told.pop("chain")
+    told["found"] = None if chain is None else "yes" if chain else "no"
     return {name: value for name, value in told.items() if value not in (None, "")}
 
 

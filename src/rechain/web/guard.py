@@ -16,7 +16,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 TOKEN_COOKIE = "rechain_token"
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
-_OPEN_PATHS = ("/static/", "/health", "/sign-in")
+_STATIC = "/static/"
+_OPEN_PATHS = (_STATIC, "/health", "/sign-in")
+READ_ON = 20_000_000
 _log = logging.getLogger("rechain.web")
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -42,6 +44,8 @@ class Limits:
     body: int = 10_000_000
     """bytes"""
     seconds: float = 60.0
+    strangers_body: int = 4096
+    """bytes, of those who need no token"""
 
 
 class Guard:
@@ -59,7 +63,7 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        sender = _Sender(send)
+        sender = _Sender(scope, send)
         try:
             async with asyncio.timeout(self._limits.seconds):
                 await self._answer(scope, receive, sender)
@@ -95,7 +99,7 @@ class Guard:
         return None if self._token is None else self._demand_token(scope, headers, self._token)
 
     def _demand_token(self, scope: Scope, headers: Headers, token: str) -> Response | None:
-        if scope["path"].startswith(_OPEN_PATHS):
+        if _is_open(scope):
             return None
         query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
         if scope["method"] == "GET" and _are_equal(query.get("token"), token):
@@ -107,31 +111,32 @@ class Guard:
         return self._refuse(scope, 401, "no_token", "this server demands its token.")
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes | Response:
-        """Read the body whole, or refuse it."""
-        told = Headers(scope=scope).get("content-length", "0")
+        """Read the body whole, or refuse it: one that is too large is read on a little, so that who sends it hears."""
+        most = self._limits.strangers_body if _is_open(scope) else self._limits.body
+        told = Headers(scope=scope).get("content-length", "")
+        declared = int(told[:19]) if told.isdecimal() else 0
         parts: list[bytes] = []
-        size = int(told[:19]) if told.isdecimal() else 0
-        read = 0
-        is_more = size <= self._limits.body
-        while is_more:
+        size, is_more = 0, declared <= most + READ_ON
+        while is_more and size <= most + READ_ON:
             message = await receive()
             if message["type"] == "http.disconnect":
-                break
-            parts.append(message.get("body", b""))
-            read += len(parts[-1])
-            size = max(size, read)
-            is_more = message.get("more_body", False) and size <= self._limits.body
-        if size > self._limits.body:
-            why = f"the request is larger than the {self._limits.body:,} bytes that are allowed."
-            return self._refuse(scope, 413, "too_large", why)
+                return self._refuse(scope, 400, "cut_off", "the request was cut off.")
+            part = message.get("body", b"")
+            size += len(part)
+            is_more = message.get("more_body", False)
+            if size <= most:
+                parts.append(part)
+        if max(size, declared) > most:
+            return self._refuse(scope, 413, "too_large", f"the request is larger than the {most:,} bytes allowed.")
         return b"".join(parts)
 
 
 class _Sender:
     """Sends an answer with the headers that every answer has."""
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, scope: Scope, send: Send) -> None:
         self._send = send
+        self._kept = "no-cache" if scope["path"].startswith(_STATIC) else "no-store"
         self.has_begun = False
 
     async def __call__(self, message: Message) -> None:
@@ -140,7 +145,7 @@ class _Sender:
             headers = MutableHeaders(scope=message)
             for name, value in _HEADERS.items():
                 headers.setdefault(name, value)
-            headers.setdefault("Cache-Control", "no-store")
+            headers.setdefault("Cache-Control", self._kept)
         await self._send(message)
 
 
@@ -159,6 +164,11 @@ def _replay(body: bytes, receive: Receive) -> Callable[[], Awaitable[Message]]:
         return waiting.pop() if waiting else await receive()
 
     return give
+
+
+def _is_open(scope: Scope) -> bool:
+    """Tell whether a path needs no token."""
+    return bool(scope["path"].startswith(_OPEN_PATHS))
 
 
 def _are_equal(told: str | None, token: str) -> bool:

@@ -131,10 +131,11 @@ class Index:
                 name = entry.id or f"#{position + 1}"
                 while connection.execute("SELECT 1 FROM questions WHERE id = ?", (name,)).fetchone():
                     name = f"{name} #{position + 1}"
-                asked, answer, words = _told(name, entry.content)
+                content = _named(name, entry.content)
+                asked, answer, words = _told(name, content)
                 connection.execute("INSERT INTO questions VALUES (?, ?, ?, ?)", (position, name, asked, answer))
                 connection.execute("INSERT INTO search (rowid, words) VALUES (?, ?)", (position, words))
-                body = (position, *_written(entry.content), None if gold is None else gold.model_dump_json())
+                body = (position, *_written(content), None if gold is None else gold.model_dump_json())
                 connection.execute("INSERT INTO bodies VALUES (?, ?, ?, ?)", body)
 
     def __len__(self) -> int:
@@ -214,12 +215,24 @@ class Index:
         known = {row[0]: Row._make(row) for row in rows}
         return [known[place] for place in places]
 
-    def neighbours(self, position: int) -> tuple[str | None, str | None]:
-        """Return the ids of the questions before and after one."""
-        found = dict(
-            self._read("SELECT position, id FROM questions WHERE position IN (?, ?)", position - 1, position + 1)
+    def neighbours(self, source: int, wanted: Filter, position: int) -> tuple[str | None, str | None]:
+        """Return the ids of the questions before and after one in the file, of those that are wanted."""
+        table, where, values = _matching(source, wanted)
+        before, after = (
+            self._read(
+                f"SELECT id FROM questions WHERE position = "
+                f"(SELECT {end}(position) FROM {table} WHERE {where} AND position {side} ?)",
+                *values,
+                position,
+            )
+            for end, side in (("max", "<"), ("min", ">"))
         )
-        return found.get(position - 1), found.get(position + 1)
+        return (before[0][0] if before else None), (after[0][0] if after else None)
+
+    def accuracy(self, source: int) -> tuple[int, int]:
+        """Return for how many questions the best chain of a source is right, and for how many that is known."""
+        rows = dict(self._read("SELECT verdict, count(*) FROM found WHERE source = ? GROUP BY verdict", source))
+        return rows.get("right", 0), rows.get("right", 0) + rows.get("wrong", 0)
 
     def verdicts(self, one: int, two: int) -> dict[tuple[str, str], int]:
         """Count the questions on which two sources are right, wrong or not judged ("")."""
@@ -260,13 +273,24 @@ COMPARISONS = {
 """by what is asked for, the condition on found a and b"""
 
 
+def _named(name: str, content: Question | QuestionError) -> Question | QuestionError:
+    """Return a question under the name by which it is known here, so that its labels are its own."""
+    if isinstance(content, QuestionError) or content.id == name:
+        return content
+    return content.model_copy(update={"id": name})
+
+
+def _short(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def _told(name: str, content: Question | QuestionError) -> tuple[str, str, str]:
     """Return what is listed of a question, and the words by which it is found."""
     if isinstance(content, QuestionError):
-        return str(content)[:_SHOWN_TEXT], "", Text(f"{name} {content}").joined
+        return _short(str(content), _SHOWN_TEXT), "", Text(f"{name} {content}").joined
     titles = " ".join(passage.title for passage in content.passages)
     words = Text(f"{name} {content.question} {content.answer} {titles}").joined
-    return content.question[:_SHOWN_TEXT], content.answer[:_SHOWN_TEXT], words
+    return _short(content.question, _SHOWN_TEXT), _short(content.answer, _SHOWN_TEXT), words
 
 
 def _written(content: Question | QuestionError) -> tuple[str | None, str | None]:
@@ -299,8 +323,8 @@ def _drawn(stored: Stored, chain: Chain) -> str:
     """Return a chain in one line: its passages' titles, or ids, and what links them."""
     passages = stored.content.passages if isinstance(stored.content, Question) else ()
     titles = {passage.id: passage.title for passage in passages}
-    names = [(titles.get(name) or name)[:_SHOWN_TITLE] for name in chain.passages]
-    links = [f" —{link.entity[:_SHOWN_TITLE]}→ " for link in chain.links]
+    names = [_short(titles.get(name) or name, _SHOWN_TITLE) for name in chain.passages]
+    links = [f" —{_short(link.entity, _SHOWN_TITLE)}→ " for link in chain.links]
     links += [" → "] * (len(names) - 1 - len(links))
     return "".join(name + link for name, link in zip_longest(names, links[: len(names) - 1], fillvalue=""))
 

@@ -63,15 +63,15 @@ async def undo(site: AtSite, who: Who) -> Label | None:
 @router.get("")
 async def labels(site: AtSite, question: Annotated[NotBlank, Query(description="a question's id")]) -> list[Label]:
     """Return the labels of a question that hold."""
-    return site.labels.of_question(question)
+    return await run_in_threadpool(site.labels.of_question, question)
 
 
 class Kappa(BaseModel):
-    """Cohen's kappa with a 95 % interval, by resampling questions."""
+    """Cohen's kappa with a 95 % interval, by resampling questions; null where they are fewer than five."""
 
     value: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     questions: int
 
 
@@ -165,7 +165,7 @@ def _import(site: Site, annotator: str, rows: list[PairLabel | Gold]) -> Importe
         asked = {row.id for row in rows}
         questions = (content for name in asked if (content := _content(site, name)) is not None)
         try:
-            found = read_labels(path, questions, annotator, site.settings)
+            found = read_labels(path, questions, annotator, site.settings, site.same)
         except InputError as error:
             raise ConflictError(str(error).replace(str(path), "the rows")) from error
     site.labels.add(found.labels)

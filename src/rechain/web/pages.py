@@ -1,25 +1,30 @@
 """The explorer: a list of questions, a page for each, a form for one's own, and two sources compared."""
 
+from collections.abc import Callable
+from functools import partial
 from math import ceil
 from typing import Annotated, Any, get_args
 from urllib.parse import parse_qsl
 
 from fastapi import APIRouter, Depends, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse
 
 from rechain.errors import QuestionError
 from rechain.evaluation import Figure, judge, paired_difference
-from rechain.schema import LinkKind, Recovered
+from rechain.schema import LinkKind, Question, Recovered
 from rechain.web.answers import page
 from rechain.web.filters import filter_query, read_filter, read_number
 from rechain.web.index import COMPARISONS, PAGE_SIZE, Filter, Order, Stored
 from rechain.web.pasted import pasted_entry
 from rechain.web.service import BusyError
 from rechain.web.site import EVERYTHING, NotThereError, Site, Source, ask
-from rechain.web.views import chain_steps, question_view
+from rechain.web.views import QuestionView, chain_steps, question_view
 
 _PATIENCE = 0.1
 """seconds for which a page waits for a model"""
+_LONG = 100_000
+"""characters that take long enough to draw for others to be answered meanwhile"""
 
 router = APIRouter(include_in_schema=False)
 
@@ -54,6 +59,7 @@ async def explore(request: Request, site: AtSite) -> HTMLResponse:
         query=filter_query(wanted) | _told_source(source),
         listing=listing,
         looked=site.index.count_found(source.number),
+        accuracy=site.index.accuracy(source.number),
         questions=len(site.index),
         page=number,
         pages=max(ceil(listing.total / PAGE_SIZE), 1),
@@ -67,17 +73,19 @@ async def explore(request: Request, site: AtSite) -> HTMLResponse:
 async def question_page(request: Request, site: AtSite) -> HTMLResponse:
     """Show a question and one of its chains."""
     source, stored = _source(site, request), asked_question(site, request)
-    before, after = site.index.neighbours(stored.position)
-    shown: dict[str, Any] = {"here": "explore", "site": site, "source": source, "query": _told_source(source)}
+    wanted = read_filter(request.query_params)
+    before, after = site.index.neighbours(source.number, wanted, stored.position)
+    query = filter_query(wanted) | _told_source(source)
+    shown: dict[str, Any] = {"here": "explore", "site": site, "source": source, "query": query}
     shown |= {"stored": stored, "before": before, "after": after}
     if isinstance(stored.content, QuestionError):
         return page("unreadable.html", **shown)
     recovered = await _soon(site, source, stored)
     chosen = read_number(request.query_params, "chain", 1, least=1) - 1
-    view = question_view(stored.content, recovered, chosen, stored.gold, site.settings)
-    is_late = source.service is not None and recovered is None
-    shows_others = request.query_params.get("passages") == "all"
-    return page("question.html", **shown, view=view, is_late=is_late, shows_others=shows_others)
+    shown["is_late"] = source.service is not None and recovered is None
+    shown["shows_others"] = request.query_params.get("passages") == "all"
+    look = partial(question_view, stored.content, recovered, chosen, stored.gold, site.settings)
+    return await _drawn("question.html", shown, stored.content, look)
 
 
 @router.get("/try")
@@ -100,9 +108,9 @@ async def try_question(request: Request, site: AtSite) -> HTMLResponse:
     except (QuestionError, BusyError) as error:
         status = 422 if isinstance(error, QuestionError) else 429
         return page("try.html", status, **shown, problem=str(error), view=None)
-    view = question_view(entry.content, recovered, chosen, None, site.settings)
-    problem = recovered.error.message if recovered.error else None
-    return page("try.html", **shown, problem=problem, view=view)
+    shown["problem"] = recovered.error.message if recovered.error else None
+    look = partial(question_view, entry.content, recovered, chosen, None, site.settings)
+    return await _drawn("try.html", shown, entry.content, look)
 
 
 @router.get("/compare")
@@ -156,6 +164,19 @@ async def compare_question(request: Request, site: AtSite) -> HTMLResponse:
         columns=columns,
         is_late=is_late,
     )
+
+
+async def _drawn(
+    template: str, shown: dict[str, Any], question: Question, look: Callable[[], QuestionView]
+) -> HTMLResponse:
+    """Draw one of a question's chains; long texts take a while, so others are answered meanwhile."""
+
+    def draw() -> HTMLResponse:
+        return page(template, **shown, view=look())
+
+    if sum(len(passage.text) for passage in question.passages) < _LONG:
+        return draw()
+    return await run_in_threadpool(draw)
 
 
 async def _soon(site: Site, source: Source, stored: Stored) -> Recovered | None:

@@ -9,19 +9,27 @@ import orjson
 from rechain.datasets import Entry
 from rechain.errors import QuestionError
 from rechain.given import as_entry
-from rechain.schema import Question
 
-MOST_PASSAGES = 10_000
-"""so many passages may a question have that somebody sends: more would keep the others waiting"""
+MOST_PASSAGES, MOST_CHARACTERS = 10_000, 2_000_000
+"""so much may a question have that somebody sends: more would keep the others waiting"""
 _NAME = "pasted"
 
 
 def pasted_entry(form: Mapping[str, str]) -> Entry:
     """Read a form: question, answer and passages as text, or the question as JSON, as it stands in a file."""
-    entry = _entry(form)
-    if isinstance(entry.content, Question) and len(entry.content.passages) > MOST_PASSAGES:
-        raise QuestionError("bad_field", f"a question may have at most {MOST_PASSAGES:,} passages here.")
-    return entry
+    return of_bounded_size(_entry(form))
+
+
+def of_bounded_size(entry: Entry) -> Entry:
+    """Return a question that somebody sends, or that it is too large."""
+    if isinstance(entry.content, QuestionError):
+        return entry
+    passages = entry.content.passages
+    characters = sum(len(passage.text) + len(passage.title) for passage in passages)
+    if len(passages) <= MOST_PASSAGES and characters <= MOST_CHARACTERS:
+        return entry
+    most = f"{MOST_PASSAGES:,} passages and {MOST_CHARACTERS:,} characters"
+    return entry._replace(content=QuestionError("too_large", f"a question that is sent may have {most} at most."))
 
 
 def _entry(form: Mapping[str, str]) -> Entry:

@@ -76,7 +76,8 @@ class RecoveryService:
     @property
     def waiting(self) -> int:
         """How many questions wait or are being recovered."""
-        return self._running + sum(job.left for job in self._jobs)
+        with self._changed:
+            return self._running + sum(job.left for job in self._jobs)
 
     def start(self) -> None:
         """Begin to work; asking does so by itself."""

@@ -12,7 +12,7 @@ from rechain.labels.queue import Queue
 from rechain.labels.store import LabelStore
 from rechain.labels.units import Units, find_units
 from rechain.recovery import Recoverer, Wanted
-from rechain.schema import Question, Recovered
+from rechain.schema import Question, Recovered, Same
 from rechain.web.index import Index, Stored
 from rechain.web.service import BusyError, RecoveryService
 
@@ -55,6 +55,8 @@ class Site:
     recovery: RecoveryService = field(init=False)
     """what recovers questions that are not in the file"""
     has_gold: bool = False
+    same: Same = "links"
+    """what counts as the same chain of these questions"""
     _looking: dict[tuple[int, int], asyncio.Task[Recovered]] = field(default_factory=dict)
 
     def add_file(self, name: str, found: Iterable[Recovered]) -> int:

@@ -10,7 +10,7 @@ from rechain.errors import QuestionError
 from rechain.evaluation import is_correct
 from rechain.highlights import Highlighter, Piece, link_role
 from rechain.passages import PassageView
-from rechain.schema import Chain, Gold, Link, LinkKind, Passage, Question, Recovered
+from rechain.schema import Chain, Gold, GoldChain, Link, LinkKind, Passage, Question, Recovered
 from rechain.web.site import MOST_SHOWN
 
 KINDS: Mapping[LinkKind, str] = {
@@ -58,6 +58,15 @@ class CandidateView:
 
 
 @dataclass(frozen=True)
+class GoldView:
+    """A gold chain in one line, and the number of the candidate that is this chain, if any is."""
+
+    passages: Sequence[str]
+    links: Sequence[str]
+    candidate: int | None
+
+
+@dataclass(frozen=True)
 class QuestionView:
     """A question, the chain that is looked at, and the others."""
 
@@ -65,6 +74,8 @@ class QuestionView:
     number: int
     chain: Chain | None
     steps: Sequence[StepView]
+    golds: Sequence[GoldView] | None
+    """the gold chains, where they are known"""
     rest: Sequence[Passage]
     """the passages that are not on the chain"""
     highlighter: Highlighter
@@ -100,10 +111,11 @@ def question_view(
         number=number,
         chain=chain,
         steps=_steps(question, chain, highlighter) if chain else [],
+        golds=None if gold is None else [_gold(question, gold, one, chains) for one in gold.chains],
         rest=[passage for passage in question.passages if passage.id not in names],
         highlighter=highlighter,
         candidates=[_candidate(question, place, one, gold, place < len(known)) for place, one in enumerate(chains)],
-        said=why.pop("steps", []),
+        said=_said(why.pop("steps", [])),
         parts=_numbers(why),
         error=None if recovered is None or recovered.error is None else recovered.error.message,
     )
@@ -131,16 +143,30 @@ def _step(passage: Passage, highlighter: Highlighter, link: LinkView | None = No
 
 
 def _candidate(question: Question, number: int, chain: Chain, gold: Gold | None, is_scored: bool) -> CandidateView:
-    titles = {passage.id: passage.title for passage in question.passages}
     entities = [link.entity for link in chain.links]
     return CandidateView(
         number,
-        [titles.get(name) or name for name in chain.passages],
+        _titles(question, chain.passages),
         [link_view(place, link) for place, link in enumerate(chain.links)],
         chain.score if is_scored else None,
         chain.confidence,
         None if gold is None else is_correct(chain.passages, entities, gold),
     )
+
+
+def _gold(question: Question, gold: Gold, one: GoldChain, chains: Sequence[Chain]) -> GoldView:
+    alone = gold.model_copy(update={"chains": [one]})
+    same = (
+        number
+        for number, chain in enumerate(chains)
+        if is_correct(chain.passages, [link.entity for link in chain.links], alone)
+    )
+    return GoldView(_titles(question, one.passages), one.links or (), next(same, None))
+
+
+def _titles(question: Question, names: Sequence[str]) -> list[str]:
+    titles = {passage.id: passage.title for passage in question.passages}
+    return [titles.get(name) or name for name in names]
 
 
 def _unscored(question: Question, known: Sequence[Chain], settings: CandidateSettings) -> list[Chain]:
@@ -159,6 +185,12 @@ def _unscored(question: Question, known: Sequence[Chain], settings: CandidateSet
         if (passages, tuple(edge.key if edge.is_given else "" for edge in chain.edges)) not in told:
             unscored.append(Chain(passages=list(passages), links=chain.links, score=chain.weight))
     return unscored
+
+
+def _said(steps: Any) -> list[Mapping[str, Any]]:
+    """Return the steps that can be shown; in a file anything may stand there."""
+    told = steps if isinstance(steps, list) else []
+    return [one for one in told if isinstance(one, dict) and isinstance(one.get("probability"), int | float)]
 
 
 def _numbers(why: Mapping[str, Any]) -> dict[str, float]:

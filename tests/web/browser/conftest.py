@@ -48,7 +48,7 @@ class Served:
 
     def _address(self) -> str:
         for line in self.process.stderr or ():
-            if found := re.search(r"Serving at http://[\d.]+:(\d+)/\S* until Ctrl\+C\.", line):
+            if found := re.search(r"Serving at http://[^/]+:(\d+)/\S* until Ctrl\+C\.", line):
                 return f"http://127.0.0.1:{found[1]}"
             self.errors += line
         raise AssertionError(f"the server did not start: {self.errors}")

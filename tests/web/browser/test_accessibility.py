@@ -178,7 +178,7 @@ def test_a_question_is_found_and_opened_without_a_mouse(open_as_ada: Open, keybo
     keyboard.tab_to(page, ".questions a")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", level=1)).to_contain_text("Polonium")
-    keyboard.tab_to(page, ".candidates > li:nth-child(2) a")
+    keyboard.tab_to(page, "ol.candidates > li:nth-child(2) a")
     page.keyboard.press("Enter")
     expect(page.locator("#chain-heading")).to_have_text("Candidate 2")
 
@@ -199,7 +199,7 @@ def test_without_scripts_one_explores_all_the_same(visit: Any, served: Any) -> N
     expect(page.locator(".questions > li")).to_have_count(1)
     page.locator(".questions a").click()
     expect(page.locator(".at-chain mark.link-1").first).to_be_visible()
-    page.locator(".candidates a").nth(1).click()
+    page.locator("ol.candidates a").nth(1).click()
     expect(page.locator("#chain-heading")).to_have_text("Candidate 2")
     page.get_by_role("link", name="other passages").click()
     expect(page.locator("#others .passage").first).to_be_visible()

@@ -55,11 +55,9 @@ def begin(visit: Any, keyboard: Any, served: Any, name: str, mode: str = "pairs"
     return page
 
 
-def test_two_annotators_at_once_lose_nothing_and_see_how_far_they_agree(
-    visit: Any, keyboard: Any, serve: Any, questions: Path
-) -> None:
-    served = serve(questions, "--model", "lexical", "--overlap", "1")
-    pages = {name: begin(visit, keyboard, served, name) for name in ("Ada", "Ben")}
+def test_two_annotators_at_once_lose_nothing_and_see_how_far_they_agree(visit: Any, keyboard: Any, serve: Any) -> None:
+    served = serve("--model", "lexical", "--overlap", "1")
+    pages = {name: begin(visit, keyboard, served, name, "chains") for name in ("Ada", "Ben")}
     units, question = units_of(pages["Ada"]), asked_of(pages["Ada"])
     assert units == units_of(pages["Ben"])
     typed = {"Ada": ("yn" * len(units))[: len(units)], "Ben": "nyn" + ("ny" * len(units))[: len(units) - 3]}
@@ -83,13 +81,13 @@ def see_agreement(page: Page, served: Any, one: str, two: str) -> None:
     kappa = kappa_with_interval(one, two, ["the question"] * len(one))
     assert kappa is not None and 0 < kappa.value < 1
     share = f"{100 * sum(map(str.__eq__, one, two)) / len(one):.0f} %"
-    figures = [f"{kappa.value:.2f}", f"{kappa.low:.2f} to {kappa.high:.2f}"]
-    expect(cells).to_have_text(["Ada, Ben", "pairs", str(len(one)), share, *figures])
+    figures = [f"{kappa.value:.2f}", "too few questions for an interval"]
+    expect(cells).to_have_text(["Ada, Ben", "chains", str(len(one)), share, *figures])
 
 
 def settle(page: Page, served: Any, question: str, differing: list[tuple[str, str]]) -> None:
     count = len(differing)
-    page.get_by_role("link", name=f"{count} of {count} disagreement").click()
+    page.get_by_role("link", name=f"To settle, where annotators differ or are unsure: {count} of {count}").click()
     page.locator(".unit.current").wait_for()
     assert units_of(page) == differing
     expect(page.locator(".unit.current .said li")).to_have_text(["Ada: yes", "Ben: no"])
@@ -103,9 +101,10 @@ def settle(page: Page, served: Any, question: str, differing: list[tuple[str, st
     assert not any(one["settles"] for one in served.get(f"/labels?question={question}"))
 
     page.keyboard.press("n")
-    expect(page.get_by_role("status")).to_contain_text("Saved “no”.")
-    page.reload()  # one that is settled is undone from here, too, though it is not shown
     expect(page.get_by_text(f"{count - 1} of {count} wait to be settled.")).to_be_visible()
+    page.reload()  # one that is settled stands apart, and is undone from here, too
+    expect(page.get_by_text(f"{count - 1} of {count} wait to be settled.")).to_be_visible()
+    expect(page.get_by_role("heading", name="Settled", exact=True)).to_be_visible()
     page.keyboard.press("z")
     expect(page.get_by_text(f"{count} of {count} wait to be settled.")).to_be_visible()
 
@@ -136,7 +135,7 @@ def label_everything(page: Page, keyboard: Any) -> list[str]:
     seen = []
     while page.locator(".unit").count():
         seen.append(asked_of(page))
-        keyboard.label(page, "n" * len(units_of(page)))
+        keyboard.label(page, "y" * len(units_of(page)))
         with page.expect_navigation():
             page.keyboard.press("Enter")
     expect(page.get_by_role("heading", level=1)).to_have_text("All done")
@@ -179,12 +178,13 @@ def test_keys_move_change_and_take_back(visit: Any, keyboard: Any, served: Any) 
 def test_a_key_too_many_changes_nothing_and_enter_leads_on(visit: Any, keyboard: Any, served: Any) -> None:
     page = begin(visit, keyboard, served, "Hasty")
     question, units = asked_of(page), units_of(page)
-    keyboard.label(page, "n" * len(units))
-    page.keyboard.type("yy")
+    keyboard.label(page, "y" * len(units))
+    expect(page.get_by_role("status")).to_contain_text("All that is needed is labelled: Enter for the next question.")
+    page.keyboard.type("nn")
     page.keyboard.press("Enter")
-    page.keyboard.type("yyy")  # to nobody or to the next question, but never to the one that was left
+    page.keyboard.type("nnn")  # to nobody or to the next question, but never to the one that was left
     expect(page.locator(".unit").first).not_to_have_attribute("data-question", question)
-    assert values_of(served, question, "Hasty") == ["no"] * len(units)
+    assert values_of(served, question, "Hasty") == ["yes"] * len(units)
 
 
 def test_a_question_with_nothing_to_label_lets_one_go_on(
@@ -217,7 +217,7 @@ def test_the_buttons_of_what_is_asked_are_never_hidden(
     viewport = {"width": size[0], "height": size[1]}
     page = begin(visit, keyboard, served, f"Looker {size[0]}", viewport=viewport)
     for number in range(2, 6):
-        keyboard.label(page, "n")
+        keyboard.label(page, "y")
         expect(page.locator(".unit.current")).to_have_attribute("id", f"unit-{number}")
         assert page.locator(".unit.current [data-value]").evaluate_all(_HIDDEN) == 0
 
@@ -225,7 +225,7 @@ def test_the_buttons_of_what_is_asked_are_never_hidden(
 def test_the_latest_label_is_undone_though_it_is_of_another_question(visit: Any, keyboard: Any, served: Any) -> None:
     page = begin(visit, keyboard, served, "Back")
     question, units = asked_of(page), units_of(page)
-    keyboard.label(page, "n" * len(units))
+    keyboard.label(page, "y" * len(units))
     page.keyboard.press("Enter")
     expect(page.locator(".unit").first).not_to_have_attribute("data-question", question)
     keyboard.ready(page)
@@ -241,22 +241,113 @@ def test_a_save_that_fails_says_so_and_shows_no_label(visit: Any, keyboard: Any,
     question = asked_of(page)
     keyboard.label(page, "y")
     served.kill()
-    page.keyboard.type("yknn")  # the second twice, then the third
+    page.keyboard.press("y")
     alert = page.get_by_role("alert")
-    expect(alert).to_contain_text("Not saved")
+    expect(alert).to_have_text("Not saved: the server does not answer. Label it again.")
+    expect(page.locator("#unit-2")).to_be_focused()  # it is the one to label again
     keyboard.saved(page, 1)
     expect(page.locator(".unit [aria-pressed=true]")).to_have_count(1)
-    page.keyboard.press("Enter")
-    expect(alert).to_be_visible()
+    page.keyboard.press("s")
+    page.keyboard.press("z")
+    expect(alert).to_have_text("Not undone: the server does not answer.")
     assert asked_of(page) == question
 
     served = serve(*options, port=served.port)
-    page.keyboard.type("kk")
     keyboard.label(page, "y")
-    expect(alert).to_be_visible()  # the third is still not saved
-    keyboard.label(page, "n")
     expect(alert).to_be_hidden()
-    assert values_of(served, question, "Ada") == ["yes", "yes", "no"]
+    assert values_of(served, question, "Ada") == ["yes", "yes"]
+
+
+def test_an_undo_that_fails_says_so_and_lets_one_leave(visit: Any, keyboard: Any, served: Any) -> None:
+    page = begin(visit, keyboard, served, "Stuck")
+    question = asked_of(page)
+    page.route("**/labels/undo", lambda route: route.abort())
+    page.keyboard.press("z")
+    expect(page.get_by_role("alert")).to_have_text("Not undone: the server does not answer.")
+    page.keyboard.press("s")
+    expect(page.locator(".unit").first).not_to_have_attribute("data-question", question)
+
+
+def test_what_is_no_longer_needed_is_said_jumped_over_and_may_be_labelled(
+    visit: Any, keyboard: Any, served: Any
+) -> None:
+    page = begin(visit, keyboard, served, "Thrifty")
+    question, count = asked_of(page), len(units_of(page))
+    keyboard.label(page, "n")
+    unneeded = page.locator(".unit.unneeded")
+    spared = unneeded.count()
+    assert 0 < spared < count - 1
+    expect(unneeded.get_by_text("No longer needed: its chains are wrong already.")).to_have_count(spared)
+    expect(page.get_by_role("status")).to_contain_text(f"1 of {count} done, {spared} no longer needed.")
+    page.keyboard.press("z")
+    expect(unneeded).to_have_count(0)
+    keyboard.label(page, "n")
+    unneeded.first.get_by_role("button", name="Yes").click()
+    expect(unneeded).to_have_count(spared - 1)
+    left = count - 1 - spared
+    page.locator(".unit.current").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status")).to_contain_text(f"{left} left here; S skips this question for now.")
+    assert asked_of(page) == question
+    while page.locator(".unit.current").count():
+        page.keyboard.press("n")
+    expect(page.get_by_role("status")).to_contain_text("All that is needed is labelled")
+    expect(page.locator(".unit.saving")).to_have_count(0)
+    assert 1 < len(values_of(served, question, "Thrifty")) < count
+    expect(page.get_by_role("link", name="Next question")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator(".unit").first).not_to_have_attribute("data-question", question)
+
+
+def test_a_question_is_skipped_for_now_by_key_and_button(
+    visit: Any, keyboard: Any, serve: Any, questions: Path
+) -> None:
+    page = begin(visit, keyboard, serve(questions, "--model", "lexical", "--overlap", "1"), "Ada")
+    seen = [asked_of(page)]
+    for leave in (lambda: page.keyboard.press("s"), lambda: page.get_by_role("button", name="Skip").click()) * 2:
+        with page.expect_navigation():
+            leave()
+        keyboard.ready(page)
+        seen.append(asked_of(page))
+    assert seen == [f"town-{number}" for number in (0, 1, 2, 3, 0)]
+
+
+def test_notes_go_with_labels_and_come_back(visit: Any, keyboard: Any, served: Any) -> None:
+    page = begin(visit, keyboard, served, "Writer")
+    question, note = asked_of(page), page.locator("#unit-1 textarea")
+    note.focus()
+    page.keyboard.type("you may say: yes, no")  # letters that are keys elsewhere
+    page.keyboard.press("Enter")
+    expect(page.locator("#unit-1")).to_be_focused()
+    assert notes_of(served, question, "Writer") == []
+    keyboard.label(page, "u")
+    assert notes_of(served, question, "Writer") == [("unsure", "you may say: yes, no")]
+    page.reload()
+    keyboard.ready(page)
+    expect(note).to_have_value("you may say: yes, no")
+    page.keyboard.press("k")
+    note.fill("no")
+    page.keyboard.press("Enter")
+    expect(page.locator(".unit.saving")).to_have_count(0)
+    assert notes_of(served, question, "Writer") == [("unsure", "no")]
+
+
+def notes_of(served: Any, question: str, annotator: str) -> list[tuple[str, str | None]]:
+    found = served.get(f"/labels?question={question}")
+    return [(one["value"], one["note"]) for one in found if one["annotator"] == annotator]
+
+
+def test_what_one_is_unsure_of_is_looked_at_again(visit: Any, keyboard: Any, serve: Any, questions: Path) -> None:
+    page = begin(visit, keyboard, serve(questions, "--model", "lexical"), "Ada")
+    keyboard.label(page, "uy")
+    page.goto(page.url.partition("/label")[0] + "/label/disagreements")
+    keyboard.ready(page)
+    for key, told in (("u", "1 of 1 wait to be settled."), ("z", "1 of 1 wait"), ("y", "0 of 1 wait to be settled.")):
+        page.keyboard.press(key)
+        expect(page.locator(".unit.saving")).to_have_count(0)
+        expect(page.get_by_text(told)).to_be_visible()
+        if key == "z":
+            keyboard.ready(page)
 
 
 @pytest.fixture

@@ -82,6 +82,10 @@ def shown(page: Page, selector: str) -> list[str]:
     return found
 
 
+def listed(text: str) -> str:
+    return text if len(text) <= LISTED else f"{text[: LISTED - 1]}…"
+
+
 def check(page: Page) -> None:
     """Nothing of the texts has run or become part of the page."""
     assert page.evaluate("window.hacked === undefined")
@@ -109,7 +113,7 @@ def test_the_watch_notices_what_must_not_happen(visit: Any, served: Any) -> None
 def test_the_list_and_its_filter_show_text(visit: Any, served: Any, source: int) -> None:
     page: Page = visit(served, at("/", source=source))
     check(page)
-    assert shown(page, ".questions > li > a")[:2] == [SMALL["question"][:LISTED], HUGE["question"][:LISTED]]
+    assert shown(page, ".questions > li > a")[:2] == [listed(SMALL["question"]), listed(HUGE["question"])]
     assert shown(page, ".tabs a bdi")[0].endswith("<img src=x onerror=alert(1)>.jsonl")
     text = evil("title of three")[:200]
     page.get_by_label("Text").fill(text)
@@ -117,7 +121,7 @@ def test_the_list_and_its_filter_show_text(visit: Any, served: Any, source: int)
         page.get_by_role("button", name="Filter").click()
     check(page)
     assert page.get_by_label("Text").input_value() == text
-    assert shown(page, ".questions > li > a")[0] == SMALL["question"][:LISTED]
+    assert shown(page, ".questions > li > a")[0] == listed(SMALL["question"])
 
 
 @pytest.mark.parametrize(("source", "chain"), [(1, 1), (1, 2), (2, 1), (2, 2)])
@@ -141,7 +145,7 @@ def test_the_comparison_is_text(visit: Any, served: Any) -> None:
     page: Page = visit(served, at("/question", id=SMALL["id"], source=2))  # so that both have looked
     page.goto(served.address + "/compare?show=all")
     check(page)
-    assert shown(page, ".questions > li > a") == [SMALL["question"][:LISTED]]
+    assert shown(page, ".questions > li > a") == [listed(SMALL["question"])]
     with page.expect_navigation():
         page.locator(".questions > li > a").click()
     check(page)

@@ -5,20 +5,58 @@ const units = [...desk.querySelectorAll(".unit")];
 const status = desk.querySelector("[role=status]");
 const problem = desk.querySelector(".problem");
 const bar = desk.querySelector("progress");
-let current = Math.max(units.findIndex((unit) => !unit.dataset.value), 0);
+const isSettling = Boolean(desk.dataset.settles);
+const openCount = document.querySelector(".open");
+const openElsewhere = openCount ? openCount.dataset.open - units.filter(isOpen).length : 0;
+const chains = new Map(units.map((unit) => [unit, JSON.parse(unit.dataset.chains)]));
 const saved = new Map(units.map((unit) => [unit, unit.dataset.value]));
+const settledNow = new Set();
 let saving = Promise.resolve();
 let isLeaving = false;
+let current = Math.max(units.findIndex(isWaiting), 0);
+
+function isOpen(unit) {
+  return !unit.dataset.value || unit.dataset.value === "unsure";
+}
+
+// A pair whose chains are all wrong already need not be labelled.
+function wrongChains() {
+  const wrong = units.filter((unit) => unit.dataset.value === "no").flatMap((unit) => chains.get(unit));
+  return new Set(isSettling ? [] : wrong);
+}
+
+function isNeeded(unit, wrong = wrongChains()) {
+  const own = chains.get(unit);
+  return !own.length || own.some((chain) => !wrong.has(chain));
+}
+
+function isWaiting(unit) {
+  if (isSettling) return isOpen(unit) && !settledNow.has(unit);
+  return !unit.dataset.value && isNeeded(unit);
+}
+
+function counted(unneeded) {
+  const done = units.filter((unit) => (isSettling ? !isOpen(unit) : unit.dataset.value)).length;
+  if (bar) bar.value = done + unneeded;
+  return `${done} of ${units.length} done${unneeded ? `, ${unneeded} no longer needed` : ""}.`;
+}
 
 function show(text = "") {
-  const done = units.filter((unit) => unit.dataset.value).length;
-  if (bar) bar.value = done;
-  if (status) status.textContent = `${text} ${done} of ${units.length} done.`.trim();
+  const wrong = wrongChains();
+  let unneeded = 0;
   units.forEach((unit, number) => {
+    const isUnneeded = !unit.dataset.value && !isNeeded(unit, wrong);
+    unneeded += isUnneeded;
+    unit.classList.toggle("unneeded", isUnneeded);
+    unit.querySelector(".needless").hidden = !isUnneeded;
     unit.classList.toggle("current", number === current);
     for (const button of unit.querySelectorAll("[data-value]"))
       button.setAttribute("aria-pressed", String(button.dataset.value === unit.dataset.value));
   });
+  const open = openElsewhere + units.filter(isOpen).length;
+  if (openCount) openCount.textContent = `${open} of ${openCount.dataset.found} wait to be settled.`;
+  const count = counted(unneeded);
+  if (status) status.textContent = `${text} ${count}`.trim();
 }
 
 function moveTo(number) {
@@ -30,31 +68,46 @@ function moveTo(number) {
 }
 
 function moveOn() {
-  const waiting = (unit) => !unit.dataset.value;
-  const after = units.findIndex((unit, number) => number > current && waiting(unit));
-  const any = after < 0 ? units.findIndex(waiting) : after;
+  const after = units.findIndex((unit, number) => number > current && isWaiting(unit));
+  const any = after < 0 ? units.findIndex(isWaiting) : after;
   if (any >= 0) return moveTo(any);
   current = units.length; // a key too many changes nothing
-  show("All labelled.");
+  sayAllDone();
   desk.querySelector(".next").focus();
 }
 
-async function send(path, body) {
-  const response = await fetch(path, {
-    method: "POST",
-    headers: { "Content-Type": "application/json", Accept: "application/json" },
-    body: JSON.stringify(body),
+function sayAllDone() {
+  show(isSettling ? "All looked at." : "All that is needed is labelled: Enter for the next question.");
+}
+
+async function ask(path, options) {
+  let response;
+  try {
+    response = await fetch(path, options);
+  } catch {
+    throw new Error("the server does not answer.");
+  }
+  const answer = await response.json().catch(() => {
+    throw new Error("the server does not answer as it should.");
   });
-  const answer = await response.json();
   if (!response.ok) throw new Error(answer.error.message);
   return answer;
 }
 
-function inOrder(work) {
+function send(path, body) {
+  const headers = { "Content-Type": "application/json", Accept: "application/json" };
+  return ask(path, { method: "POST", headers, body: JSON.stringify(body) });
+}
+
+function hasFailed() {
+  return units.some((unit) => unit.classList.contains("failed"));
+}
+
+function inOrder(work, describe) {
   saving = saving.then(work).then(
-    () => { problem.hidden = !units.some((unit) => unit.classList.contains("failed")); },
+    () => { problem.hidden = !hasFailed(); },
     (error) => {
-      problem.textContent = `Not saved: ${error.message} Label it again.`;
+      problem.textContent = describe(error.message);
       problem.hidden = false;
     },
   );
@@ -63,33 +116,44 @@ function inOrder(work) {
 
 function label(unit, value) {
   if (!unit || isLeaving) return;
+  settledNow.add(unit);
+  save(unit, value);
+  moveOn();
+}
+
+function save(unit, value) {
   const given = {
     annotator: desk.dataset.annotator,
     question: unit.dataset.question,
     passages: JSON.parse(unit.dataset.passages),
     entities: JSON.parse(unit.dataset.entities),
     value,
-    settles: Boolean(desk.dataset.settles),
+    note: noteOf(unit).value.trim() || null,
+    settles: isSettling,
   };
   unit.dataset.value = value;
   unit.classList.add("saving");
-  moveOn();
-  inOrder(async () => {
-    try {
-      await send("/labels", [given]);
-      saved.set(unit, value);
-      unit.dataset.value = value;
-      unit.classList.remove("failed");
-      show(`Saved “${value}”.`);
-    } catch (error) {
-      unit.dataset.value = saved.get(unit);
-      unit.classList.add("failed");
-      show();
-      throw error;
-    } finally {
-      unit.classList.remove("saving");
-    }
-  });
+  noteOf(unit).dataset.sent = noteOf(unit).value;
+  inOrder(() => sendLabel(unit, given), (why) => `Not saved: ${why} Label it again.`);
+}
+
+async function sendLabel(unit, given) {
+  try {
+    await send("/labels", [given]);
+    saved.set(unit, given.value);
+    unit.dataset.value = given.value;
+    unit.classList.remove("failed");
+    if (units.some(isWaiting)) show(`Saved “${given.value}”.`);
+    else sayAllDone();
+  } catch (error) {
+    unit.dataset.value = saved.get(unit);
+    unit.classList.add("failed");
+    settledNow.delete(unit);
+    moveTo(units.findIndex((one) => one.classList.contains("failed")));
+    throw error;
+  } finally {
+    unit.classList.remove("saving");
+  }
 }
 
 function undo() {
@@ -99,24 +163,26 @@ function undo() {
     if (!taken) return show("Nothing to undo.");
     const number = units.findIndex((unit) => isOf(unit, taken));
     if (number < 0) return leave(whereOf(taken));
-    await refresh(number, taken);
+    await refresh(units[number], taken);
     moveTo(number);
     show("Undone.");
-  });
+  }, (why) => `Not undone: ${why}`);
 }
 
 function isOf(unit, taken) {
   const isSame = (told, parts) => JSON.stringify(JSON.parse(told)) === JSON.stringify(parts);
-  return unit.dataset.question === taken.unit.question && taken.settles === Boolean(desk.dataset.settles) &&
+  return unit.dataset.question === taken.unit.question && taken.settles === isSettling &&
     isSame(unit.dataset.passages, taken.unit.passages) && isSame(unit.dataset.entities, taken.unit.entities);
 }
 
-async function refresh(number, taken) {
-  const response = await fetch(`/labels?question=${encodeURIComponent(taken.unit.question)}`);
-  const held = (await response.json()).find((one) =>
-    one.annotator === taken.annotator && one.settles === taken.settles && isOf(units[number], one));
-  units[number].dataset.value = held ? held.value : "";
-  saved.set(units[number], units[number].dataset.value);
+async function refresh(unit, taken) {
+  const told = await ask(`/labels?question=${encodeURIComponent(taken.unit.question)}`);
+  const held = told.filter((one) => isOf(unit, one) && (isSettling || one.annotator === taken.annotator)).pop();
+  unit.dataset.value = held ? held.value : "";
+  noteOf(unit).value = (held && held.annotator === taken.annotator && held.note) || "";
+  noteOf(unit).dataset.sent = noteOf(unit).value;
+  saved.set(unit, unit.dataset.value);
+  settledNow.delete(unit);
 }
 
 function whereOf(taken) {
@@ -129,9 +195,29 @@ function leave(path) {
   if (isLeaving) return;
   isLeaving = true;
   saving.then(() => {
-    isLeaving = problem.hidden;
-    if (problem.hidden) location.assign(path);
+    isLeaving = !hasFailed();
+    if (isLeaving) location.assign(path);
   });
+}
+
+function goOn() {
+  const left = units.filter(isWaiting).length;
+  if (isSettling || !left) return leave(desk.dataset.next);
+  show(`${left} left here; S skips this question for now.`);
+}
+
+function skip() {
+  if (!isSettling) leave(desk.dataset.next);
+}
+
+function noteOf(unit) {
+  return unit.querySelector(".note textarea");
+}
+
+// A note that changes goes with the label that was given already; without one it waits for it.
+function saveNote(unit) {
+  const note = noteOf(unit);
+  if (unit.dataset.value && note.value !== (note.dataset.sent ?? note.defaultValue)) save(unit, unit.dataset.value);
 }
 
 const keys = {
@@ -143,15 +229,21 @@ const keys = {
   ArrowDown: () => moveTo(current + 1),
   ArrowUp: () => moveTo(current - 1),
   z: undo,
-  Enter: () => leave(desk.dataset.next),
+  s: skip,
+  Enter: goOn,
 };
 
 document.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && !event.shiftKey && !event.isComposing && event.target.matches(".note textarea")) {
+    event.preventDefault();
+    event.target.closest(".unit").focus();
+    return;
+  }
   const isTyping = event.target.matches("input, textarea, select");
   const isPressing = event.key === "Enter" && event.target.matches("a, button, summary");
   if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || isTyping || isPressing) return;
   const act = keys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
-  if (!act || !desk.dataset.annotator || (!units.length && event.key !== "Enter" && event.key !== "z")) return;
+  if (!act || !desk.dataset.annotator || (!units.length && !["Enter", "z", "s"].includes(event.key))) return;
   event.preventDefault();
   act();
 });
@@ -162,11 +254,15 @@ units.forEach((unit, number) => {
       current = number;
       if (desk.dataset.annotator) label(unit, button.dataset.value);
     });
+  noteOf(unit).addEventListener("change", () => {
+    if (desk.dataset.annotator) saveNote(unit);
+  });
 });
 desk.querySelector(".undo")?.addEventListener("click", undo);
+desk.querySelector(".pass")?.addEventListener("click", skip);
 desk.querySelector(".next")?.addEventListener("click", (event) => {
   event.preventDefault();
-  leave(event.currentTarget.href);
+  goOn();
 });
 
 window.addEventListener("pageshow", () => { isLeaving = false; });

@@ -17,8 +17,16 @@ function rowsOf(text) {
   return rows;
 }
 
+async function ask(path, options) {
+  try {
+    return await fetch(path, options);
+  } catch {
+    throw new Error("the server does not answer.");
+  }
+}
+
 async function importFile(file, annotator) {
-  const response = await fetch(`/labels/import?annotator=${encodeURIComponent(annotator)}`, {
+  const response = await ask(`/labels/import?annotator=${encodeURIComponent(annotator)}`, {
     method: "POST",
     headers: { "Content-Type": "application/json", Accept: "application/json" },
     body: JSON.stringify(rowsOf(await file.text())),
