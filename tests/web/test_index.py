@@ -83,9 +83,7 @@ def test_a_question_that_cannot_be_read_is_listed_and_found_by_its_error() -> No
     assert isinstance(stored.content, QuestionError)
     assert (stored.content.code, str(stored.content)) == ("bad_field", "line 2: hops is peculiar.")
     assert ids(index, Filter("peculiar")) == ["b"]
-    assert index.select(0, Filter()).rows[1] == Row(
-        1, "b", "line 2: hops is peculiar.", "", None, None, None, None, False
-    )
+    assert index.select(0, Filter()).rows[1] == Row(1, "b", "line 2: hops is peculiar.", "", None, None, None, None)
 
 
 def test_what_fails_while_questions_are_added_leaves_none_of_them() -> None:
@@ -204,9 +202,9 @@ def test_filters(judged: Index, wanted: Filter, found: list[str]) -> None:
 
 def test_a_row_tells_what_was_found(judged: Index) -> None:
     right, _, none, later = judged.select(0, Filter()).rows
-    assert right == Row(0, "right", "Who was it?", "Anna", "Head —Bob→ Tail", 0.9, "right", None, True)
-    assert none[4:] == (None, None, "wrong", "no tail", True)
-    assert later[4:] == (None, None, None, None, False)
+    assert right == Row(0, "right", "Who was it?", "Anna", "Head —Bob→ Tail", 0.9, "right", None)
+    assert none[4:] == (None, None, "wrong", "no tail")
+    assert later[4:] == (None, None, None, None)
 
 
 def test_a_source_knows_nothing_of_what_another_found(judged: Index) -> None:

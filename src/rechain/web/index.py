@@ -70,7 +70,6 @@ class Row(NamedTuple):
     confidence: float | None
     verdict: Verdict | None
     error: str | None
-    is_found: bool
 
 
 class Listing(NamedTuple):
@@ -89,7 +88,6 @@ class Pair(NamedTuple):
     two: str | None
     one_verdict: Verdict | None
     two_verdict: Verdict | None
-    is_same: bool
 
 
 class Stored(NamedTuple):
@@ -206,8 +204,8 @@ class Index:
     def _rows(self, source: int, places: Sequence[int]) -> list[Row]:
         """Return the questions at some places, in their order."""
         rows = self._read(
-            "SELECT q.position, q.id, q.question, q.answer, f.summary, f.confidence, f.verdict, f.error, "
-            "f.source IS NOT NULL FROM questions q LEFT JOIN found f ON f.source = ? AND f.position = q.position "
+            "SELECT q.position, q.id, q.question, q.answer, f.summary, f.confidence, f.verdict, f.error "
+            "FROM questions q LEFT JOIN found f ON f.source = ? AND f.position = q.position "
             f"WHERE q.position IN ({', '.join('?' * len(places))})",
             source,
             *places,
@@ -250,7 +248,7 @@ class Index:
         where = f"a.source = ? AND b.source = ? AND {COMPARISONS[wanted]}"
         ((total,),) = self._read(f"SELECT count(*) FROM {tables} WHERE {where}", one, two)
         rows = self._read(
-            f"SELECT q.id, q.question, a.summary, b.summary, a.verdict, b.verdict, {_SAME} "
+            "SELECT q.id, q.question, a.summary, b.summary, a.verdict, b.verdict "
             f"FROM {tables} WHERE {where} ORDER BY q.position LIMIT ? OFFSET ?",
             one,
             two,
