@@ -126,16 +126,11 @@ def serve(
 
 def _token(host: str, told: str | None) -> str | None:
     """Return the token that is demanded: the one that was told, else one made up where others can reach the server."""
+    from rechain.web.guard import is_local
+
     if told is not None and not (told.isascii() and told.isprintable() and len(told) >= _SHORTEST_TOKEN):
         raise RechainError(f"a token has at least {_SHORTEST_TOKEN} characters, all of which are printable ASCII.")
-    return told or (None if _is_local(host) else token_urlsafe(24))
-
-
-def _is_local(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    return told or (None if is_local(host) else token_urlsafe(24))
 
 
 def _listen(host: str, port: int) -> socket:

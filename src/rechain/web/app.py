@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from hmac import compare_digest
 from pathlib import Path
 
 from fastapi import FastAPI, Request
@@ -19,7 +18,7 @@ from rechain.validation import describe_detail
 from rechain.version import __version__
 from rechain.web import api, desk, label_api, openapi, pages
 from rechain.web.answers import refusal
-from rechain.web.guard import Guard, Limits, signed_in
+from rechain.web.guard import Guard, Limits, are_equal, signed_in
 from rechain.web.service import BusyError
 from rechain.web.site import ConflictError, NotThereError, Site
 
@@ -68,7 +67,7 @@ def _add_sign_in(app: FastAPI, token: str | None) -> None:
     @app.post("/sign-in", include_in_schema=False)
     async def sign_in(request: Request) -> Response:
         form = await pages.read_form(request)
-        if token is None or compare_digest(form.get("token", "").encode(), token.encode()):
+        if token is None or are_equal(form.get("token"), token):
             wanted = form.get("wanted", "/")
             return signed_in("/" if wanted.startswith("/sign-in") else wanted, token or "")
         return refusal(request.scope, 401, "no_token", "this is not the token.")

@@ -92,7 +92,7 @@ class Guard:
 
     def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
-        if self._token is None and not _is_local(_host(headers.get("host", ""))):
+        if self._token is None and not is_local(_host(headers.get("host", ""))):
             return self._refuse(scope, 421, "other_host", "this server answers to 127.0.0.1 and localhost alone.")
         if scope["method"] not in _SAFE_METHODS and not _is_own(headers):
             return self._refuse(scope, 403, "other_origin", "requests of other sites' pages are not taken.")
@@ -102,11 +102,11 @@ class Guard:
         if _is_open(scope):
             return None
         query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
-        if scope["method"] == "GET" and _are_equal(query.get("token"), token):
+        if scope["method"] == "GET" and are_equal(query.get("token"), token):
             rest = urlencode([(name, value) for name, value in query.items() if name != "token"])
             return signed_in(quote(scope["path"]) + (f"?{rest}" if rest else ""), token)
         kind, _, bearer = headers.get("authorization", "").partition(" ")
-        if (kind.lower() == "bearer" and _are_equal(bearer, token)) or _are_equal(_cookie(headers), token):
+        if (kind.lower() == "bearer" and are_equal(bearer, token)) or are_equal(_cookie(headers), token):
             return None
         return self._refuse(scope, 401, "no_token", "this server demands its token.")
 
@@ -171,7 +171,8 @@ def _is_open(scope: Scope) -> bool:
     return bool(scope["path"].startswith(_OPEN_PATHS))
 
 
-def _are_equal(told: str | None, token: str) -> bool:
+def are_equal(told: str | None, token: str) -> bool:
+    """Tell whether somebody has told the token; how long that takes does not betray how much of it is right."""
     return told is not None and compare_digest(told.encode(), token.encode())
 
 
@@ -185,7 +186,7 @@ def _host(authority: str) -> str:
     return (host if host and port.isdecimal() else authority).lower()
 
 
-def _is_local(host: str) -> bool:
+def is_local(host: str) -> bool:
     """Tell whether a name is this machine's own, which no other site can take."""
     try:
         return host == "localhost" or ip_address(host.removeprefix("[").removesuffix("]")).is_loopback
