@@ -21,6 +21,10 @@ class QuestionError(RechainError):
         super().__init__(message)
         self.code = code
 
+    def __reduce__(self) -> tuple[type, tuple[str, str]]:
+        """Tell pickle how to make it again."""
+        return type(self), (self.code, str(self))
+
     @property
     def problem(self) -> "Problem":
         """The error as it is written out."""
@@ -33,4 +37,9 @@ class MissingExtraError(RechainError):
     """A feature whose library is not installed."""
 
     def __init__(self, feature: str, extra: str) -> None:
+        self._made_of = feature, extra
         super().__init__(f"{feature} needs an extra that is not installed: pip install 'rechain[{extra}]'.")
+
+    def __reduce__(self) -> tuple[type, tuple[str, str]]:
+        """Tell pickle how to make it again."""
+        return type(self), self._made_of

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
-from itertools import islice
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rechain.baselines import BASELINES, Model
+from rechain.batches import batches
 from rechain.candidates import Candidate, Candidates, CandidateSettings, find_candidates, find_of_any_length
 from rechain.datasets.reading import Entry
 from rechain.errors import QuestionError, RechainError
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from rechain.reader.model import ChainReaderModel
 
 BATCH_SIZE = 32
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +150,7 @@ class Recoverer:
         return counted(recovered, "Recovering", len(questions) if isinstance(questions, Sized) else None)
 
     def _stream(self, questions: Iterable[QuestionLike], size: int) -> Iterator[Recovered]:
-        for batch in _batches(enumerate(questions), size):
+        for batch in batches(enumerate(questions), size):
             entries = (as_entry(f"questions[{number}]", str(number), given) for number, given in batch)
             yield from self._recover([(entry, self._wanted) for entry in entries])
 
@@ -317,22 +315,3 @@ def _load(name: str, device: str | None) -> Model | BatchModel:
     from rechain.reader.pretrained import load
 
     return load(name, device_named(device))
-
-
-def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Gather items into lists; what was read before an error is given out before it is raised."""
-    source = iter(items)
-    while True:
-        batch: list[T] = []
-        problem: Exception | None = None
-        try:
-            for item in islice(source, size):
-                batch.append(item)
-        except Exception as error:
-            problem = error
-        if batch:
-            yield batch
-        if problem:
-            raise problem
-        if len(batch) < size:
-            return

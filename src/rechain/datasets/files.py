@@ -1,6 +1,7 @@
 """Raw records of a file, one at a time: JSON lines, JSON arrays, gzip, Parquet, Hugging Face folders.
 
-A record that cannot be parsed becomes a QuestionError in its place; a file that cannot be read on raises InputError.
+A record of a JSON file is first its bytes, so that others than the reader can parse it. One that cannot be parsed
+becomes a QuestionError in its place; a file that cannot be read on raises InputError.
 """
 
 import gzip
@@ -9,10 +10,10 @@ import os
 import re
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from itertools import count
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, NamedTuple, cast
 
 import orjson
@@ -24,43 +25,91 @@ _LARGEST_RECORD = 1 << 29
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # A brace, or a string (which may hold braces), whole or up to where the buffer ends.
 _STRUCTURE = re.compile(rb'[{}]|"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
+_JSON_NAMES = (".jsonl", ".json", ".jsonl.gz", ".json.gz")
 _DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile)
 
-Located = tuple[str, Any | QuestionError]
-"""Where a record stands, and the record or why it cannot be read."""
+Located = tuple[str, bytes | QuestionError]
+"""Where a record stands, and its JSON or why it cannot be read."""
+PathLike = Path | str
+"""A path of this machine's or, where files are opened by others, an address."""
 
 
 class RawRecord(NamedTuple):
     """A record as it stands in the file, or why it cannot be read; where it stands, and what share was read by then."""
 
     where: str
-    value: Any | QuestionError
+    value: Any | bytes | QuestionError
+    """bytes are JSON that nobody has parsed yet"""
     share: float | None = None
+
+    def parsed(self) -> "RawRecord":
+        """Return it with its JSON parsed; fields that are null are left out."""
+        return self._replace(value=_parse(self.where, self.value)) if isinstance(self.value, bytes) else self
 
 
 def read_records(path: Path) -> Iterator[RawRecord]:
-    """Yield the records of a file or folder; "-" is standard input."""
+    """Yield the records of a file or folder, parsed; "-" is standard input."""
+    for _, records in read_parts(path):
+        yield from (record.parsed() for record in records)
+
+
+def read_parts(path: Path) -> Iterator[tuple[Path, Iterator[RawRecord]]]:
+    """Yield every part of a file or folder with its records, those of JSON files as bytes."""
+    parts = _parts_of(path)
+    sizes = [part.stat().st_size if len(parts) > 1 else 1 for part in parts]
+    before = 0
+    for part, size in zip(parts, sizes, strict=True):
+        yield part, _rescaled(_read_raw(part), before / sum(sizes), size / sum(sizes))
+        before += size
+
+
+def _rescaled(records: Iterable[RawRecord], before: float, size: float) -> Iterator[RawRecord]:
+    """Tell the share of the whole that was read by then, not of one part."""
+    for record in records:
+        yield record if record.share is None else record._replace(share=before + size * record.share)
+
+
+def _parts_of(path: Path) -> list[Path]:
+    """Return the files of which a folder consists, in their order; a file, or a folder of `datasets`, is one part."""
+    if not path.is_dir() or _is_dataset(path):
+        return [path]
+    sizes = {str(file.relative_to(path)): file.stat().st_size for file in path.rglob("*") if file.is_file()}
+    parts = question_files(sizes)
+    if not parts:
+        raise InputError(f"{path} is a folder without Parquet or JSON files and no Hugging Face dataset.")
+    return [path / part for part in parts]
+
+
+def question_files(sizes: Mapping[str, int]) -> list[str]:
+    """Return those of some files that hold records: Parquet or, without any, JSON; neither hidden nor empty."""
+    shown = [name for name, size in sizes.items() if size and not PurePath(name).name.startswith((".", "_"))]
+    parquet = [name for name in shown if name.endswith(".parquet")]
+    return sorted(parquet or [name for name in shown if name.endswith(_JSON_NAMES)])
+
+
+def _read_raw(path: Path) -> Iterator[RawRecord]:
+    """Yield the records of one part; those of JSON files are still bytes."""
     try:
         if path.is_dir():
-            yield from _read_folder(path)
-        else:
-            yield from _read_file(path)
+            yield from _read_dataset(path)
+            return
+        with _open(path) as file:
+            yield from read_opened(path, file, os.fstat(file.fileno()).st_size if file.seekable() else 0)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
 
 
-def _read_file(path: Path) -> Iterator[RawRecord]:
-    with _open(path) as file:
-        start = file.peek(4)
-        if start.startswith(b"PAR1"):
-            if path == Path("-"):
-                raise InputError("Parquet cannot come from standard input; name the file.")
-            yield from _read_parquet(path)
-            return
-        stream = cast(io.BufferedReader, gzip.GzipFile(fileobj=file)) if start.startswith(b"\x1f\x8b") else file
-        size = os.fstat(file.fileno()).st_size if file.seekable() else 0
-        for where, value in _json_values(path, stream):
-            yield RawRecord(where, value, min(file.tell() / size, 1.0) if size else None)
+def read_opened(path: PathLike, file: io.BufferedReader, size: int) -> Iterator[RawRecord]:
+    """Yield the records of an open file of so many bytes, or of 0 where nobody knows."""
+    start = file.peek(4)
+    if start.startswith(b"PAR1"):
+        if not file.seekable():
+            raise InputError(f"{path} is Parquet, which cannot be read from a pipe; name the file.")
+        yield from _read_parquet(path, file)
+        return
+    stream = cast(io.BufferedReader, gzip.GzipFile(fileobj=file)) if start.startswith(b"\x1f\x8b") else file
+    for where, value in _json_values(path, stream):
+        yield RawRecord(where, value, min(file.tell() / size, 1.0) if size else None)
 
 
 @contextmanager
@@ -69,7 +118,7 @@ def _open(path: Path) -> Iterator[io.BufferedReader]:
         yield cast(io.BufferedReader, file)
 
 
-def _json_values(path: Path, stream: io.BufferedReader) -> Iterator[Located]:
+def _json_values(path: PathLike, stream: io.BufferedReader) -> Iterator[Located]:
     try:
         lines, start = _skip_blank(stream)
         if start.startswith(b"[") or start.split(b"\n", 1)[0].strip() == b"{":
@@ -96,14 +145,14 @@ def _skip_blank(stream: io.BufferedReader) -> tuple[int, bytes]:
     return lines, b""
 
 
-def _json_lines(path: Path, stream: io.BufferedReader, first: int) -> Iterator[Located]:
+def _json_lines(path: PathLike, stream: io.BufferedReader, first: int) -> Iterator[Located]:
     for number, line in enumerate(stream, start=first):
         text = line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line
         if not text.isspace():
-            yield _parse(f"{path}, line {number}", text)
+            yield f"{path}, line {number}", text
 
 
-def _json_objects(path: Path, stream: io.BufferedReader, is_array: bool) -> Iterator[Located]:
+def _json_objects(path: PathLike, stream: io.BufferedReader, is_array: bool) -> Iterator[Located]:
     """Yield the outermost objects of an array, or of a file of objects spread over several lines."""
     numbers = (f"{path}, record {number}" for number in count(1))
     buffer, at = b"", 0
@@ -113,7 +162,7 @@ def _json_objects(path: Path, stream: io.BufferedReader, is_array: bool) -> Iter
             start, end = found
             if _is_stray(buffer[at:start]):
                 yield _not_an_object(next(numbers))
-            yield _parse(next(numbers), buffer[start:end])
+            yield next(numbers), buffer[start:end]
             at = end
         if len(buffer) - at > _LARGEST_RECORD:
             raise InputError(f"{next(numbers)}: no end of the record within 512 MB.")
@@ -167,13 +216,13 @@ def _not_an_object(where: str) -> Located:
     return where, QuestionError("bad_record", f"{where}: a question should be an object, in braces.")
 
 
-def _parse(where: str, data: bytes) -> Located:
+def _parse(where: str, data: bytes) -> Any | QuestionError:
     try:
         value = orjson.loads(data)
-        return where, without_nulls(value) if b"null" in data else value
+        return without_nulls(value) if b"null" in data else value
     except orjson.JSONDecodeError as error:
         code, what = _what_is_wrong(data, error)
-        return where, QuestionError(code, f"{where}: {what}.")
+        return QuestionError(code, f"{where}: {what}.")
 
 
 def _what_is_wrong(data: bytes, error: orjson.JSONDecodeError) -> tuple[str, str]:
@@ -188,18 +237,7 @@ def _quote(data: bytes) -> str:
     return repr(data[:20].decode("utf-8", "replace"))
 
 
-def _read_folder(path: Path) -> Iterator[RawRecord]:
-    parquet = sorted(path.rglob("*.parquet"))
-    if parquet:
-        for file in parquet:
-            yield from _read_parquet(file)
-    elif (path / "dataset_info.json").exists() or (path / "dataset_dict.json").exists():
-        yield from _read_dataset(path)
-    else:
-        raise InputError(f"{path} is a folder without Parquet files and no Hugging Face dataset.")
-
-
-def _read_parquet(path: Path) -> Iterator[RawRecord]:
+def _read_parquet(path: PathLike, opened: io.BufferedReader) -> Iterator[RawRecord]:
     try:
         import pyarrow
         import pyarrow.parquet
@@ -207,7 +245,7 @@ def _read_parquet(path: Path) -> Iterator[RawRecord]:
         raise MissingExtraError("Reading Parquet", "parquet") from error
     numbers = count(1)
     try:
-        with pyarrow.parquet.ParquetFile(path) as file:
+        with pyarrow.parquet.ParquetFile(opened) as file:
             for batch in file.iter_batches(batch_size=256):
                 for row in range(batch.num_rows):
                     number = next(numbers)
@@ -222,6 +260,11 @@ def _row(where: str, batch: Any) -> Any | QuestionError:
         return without_nulls(batch.to_pylist()[0])
     except UnicodeDecodeError:
         return QuestionError("bad_encoding", f"{where}: not valid UTF-8.")
+
+
+def _is_dataset(path: Path) -> bool:
+    names = ("dataset_info.json", "dataset_dict.json")
+    return any((path / name).exists() for name in names) and not any(path.rglob("*.parquet"))
 
 
 def _read_dataset(path: Path) -> Iterator[RawRecord]:

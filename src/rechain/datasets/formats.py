@@ -1,7 +1,7 @@
 """What every format module offers, and what several of them need."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from pydantic import ValidationError
@@ -29,6 +29,10 @@ class Format(ABC):
     @abstractmethod
     def gold(self, record: dict[str, Any]) -> Gold | None:
         """Turn a record into its gold chains, where it has any."""
+
+    def sentences(self, record: dict[str, Any]) -> Mapping[str, Sequence[str]]:
+        """Return the sentences of which passages consist, by their ids, where the record gives them."""
+        return {}
 
 
 def make_passages(field: str, passages: Iterable[Mapping[str, str]]) -> list[Passage]:

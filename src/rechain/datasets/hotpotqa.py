@@ -1,6 +1,7 @@
 """HotpotQA, distractor and fullwiki, as published and as on the Hugging Face Hub."""
 
-from typing import Annotated, Any
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
@@ -58,12 +59,16 @@ class HotpotQA(Format):
     """Two gold passages; the one that holds the answer, where just one does, is the tail (Section 4.1)."""
 
     name = "hotpotqa"
+    _fields: ClassVar[type[HotpotQuestion]] = HotpotQuestion
 
     def recognises(self, record: dict[str, Any]) -> bool:
         return "context" in record and "question" in record
 
     def question(self, record: dict[str, Any]) -> Question:
-        return HotpotQuestion.model_validate(record).to_question()
+        return self._fields.model_validate(record).to_question()
+
+    def sentences(self, record: dict[str, Any]) -> Mapping[str, Sequence[str]]:
+        return dict(self._fields.model_validate(record).context)
 
     def gold(self, record: dict[str, Any]) -> Gold | None:
         titles = _Gold.model_validate(record).titles()

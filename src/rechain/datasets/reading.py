@@ -1,12 +1,13 @@
 """From a file of any known format to questions; a record that cannot be read takes its place as an error."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from rechain.datasets.files import RawRecord, read_records, without_nulls
+from rechain.batches import batches
+from rechain.datasets.files import RawRecord, read_parts, without_nulls
 from rechain.datasets.formats import Format
 from rechain.datasets.hotpotqa import HotpotQA
 from rechain.datasets.musique import MuSiQue
@@ -21,6 +22,7 @@ from rechain.validation import bad_record
 PassageSource = Mapping[str, Passage] | str | Path | None
 """Passages by id, or the file that they stand in."""
 
+_FORMATS: Sequence[Format] = (Plain(), TwoWiki(), HotpotQA(), MuSiQue(), Qangaroo())
 _UNKNOWN_RECORDS = 100
 """so many records of no known format, and none of a known one before them, end the reading"""
 
@@ -40,12 +42,54 @@ class Entry(NamedTuple):
         return QuestionError(error.code, f"{self.where}: {error}.")
 
 
+class Chunk(NamedTuple):
+    """Records that stand one after another in one file, and the name of the file's format, if it is known."""
+
+    form: str | None
+    records: Sequence[RawRecord]
+
+    @property
+    def where(self) -> str:
+        """From where to where it goes."""
+        first, last = self.records[0].where, self.records[-1].where
+        return first if first == last else f"{first} to {last}"
+
+
+class QuestionReader:
+    """Turns raw records into questions."""
+
+    def __init__(self, passages: PassageSource = None, only: Collection[str] = ()) -> None:
+        """Take the passages that questions name by id; `only` keeps the questions of these types."""
+        known = read_by_id(Path(passages), Passage) if isinstance(passages, str | Path) else passages
+        self._formats = {form.name: form for form in (Plain(known), *_FORMATS[1:])}
+        self._only = frozenset(only)
+
+    def entries(self, chunk: Chunk) -> Iterator[Entry]:
+        """Yield what stands in a chunk, question by question, if it is of a wanted type."""
+        form = self._formats[chunk.form] if chunk.form else None
+        for raw in chunk.records:
+            entry = _entry(raw.parsed(), form)
+            if not self._only or isinstance(entry.content, QuestionError) or entry.content.type in self._only:
+                yield entry
+
+
+def read_chunks(path: str | Path, size: int) -> Iterator[Chunk]:
+    """Cut a file, or every file of a folder, into chunks of so many records; the last of each file may be shorter."""
+    for part, records in read_parts(Path(path)):
+        yield from chunks_of(part, records, size)
+
+
+def chunks_of(path: str | Path, records: Iterable[RawRecord], size: int) -> Iterator[Chunk]:
+    """Cut the records of one file into chunks. Before an error is raised, what was read is given out."""
+    for batch in batches(_with_format(path, records), size):
+        yield Chunk(batch[0][1], [record for record, _ in batch])
+
+
 def read_entries(path: str | Path, *, passages: PassageSource = None, only: Collection[str] = ()) -> Iterator[Entry]:
     """Yield what stands in a file, question by question; `only` keeps the questions of these types."""
-    for raw, form in _records_with_format(Path(path), passages):
-        entry = _entry(raw, form)
-        if not only or isinstance(entry.content, QuestionError) or entry.content.type in only:
-            yield entry
+    reader = QuestionReader(passages, only)
+    for chunk in read_chunks(path, 1):
+        yield from reader.entries(chunk)
 
 
 def read_questions(
@@ -59,49 +103,65 @@ def read_questions(
 
 
 def read_record(where: str, record: Mapping[str, Any]) -> Entry:
-    """Read a dict with the fields of a question as a line of a file is read."""
-    return _entry(RawRecord(where, without_nulls(dict(record)), None), Plain({}))
+    """Read a dict with the fields of a question, in any known format, as a line of a file is read."""
+    fields = without_nulls(dict(record))
+    form = _recognised(fields)
+    return _entry(RawRecord(where, fields), Plain({}) if form is None or isinstance(form, Plain) else form)
 
 
 def read_gold_of_questions(path: str | Path) -> Iterator[Gold]:
     """Yield the gold chains that stand in a questions file. Only `rechain.gold` calls this."""
-    for raw, form in _records_with_format(Path(path), None):
+    for record, form in _records_with_format(path):
         try:
-            gold = form.gold(raw.value) if form and isinstance(raw.value, dict) else None
+            gold = form.gold(record) if form else None
         except (ValidationError, QuestionError):
             gold = None
         if gold:
             yield gold
 
 
+def read_sentences(path: str | Path) -> Iterator[tuple[str | None, Mapping[str, Sequence[str]]]]:
+    """Yield for every question its id and, of formats that give them, the sentences of its passages."""
+    for record, form in _records_with_format(path):
+        try:
+            yield _identity(record), form.sentences(record) if form else {}
+        except (ValidationError, QuestionError):
+            yield _identity(record), {}
+
+
 def same_chain(path: str | Path) -> Same:
     """Return what counts as the same chain in the data set of a questions file."""
-    return next(form.same for _, form in _records_with_format(Path(path), None) if form)
+    return next(form.same for _, form in _records_with_format(path) if form)
 
 
-def _formats(passages: PassageSource) -> list[Format]:
-    known = read_by_id(Path(passages), Passage) if isinstance(passages, str | Path) else passages
-    return [Plain(known), TwoWiki(), HotpotQA(), MuSiQue(), Qangaroo()]
+def _records_with_format(path: str | Path) -> Iterator[tuple[dict[str, Any], Format | None]]:
+    """Yield every record that is an object with the format of its file."""
+    for chunk in read_chunks(path, 1):
+        value = chunk.records[0].parsed().value
+        if isinstance(value, dict):
+            yield value, next((form for form in _FORMATS if form.name == chunk.form), None)
 
 
-def _records_with_format(path: Path, passages: PassageSource) -> Iterator[tuple[RawRecord, Format | None]]:
-    """Yield every record with the file's format, which the first recognised record decides."""
-    formats = _formats(passages)
+def _with_format(path: str | Path, records: Iterable[RawRecord]) -> Iterator[tuple[RawRecord, str | None]]:
+    """Yield every record with the name of its file's format, which the first recognised record decides."""
     form: Format | None = None
     waiting: list[RawRecord] = []
-    for raw in read_records(path):
-        if form is None and isinstance(raw.value, dict):
-            form = next((candidate for candidate in formats if candidate.recognises(raw.value)), None)
+    for raw in records:
+        form = form or _recognised(raw.parsed().value)
         waiting.append(raw)
         if form is not None or len(waiting) == _UNKNOWN_RECORDS:
-            yield from ((record, form) for record in waiting)
+            yield from ((record, form.name if form else None) for record in waiting)
             waiting.clear()
         if form is None and not waiting:
             break
-    yield from ((record, form) for record in waiting)
+    yield from ((record, None) for record in waiting)
     if form is None:
-        names = ", ".join(candidate.name for candidate in formats)
+        names = ", ".join(candidate.name for candidate in _FORMATS)
         raise InputError(f"{path} holds no question in a format that rechain reads ({names}).")
+
+
+def _recognised(record: Any) -> Format | None:
+    return next((form for form in _FORMATS if isinstance(record, dict) and form.recognises(record)), None)
 
 
 def _entry(raw: RawRecord, form: Format | None) -> Entry:

@@ -6,7 +6,7 @@ import orjson
 from pydantic import BaseModel, BeforeValidator
 
 from rechain.datasets.hotpotqa import Context, HotpotQA, HotpotQuestion, SupportingFacts
-from rechain.schema import Gold, GoldChain, Question
+from rechain.schema import Gold, GoldChain
 
 _CHAIN_TYPES = ("compositional", "inference")
 
@@ -29,12 +29,10 @@ class TwoWiki(HotpotQA):
     """Compositional and inference questions are chains; the object of the first triple links their passages."""
 
     name = "2wiki"
+    _fields = _Question
 
     def recognises(self, record: dict[str, Any]) -> bool:
         return super().recognises(record) and "evidences" in record
-
-    def question(self, record: dict[str, Any]) -> Question:
-        return _Question.model_validate(record).to_question()
 
     def gold(self, record: dict[str, Any]) -> Gold | None:
         gold = _Gold.model_validate(record)
