@@ -12,6 +12,13 @@ from rechain.text import Span, Text, strip_suffix
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z(\[])")
 
 
+def title_before(passage: Passage) -> str:
+    """Return the title as it is to be read before the text: nothing where the text begins with it."""
+    title, text = passage.title.strip(), passage.text
+    begins_with_it = text.startswith(title) and not text[len(title) :][:1].isalnum()
+    return "" if begins_with_it else title
+
+
 class PassageView:
     """A passage, read once: everything that looks for something in it uses this view."""
 

@@ -4,12 +4,14 @@ from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Self, overload
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic_core import PydanticCustomError, from_json
 
 NOT_BLANK = r"\S"
 NotBlank = Annotated[str, StringConstraints(pattern=NOT_BLANK)]
 WHOLE = BeforeValidator(lambda value: int(value) if isinstance(value, float) and value.is_integer() else value)
 """takes 2.0 for 2, which some who write JSON do not tell apart"""
+JSON_TEXT = BeforeValidator(lambda value: from_json(value) if isinstance(value, str) else value)
+"""takes JSON text for what it says: so tables, whose columns are of one type, hold what may be anything"""
 Same = Literal["passages", "links"]
 LinkKind = Literal["mention", "identifier", "title", "title part", "name", "word"]
 GIVEN_KINDS = ("mention", "identifier")
@@ -104,7 +106,7 @@ class Chain(_Record):
     links: list[Link]
     score: float
     confidence: float | None = Field(default=None, ge=0, le=1)
-    why: dict[str, Any] | None = None
+    why: Annotated[dict[str, Any] | None, JSON_TEXT] = None
 
     @property
     def identity(self) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -1,15 +1,19 @@
 """Files that are whole or not there at all."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Replace a file by a new one; the old one stays until the new one is whole and on the disk."""
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """Open a new file that takes the place of another once it is whole and on the disk."""
     temporary = path.with_name(path.name + ".new")
     try:
         with temporary.open("wb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
@@ -18,3 +22,9 @@ def write_atomically(path: Path, content: bytes) -> None:
         if isinstance(error, OSError):
             error.filename = str(path)  # a full disk names none
         raise
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Replace a file by a new one; the old one stays until the new one is whole and on the disk."""
+    with replacing(path) as file:
+        file.write(content)

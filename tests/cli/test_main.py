@@ -14,9 +14,9 @@ import rechain
 from rechain.cli.main import app
 from rechain.schema import Question
 
-COMMANDS = ("demo", "recover", "candidates", "evaluate", "reproduce", "train")
+COMMANDS = ("demo", "recover", "candidates", "evaluate", "export", "reproduce", "train")
 GROUPS = ("labels",)
-HEAVY = {"torch", "transformers", "datasets", "pyarrow", "spacy"}
+HEAVY = {"torch", "transformers", "datasets", "pyarrow", "ray", "spacy"}
 SCRIPT = Path(sys.executable).with_name("rechain")
 
 

@@ -363,7 +363,7 @@ def fake(monkeypatch: pytest.MonkeyPatch, batch_fake: Callable[..., Any]) -> Any
 
 def test_questions_are_scored_in_batches(recover: Command, write: Write, good: dict[str, Any], fake: Any) -> None:
     path = write(*(good | {"id": str(number)} for number in range(5)))
-    rows = recover(path, "--batch-size", 2).rows
+    rows = recover(path, "--batch-size", 2, "--workers", 0).rows
     assert [(row["id"], row["chains"][0]["confidence"]) for row in rows] == [(str(n), 0.8) for n in range(5)]
     assert fake.batches == [["0", "1"], ["2", "3"], ["4"]]
 
@@ -373,7 +373,7 @@ def test_the_size_of_batches_changes_nothing_in_the_output(
 ) -> None:
     bad = [spoiled(good, case[1]) for case in BAD_LINES]
     path = write(*(line for number, record in enumerate(bad) for line in (good | {"id": str(number)}, record)))
-    outcomes = {recover(path, "--batch-size", size) for size in (1, 2, 7, 1000)}
+    outcomes = {recover(path, "--batch-size", size, "--workers", 0) for size in (1, 2, 7, 1000)}
     assert len(outcomes) == 1
     (outcome,) = outcomes
     assert [row["id"] for row in outcome.rows[::2]] == [str(number) for number, _ in enumerate(bad)]
@@ -384,7 +384,7 @@ def test_strict_writes_all_that_comes_before_the_bad_line(
     recover: Command, write: Write, good: dict[str, Any], fake: Any
 ) -> None:
     path = write(*(good | {"id": str(number)} for number in range(5)), b"{", good)
-    outcome = recover(path, "--strict", "--batch-size", 4)
+    outcome = recover(path, "--strict", "--batch-size", 4, "--workers", 0)
     assert (outcome.code, [row["id"] for row in outcome.rows]) == (2, ["0", "1", "2", "3", "4"])
     assert outcome.err.startswith(f"rechain: {path}, line 6: ")
 
@@ -396,7 +396,7 @@ def test_nothing_is_lost_of_what_was_read_before_a_file_ends_early(
     lines = [json.dumps(good | {"id": f"{number} {draw(99).hex()}"}).encode() + b"\n" for number in range(300)]
     path = tmp_path / "questions.jsonl.gz"
     path.write_bytes(gzip.compress(b"".join(lines))[:-3000])
-    one, many = (recover(path, "--batch-size", size) for size in (1, 64))
+    one, many = (recover(path, "--batch-size", size, "--workers", 0) for size in (1, 64))
     assert one == many
     assert one.code == 2
     assert len(one.rows) > 200

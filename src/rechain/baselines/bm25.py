@@ -5,6 +5,8 @@ from typing import cast
 
 from rechain.candidates import Candidates
 from rechain.model import Contributions
+from rechain.passages import PassageView
+from rechain.schema import Question
 from rechain.text import Text
 
 
@@ -13,11 +15,15 @@ class BM25:
 
     def score(self, candidates: Candidates) -> Sequence[Contributions]:
         """Return the sum of the passages' BM25 scores for every chain."""
-        asked = Text(candidates.question.question).words
-        collection = [view.words for view in candidates.views]
-        known = set().union(*collection)
-        scores = _scores([word for word in asked if word in known], collection)
+        scores = likeness(candidates.question, candidates.views)
         return [{"bm25": float(sum(scores[p] for p in chain.passages))} for chain in candidates.chains]
+
+
+def likeness(question: Question, views: Sequence[PassageView]) -> Sequence[float]:
+    """Return how like a question each of its passages is."""
+    collection = [view.words for view in views]
+    known = set().union(*collection)
+    return _scores([word for word in Text(question.question).words if word in known], collection)
 
 
 def _scores(asked: list[str], collection: list[list[str]]) -> Sequence[float]:

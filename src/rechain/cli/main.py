@@ -10,6 +10,7 @@ import typer
 from rechain.cli.candidates import candidates
 from rechain.cli.demo import demo
 from rechain.cli.evaluate import evaluate
+from rechain.cli.export import export
 from rechain.cli.labels import labels
 from rechain.cli.recover import recover
 from rechain.cli.reproduce import reproduce
@@ -27,7 +28,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, recover, serve, candidates, evaluate, train, reproduce):
+for command in (demo, recover, serve, candidates, evaluate, export, train, reproduce):
     app.command()(command)
 app.add_typer(labels, name="labels")
 
@@ -50,6 +51,7 @@ def _options(
 def main() -> None:
     """Run the command line; what it prints is UTF-8, whatever the terminal says."""
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # threads that spin are far slower on a busy machine
+    os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")  # it tidies up after ended workers
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(encoding="utf-8")

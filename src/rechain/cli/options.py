@@ -1,7 +1,7 @@
 """Options that several commands share, and what is made of them."""
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -47,6 +47,15 @@ MinWeight = Annotated[
     float | None, typer.Option("--min-weight", help="Links of less weight than this do not count (7.0).")
 ]
 Limit = Annotated[int | None, typer.Option("--limit", min=1, help="The most candidate chains a question (1000).")]
+MinConfidence = Annotated[
+    float | None,
+    typer.Option(
+        "--min-confidence",
+        min=0,
+        max=1,
+        help="Leave out chains of less confidence; for models that tell one.",
+    ),
+]
 GoldFile = Annotated[
     Path | None,
     typer.Option("--gold", metavar="FILE", help="Gold chains or labelled pairs, if not in the questions file."),
@@ -97,8 +106,13 @@ def entries(questions: Path, passages: Path | None, only: list[str] | None, what
         found = True
         yield entry
     if not found:
-        wanted = f" of type {' or '.join(only)}" if only else ""
-        raise RechainError(f"{questions} holds no question{wanted}.")
+        raise no_question(questions, only or ())
+
+
+def no_question(questions: Path, only: Collection[str]) -> RechainError:
+    """Return the error for a file in which there is no question, or none of a wanted type."""
+    wanted = f" of type {' or '.join(only)}" if only else ""
+    return RechainError(f"{questions} holds no question{wanted}.")
 
 
 def readable(questions: Path, passages: Path | None, only: list[str] | None, what: str) -> Iterator["Question"]:

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import Annotated, Self, TextIO
 
 import typer
 
@@ -15,14 +15,27 @@ Out = Annotated[
     typer.Option("--out", metavar="FILE", help="Where the records go, a line each; else standard output."),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the output file if there is one.")]
+Resume = Annotated[
+    bool, typer.Option("--resume", help="Go on with the output file where an interrupted run has stopped.")
+]
 
 
-def check_output(out: Path | None, overwrite: bool, *inputs: Path | None) -> None:
-    """Raise an error where the output file exists and should not be replaced, or is one of the inputs."""
-    if out is None or not out.exists():
+def check_output(out: Path | None, overwrite: bool, *inputs: Path | None, resume: bool | None = None) -> None:
+    """Raise an error where the output file exists and should not be replaced, or is one of the inputs.
+
+    `resume` is None where nothing can be resumed.
+    """
+    if resume and (out is None or overwrite):
+        raise RechainError("--resume goes on with the file of --out, and so not with --overwrite.")
+    if out is None:
         return
-    if not overwrite:
-        raise RechainError(f"{out} exists; name another file, or replace it with --overwrite.")
+    if not out.parent.is_dir():
+        raise RechainError(f"{out} cannot be written: there is no folder {out.parent}.")
+    if not out.exists():
+        return
+    if not overwrite and not resume:
+        rest = "replace it with --overwrite" + ("" if resume is None else ", or go on with it with --resume")
+        raise RechainError(f"{out} exists; name another file, {'' if resume is not None else 'or '}{rest}.")
     if any(path is not None and path.exists() and out.samefile(path) for path in inputs):
         raise RechainError(f"{out} is what is read; name another file for the output.")
 
@@ -35,3 +48,18 @@ def output_to(path: Path | None) -> Iterator[TextIO]:
         return
     with path.open("w", encoding="utf-8", newline="\n") as file:
         yield file
+
+
+class StandardOutput:
+    """Takes lines for standard output."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Leave it open: it is not ours."""
+
+    def write(self, lines: bytes) -> None:
+        """Print lines at once."""
+        sys.stdout.write(lines.decode())
+        sys.stdout.flush()

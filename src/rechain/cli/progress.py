@@ -1,32 +1,62 @@
 """Progress on standard error, quiet where that is no terminal."""
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rechain.datasets import Entry
+    from rechain.engines.work import Done, Tally
 
 
 def with_progress(entries: "Iterable[Entry]", what: str) -> "Iterator[Entry]":
     """Go through a file's entries under a bar: share of the file, questions, questions a second, time left."""
+    with _bar(what) as show:
+        for number, entry in enumerate(entries, start=1):
+            yield entry
+            show(entry.share, number, "")
+
+
+def with_tally(done: "Iterable[Done]", what: str) -> "Iterator[Done]":
+    """Go through what workers have done under a bar that also says how many questions have a chain, how confidently."""
+    from rechain.engines.work import Tally
+
+    total = Tally()
+    with _bar(what) as show:
+        for each in done:
+            yield each
+            total.add(each.tally)
+            show(each.share, total.questions, _outcome(total))
+
+
+def _outcome(tally: "Tally") -> str:
+    share = f"{100 * tally.with_chain / max(tally.questions, 1):.1f} % with a chain"
+    confidence = tally.mean_confidence
+    return f", {share}" + ("" if confidence is None else f", mean confidence {confidence:.2f}")
+
+
+@contextmanager
+def _bar(what: str) -> Iterator[Callable[[float | None, int, str], None]]:
+    """Show a bar and yield what sets it: the share of the file, the number of questions, and more to tell."""
     if not sys.stderr.isatty():
-        yield from entries
+        yield lambda share, questions, more: None
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-    counter = TextColumn("{task.fields[questions]} questions, {task.fields[rate]:.0f}/s")
+    counter = TextColumn("{task.fields[questions]} questions, {task.fields[rate]:.0f}/s{task.fields[more]}")
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), counter, TimeRemainingColumn())
     redirect = sys.stdout.isatty()  # else what is printed meanwhile would go to standard error
     with Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=redirect) as progress:
-        task = progress.add_task(what, total=None, questions=0, rate=0.0)
-        for number, entry in enumerate(entries, start=1):
-            yield entry
-            rate = number / max(progress.tasks[task].elapsed or 0.0, 0.001)
-            total = None if entry.share is None else 1.0
-            progress.update(task, total=total, completed=entry.share or 0.0, questions=number, rate=rate)
+        task = progress.add_task(what, total=None, questions=0, rate=0.0, more="")
+
+        def show(share: float | None, questions: int, more: str) -> None:
+            rate = questions / max(progress.tasks[task].elapsed or 0.0, 0.001)
+            total = None if share is None else 1.0
+            progress.update(task, total=total, completed=share or 0.0, questions=questions, rate=rate, more=more)
+
+        yield show
 
 
 @contextmanager

@@ -23,8 +23,9 @@ from rechain.errors import InputError, MissingExtraError, QuestionError
 _CHUNK = 1 << 20
 _LARGEST_RECORD = 1 << 29
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-# A brace, or a string (which may hold braces), whole or up to where the buffer ends.
-_STRUCTURE = re.compile(rb'[{}]|"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
+# All up to the next brace that is not part of a string.
+_TO_BRACE = re.compile(rb'[^{}"]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^{}"]*+)*+[{}]', re.DOTALL)
+_OPENING = ord("{")
 _JSON_NAMES = (".jsonl", ".json", ".jsonl.gz", ".json.gz")
 _DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile)
 
@@ -194,16 +195,16 @@ def _read_about(stream: io.BufferedReader, size: int) -> bytes:
 
 def _next_object(buffer: bytes, at: int) -> tuple[int, int] | None:
     """Return where the next outermost object starts and ends, or None if it does not end in the buffer."""
-    depth, start = 0, None
-    for match in _STRUCTURE.finditer(buffer, at):
-        token = match.group()
-        if token == b"{":
-            start = match.start() if start is None else start
+    depth, start, place = 0, None, at
+    while match := _TO_BRACE.match(buffer, place):
+        place = match.end()
+        if buffer[place - 1] == _OPENING:
+            start = place - 1 if start is None else start
             depth += 1
-        elif token == b"}" and start is not None:
+        elif start is not None:
             depth -= 1
             if depth == 0:
-                return start, match.end()
+                return start, place
     return None
 
 

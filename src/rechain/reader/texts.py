@@ -16,7 +16,7 @@ from rechain.arrays import FIRST_END, FROM_BEFORE, LAST_END, TO_NEXT, Array
 from rechain.candidates import Candidate, Candidates
 from rechain.lazy import lazy
 from rechain.linking import Edge
-from rechain.passages import PassageView
+from rechain.passages import PassageView, title_before
 from rechain.reader.sentences import AskedSentences, rarities, stretches
 from rechain.text import Span, Text
 
@@ -201,10 +201,8 @@ def _plain(ids: Sequence[int]) -> TokenText:
 
 
 def _title(view: PassageView) -> str:
-    """Return the title, unless the text begins with it."""
-    title, text = view.passage.title.strip(), view.passage.text
-    begins_with_it = text.startswith(title) and not text[len(title) :][:1].isalnum()
-    return "" if begins_with_it or not title else f"{title}:"
+    title = title_before(view.passage)
+    return f"{title}:" if title else ""
 
 
 def _spans(view: PassageView, edge: Edge, side: int) -> Sequence[Span | None]:

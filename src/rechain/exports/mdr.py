@@ -1,0 +1,42 @@
+"""Chains of two passages as training data of MDR, the multi-hop dense retriever of Xiong et al. 2021.
+
+github.com/facebookresearch/multihop_dense_retrieval, mdr/retrieval/data/mhop_dataset.py reads lines with `question`,
+`type`, `pos_paras`, `bridge` (the title of the second of them, by which alone it tells the two apart) and `neg_paras`,
+of which it wants two; for training it takes `tfidf_neg` in their place, so they stand there too.
+"""
+
+from typing import Any
+
+from rechain.errors import QuestionError
+from rechain.exports.joining import Joined
+from rechain.exports.texts import hard_negatives
+from rechain.schema import Passage
+
+_NEGATIVES = 2
+
+
+def row(joined: Joined) -> list[dict[str, Any]]:
+    """Return a question with its chain and all hard negatives, hardest first, as the one row that it is."""
+    question, positives = joined.question, [_paragraph(passage) for passage, _ in joined.steps]
+    if len(positives) != 2:
+        raise QuestionError("not_two_passages", f"the chain has {len(positives)} passages")
+    if positives[0]["title"] == positives[1]["title"]:
+        raise QuestionError("same_title", "both passages of the chain have the same title, or none")
+    negatives = [_paragraph(passage) for passage in hard_negatives(joined)]
+    if len(negatives) < _NEGATIVES:
+        raise QuestionError("no_negative", f"only {len(negatives)} passages are on no chain and without the answer")
+    record = {
+        "_id": question.id,
+        "question": question.question,
+        "answers": [question.answer, *question.answer_aliases],
+        "type": "bridge",
+        "pos_paras": positives,
+        "bridge": positives[1]["title"],
+        "neg_paras": negatives,
+        "tfidf_neg": negatives,
+    }
+    return [record]
+
+
+def _paragraph(passage: Passage) -> dict[str, str]:
+    return {"title": passage.title, "text": passage.text}

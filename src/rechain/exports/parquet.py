@@ -1,0 +1,83 @@
+"""Chains as an Arrow table: its schema, its rows, and Parquet files of them. `read_rows` reads them back.
+
+`SCHEMA` is made when it is first asked for, since pyarrow is an extra.
+"""
+
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from rechain.batches import batches
+from rechain.errors import InputError, MissingExtraError
+from rechain.schema import Chain, Recovered
+from rechain.writing import replacing
+
+ROW_GROUP = 1000
+"""questions that are written together"""
+
+
+def __getattr__(name: str) -> Any:
+    if name == "SCHEMA":
+        return _schema()
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
+@cache
+def _schema() -> Any:
+    """Return the Arrow schema of chains."""
+    try:
+        import pyarrow as pa
+    except ImportError as error:
+        raise MissingExtraError("Writing Parquet", "parquet") from error
+    link = pa.struct(
+        {
+            "entity": pa.string(),
+            "kind": pa.string(),
+            "weight": pa.float64(),
+            "mentions": pa.list_(pa.list_(pa.int32())),
+        }
+    )
+    chain = pa.struct(
+        {
+            "passages": pa.list_(pa.string()),
+            "links": pa.list_(link),
+            "score": pa.float64(),
+            "confidence": pa.float64(),
+            "why": pa.string(),
+        }
+    )
+    problem = pa.struct({"code": pa.string(), "message": pa.string()})
+    return pa.schema({"id": pa.string(), "chains": pa.list_(chain), "error": problem})
+
+
+def to_row(recovered: Recovered) -> dict[str, Any]:
+    """Return a row of the table: plain values, in which what explains a score is JSON text."""
+    row = recovered.model_dump(mode="json", exclude={"chains"})
+    return {"id": row["id"], "chains": [_chain(chain) for chain in recovered.chains], "error": row["error"]}
+
+
+def _chain(chain: Chain) -> dict[str, Any]:
+    why = None if chain.why is None else orjson.dumps(chain.why).decode()
+    return chain.model_dump(mode="json") | {"why": why}
+
+
+def from_row(row: dict[str, Any]) -> Recovered:
+    """Return what a row of the table holds."""
+    return Recovered.model_validate(row)
+
+
+def write(path: Path, chains: Iterable[Recovered]) -> None:
+    """Write a Parquet file, in memory that does not grow with it; until it is whole it has another name."""
+    schema = _schema()
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    try:
+        with replacing(path) as file, pyarrow.parquet.ParquetWriter(file, schema) as writer:
+            for batch in batches(map(to_row, chains), ROW_GROUP):
+                writer.write_table(pa.Table.from_pylist(batch, schema=schema))
+    except (pa.ArrowException, OverflowError) as error:
+        raise InputError(f"one of the chains cannot be written as Parquet: {error}.") from error

@@ -1,0 +1,49 @@
+"""Chains as paths to train a beam retriever on: records of MuSiQue, which Beam Retriever reads as they are.
+
+Beam Retriever (Zhang et al. 2024; github.com/canghongjian/beam_retriever, retrieval/datasets.py) with `--dataset_type
+musique` takes `id`, `question`, `title` and `paragraph_text` of the `paragraphs`, and the `paragraph_support_idx` of
+the steps of `question_decomposition`, in their order, as positions in `paragraphs`. The other fields are MuSiQue's own,
+so that its readers, that of rechain among them, take the records too. MuSiQue's steps ask questions of their own, which
+a chain does not tell: here the first step asks the whole question, and a later one refers to the one before ("#1").
+"""
+
+from typing import Any
+
+from rechain.exports.joining import Joined
+
+
+def row(joined: Joined) -> list[dict[str, Any]]:
+    """Return a question with its chain, as the one row that it is."""
+    question = joined.question
+    places = {passage.id: place for place, passage in enumerate(question.passages)}
+    on_chain = set(joined.best.passages)
+    paragraphs = [
+        {"idx": place, "title": p.title, "paragraph_text": p.text, "is_supporting": p.id in on_chain}
+        for place, p in enumerate(question.passages)
+    ]
+    record = {
+        "id": question.id,
+        "paragraphs": paragraphs,
+        "question": question.question,
+        "question_decomposition": _steps(joined, places),
+        "answer": question.answer,
+        "answer_aliases": question.answer_aliases,
+        "answerable": True,
+    }
+    return [record]
+
+
+def _steps(joined: Joined, places: dict[str, int]) -> list[dict[str, Any]]:
+    """Return the passages of a chain as steps: what links a passage to the next is the answer of its step."""
+    count = len(joined.best.passages)
+    named = [link.entity for link in joined.best.links][: count - 1]
+    answers = [*named, *[""] * (count - 1 - len(named)), joined.question.answer]
+    return [
+        {
+            "id": number,
+            "question": f"#{number}" if number else joined.question.question,
+            "answer": answer,
+            "paragraph_support_idx": places[name],
+        }
+        for number, (name, answer) in enumerate(zip(joined.best.passages, answers, strict=True))
+    ]

@@ -1,0 +1,22 @@
+"""Chains as triplets to train a retriever on, for sentence-transformers, whose losses take columns in this order.
+
+    {"query": …, "positive": …, "negative": …}
+
+Every passage of a chain is a positive; the negatives are hard ones, of the question's own passages.
+"""
+
+from rechain.errors import QuestionError
+from rechain.exports.joining import Joined
+from rechain.exports.texts import hard_negatives, text_of
+
+
+def rows(joined: Joined, negatives: int = 1) -> list[dict[str, str]]:
+    """Return the triplets of a question: every passage of its chain with each of the hardest negatives."""
+    hardest = hard_negatives(joined)[:negatives]
+    if not hardest:
+        raise QuestionError("no_negative", "every passage is on a chain or holds the answer")
+    return [
+        {"query": joined.question.question, "positive": text_of(passage), "negative": text_of(negative)}
+        for passage, _ in joined.steps
+        for negative in hardest
+    ]

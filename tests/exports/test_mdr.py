@@ -1,0 +1,41 @@
+"""Training data of MDR."""
+
+from typing import Any
+
+import pytest
+
+from rechain.errors import QuestionError
+from rechain.exports.joining import Joined
+from rechain.exports.mdr import row
+
+
+@pytest.fixture
+def town(towns: Any, recovered: Any) -> Joined:
+    question = towns(1, first=1)[0]
+    return Joined(question, recovered(question.id, ["work", "maker"]), {})
+
+
+def test_a_chain_has_a_start_a_bridge_and_negatives(town: Joined) -> None:
+    passages = {passage.id: {"title": passage.title, "text": passage.text} for passage in town.question.passages}
+    (record,) = row(town)
+    assert record["pos_paras"] == [passages["work"], passages["maker"]]
+    assert [para for para in record["pos_paras"] if para["title"] == record["bridge"]] == [passages["maker"]]
+    assert record["neg_paras"] == record["tfidf_neg"]
+    assert sorted(para["title"] for para in record["neg_paras"]) == sorted(
+        passages[name]["title"] for name in ("guest", "other")
+    )
+    assert (record["_id"], record["type"], record["answers"]) == (town.question.id, "bridge", [town.question.answer])
+
+
+def test_what_mdr_cannot_read_is_refused(town: Joined, recovered: Any) -> None:
+    untitled = [passage.model_copy(update={"title": ""}) for passage in town.question.passages]
+    few = [passage for passage in town.question.passages if passage.id != "other"]
+    refused = {
+        "not_two_passages": town._replace(recovered=recovered("q", ["work", "guest", "maker"])),
+        "same_title": town._replace(question=town.question.model_copy(update={"passages": untitled})),
+        "no_negative": town._replace(question=town.question.model_copy(update={"passages": few})),
+    }
+    for code, joined in refused.items():
+        with pytest.raises(QuestionError) as failure:
+            row(joined)
+        assert failure.value.code == code
