@@ -1,7 +1,9 @@
 """From a question to its chains: build C, score it, keep the best."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain as chained
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -74,6 +76,15 @@ class Recoverer:
         `device` is where a trained model computes: a GPU if there is one, unless told. Chains of less than
         `min_confidence` are dropped, which only a model that tells its confidence allows.
         """
+        self._made_by = partial(
+            Recoverer,
+            model,
+            settings=settings,
+            top=top,
+            explain=explain,
+            device=device,
+            min_confidence=min_confidence,
+        )
         self._model: Model | BatchModel
         if isinstance(model, str | Path):
             self._name, self._model = f"'{model}'", _load(str(model), device)
@@ -82,6 +93,10 @@ class Recoverer:
             self._move(device)
         self._settings = settings or CandidateSettings()
         self._wanted = self._checked(Wanted(top, explain, min_confidence))
+
+    def __reduce__(self) -> tuple[Callable[[], "Recoverer"], tuple[()]]:
+        """Tell pickle how to make it again: a model that has a name is loaded by it."""
+        return self._made_by, ()
 
     @classmethod
     def from_pretrained(cls, name: str | Path = BUNDLED, **options: Any) -> "Recoverer":
@@ -129,30 +144,50 @@ class Recoverer:
         questions: Iterable[QuestionLike],
         *,
         batch_size: int = BATCH_SIZE,
+        workers: int = 0,
         device: str | None = None,
         show_progress: bool = False,
     ) -> Iterator[Recovered]:
-        """Recover the chains of many questions, in their order, and read no more than one batch of them ahead.
+        """Recover the chains of many questions, in their order, and read no more than a few batches of them ahead.
 
-        Questions are Questions, dicts with their fields, tuples of question, answer and passages, whose ids are then
-        their positions, or what `rechain.datasets.read_entries` yields. One that cannot be read or has no chain has its
-        error and the others go on. A model that cannot score many questions together gets them one at a time. `device`
-        is where the model is moved first; `show_progress` shows a bar on standard error.
+        Questions are Questions, dicts with the fields of any known format, tuples of question, answer and passages,
+        whose ids are then their positions, or what `rechain.datasets.read_entries` yields. One that cannot be read or
+        has no chain has its error and the others go on. With `workers`, so many processes work on batches at the same
+        time, each with a model of its own; else this process reads one batch ahead, or one question if the model
+        cannot score many together. `device` is where the model is moved first; `show_progress` shows a bar on standard
+        error.
         """
         if batch_size < 1:
             raise RechainError(f"batch_size should be at least 1, not {batch_size}.")
         self._move(device)
-        recovered = self._stream(questions, batch_size if isinstance(self._model, BatchModel) else 1)
+        size = batch_size if workers or isinstance(self._model, BatchModel) else 1
+        recovered = self._stream(batches(enumerate(questions), size), workers)
         if not show_progress:
             return recovered
         from rechain.progress import counted
 
         return counted(recovered, "Recovering", len(questions) if isinstance(questions, Sized) else None)
 
-    def _stream(self, questions: Iterable[QuestionLike], size: int) -> Iterator[Recovered]:
-        for batch in batches(enumerate(questions), size):
-            entries = (as_entry(f"questions[{number}]", str(number), given) for number, given in batch)
-            yield from self._recover([(entry, self._wanted) for entry in entries])
+    def _stream(self, tasks: Iterable[list[tuple[int, QuestionLike]]], workers: int) -> Iterator[Recovered]:
+        if not workers:
+            return chained.from_iterable(map(self._recover_batch, tasks))
+        from rechain.engines.local import in_order
+
+        make = partial(getattr, self, "_recover_batch")
+        return chained.from_iterable(in_order(make, tasks, workers, lambda batch: f"questions[{batch[0][0]}]"))
+
+    def _recover_batch(self, batch: Sequence[tuple[int, QuestionLike]]) -> list[Recovered]:
+        entries = (as_entry(f"questions[{number}]", str(number), given) for number, given in batch)
+        return list(self._recover([(entry, self._wanted) for entry in entries]))
+
+    def map(self, dataset: Any, *, batch_size: int = BATCH_SIZE, **options: Any) -> Any:
+        """Return a Hugging Face dataset of questions, in any known format, with the columns `chains` and `error`.
+
+        Options are those of the dataset's own `map`, such as `num_proc`.
+        """
+        from rechain.columns import map_dataset
+
+        return map_dataset(dataset, self, batch_size, **options)
 
     def recover_together(self, batch: Sequence[tuple[Entry, Wanted]]) -> list[Recovered]:
         """Recover the chains of some questions, which are scored together, with what is wanted of each."""

@@ -17,28 +17,42 @@ from rechain.cli.options import (
     MinWeight,
     Only,
     Passages,
-    Questions,
     SpacyModel,
     Strict,
     candidate_settings,
     no_question,
 )
-from rechain.cli.output import Out, Overwrite, Resume, StandardOutput, check_output
+from rechain.cli.output import Overwrite, Resume, StandardOutput, check_output
+from rechain.engines import Engine, PartFormat
 from rechain.errors import RechainError
 
 if TYPE_CHECKING:
+    from rechain.engines.ray import Cluster
     from rechain.engines.work import Tally, Work
+
+_ON_RAY = "On Ray"
 
 
 def recover(
-    questions: Questions,
+    questions: Annotated[
+        str,
+        typer.Argument(
+            metavar="QUESTIONS",
+            help="Questions, in any known format: a file, a folder, or '-' for standard input; on Ray also s3://….",
+        ),
+    ],
     model: Annotated[
         str,
         typer.Option(
             help="The model: default, lexical, bm25, random, a model's folder or run, or its name on the Hub."
         ),
     ] = "default",
-    out: Out = None,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            "--out", metavar="FILE", help="Where chains go, a line each, else standard output; on Ray a folder."
+        ),
+    ] = None,
     overwrite: Overwrite = False,
     resume: Resume = False,
     top: Annotated[int, typer.Option(min=1, help="How many chains a question, best first.")] = 1,
@@ -50,6 +64,19 @@ def recover(
     workers: Annotated[
         int | None,
         typer.Option("--workers", min=0, help="Worker processes, else one a core; 0: none but this one."),
+    ] = None,
+    engine: Annotated[
+        Engine, typer.Option("--engine", help="Where it runs: on this machine, or on a Ray cluster.")
+    ] = Engine.local,
+    part_format: Annotated[
+        PartFormat, typer.Option("--format", rich_help_panel=_ON_RAY, help="What the parts of the output are.")
+    ] = PartFormat.jsonl,
+    part_size: Annotated[
+        int, typer.Option("--part-size", min=1, rich_help_panel=_ON_RAY, help="How many questions a part has.")
+    ] = 1024,
+    gpus: Annotated[
+        float | None,
+        typer.Option("--gpus", min=0, rich_help_panel=_ON_RAY, help="GPUs a worker, e.g. 0.25; else 1, if there are."),
     ] = None,
     device: Device = None,
     passages: Passages = None,
@@ -69,7 +96,6 @@ def recover(
     from rechain.engines.work import Work
     from rechain.recovery import Recoverer
 
-    check_output(out, overwrite, questions, passages, resume=resume)
     recoverer = partial(
         Recoverer,
         model,
@@ -80,7 +106,15 @@ def recover(
         min_confidence=min_confidence,
     )
     work = Work(recoverer, passages, tuple(only or ()), strict)
-    _recover_here(work, questions, batch_size, workers, out, resume)
+    if engine == Engine.ray:
+        from rechain.engines.ray import Cluster
+
+        cluster = Cluster(batch_size, part_size, workers, gpus)
+        _recover_on_ray(work, questions, cluster, out, part_format, overwrite, resume)
+    else:
+        file = Path(out) if out else None
+        check_output(file, overwrite, Path(questions), passages, resume=resume)
+        _recover_here(work, Path(questions), batch_size, workers, file, resume)
 
 
 def _recover_here(
@@ -112,6 +146,36 @@ def _recover_here(
     if not tally.questions:
         raise no_question(questions, work.only)
     _report(tally, begun.lines if begun else 0)
+
+
+def _recover_on_ray(
+    work: "Work",
+    questions: str,
+    cluster: "Cluster",
+    out: str | None,
+    part_format: PartFormat,
+    overwrite: bool,
+    resume: bool,
+) -> None:
+    """Recover chains on a Ray cluster, into a folder of parts."""
+    from rechain.cli.progress import with_tally
+    from rechain.engines.parts import PartsFolder
+    from rechain.engines.ray import recover_parts
+    from rechain.engines.work import Tally
+
+    if out is None or (resume and overwrite):
+        raise RechainError(
+            "on Ray, --out names a folder, which is either replaced with --overwrite or gone on with by --resume."
+        )
+    folder = PartsFolder(out, part_format)
+    tally = Tally()
+    for done in with_tally(
+        recover_parts(work, questions, folder, cluster, overwrite=overwrite, resume=resume), "Recovering"
+    ):
+        tally.add(done.tally)
+        if done.stopped_by:
+            raise done.stopped_by
+    _report(tally, 0)
 
 
 def _report(tally: "Tally", before: int) -> None:

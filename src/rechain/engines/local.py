@@ -5,6 +5,7 @@ A process that dies is replaced and its task done again. No process outlives the
 
 import multiprocessing
 import os
+import pickle
 import signal
 import threading
 from collections import deque
@@ -93,7 +94,7 @@ class _Pool(Generic[Task, Result]):
 
     def _start(self) -> ProcessPoolExecutor:
         threads = max(1, usable_cores() // self._workers)
-        arguments = (self._make_worker, self._ended, threads)
+        arguments = (pickle.dumps(self._make_worker), self._ended, threads)
         return ProcessPoolExecutor(self._workers, self._context, _begin, arguments)
 
     @property
@@ -157,14 +158,14 @@ def _context() -> Any:
     return context
 
 
-_make: MakeWorker[Any, Any]
-_worker: Callable[[Any], Any] | None = None
+_worker: Callable[[Any], Any] | bytes
+"""what does tasks in this process or, before the first of them, what makes it"""
 
 
-def _begin(make_worker: MakeWorker[Any, Any], ended: Connection, threads: int) -> None:
+def _begin(make_worker: bytes, ended: Connection, threads: int) -> None:
     """Set up a worker process. An interrupt is the starting process's affair, which then ends this one."""
-    global _make
-    _make = make_worker
+    global _worker
+    _worker = make_worker
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.setdefault("OMP_NUM_THREADS", str(threads))
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
@@ -182,6 +183,6 @@ def _end_with(ended: Connection) -> None:
 def _do(task: Any) -> Any:
     """Do a task; the worker is made with the first, so that what is wrong with it is told like any other error."""
     global _worker
-    if _worker is None:
-        _worker = _make()
-    return _worker(task)
+    worker = pickle.loads(_worker)() if isinstance(_worker, bytes) else _worker
+    _worker = worker
+    return worker(task)

@@ -3,7 +3,8 @@
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 from rechain.datasets.reading import Chunk, PassageSource, QuestionReader
 from rechain.errors import QuestionError
@@ -65,7 +66,7 @@ class Done(NamedTuple):
 class Work:
     """What is to be done with every chunk; it can be sent to other processes."""
 
-    make_recoverer: Callable[[], Recoverer]
+    make_recoverer: partial[Recoverer]
     passages: PassageSource = None
     only: tuple[str, ...] = ()
     strict: bool = False
@@ -74,6 +75,12 @@ class Work:
     def reader(self) -> QuestionReader:
         """Return what turns the records of a chunk into questions."""
         return QuestionReader(self.passages, self.only)
+
+    def described(self) -> dict[str, Any]:
+        """Return all that results depend on, but for the questions and rounding."""
+        model = {"model": self.make_recoverer.args, **self.make_recoverer.keywords}
+        model.pop("device", None)
+        return {**model, "passages": self.passages, "only": self.only, "strict": self.strict}
 
     def line_counter(self) -> Callable[[Chunk], int]:
         """Return what tells how many lines will be made of a chunk."""
@@ -95,14 +102,18 @@ class Worker:
     def __call__(self, chunk: Chunk) -> Done:
         """Recover the chains of a chunk's questions; they are scored together if the model can."""
         tally, lines, stopped_by = Tally(), [], None
-        for recovered in self.recovered(chunk):
-            if self._strict and recovered.error:
-                stopped_by = QuestionError(recovered.error.code, recovered.error.message)
-                break
-            tally.count(recovered)
-            lines.append(recovered.to_json() + "\n")
+        try:
+            for recovered in self.recovered(chunk):
+                tally.count(recovered)
+                lines.append(recovered.to_json() + "\n")
+        except QuestionError as error:
+            stopped_by = error
         return Done("".join(lines).encode(), tally, chunk.records[-1].share, stopped_by)
 
     def recovered(self, chunk: Chunk) -> Iterator[Recovered]:
-        """Yield the chains of a chunk's questions."""
-        return self._recoverer.recover_many(self._reader.entries(chunk), batch_size=len(chunk.records))
+        """Yield the chains of a chunk's questions; raises QuestionError where an error should stop the work."""
+        entries = self._reader.entries(chunk)
+        for recovered in self._recoverer.recover_many(entries, batch_size=len(chunk.records)):
+            if self._strict and recovered.error:
+                raise QuestionError(recovered.error.code, recovered.error.message)
+            yield recovered

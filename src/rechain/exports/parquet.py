@@ -6,7 +6,7 @@
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import orjson
 
@@ -70,13 +70,19 @@ def from_row(row: dict[str, Any]) -> Recovered:
 
 
 def write(path: Path, chains: Iterable[Recovered]) -> None:
-    """Write a Parquet file, in memory that does not grow with it; until it is whole it has another name."""
+    """Write a Parquet file; until it is whole it has another name."""
+    with replacing(path) as file:
+        write_to(file, chains)
+
+
+def write_to(file: BinaryIO, chains: Iterable[Recovered]) -> None:
+    """Write Parquet into an open file, in memory that does not grow with it."""
     schema = _schema()
     import pyarrow as pa
     import pyarrow.parquet
 
     try:
-        with replacing(path) as file, pyarrow.parquet.ParquetWriter(file, schema) as writer:
+        with pyarrow.parquet.ParquetWriter(file, schema) as writer:
             for batch in batches(map(to_row, chains), ROW_GROUP):
                 writer.write_table(pa.Table.from_pylist(batch, schema=schema))
     except (pa.ArrowException, OverflowError) as error:

@@ -1,0 +1,229 @@
+"""Recovery on a Ray cluster: files are cut into parts, actors with a model each make one output file of every part.
+
+Ray Data moves the parts, holds back the cutting when the actors cannot follow, and does again what was lost with a
+process or a node. An actor that does a part again writes the same file again.
+"""
+
+import logging
+import os
+import pickle
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from rechain.batches import HeldBack, batches
+from rechain.columns import recovered_columns
+from rechain.datasets.files import question_files, read_opened
+from rechain.datasets.reading import Chunk, chunks_of
+from rechain.engines.parts import PartsFolder
+from rechain.engines.storage import Storage
+from rechain.engines.work import Done, Tally, Work, Worker
+from rechain.errors import InputError, MissingExtraError, QuestionError, RechainError
+from rechain.exports import parquet
+from rechain.recovery import BATCH_SIZE, Recoverer
+
+_CUTTING, _WORKING = 0.05, 0.95
+"""what share of a core is reserved for cutting a file and for an actor: there should be an actor a core"""
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """How a cluster is used."""
+
+    batch_size: int
+    """questions in a chunk"""
+    part_size: int
+    """questions in a part, as far as they are whole chunks"""
+    workers: int | None = None
+    """actors; by default one a core or, where there are GPUs, as many as these have room for"""
+    gpus: float | None = None
+    """GPUs an actor, which may be a fraction; by default 1 if there are any"""
+
+    @property
+    def chunks_a_part(self) -> int:
+        """How many chunks a part has."""
+        return max(1, self.part_size // self.batch_size)
+
+    def is_full(self, part: Sequence[Chunk]) -> bool:
+        """Tell whether a part has all the questions that it can have."""
+        return sum(len(chunk.records) for chunk in part) == self.chunks_a_part * self.batch_size
+
+
+class _File(NamedTuple):
+    """A file of questions, its number among all, and its share of all bytes."""
+
+    name: str
+    number: int
+    size: int
+    share: float
+
+
+def recover_parts(
+    work: Work, questions: str, folder: PartsFolder, cluster: Cluster, *, overwrite: bool = False, resume: bool = False
+) -> Iterator[Done]:
+    """Recover the chains of all questions of a file or folder, in any order; go on with a folder that was begun."""
+    ray = connect()
+    storage = Storage(questions)
+    files = _files(storage, questions)
+    there = folder.begin(_made_by(work, files, cluster), overwrite, resume)
+    parts = ray.data.from_items([file._asdict() for file in files], override_num_blocks=len(files))
+    parts.context.target_max_block_size = 1  # a part is a block by itself
+    parts.context.enable_progress_bars = False
+    actors, gpus = _actors(cluster, ray.cluster_resources())
+    made = parts.flat_map(_Cutter(storage, folder, there, cluster), num_cpus=_CUTTING).map(
+        _Actor,
+        fn_constructor_args=(work, folder),
+        compute=ray.data.ActorPoolStrategy(size=actors),
+        num_cpus=_WORKING,
+        num_gpus=gpus,
+    )
+    share, problem = 0.0, ""
+    for row in made.iter_rows():
+        done: Done = pickle.loads(row["done"])
+        share += done.share or 0.0
+        problem = problem or row["problem"]
+        yield done._replace(share=min(share, 1.0))
+    if problem:
+        raise InputError(problem)
+    folder.finish()
+
+
+def recover_dataset(
+    dataset: Any, recoverer: Recoverer, *, workers: int | None = None, gpus: float | None = None
+) -> Any:
+    """Return a Ray dataset of questions, in any format that rechain reads, with the columns `chains` and `error`.
+
+    The recoverer is made anew in each of the workers: one a core or, where there are GPUs, one for each.
+    """
+    ray = connect()
+    actors, gpus = _actors(Cluster(BATCH_SIZE, BATCH_SIZE, workers, gpus), ray.cluster_resources())
+    return dataset.map_batches(
+        _Columns,
+        fn_constructor_args=(recoverer,),
+        batch_size=BATCH_SIZE,
+        batch_format="pyarrow",
+        compute=ray.data.ActorPoolStrategy(size=actors),
+        num_cpus=_WORKING,
+        num_gpus=gpus,
+    )
+
+
+class _Columns:
+    """Adds the columns of chains to tables of questions."""
+
+    def __init__(self, recoverer: Recoverer) -> None:
+        self._recoverer = recoverer
+
+    def __call__(self, table: Any) -> Any:
+        import pyarrow
+
+        columns = recovered_columns(self._recoverer, [("a row", "", row) for row in table.to_pylist()])
+        for name, values in columns.items():
+            table = table.append_column(name, pyarrow.array(values, parquet.SCHEMA.field(name).type))
+        return table
+
+
+def _made_by(work: Work, files: Sequence[_File], cluster: Cluster) -> dict[str, Any]:
+    """Return all that the parts depend on."""
+    sizes = {"batch size": cluster.batch_size, "part size": cluster.part_size}
+    return {"questions": {file.name: file.size for file in files}, **sizes, **work.described()}
+
+
+def connect() -> Any:
+    """Return Ray, connected to the cluster that RAY_ADDRESS names, else to one of this machine's own."""
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # what concerns Ray's own developers
+    try:
+        import ray
+        import ray.data
+    except ImportError as error:
+        raise MissingExtraError("Running on Ray", "ray") from error
+    for name in ("ray", "ray.data"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    address = os.environ.get("RAY_ADDRESS", "local")
+    try:
+        if not ray.is_initialized():
+            ray.init(address, logging_level=logging.ERROR, log_to_driver=False)
+    except (ConnectionError, ValueError) as error:
+        raise RechainError(f"there is no Ray cluster at {address}, which RAY_ADDRESS names: {error}") from error
+    return ray
+
+
+def _files(storage: Storage, questions: str) -> list[_File]:
+    sizes = storage.files()
+    names = [""] if "" in sizes else question_files(sizes)
+    if not names:
+        raise InputError(f"{questions} is not there, or holds no Parquet or JSON files.")
+    total = sum(sizes[name] for name in names) or 1
+    return [_File(name, number, sizes[name], sizes[name] / total) for number, name in enumerate(names)]
+
+
+def _actors(cluster: Cluster, there: Mapping[str, float]) -> tuple[int, float]:
+    """Return how many actors there are to be, and how many GPUs each has."""
+    gpus = cluster.gpus if cluster.gpus is not None else min(there.get("GPU", 0.0), 1.0)
+    most = there.get("GPU", 0.0) / gpus if gpus else there.get("CPU", 1.0)
+    return cluster.workers or max(1, int(most)), gpus
+
+
+class _Cutter:
+    """Cuts a file into parts that are not there yet."""
+
+    def __init__(self, storage: Storage, folder: PartsFolder, there: frozenset[str], cluster: Cluster) -> None:
+        self._storage = storage
+        self._folder = folder
+        self._there = there
+        self._cluster = cluster
+
+    def __call__(self, row: Row) -> Iterator[Row]:
+        """Yield the parts of a file and, last, why it cannot be read on."""
+        file = _File(**row)
+        try:
+            yield from self._parts(file)
+        except RechainError as error:
+            yield _row("", [], 0.0, str(error))
+
+    def _parts(self, file: _File) -> Iterator[Row]:
+        address = self._storage.address_of(file.name)
+        before = 0.0
+        with self._storage.open(file.name) as opened:
+            records = read_opened(address, opened, file.size)
+            chunks = HeldBack(chunks_of(address, records, self._cluster.batch_size))
+            for number, part in enumerate(batches(chunks, self._cluster.chunks_a_part)):
+                if not self._cluster.is_full(part):
+                    chunks.check()  # half a part would count as done
+                read = part[-1].records[-1].share or 0.0
+                if (name := self._folder.name(file.number, number)) not in self._there:
+                    yield _row(name, part, (read - before) * file.share)
+                before = read
+        chunks.check()
+
+
+def _row(part: str, chunks: list[Any], share: float, problem: str | None = None) -> Row:
+    return {"part": part, "chunks": pickle.dumps(chunks), "share": share, "problem": problem or ""}
+
+
+class _Actor:
+    """Has a model, and makes parts."""
+
+    def __init__(self, work: Work, folder: PartsFolder) -> None:
+        """Load the model; why it cannot be loaded is told with the parts."""
+        self._folder = folder
+        self._problem = ""
+        try:
+            self._worker = Worker(work)
+        except RechainError as error:
+            self._problem = str(error)
+
+    def __call__(self, row: Row) -> Row:
+        """Make a part, and return what came of it."""
+        problem = row["problem"] or self._problem
+        done = Done(b"", Tally(), row["share"])
+        if not problem:
+            try:
+                done = done._replace(tally=self._folder.make(row["part"], pickle.loads(row["chunks"]), self._worker))
+            except QuestionError as error:
+                done = done._replace(stopped_by=error)
+            except RechainError as error:
+                problem = str(error)
+        return {"done": pickle.dumps(done), "problem": problem}

@@ -1,0 +1,91 @@
+"""Files and folders where all nodes of a cluster find them: on a disk that they share, or in a store such as S3."""
+
+import io
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rechain.errors import InputError, MissingExtraError, RechainError
+
+
+class Storage:
+    """A file, or a folder and what is in it, by its path or its address ("s3://bucket/folder"). It can be pickled."""
+
+    def __init__(self, address: str) -> None:
+        """Find what an address belongs to; nothing need be there yet."""
+        try:
+            import pyarrow
+            from pyarrow import fs
+        except ImportError as error:
+            raise MissingExtraError("Running on Ray", "ray") from error
+        self._address = address
+        self._system: Any
+        if "://" not in address:
+            self._system, self._root = fs.LocalFileSystem(), str(Path(address).absolute())
+            return
+        try:
+            self._system, self._root = fs.FileSystem.from_uri(address)
+        except (pyarrow.ArrowException, OSError) as error:
+            raise RechainError(f"{address} cannot be reached: {error}.") from error
+
+    def files(self) -> dict[str, int]:
+        """Return the sizes of all files in the folder by their names; a file is its own only one, named ''."""
+        from pyarrow import fs
+
+        with self._named_errors():
+            info = self._system.get_file_info(self._root)
+            if info.type == fs.FileType.NotFound:
+                return {}
+            if info.type == fs.FileType.File:
+                return {"": info.size}
+            found = self._system.get_file_info(fs.FileSelector(self._root, recursive=True))
+        return {os.path.relpath(file.path, self._root): file.size for file in found if file.is_file}
+
+    def address_of(self, name: str) -> str:
+        """Return the address of a file in the folder, as messages name it."""
+        if not name:
+            return self._address
+        return f"{self._address.rstrip('/')}/{name}" if "://" in self._address else str(Path(self._address) / name)
+
+    @contextmanager
+    def open(self, name: str) -> Iterator[io.BufferedReader]:
+        """Open a file in the folder for reading."""
+        with self._named_errors(), io.BufferedReader(self._system.open_input_file(self._path(name)), 1 << 20) as file:
+            yield file
+
+    def read(self, name: str) -> bytes:
+        """Return what a file in the folder holds."""
+        with self.open(name) as file:
+            return file.read()
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file in the folder, which is whole or not there at all, also if others write the same."""
+        with self._named_errors():
+            self._system.create_dir(self._root, recursive=True)
+            if self._system.type_name != "local":  # stores show a file when it is whole
+                self._put(self._path(name), content)
+                return
+            temporary = self._path(f".{name}.{os.urandom(8).hex()}")
+            self._put(temporary, content)
+            self._system.move(temporary, self._path(name))
+
+    def _put(self, path: str, content: bytes) -> None:
+        with self._system.open_output_stream(path) as file:
+            file.write(content)
+
+    def delete(self, name: str) -> None:
+        """Delete a file in the folder."""
+        with self._named_errors():
+            self._system.delete_file(self._path(name))
+
+    def _path(self, name: str) -> str:
+        return f"{self._root.rstrip('/')}/{name}" if name else self._root
+
+    @contextmanager
+    def _named_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise InputError(f"{self._address} cannot be read or written: {error}.") from error
