@@ -1,10 +1,13 @@
 """rechain recover: what it writes, and what it says about bad input."""
 
+import fcntl
 import gzip
 import json
 import os
+import signal
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Callable
 from functools import partial
@@ -422,3 +425,331 @@ def test_a_model_without_confidence_leaves_the_output_alone(
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err == ("rechain: the model 'lexical' tells no confidence, so none can be demanded of its chains.\n")
     assert not (tmp_path / "chains.jsonl").exists()
+
+
+# ---- worker processes, and going on with what an interrupted run has left
+
+
+@pytest.fixture
+def lexical(recover: Command) -> Command:
+    """Recover in this process alone, with the lexical rule, unless told otherwise."""
+
+    def run(*arguments: object, workers: int = 0) -> Any:
+        return recover(*arguments, "--model", "lexical", "--workers", workers)
+
+    return run
+
+
+@pytest.fixture
+def chains(lexical: Command, town_file: Path, tmp_path: Path) -> bytes:
+    """What an undisturbed run makes of the town questions."""
+    assert lexical(town_file, "--out", tmp_path / "undisturbed.jsonl").code == 0
+    return (tmp_path / "undisturbed.jsonl").read_bytes()
+
+
+@pytest.mark.parametrize(("workers", "size"), [(0, 1), (0, 5), (1, 4), (2, 1), (2, 5), (2, 99), (3, 4), (3, 12)])
+def test_neither_workers_nor_batches_change_a_byte(
+    lexical: Command, town_file: Path, tmp_path: Path, chains: bytes, workers: int, size: int
+) -> None:
+    out = tmp_path / "chains.jsonl"
+    outcome = lexical(town_file, "--out", out, "--batch-size", size, workers=workers)
+    assert (outcome.code, outcome.out, outcome.err) == (0, "", "12 questions, 12 with a chain.\n")
+    assert out.read_bytes() == chains
+    assert chains.count(b"\n") == 12
+
+
+def test_resume_without_a_file_begins_anew(lexical: Command, town_file: Path, tmp_path: Path, chains: bytes) -> None:
+    out = tmp_path / "chains.jsonl"
+    outcome = lexical(town_file, "--out", out, "--resume")
+    assert (outcome.code, outcome.err) == (0, "12 questions, 12 with a chain.\n")
+    assert out.read_bytes() == chains
+
+
+def test_resume_of_a_finished_file_changes_no_byte(
+    lexical: Command, town_file: Path, tmp_path: Path, chains: bytes
+) -> None:
+    out = tmp_path / "chains.jsonl"
+    out.write_bytes(chains)
+    outcome = lexical(town_file, "--out", out, "--resume", "--batch-size", 5)
+    assert (outcome.code, outcome.err) == (0, "2 questions after the 10 that were there, 2 with a chain.\n")
+    assert out.read_bytes() == chains
+
+
+@pytest.mark.parametrize("size", [1, 5, 99])
+def test_a_file_cut_anywhere_goes_on_to_the_same_bytes(
+    lexical: Command, town_file: Path, tmp_path: Path, chains: bytes, size: int
+) -> None:
+    out = tmp_path / "chains.jsonl"
+    ends = [place for place, byte in enumerate(chains, start=1) if byte == ord("\n")]
+    for cut in (0, 1, ends[0] - 1, ends[0], ends[4], ends[5] + 7, ends[9], len(chains) - 1):
+        out.write_bytes(chains[:cut])
+        assert lexical(town_file, "--out", out, "--resume", "--batch-size", size).code == 0
+        assert out.read_bytes() == chains
+
+
+@pytest.mark.parametrize("options", [["--resume"], ["--resume", "--overwrite", "--out"]], ids=["no file", "overwrite"])
+def test_resume_needs_a_file_and_does_not_replace_it(
+    lexical: Command, town_file: Path, tmp_path: Path, options: list[str]
+) -> None:
+    out = tmp_path / "chains.jsonl"
+    out.write_text("precious")
+    outcome = lexical(town_file, *options, *([out] if "--out" in options else []))
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err == "rechain: --resume goes on with the file of --out, and so not with --overwrite.\n"
+    assert out.read_text() == "precious"
+
+
+def test_the_way_to_go_on_is_told_where_a_file_exists(lexical: Command, town_file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "chains.jsonl"
+    out.write_text("precious")
+    outcome = lexical(town_file, "--out", out)
+    expected = f"{out} exists; name another file, replace it with --overwrite, or go on with it with --resume."
+    assert (outcome.code, outcome.err) == (2, f"rechain: {expected}\n")
+    assert out.read_text() == "precious"
+
+
+OTHERS = {
+    "text": lambda chains: b"precious\n",
+    "half a text": lambda chains: b"precious",
+    "binary": lambda chains: PNG,
+    "too long": lambda chains: chains + chains,
+    "the end alone": lambda chains: b"".join(chains.splitlines(keepends=True)[6:]),
+}
+
+
+@pytest.mark.parametrize("content", OTHERS.values(), ids=OTHERS)
+def test_resume_of_another_file_is_refused_and_changes_nothing(
+    lexical: Command, town_file: Path, tmp_path: Path, chains: bytes, content: Callable[[bytes], bytes]
+) -> None:
+    out = tmp_path / "chains.jsonl"
+    out.write_bytes(content(chains))
+    outcome = lexical(town_file, "--out", out, "--resume", "--batch-size", 5)
+    assert outcome.code == 2
+    assert outcome.err.startswith(f"rechain: {out}")
+    assert outcome.err.endswith("Name another file, or replace it with --overwrite.\n")
+    assert out.read_bytes() == content(chains)
+
+
+@pytest.mark.parametrize("options", [["--top", 2], ["--explain"], ["--only", "bridge"]], ids=str)
+def test_resume_with_other_options_is_refused_and_changes_nothing(
+    lexical: Command, town_file: Path, tmp_path: Path, chains: bytes, options: list[object]
+) -> None:
+    out = tmp_path / "chains.jsonl"
+    out.write_bytes(chains)
+    assert lexical(town_file, "--out", out, "--resume", *options).code == 2
+    assert out.read_bytes() == chains
+
+
+def test_resume_into_a_missing_folder_gets_one_sentence(lexical: Command, town_file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "missing" / "chains.jsonl"
+    outcome = lexical(town_file, "--out", out, "--resume")
+    expected = f"rechain: {out} cannot be written: there is no folder {out.parent}.\n"
+    assert (outcome.code, outcome.err) == (2, expected)
+
+
+@pytest.mark.parametrize("kept", [range(0), range(11, 12), range(1), range(2, 9, 3)], ids=str)
+@pytest.mark.parametrize("size", [1, 3, 99])
+def test_only_and_resume_go_together(
+    lexical: Command, towns: Callable[..., list[Question]], write: Write, tmp_path: Path, kept: range, size: int
+) -> None:
+    """Many batches have no line at all, and so may the first and the last."""
+    kinds = ["bridge" if number in kept else "comparison" for number in range(12)]
+    records = [q.model_dump(exclude_none=True) | {"type": kind} for q, kind in zip(towns(12), kinds, strict=True)]
+    path, out, whole = write(*records), tmp_path / "chains.jsonl", tmp_path / "whole.jsonl"
+    options = ["--only", "bridge", "--batch-size", size]
+    assert lexical(path, "--out", whole, *options).code == (0 if kept else 2)
+    chains = whole.read_bytes() if kept else b""
+    assert [json.loads(line)["id"] for line in chains.splitlines()] == [f"town-{number}" for number in kept]
+    for cut in range(0, len(chains) + 1, max(len(chains) // 9, 1)):
+        out.write_bytes(chains[:cut])
+        assert lexical(path, "--out", out, "--resume", *options).code == (0 if kept else 2)
+        assert out.read_bytes() == chains
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_damaged_file_is_gone_on_with_when_it_is_mended(
+    lexical: Command, towns: Callable[..., list[Question]], tmp_path: Path, workers: int
+) -> None:
+    lines = b"".join(question.model_dump_json(exclude_none=True).encode() + b"\n" for question in towns(60))
+    path, out, whole = tmp_path / "questions.jsonl.gz", tmp_path / "chains.jsonl", tmp_path / "whole.jsonl"
+    packed = gzip.compress(lines)
+    path.write_bytes(packed)
+    assert lexical(path, "--out", whole).code == 0
+    chains = whole.read_bytes()
+    path.write_bytes(packed[: len(packed) * 2 // 3])
+    outcome = lexical(path, "--out", out, "--batch-size", 7, workers=workers)
+    assert outcome.code == 2
+    assert outcome.err.startswith(f"rechain: {path} is cut off")
+    assert outcome.err.endswith(f"What was done before is in {out}: go on with --resume.\n")
+    assert outcome.err.count("\n") == 1
+    done = out.read_bytes()
+    assert done.count(b"\n") > 10
+    assert done.endswith(b"\n")
+    assert chains.startswith(done)
+    assert len(done) < len(chains)
+    assert lexical(path, "--out", out, "--batch-size", 7, "--resume", workers=workers).code == 2  # not mended yet
+    assert out.read_bytes() == done
+    path.write_bytes(packed)
+    assert lexical(path, "--out", out, "--batch-size", 7, "--resume", workers=workers).code == 0
+    assert out.read_bytes() == chains
+
+
+def test_a_line_at_which_a_strict_run_stopped_can_be_mended(
+    lexical: Command, town_file: Path, tmp_path: Path, chains: bytes
+) -> None:
+    lines, out = town_file.read_bytes().splitlines(keepends=True), tmp_path / "chains.jsonl"
+    town_file.write_bytes(b"".join([*lines[:6], lines[6][:40] + b"\n", *lines[7:]]))
+    for options in ([], ["--resume"]):
+        outcome = lexical(town_file, "--strict", "--batch-size", 4, "--out", out, *options)
+        assert outcome.code == 2
+        assert outcome.err.startswith(f"rechain: {town_file}, line 7: ")
+        assert out.read_bytes() == b"".join(chains.splitlines(keepends=True)[:6])
+    town_file.write_bytes(b"".join(lines))
+    assert lexical(town_file, "--strict", "--batch-size", 4, "--out", out, "--resume").code == 0
+    assert out.read_bytes() == chains
+
+
+def test_a_folder_of_parts_is_gone_on_with(lexical: Command, town_file: Path, tmp_path: Path, chains: bytes) -> None:
+    lines, folder, out = town_file.read_bytes().splitlines(keepends=True), tmp_path / "parts", tmp_path / "chains.jsonl"
+    folder.mkdir()
+    for number, part in enumerate([lines[:3], lines[3:4], lines[4:]]):
+        (folder / f"{number}.jsonl").write_bytes(b"".join(part))
+    for cut in (0, 400, 900, len(chains)):
+        out.write_bytes(chains[:cut])
+        assert lexical(folder, "--out", out, "--resume", "--batch-size", 2).code == 0
+        assert out.read_bytes() == chains
+
+
+def test_chains_that_go_into_the_folder_of_the_questions_can_be_gone_on_with_or_are_refused_at_once(
+    lexical: Command, town_file: Path, tmp_path: Path, chains: bytes
+) -> None:
+    """What was written must not be read as questions."""
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    out = folder / "zchains.jsonl"
+    (folder / "a.jsonl").write_bytes(town_file.read_bytes())
+    first = lexical(folder, "--out", out)
+    if first.code == 2:
+        assert not out.exists()
+        return
+    assert out.read_bytes() == chains
+    assert lexical(folder, "--out", out, "--resume").code == 0
+    assert out.read_bytes() == chains
+
+
+@pytest.mark.parametrize("option", ["--overwrite", "--resume"])
+def test_a_file_of_the_folder_of_questions_is_not_overwritten_by_their_chains(
+    lexical: Command, town_file: Path, tmp_path: Path, option: str
+) -> None:
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    for name in ("a.jsonl", "b.jsonl"):
+        (folder / name).write_bytes(town_file.read_bytes())
+    assert lexical(folder, "--out", folder / "a.jsonl", option).code == 2
+    assert (folder / "a.jsonl").read_bytes() == town_file.read_bytes()
+
+
+def test_standard_input_is_gone_on_with(town_file: Path, tmp_path: Path, chains: bytes) -> None:
+    out = tmp_path / "chains.jsonl"
+    out.write_bytes(chains[: len(chains) // 2])
+    command = [*LEXICAL, "-", "--out", str(out), "--resume", "--batch-size", "3", "--workers", "2"]
+    done = subprocess.run(command, input=town_file.read_bytes(), capture_output=True)
+    assert (done.returncode, done.stdout) == (0, b""), done.stderr
+    assert out.read_bytes() == chains
+
+
+def test_a_disk_that_fills_up_leaves_whole_lines_and_is_gone_on_with(
+    lexical: Command, town_file: Path, tmp_path: Path, chains: bytes
+) -> None:
+    resource = pytest.importorskip("resource")
+    room, out = len(chains) * 3 // 5, tmp_path / "chains.jsonl"
+    done = subprocess.run(
+        [*LEXICAL, str(town_file), "--out", str(out), "--batch-size", "2", "--workers", "0"],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (room, room)),  # writes fail in mid-line
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2
+    sentence = f"{out} cannot be written: File too large. What was done before is in {out}: go on with --resume."
+    assert done.stderr == f"rechain: {sentence}\n"
+    left = out.read_bytes()
+    assert 0 < left.count(b"\n") < 12
+    assert left.endswith(b"\n")
+    assert chains.startswith(left)
+    assert lexical(town_file, "--out", out, "--resume", "--batch-size", 2).code == 0
+    assert out.read_bytes() == chains
+
+
+def of_session(leader: int) -> list[int]:
+    """Return the processes of a session, but for those that have ended and wait for that to be noticed."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, _, session = stat.read_text().rpartition(")")[2].split()[:4]
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if session == str(leader) and state != "Z":
+            found.append(int(stat.parent.name))
+    return found
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 20.0) -> bool:
+    limit = time.monotonic() + seconds
+    while not (is_met := condition()) and time.monotonic() < limit:
+        time.sleep(0.02)
+    return is_met
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="processes are looked up in /proc")
+@pytest.mark.parametrize("how", ["SIGKILL", "SIGTERM", "SIGINT"])
+def test_a_run_that_is_stopped_leaves_whole_lines_and_no_process_and_is_gone_on_with(
+    lexical: Command, town_file: Path, tmp_path: Path, chains: bytes, how: str
+) -> None:
+    """It waits for more questions when it is stopped; meanwhile no other run may write to its file."""
+    out = tmp_path / "chains.jsonl"
+    command = [*LEXICAL, "-", "--out", str(out), "--batch-size", "1", "--workers", "2"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stderr=pipe, start_new_session=True) as process:
+        assert process.stdin and process.stderr
+        process.stdin.write(town_file.read_bytes())
+        process.stdin.flush()
+        assert wait_until(lambda: out.exists() and out.read_bytes().count(b"\n") >= 8)
+        assert len(of_session(process.pid)) >= 3  # it, and two workers at least
+        for option in ("--resume", "--overwrite"):
+            other = lexical(town_file, "--out", out, option)
+            assert (other.code, other.err.count("\n")) == (2, 1)
+            assert f"{out} is being written by another run" in other.err
+        if how == "SIGINT":
+            os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        else:
+            process.send_signal(signal.Signals[how])
+        assert process.wait(10) == (130 if how == "SIGINT" else -signal.Signals[how])
+        assert wait_until(lambda: not of_session(process.pid), 10)
+        said = process.stderr.read().decode()
+        process.stdin.close()
+    assert said == ("rechain: interrupted.\n" if how == "SIGINT" else "")
+    assert chains.startswith(out.read_bytes())
+    assert out.read_bytes().endswith(b"\n")
+    assert lexical(town_file, "--out", out, "--resume").code == 0
+    assert out.read_bytes() == chains
+
+
+def unread(pipe: int) -> int:
+    """Return how many bytes nobody has read yet from a pipe."""
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
+
+
+def test_a_file_that_comes_into_being_meanwhile_is_not_replaced_unasked(town_file: Path, tmp_path: Path) -> None:
+    """Another run may have begun and finished it while this one waited for its first question."""
+    out = tmp_path / "chains.jsonl"
+    command = [*LEXICAL, "-", "--out", str(out), "--workers", "0"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stderr=pipe, text=True) as process:
+        assert process.stdin
+        process.stdin.write('{"id": "cut\n')
+        process.stdin.flush()
+        assert wait_until(lambda: unread(process.stdin.fileno()) == 0)
+        out.write_text("precious")
+        _, said = process.communicate(town_file.read_text())
+    assert out.read_text() == "precious"
+    assert process.returncode == 2, said

@@ -14,8 +14,10 @@ import datasets
 import pyarrow
 import pyarrow.parquet
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from rechain.datasets.files import RawRecord, read_records
+from rechain.datasets.files import RawRecord, question_files, read_parts, read_records
 from rechain.errors import InputError, QuestionError
 
 RECORDS = [{"id": "1", "text": 'a {"brace"} and \\ in [text], Škoda'}, {"id": "2", "nested": [{"a": {"b": "}"}}]}]
@@ -309,6 +311,119 @@ def test_a_damaged_hugging_face_folder_says_so(tmp_path: Path, broken: str) -> N
     records, message = until_it_fails(path)
     assert records == []
     assert str(path) in message
+
+
+# ---- folders of several files
+
+
+def write_parts(folder: Path, names: list[str]) -> None:
+    """Write a file of one record for every name, which is the record's id."""
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        content = json.dumps({"id": name}).encode() + b"\n"
+        write(folder / name, gzip.compress(content) if name.endswith(".gz") else content)
+
+
+def test_a_folder_of_json_files_is_read_in_the_order_of_their_names(tmp_path: Path) -> None:
+    names = ["part-00002.json", "part-00000.jsonl", "part-00001.jsonl.gz", "more/part-0.json.gz", "part-00010.jsonl"]
+    write_parts(tmp_path, names)
+    assert [value["id"] for value in values(tmp_path)] == sorted(names)
+
+
+def test_hidden_and_empty_files_and_those_of_other_kinds_are_no_part_of_a_folder(tmp_path: Path) -> None:
+    write_parts(tmp_path, ["a.jsonl", ".a.jsonl.crc", ".hidden.jsonl", "_SUCCESS", "_b.jsonl", "notes.txt", "c.csv"])
+    (tmp_path / "empty.jsonl").touch()
+    assert values(tmp_path) == [{"id": "a.jsonl"}]
+
+
+@pytest.mark.parametrize("folder", [".ipynb_checkpoints", ".cache/huggingface", "_temporary/0"])
+def test_files_of_a_hidden_folder_are_no_part_of_a_folder(tmp_path: Path, folder: str) -> None:
+    """Editors and file systems keep copies there, whose questions would come twice."""
+    write_parts(tmp_path, ["a.jsonl", f"{folder}/a-checkpoint.jsonl"])
+    assert values(tmp_path) == [{"id": "a.jsonl"}]
+
+
+def test_the_parent_of_a_folder_may_be_hidden(tmp_path: Path) -> None:
+    write_parts(tmp_path / ".cache" / "_data", ["a.jsonl"])
+    assert values(tmp_path / ".cache" / "_data") == [{"id": "a.jsonl"}]
+
+
+def test_parquet_files_go_before_json_files_that_lie_beside_them(tmp_path: Path) -> None:
+    write_parts(tmp_path, ["a.jsonl", "state.json"])
+    write_parquet(tmp_path / "b.parquet", [{"id": "b"}])
+    assert values(tmp_path) == [{"id": "b"}]
+
+
+def test_a_folder_of_files_that_are_no_part_is_named(tmp_path: Path) -> None:
+    write_parts(tmp_path, [".hidden.jsonl", "notes.txt"])
+    (tmp_path / "empty.jsonl").touch()
+    assert until_it_fails(tmp_path)[1].startswith(f"{tmp_path} is a folder without Parquet or JSON files")
+
+
+NAMES = st.builds(
+    "".join,
+    st.tuples(
+        st.sampled_from(["", "", "sub/"]),
+        st.sampled_from(["", "", ".", "_"]),
+        st.sampled_from("abc"),
+        st.sampled_from([".jsonl", ".json", ".jsonl.gz", ".json.gz", ".parquet", ".txt", ""]),
+    ),
+)
+
+
+@given(st.dictionaries(NAMES, st.integers(0, 2)))
+def test_the_files_of_a_folder_are_of_one_kind_shown_filled_and_in_order(sizes: dict[str, int]) -> None:
+    parts = question_files(sizes)
+    assert parts == sorted(set(parts))
+    assert parts == question_files(dict(reversed(sizes.items())))
+    kinds = {name.endswith(".parquet") for name in parts}
+    assert len(kinds) <= 1
+    for name in sizes.keys() - parts:
+        is_other = not name.endswith((".jsonl", ".json", ".jsonl.gz", ".json.gz", ".parquet"))
+        is_hidden = Path(name).name.startswith((".", "_"))
+        assert is_other or is_hidden or not sizes[name] or (kinds == {True} and not name.endswith(".parquet"))
+    assert all(sizes[name] and not Path(name).name.startswith((".", "_")) for name in parts)
+
+
+@pytest.mark.parametrize("parquet", [False, True], ids=["JSON", "Parquet"])
+def test_the_share_grows_over_all_parts_to_the_whole_folder(tmp_path: Path, parquet: bool) -> None:
+    for number, records in enumerate([3, 1, 40, 2]):
+        rows = [{"id": str(row), "text": "a" * 100} for row in range(records)]
+        if parquet:
+            write_parquet(tmp_path / f"{number}.parquet", rows)
+        else:
+            write(tmp_path / f"{number}.jsonl", LAYOUTS["lines"](rows))
+    shares = [[record.share for record in records] for _, records in read_parts(tmp_path)]
+    assert [len(part) for part in shares] == [3, 1, 40, 2]
+    flat = [share for part in shares for share in part]
+    assert flat == sorted(flat)
+    assert all(0 < share <= 1 + 1e-9 for share in flat)
+    assert flat[-1] == pytest.approx(1)
+    sizes = [path.stat().st_size for path in sorted(tmp_path.iterdir())]
+    ends = [sum(sizes[: number + 1]) / sum(sizes) for number in range(4)]
+    assert [part[-1] for part in shares] == pytest.approx(ends)
+
+
+def test_parts_are_named_and_their_records_are_not_parsed_yet(tmp_path: Path) -> None:
+    write_parts(tmp_path, ["a.jsonl", "b.jsonl"])
+    write(tmp_path / "b.jsonl", '{"id": null, "x": 1}\n{"id"\n')
+    parts = [(path, list(records)) for path, records in read_parts(tmp_path)]
+    assert [path for path, _ in parts] == [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
+    whole, cut = parts[1][1]
+    assert (whole.value, cut.value) == (b'{"id": null, "x": 1}\n', b'{"id"\n')
+    assert whole.parsed().value == {"x": 1}
+    assert whole.parsed().parsed() == whole.parsed()
+    problem = cut.parsed().value
+    assert isinstance(problem, QuestionError)
+    assert (problem.code, cut.parsed()[::2]) == ("bad_json", cut[::2])
+
+
+def test_a_part_that_cannot_be_read_comes_after_all_before_it(tmp_path: Path) -> None:
+    write_parts(tmp_path, ["a.jsonl", "c.jsonl"])
+    write(tmp_path / "b.jsonl.gz", gzip.compress(b'{"id": "b"}\n')[:-9])
+    records, message = until_it_fails(tmp_path)
+    assert [record.value["id"] for record in records][:1] == ["a.jsonl"]
+    assert message.startswith(f"{tmp_path / 'b.jsonl.gz'} is cut off")
 
 
 @pytest.mark.parametrize(("library", "extra"), [("pyarrow", "parquet"), ("datasets", "datasets")])

@@ -2,15 +2,29 @@
 
 import gzip
 import json
+import pickle
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rechain.datasets import read_entries, read_questions
-from rechain.datasets.reading import Entry, read_record
+from rechain.datasets.files import RawRecord
+from rechain.datasets.reading import (
+    Chunk,
+    Entry,
+    QuestionReader,
+    chunks_of,
+    read_chunks,
+    read_record,
+    read_sentences,
+)
 from rechain.errors import InputError, QuestionError
 from rechain.schema import Question
 
@@ -211,3 +225,139 @@ def test_an_error_names_the_place_once() -> None:
     located = entry.located(error)
     assert (located.code, str(located)) == ("no_link", "file, line 3: no link.")
     assert Entry("", None, own).located(error) is error
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_a_dict_of_any_format_is_read_as_a_line_of_a_file_is(tmp_path: Path, name: str) -> None:
+    path = write_lines(tmp_path / "f", RECORDS[name])
+    (entry,) = read_entries(path)
+    assert isinstance(entry.content, Question)
+    assert read_record(f"{path}, line 1", RECORDS[name]) == entry._replace(share=None)
+
+
+# ---- chunks
+
+
+def where_of(chunks: list[Chunk]) -> list[list[str]]:
+    return [[record.where for record in chunk.records] for chunk in chunks]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 8])
+def test_a_file_is_cut_by_position_alone(tmp_path: Path, size: int) -> None:
+    lines = [PLAIN, "{", PLAIN | {"answer": 7}, PLAIN | {"type": "bridge"}, 7, PLAIN, PLAIN]
+    path = write_lines(tmp_path / "f", *lines)
+    chunks = list(read_chunks(path, size))
+    places = [f"{path}, line {number}" for number in range(1, 8)]
+    assert where_of(chunks) == [places[start : start + size] for start in range(0, 7, size)]
+    assert {chunk.form for chunk in chunks} == {"plain"}
+    assert chunks == list(read_chunks(path, size))
+
+
+def entries_of(chunks: list[Chunk], only: list[str]) -> list[tuple[object, ...]]:
+    reader = QuestionReader(only=only)
+    return [comparable(entry) for chunk in chunks for entry in reader.entries(chunk)]
+
+
+def comparable(entry: Entry) -> tuple[object, ...]:
+    content = entry.content
+    told = (content.code, str(content)) if isinstance(content, QuestionError) else content
+    return entry.where, entry.id, told, entry.share
+
+
+LINES = ["{", 7, {"id": "empty"}, *(record | {"id": "x", "_id": "y", "type": "bridge"} for record in RECORDS.values())]
+LINES += [RECORDS["hotpotqa"], PLAIN | {"answer": 7}, PLAIN]
+
+
+@given(
+    st.lists(st.lists(st.sampled_from(LINES), min_size=1, max_size=6), min_size=1, max_size=4),
+    st.integers(1, 8),
+    st.sampled_from([[], ["bridge"]]),
+)
+def test_chunks_of_any_size_hold_the_entries_of_every_file_and_never_those_of_two(
+    tmp_path_factory: pytest.TempPathFactory, parts: list[list[object]], size: int, only: list[str]
+) -> None:
+    folder = tmp_path_factory.mktemp("parts")
+    for number, lines in enumerate(parts):
+        write_lines(folder / f"{number}.jsonl", PLAIN, *lines)
+    chunks = list(read_chunks(folder, size))
+    sizes = [len(lines) + 1 for lines in parts]
+    expected = [min(size, count - start) for count in sizes for start in range(0, count, size)]
+    assert [len(chunk.records) for chunk in chunks] == expected
+    for chunk in chunks:
+        assert len({record.where.partition(",")[0] for record in chunk.records}) == 1
+    assert entries_of(chunks, only) == [comparable(entry) for entry in read_entries(folder, only=only)]
+
+
+def test_every_file_of_a_folder_has_a_format_of_its_own(tmp_path: Path) -> None:
+    for name, record in RECORDS.items():
+        write_lines(tmp_path / f"{name}.jsonl", '{"id": "cut', record, record)
+    chunks = list(read_chunks(tmp_path, 2))
+    names = sorted(RECORDS)
+    assert [chunk.form for chunk in chunks[::2]] == [chunk.form for chunk in chunks[1::2]]
+    assert len({chunk.form for chunk in chunks}) == len(names)
+    contents = [entry.content for chunk in chunks for entry in QuestionReader().entries(chunk)]
+    assert [type(content) for content in contents] == [QuestionError, Question, Question] * len(names)
+    assert all(content.answer == "Anton" for content in contents if isinstance(content, Question))
+
+
+def test_a_chunk_says_from_where_to_where_it_goes(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "f", PLAIN, PLAIN, PLAIN)
+    assert [chunk.where for chunk in read_chunks(path, 2)] == [f"{path}, line 1 to {path}, line 2", f"{path}, line 3"]
+
+
+@pytest.mark.parametrize("read", [0, 1, 4, 5])
+def test_what_was_read_before_an_error_is_in_chunks_before_it_is_raised(read: int) -> None:
+    error = InputError("f is damaged.")
+
+    def records() -> Iterator[RawRecord]:
+        yield from (RawRecord(f"f, line {number}", json.dumps(PLAIN).encode()) for number in range(1, read + 1))
+        raise error
+
+    chunks = []
+    with pytest.raises(InputError) as failure:
+        for chunk in chunks_of("f", records(), 2):
+            chunks.append(chunk)
+    assert failure.value is error
+    places = [f"f, line {number}" for number in range(1, read + 1)]
+    assert where_of(chunks) == [places[start : start + 2] for start in range(0, read, 2)]
+
+
+def test_a_chunk_can_be_sent_to_other_processes(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "f", PLAIN, "{", 7)
+    (chunk,) = read_chunks(path, 9)
+    again = pickle.loads(pickle.dumps(chunk))
+    assert again == chunk
+    assert entries_of([again], []) == entries_of([chunk], [])
+
+
+def test_a_record_that_is_an_error_can_be_sent_to_other_processes(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_text(json.dumps([PLAIN, 7, PLAIN]))
+    (chunk,) = read_chunks(path, 9)
+    assert isinstance(chunk.records[1].value, QuestionError)
+    assert entries_of([pickle.loads(pickle.dumps(chunk))], []) == entries_of([chunk], [])
+
+
+@pytest.mark.parametrize("name", ["hotpotqa/train_300.json.gz", "musique/train_100.json.gz", "2wiki/train_500.json.gz"])
+def test_chunks_of_real_files_hold_what_stands_in_them(real_data: Path, name: str) -> None:
+    chunks = list(islice(read_chunks(real_data / name, 7), 12))
+    entries = [comparable(entry) for entry in islice(read_entries(real_data / name), 84)]
+    assert len({identity for _, identity, *_ in entries}) == 84
+    assert [where for where, *_ in entries] == [place for chunk in where_of(chunks) for place in chunk]
+    assert [told[:3] for told in entries_of(chunks, [])] == [told[:3] for told in entries]
+
+
+# ---- sentences
+
+
+def test_sentences_are_given_with_the_id_of_their_question(tmp_path: Path) -> None:
+    record = HOTPOTQA | {"context": [["T", ["Anton sang.", " He left."]], ["U", ["Rain."]]]}
+    path = write_lines(tmp_path / "f", record, "{", HOTPOTQA | {"_id": "bad", "context": 7})
+    (first, sentences), (second, nothing) = read_sentences(path)
+    assert (first, second) == ("q2", "bad")
+    assert [list(one) for one in sentences.values()] == [["Anton sang.", " He left."], ["Rain."]]
+    assert nothing == {}
+
+
+def test_a_format_without_sentences_gives_none(tmp_path: Path) -> None:
+    assert list(read_sentences(write_lines(tmp_path / "f", PLAIN))) == [("q1", {})]

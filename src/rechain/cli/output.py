@@ -31,6 +31,8 @@ def check_output(out: Path | None, overwrite: bool, *inputs: Path | None, resume
         return
     if not out.parent.is_dir():
         raise RechainError(f"{out} cannot be written: there is no folder {out.parent}.")
+    if any(path is not None and path.is_dir() and path.resolve() in out.resolve().parents for path in inputs):
+        raise RechainError(f"{out} lies in a folder that is read; name a file elsewhere for the output.")
     if not out.exists():
         return
     if not overwrite and not resume:

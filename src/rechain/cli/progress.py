@@ -46,7 +46,13 @@ def _bar(what: str) -> Iterator[Callable[[float | None, int, str], None]]:
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     counter = TextColumn("{task.fields[questions]} questions, {task.fields[rate]:.0f}/s{task.fields[more]}")
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), counter, TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=10),
+        TaskProgressColumn(),
+        counter,
+        TimeRemainingColumn(),
+    )
     redirect = sys.stdout.isatty()  # else what is printed meanwhile would go to standard error
     with Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=redirect) as progress:
         task = progress.add_task(what, total=None, questions=0, rate=0.0, more="")

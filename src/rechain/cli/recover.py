@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from rechain.engines.work import Tally, Work
 
 _ON_RAY = "On Ray"
+_PART_SIZE = 1024
 
 
 def recover(
@@ -69,11 +70,13 @@ def recover(
         Engine, typer.Option("--engine", help="Where it runs: on this machine, or on a Ray cluster.")
     ] = Engine.local,
     part_format: Annotated[
-        PartFormat, typer.Option("--format", rich_help_panel=_ON_RAY, help="What the parts of the output are.")
-    ] = PartFormat.jsonl,
+        PartFormat | None,
+        typer.Option("--format", rich_help_panel=_ON_RAY, help="What the parts of the output are (jsonl)."),
+    ] = None,
     part_size: Annotated[
-        int, typer.Option("--part-size", min=1, rich_help_panel=_ON_RAY, help="How many questions a part has.")
-    ] = 1024,
+        int | None,
+        typer.Option("--part-size", min=1, rich_help_panel=_ON_RAY, help="How many questions a part has (1024)."),
+    ] = None,
     gpus: Annotated[
         float | None,
         typer.Option("--gpus", min=0, rich_help_panel=_ON_RAY, help="GPUs a worker, e.g. 0.25; else 1, if there are."),
@@ -93,6 +96,7 @@ def recover(
 
     Example: rechain recover hotpot_dev_distractor_v1.json --only bridge --out chains.jsonl
     """
+    from rechain.engines.local import default_workers
     from rechain.engines.work import Work
     from rechain.recovery import Recoverer
 
@@ -109,16 +113,19 @@ def recover(
     if engine == Engine.ray:
         from rechain.engines.ray import Cluster
 
-        cluster = Cluster(batch_size, part_size, workers, gpus)
-        _recover_on_ray(work, questions, cluster, out, part_format, overwrite, resume)
-    else:
-        file = Path(out) if out else None
-        check_output(file, overwrite, Path(questions), passages, resume=resume)
-        _recover_here(work, Path(questions), batch_size, workers, file, resume)
+        cluster = Cluster(batch_size, part_size or _PART_SIZE, workers, gpus)
+        _recover_on_ray(work, questions, cluster, out, part_format or PartFormat.jsonl, overwrite, resume)
+        return
+    if (part_format, part_size, gpus) != (None, None, None) or "://" in questions + (out or ""):
+        raise RechainError("--format, --part-size, --gpus and addresses such as s3:// are for --engine ray.")
+    file = Path(out) if out else None
+    check_output(file, overwrite, Path(questions), passages, resume=resume)
+    wanted = default_workers(model, device) if workers is None else workers
+    _recover_here(work, Path(questions), batch_size, wanted, file, overwrite, resume)
 
 
 def _recover_here(
-    work: "Work", questions: Path, batch_size: int, workers: int | None, out: Path | None, resume: bool
+    work: "Work", questions: Path, batch_size: int, workers: int, out: Path | None, overwrite: bool, resume: bool
 ) -> None:
     """Recover chains in worker processes of this machine, into a file that is whole whenever they are stopped."""
     from rechain.cli.progress import with_tally
@@ -133,7 +140,7 @@ def _recover_here(
         begun, chunks = take_up(out, chunks, work.line_counter())
     tally = Tally()
     try:
-        with GrowingFile(out, begun) if out else StandardOutput() as file:
+        with GrowingFile(out, begun, overwrite) if out else StandardOutput() as file:
             for done in with_tally(recover_chunks(work, chunks, batch_size, workers), "Recovering"):
                 file.write(done.lines)
                 tally.add(done.tally)

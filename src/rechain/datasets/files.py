@@ -83,9 +83,14 @@ def _parts_of(path: Path) -> list[Path]:
 
 def question_files(sizes: Mapping[str, int]) -> list[str]:
     """Return those of some files that hold records: Parquet or, without any, JSON; neither hidden nor empty."""
-    shown = [name for name, size in sizes.items() if size and not PurePath(name).name.startswith((".", "_"))]
+    shown = [name for name, size in sizes.items() if size and not _is_hidden(PurePath(name))]
     parquet = [name for name in shown if name.endswith(".parquet")]
     return sorted(parquet or [name for name in shown if name.endswith(_JSON_NAMES)])
+
+
+def _is_hidden(path: PurePath) -> bool:
+    """Tell whether a file, or a folder on the way to it, is there for programs alone, by its name."""
+    return any(part.startswith((".", "_")) for part in path.parts)
 
 
 def _read_raw(path: Path) -> Iterator[RawRecord]:

@@ -58,10 +58,11 @@ _NOT_OURS = "it is not the beginning of what this command writes. Name another f
 class GrowingFile:
     """Takes lines, chunk by chunk. The file is not touched before the first of them."""
 
-    def __init__(self, path: Path, begun: Begun | None = None) -> None:
-        """Write a new file, or replace one; or go on with one that was begun."""
+    def __init__(self, path: Path, begun: Begun | None = None, overwrite: bool = False) -> None:
+        """Write a new file, go on with one that was begun, or replace one."""
         self._path = path
         self._begun = begun
+        self._is_new = begun is None and not overwrite
         self._file: FileIO | None = None
         self._size = begun.offset if begun else 0
 
@@ -77,7 +78,7 @@ class GrowingFile:
         if not lines:
             return
         if self._begun:
-            self._compare(self._begun, lines)
+            lines = self._new(self._begun, lines)
         self._file = self._file or self._open()
         rest = memoryview(lines)
         try:
@@ -88,19 +89,24 @@ class GrowingFile:
             raise RechainError(f"{self._path} cannot be written: {error.strerror}.") from error
         self._size += len(lines)
 
-    def _compare(self, begun: Begun, lines: bytes) -> None:
-        """Refuse to go on with a file whose last lines are not what this run makes of their questions."""
+    def _new(self, begun: Begun, lines: bytes) -> bytes:
+        """Return those of some lines that are not there yet; others must be what this run makes of their questions."""
         *whole, half = begun.rest.split(b"\n")
-        made = lines.split(b"\n")
-        agrees = all(map(_alike, whole, made)) if whole else lines.startswith(half)
+        *there, new = lines.split(b"\n", len(whole))
+        agrees = all(map(_alike, whole, there)) if whole else lines.startswith(half)
         if not agrees:
             raise RechainError(f"{self._path}, after line {begun.lines}: {_NOT_OURS}")
         self._begun = None
+        self._size += len(begun.rest) - len(half)
+        return new
 
     def _open(self) -> FileIO:
         if self._path.exists() and not self._path.is_file():
             return self._path.open("wb", buffering=0)  # a device or a pipe
-        file = self._path.open("r+b" if self._path.exists() else "xb", buffering=0)
+        try:
+            file = self._path.open("xb" if self._is_new or not self._path.exists() else "r+b", buffering=0)
+        except FileExistsError as error:
+            raise RechainError(f"{self._path} has come into being meanwhile; name another file.") from error
         _lock(file, self._path)
         file.truncate(self._size)
         file.seek(self._size)

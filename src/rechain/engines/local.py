@@ -8,15 +8,19 @@ import os
 import pickle
 import signal
 import threading
-from collections import deque
+import time
+import traceback
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from functools import partial
+from contextlib import suppress
+from functools import cache, partial
 from itertools import chain, islice
-from multiprocessing.connection import Connection
-from typing import Any, Generic, TypeVar
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
+from rechain.baselines import BASELINES
 from rechain.batches import HeldBack
 from rechain.datasets.reading import Chunk
 from rechain.engines.work import Done, Work, Worker
@@ -27,8 +31,10 @@ Result = TypeVar("Result")
 MakeWorker = Callable[[], Callable[[Task], Result]]
 """Makes, in the process that is to work, what does a task."""
 
+_MOST_A_GPU = 16
+"""workers that share a GPU: each takes about a gigabyte of its memory"""
 _MOST_DEATHS = 3
-"""when so many processes have died and not one task was done meanwhile, it is given up"""
+"""a task at which so many processes have died is given up"""
 
 
 def usable_cores() -> int:
@@ -36,8 +42,14 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def recover_chunks(work: Work, chunks: Iterable[Chunk], size: int, workers: int | None = None) -> Iterator[Done]:
-    """Recover the chains of chunks, of so many records if they are full, in worker processes: by default one a core.
+def default_workers(model: str, device: str | None) -> int:
+    """Return how many worker processes are worth starting: one a core, but not so many that they fill a GPU."""
+    shares_gpu = model not in BASELINES and device != "cpu" and Path("/dev/nvidia0").exists()
+    return min(usable_cores(), _MOST_A_GPU) if shares_gpu else usable_cores()
+
+
+def recover_chunks(work: Work, chunks: Iterable[Chunk], size: int, workers: int) -> Iterator[Done]:
+    """Recover the chains of chunks, of so many records if they are full, in so many worker processes.
 
     With 0 workers, or where there is but one chunk, this process does it.
     """
@@ -48,10 +60,17 @@ def recover_chunks(work: Work, chunks: Iterable[Chunk], size: int, workers: int 
     begun += islice(remaining, 1) if is_short else ()  # a chunk that is not full may be the only one
     tasks = chain(begun, remaining)
     if workers == 0 or (is_short and len(begun) < 2):
-        yield from map(Worker(work), tasks)
+        yield from _here(work, tasks)
     else:
-        yield from in_order(partial(Worker, work), tasks, workers or usable_cores(), lambda chunk: chunk.where)
+        yield from in_order(partial(Worker, work), tasks, workers, lambda chunk: chunk.where)
     source.check()
+
+
+def _here(work: Work, chunks: Iterable[Chunk]) -> Iterator[Done]:
+    worker: Worker | None = None
+    for chunk in chunks:
+        worker = worker or Worker(work)
+        yield worker(chunk)
 
 
 def in_order(
@@ -75,80 +94,155 @@ def in_order(
         while not pool.is_idle:
             yield pool.result()
         source.check()
+        pool.end()
     finally:
         pool.close()
 
 
 class _Pool(Generic[Task, Result]):
-    """Processes, and the tasks that they have not yet done."""
+    """Processes, the tasks that are in their hands, and the results that wait for those of earlier tasks."""
 
     def __init__(self, make_worker: MakeWorker[Task, Result], workers: int, describe: Callable[[Task], str]) -> None:
-        self._make_worker = make_worker
+        self._make_worker = pickle.dumps(make_worker)
         self._workers = workers
         self._describe = describe
-        self._waiting: deque[tuple[Task, Future[Result]]] = deque()
-        self._deaths = 0
-        self._context = _context()
-        self._ended, self._alive = self._context.Pipe(duplex=False)
-        self._executor = self._start()
-
-    def _start(self) -> ProcessPoolExecutor:
-        threads = max(1, usable_cores() // self._workers)
-        arguments = (pickle.dumps(self._make_worker), self._ended, threads)
-        return ProcessPoolExecutor(self._workers, self._context, _begin, arguments)
+        self._processes: list[_Process] = []
+        self._tasks: dict[int, Task] = {}
+        self._deaths: Counter[int] = Counter()
+        self._outcomes: dict[int, _Outcome] = {}
+        self._submitted = self._yielded = 0
 
     @property
     def is_full(self) -> bool:
-        return len(self._waiting) >= 2 * self._workers
-
-    @property
-    def has_result(self) -> bool:
-        return bool(self._waiting) and self._waiting[0][1].done()
+        return self._submitted - self._yielded >= 2 * self._workers
 
     @property
     def is_idle(self) -> bool:
-        return not self._waiting
+        return self._submitted == self._yielded
+
+    @property
+    def has_result(self) -> bool:
+        """Whether the next result is there already."""
+        self._gather(timeout=0)
+        return self._yielded in self._outcomes
 
     def submit(self, task: Task) -> None:
         """Have a task done."""
-        try:
-            self._waiting.append((task, self._executor.submit(_do, task)))
-        except BrokenProcessPool:
-            self._restart([*(task for task, _ in self._waiting), task])
+        self._tasks[self._submitted] = task
+        self._give(self._submitted)
+        self._submitted += 1
 
     def result(self) -> Result:
-        """Return the result of the task that was submitted first."""
-        while True:
-            try:
-                result = self._waiting[0][1].result()
-            except BrokenProcessPool:
-                self._restart([task for task, _ in self._waiting])
-            else:
-                self._waiting.popleft()
-                self._deaths = 0
-                return result
+        """Return the result of the first task whose result was not yet returned."""
+        while self._yielded not in self._outcomes:
+            self._gather(timeout=None)
+        outcome = self._outcomes.pop(self._yielded)
+        self._yielded += 1
+        if outcome.error:
+            raise outcome.error
+        return cast(Result, outcome.result)
 
-    def _restart(self, tasks: list[Task]) -> None:
-        """Do again in new processes what was to be done in those that have died."""
-        self._deaths += 1
-        if self._deaths == _MOST_DEATHS:
-            raise RechainError(
-                f"worker processes died {_MOST_DEATHS} times at {self._describe(tasks[0])}, or shortly after it, "
-                "perhaps for lack of memory; try fewer with --workers."
-            )
-        self._executor.shutdown(wait=False)
-        self._executor = self._start()
-        self._waiting = deque((task, self._executor.submit(_do, task)) for task in tasks)
+    def _give(self, number: int) -> None:
+        """Put a task into the hands of the process that has fewest; all are started before one gets a second."""
+        if all(process.in_hand for process in self._processes) and len(self._processes) < self._workers:
+            self._processes.append(_Process(self._make_worker, max(1, usable_cores() // self._workers)))
+        process = min(self._processes, key=lambda process: len(process.in_hand))
+        process.in_hand.append(number)
+        process.give(self._tasks[number])
+
+    def _gather(self, timeout: float | None) -> None:
+        """Take what processes have done; do again what was in the hands of one that has died."""
+        by_connection = {process.connection: process for process in self._processes}
+        for connection in wait(list(by_connection), timeout):
+            process = by_connection[cast(Connection, connection)]
+            if outcome := process.take():
+                number = process.in_hand.popleft()
+                self._outcomes[number] = outcome
+                del self._tasks[number]
+            else:
+                self._replace(process)
+
+    def _replace(self, dead: "_Process") -> None:
+        self._processes.remove(dead)
+        how = dead.end()
+        for number in dead.in_hand:
+            self._deaths[number] += number == dead.in_hand[0]
+            if self._deaths[number] == _MOST_DEATHS:
+                raise RechainError(
+                    f"a worker process died {_MOST_DEATHS} times at {self._describe(self._tasks[number])} ({how}), "
+                    "perhaps for lack of memory; try fewer with --workers."
+                )
+            self._give(number)
+
+    def end(self) -> None:
+        """Let the processes end, which have nothing left to do."""
+        for process in self._processes:
+            process.give(_END)
+        for process in self._processes:
+            process.end()
+        self._processes.clear()
 
     def close(self) -> None:
         """End the processes, whatever they are doing."""
-        if not self.is_idle:
-            self._alive.close()
-        self._executor.shutdown(cancel_futures=True)
-        self._alive.close()
-        self._ended.close()
+        for process in self._processes:
+            process.connection.close()
+        for process in self._processes:
+            process.end()
 
 
+_END = None
+"""what is given to a process that may end"""
+
+
+class _Outcome(NamedTuple):
+    """What has come of a task."""
+
+    result: Any
+    error: Exception | None = None
+
+
+class _Process:
+    """A worker process, and the numbers of the tasks in its hands, which it does in their order."""
+
+    def __init__(self, make_worker: bytes, threads: int) -> None:
+        context = _context()
+        self.in_hand: deque[int] = deque()
+        self.connection, theirs = context.Pipe()
+        self._process = context.Process(target=_work, args=(theirs, make_worker, threads), daemon=True)
+        _insist(self._process.start)
+        theirs.close()
+
+    def give(self, task: Any) -> None:
+        """Hand over a task; that the process has died is found when its results are taken."""
+        with suppress(OSError):
+            self.connection.send(task)
+
+    def take(self) -> _Outcome | None:
+        """Return what has come of the first task in hand, or None if the process has died."""
+        try:
+            return cast(_Outcome, self.connection.recv())
+        except (EOFError, OSError):
+            return None
+
+    def end(self) -> str:
+        """Wait for the end of the process, and tell how it ended."""
+        self.connection.close()
+        self._process.join()
+        code = self._process.exitcode or 0
+        return f"signal {-code}" if code < 0 else f"exit code {code}"
+
+
+def _insist(start: Callable[[], None]) -> None:
+    """Start a process; should what starts processes have died, it is there again after a moment."""
+    for moment in (0.1, 0.5):
+        try:
+            return start()
+        except OSError:
+            time.sleep(moment)
+    return start()
+
+
+@cache
 def _context() -> Any:
     """Return a way to start processes that is safe beside threads."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
@@ -158,31 +252,32 @@ def _context() -> Any:
     return context
 
 
-_worker: Callable[[Any], Any] | bytes
-"""what does tasks in this process or, before the first of them, what makes it"""
-
-
-def _begin(make_worker: bytes, ended: Connection, threads: int) -> None:
-    """Set up a worker process. An interrupt is the starting process's affair, which then ends this one."""
-    global _worker
-    _worker = make_worker
+def _work(connection: Connection, make_worker: bytes, threads: int) -> None:
+    """Do tasks until there are none left. An interrupt is the starting process's affair, which then ends this one."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.setdefault("OMP_NUM_THREADS", str(threads))
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    threading.Thread(target=_end_with, args=(ended,), daemon=True).start()
+    tasks: SimpleQueue[Any] = SimpleQueue()
+    threading.Thread(target=_receive, args=(connection, tasks), daemon=True).start()
+    worker: Callable[[Any], Any] | None = None
+    while (task := tasks.get()) is not _END:
+        try:
+            worker = worker or pickle.loads(make_worker)()
+            outcome = _Outcome(worker(task))
+        except Exception as error:
+            error.add_note(traceback.format_exc())
+            outcome = _Outcome(None, error)
+        try:
+            connection.send(outcome)
+        except OSError:  # nobody is there any more
+            os._exit(1)
 
 
-def _end_with(ended: Connection) -> None:
-    """End this process when the pipe's other end is closed, be it that the process that had it was killed."""
+def _receive(connection: Connection, tasks: "SimpleQueue[Any]") -> None:
+    """Take tasks while others are done; end this process at once if nobody is there any more who gives them."""
     try:
-        ended.recv()
+        while (task := connection.recv()) is not _END:
+            tasks.put(task)
+        tasks.put(_END)
     except (EOFError, OSError):
         os._exit(1)
-
-
-def _do(task: Any) -> Any:
-    """Do a task; the worker is made with the first, so that what is wrong with it is told like any other error."""
-    global _worker
-    worker = pickle.loads(_worker)() if isinstance(_worker, bytes) else _worker
-    _worker = worker
-    return worker(task)

@@ -1,0 +1,191 @@
+"""rechain recover --engine ray: a folder of parts, made on a real cluster."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rechain.datasets.rows import read_rows
+from rechain.schema import Question, Recovered
+
+Command = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[Any]:
+    """A cluster of two nodes of one core each, to which commands of this process connect."""
+    import ray
+    from ray.cluster_utils import Cluster
+
+    nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    try:
+        nodes.add_node(num_cpus=1)
+        nodes.wait_for_nodes()
+        ray.init(nodes.address, log_to_driver=False)
+        yield nodes
+    finally:
+        ray.shutdown()
+        nodes.shutdown()
+
+
+@pytest.fixture
+def on_ray(nodes: Any, rechain: Command) -> Command:
+    """Recover on the cluster, into parts of four questions."""
+
+    def run(questions: Path, out: Path, *options: object) -> Any:
+        sizes = ("--batch-size", 2, "--part-size", 4)
+        return rechain("recover", questions, "--engine", "ray", "--out", out, "--model", "lexical", *sizes, *options)
+
+    return run
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def joined(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in sorted(folder.glob("0*")))
+
+
+@pytest.fixture
+def chains(rechain: Command, town_file: Path, tmp_path: Path) -> bytes:
+    """What the local engine makes of the town questions."""
+    out = tmp_path / "local.jsonl"
+    assert rechain("recover", town_file, "--model", "lexical", "--workers", 0, "--out", out).code == 0
+    return out.read_bytes()
+
+
+NAMES = {"00000-000000", "00000-000001", "00000-000002"}
+
+
+@pytest.mark.slow
+def test_a_folder_is_made_gone_on_with_and_replaced_as_asked(
+    on_ray: Command, town_file: Path, tmp_path: Path, chains: bytes
+) -> None:
+    out = tmp_path / "out"
+    outcome = on_ray(town_file, out)
+    assert (outcome.code, outcome.out, outcome.err) == (0, "", "12 questions, 12 with a chain.\n")
+    assert joined(out) == chains
+    made = content(out)
+    assert made.keys() == {f"{name}.jsonl" for name in NAMES} | {"_SUCCESS", "_rechain.json"}
+
+    outcome = on_ray(town_file, out)
+    expected = f"{out} exists; name another folder, replace it with --overwrite, or go on with it with --resume."
+    assert (outcome.code, outcome.err) == (2, f"rechain: {expected}\n")
+
+    for option in (["--top", 2], ["--model", "bm25"], ["--part-size", 2], ["--hops", 3], ["--explain"]):
+        outcome = on_ray(town_file, out, "--resume", *option)
+        assert outcome.code == 2
+        assert outcome.err.startswith(f"rechain: {out} was begun with another input, model or option ")
+    assert content(out) == made
+
+    (out / "00000-000001.jsonl").unlink()
+    outcome = on_ray(town_file, out, "--resume")
+    assert (outcome.code, outcome.err) == (0, "4 questions, 4 with a chain.\n")
+    assert content(out) == made
+
+    outcome = on_ray(town_file, out, "--overwrite", "--format", "parquet", "--part-size", 8)
+    assert (outcome.code, outcome.err) == (0, "12 questions, 12 with a chain.\n")
+    assert {path.name for path in out.glob("0*")} == {"00000-000000.parquet", "00000-000001.parquet"}
+    recovered = [each for path in sorted(out.glob("0*")) for _, each in read_rows(path, Recovered)]
+    assert recovered == [Recovered.model_validate_json(line) for line in chains.splitlines()]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("option", [[], ["--overwrite"], ["--resume"]], ids=str)
+def test_a_folder_of_other_files_is_refused_and_untouched(
+    on_ray: Command, town_file: Path, tmp_path: Path, option: list[str]
+) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "thesis.tex").write_text("precious")
+    outcome = on_ray(town_file, out, *option)
+    expected = f"rechain: {out} is there and was not made by this command; name another folder.\n"
+    assert (outcome.code, outcome.out, outcome.err) == (2, "", expected)
+    assert content(out) == {"thesis.tex": b"precious"}
+
+
+@pytest.mark.slow
+def test_what_is_wrong_gets_one_sentence(on_ray: Command, town_file: Path, tmp_path: Path) -> None:
+    outcome = on_ray(town_file, tmp_path / "a", "--model", "nonsense")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.startswith("rechain: there is no model 'nonsense'; ")
+    assert outcome.err.count("\n") == 1
+
+    outcome = on_ray(tmp_path / "missing.jsonl", tmp_path / "b")
+    expected = f"{tmp_path / 'missing.jsonl'} is not there, or holds no Parquet or JSON files."
+    assert (outcome.code, outcome.err) == (2, f"rechain: {expected}\n")
+
+    town_file.write_text(town_file.read_text() + '{"id": "x"\n')
+    outcome = on_ray(town_file, tmp_path / "c", "--strict")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.startswith(f"rechain: {town_file}, line 13: ")
+    assert outcome.err.count("\n") == 1
+    assert not {"00000-000003.jsonl", "_SUCCESS"} & content(tmp_path / "c").keys()
+
+
+@pytest.mark.parametrize("options", [[], ["--out", "o", "--overwrite", "--resume"]], ids=["no folder", "both"])
+def test_a_folder_is_needed_and_either_replaced_or_gone_on_with(
+    rechain: Command, town_file: Path, options: list[str]
+) -> None:
+    outcome = rechain("recover", town_file, "--engine", "ray", *options)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.startswith("rechain: on Ray, --out names a folder, ")
+
+
+def run_apart(*arguments: object, folder: Path, **environment: str) -> Any:
+    """Run a command in a process and a folder of its own."""
+    command = [sys.executable, "-m", "rechain.cli.main", *map(str, arguments)]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=100, cwd=folder, env=os.environ | environment, check=False
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.xfail(strict=True, reason="a cluster's nodes look for relative paths where they were started")
+def test_relative_paths_are_those_of_the_command_and_not_of_the_cluster(
+    nodes: Any, towns: Callable[..., list[Question]], tmp_path: Path
+) -> None:
+    (question,) = towns(1)
+    row = question.model_dump(include={"id", "question", "answer", "hops"})
+    row["passage_ids"] = [passage.id for passage in question.passages]
+    (tmp_path / "questions.jsonl").write_text(json.dumps(row) + "\n")
+    (tmp_path / "passages.jsonl").write_text("".join(p.model_dump_json() + "\n" for p in question.passages))
+    options = ("--engine", "ray", "--out", "out", "--model", "lexical", "--passages", "passages.jsonl")
+    ended = run_apart("recover", "questions.jsonl", *options, folder=tmp_path, RAY_ADDRESS=nodes.address)
+    assert ended.returncode == 0
+    assert ended.stderr.splitlines()[-1] == "1 question, 1 with a chain."
+
+
+@pytest.mark.slow
+@pytest.mark.xfail(strict=True, reason="Ray logs a line of its own, and warns where there are more actors than parts")
+def test_without_a_cluster_the_machine_is_one_and_only_the_report_is_said(
+    town_file: Path, tmp_path: Path, chains: bytes
+) -> None:
+    options = ("--engine", "ray", "--out", "out", "--model", "lexical")
+    ended = run_apart("recover", town_file, *options, folder=tmp_path)
+    assert ended.returncode == 0
+    assert joined(tmp_path / "out") == chains
+    assert (ended.stdout, ended.stderr) == ("", "12 questions, 12 with a chain.\n")
+
+
+@pytest.mark.slow
+@pytest.mark.xfail(strict=True, reason="on Ray it is not noticed that there was no question")
+def test_no_question_of_a_type_is_an_error_as_on_one_machine(on_ray: Command, town_file: Path, tmp_path: Path) -> None:
+    outcome = on_ray(town_file, tmp_path / "out", "--only", "bridge")
+    assert (outcome.code, outcome.err) == (2, f"rechain: {town_file} holds no question of type bridge.\n")
+
+
+@pytest.mark.slow
+def test_a_cluster_that_is_not_there_gets_one_sentence(town_file: Path, tmp_path: Path) -> None:
+    options = ("--engine", "ray", "--out", "out", "--model", "lexical")
+    ended = run_apart("recover", town_file, *options, folder=tmp_path, RAY_ADDRESS="auto")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.startswith("rechain: there is no Ray cluster at auto, which RAY_ADDRESS names: ")
+    assert ended.stderr.count("\n") == 1
+    assert not (tmp_path / "out").exists()
