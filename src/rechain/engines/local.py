@@ -3,6 +3,7 @@
 A process that dies is replaced and its task done again. No process outlives the one that started it.
 """
 
+import gc
 import multiprocessing
 import os
 import pickle
@@ -262,7 +263,7 @@ def _work(connection: Connection, make_worker: bytes, threads: int) -> None:
     worker: Callable[[Any], Any] | None = None
     while (task := tasks.get()) is not _END:
         try:
-            worker = worker or pickle.loads(make_worker)()
+            worker = worker or _made(make_worker)
             outcome = _Outcome(worker(task))
         except Exception as error:
             error.add_note(traceback.format_exc())
@@ -271,6 +272,19 @@ def _work(connection: Connection, make_worker: bytes, threads: int) -> None:
             connection.send(outcome)
         except OSError:  # nobody is there any more
             os._exit(1)
+
+
+def _made(make_worker: bytes) -> Callable[[Any], Any]:
+    worker: Callable[[Any], Any] = pickle.loads(make_worker)()
+    spare_collector()
+    return worker
+
+
+def spare_collector() -> None:
+    """Have garbage collected less often and not among what is loaded: it took a tenth of the time and found nothing."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 def _receive(connection: Connection, tasks: "SimpleQueue[Any]") -> None:

@@ -52,8 +52,8 @@ class Edge:
         return f" {' '.join(one.text.words[one.word - left : one.word + words + right])} "
 
     def is_one_of(self, keys: Collection[str]) -> bool:
-        """Tell whether the key is among some keys; a name can be widened only to one that contains it."""
-        return any(self._entity.name in key for key in keys) and self.key in keys
+        """Tell whether the key is among some keys."""
+        return self._entity.may_have_key_among(keys) and self.key in keys
 
     @lazy
     def link(self) -> Link:

@@ -33,6 +33,10 @@ class Entity(NamedTuple):
             return self.holders if held else ()
         return self.titled if held else ()
 
+    def may_have_key_among(self, keys: Collection[str]) -> bool:
+        """Tell whether a link by it may have one of some keys: a name is widened only to one that contains it."""
+        return any(self.name in key for key in keys)
+
     @property
     def is_given(self) -> bool:
         """Whether the name is an id of the data's and not a text found in the passages."""

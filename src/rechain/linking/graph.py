@@ -37,6 +37,7 @@ class LinkGraph:
         self._links_a_pair = links_a_pair
         self._most_partners = most_partners
         self._spacy_model = spacy_model
+        self._edges: dict[tuple[int, int, int], Edge] = {}
         self._entities: list[list[Entity]] = [[] for _ in views]
         for entity in sorted(self._find(min_weight, linkers), key=_by_weight):
             if entity.weight < min_weight:
@@ -91,13 +92,23 @@ class LinkGraph:
         for entity in self._entities[after]:
             if entity.is_given and entity.name in used:
                 continue
+            may_be_used = entity.may_have_key_among(used)
             for before in islice(entity.partners(after, allowed), self._most_partners):
                 known = earlier.setdefault(before, [])
                 if len(known) < self._links_a_pair or entity.is_given:
-                    edge = Edge(entity, before, self._views[before], self._views[after])
-                    if not edge.is_one_of(used) and not edge.is_one_of([other.key for other in known]):
+                    edge = self._edge(entity, before, after)
+                    if not (may_be_used and edge.key in used) and not edge.is_one_of([other.key for other in known]):
                         known.append(edge)
                         yield edge
+
+    def _edge(self, entity: Entity, before: int, after: int) -> Edge:
+        """Return a link. In chains of three or more it is looked at again and again, so that it is worth keeping."""
+        if self._links_a_pair == 1:
+            return Edge(entity, before, self._views[before], self._views[after])
+        place = id(entity), before, after
+        if place not in self._edges:
+            self._edges[place] = Edge(entity, before, self._views[before], self._views[after])
+        return self._edges[place]
 
     def neighbours(self, passages: Collection[int]) -> frozenset[int]:
         """Return the passages that are linked to one of some passages."""

@@ -1,6 +1,5 @@
 """Which passages hold which phrases."""
 
-from bisect import bisect
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
@@ -12,13 +11,15 @@ from rechain.passages import PassageView
 def find_holders(phrases: Iterable[str], views: Sequence[PassageView]) -> dict[str, list[int]]:
     """Return the passages that hold each phrase, in order, by one Aho-Corasick scan over all of them."""
     wanted = list(dict.fromkeys(phrases))
-    starts = list(accumulate((len(view.joined) for view in views), initial=0))
+    ends = list(accumulate(len(view.joined) for view in views))
     automaton = AhoCorasick(wanted, implementation=Implementation.ContiguousNFA)
-    found = {
-        (number, bisect(starts, start) - 1)
-        for number, start, _ in automaton.find_matches_as_indexes("".join(v.joined for v in views), overlapping=True)
-    }
     holders: dict[str, list[int]] = {}
-    for number, holder in sorted(found):
-        holders.setdefault(wanted[number], []).append(holder)
+    holder = 0
+    # Matches come by where they end, and none goes across two passages.
+    for number, start, _ in automaton.find_matches_as_indexes("".join(v.joined for v in views), overlapping=True):
+        while start >= ends[holder]:
+            holder += 1
+        known = holders.setdefault(wanted[number], [])
+        if not known or known[-1] != holder:
+            known.append(holder)
     return holders

@@ -6,6 +6,7 @@ prior over C with which learning begins; the chain reader learns its own.
 
 from collections.abc import Sequence, Set
 from itertools import pairwise
+from math import fsum
 
 import numpy as np
 
@@ -138,13 +139,13 @@ class _Words:
         )
 
     def _rarity(self, words: Set[str]) -> float:
-        return sum(map(self._idf.__getitem__, words))
+        return fsum(map(self._idf.__getitem__, words))  # in no order
 
     def _title_words(self, view: PassageView) -> float:
         """Return how rare a title is, by the share of it that the question holds."""
         rarity = {word: idf(word) for word in view.title_words}
-        held = sum(rarity[word] for word in self._idf.keys() & rarity.keys())
-        return phrase_idf(view.title.words) * held / sum(rarity.values()) if held else 0.0
+        held = fsum(rarity[word] for word in self._idf.keys() & rarity.keys())
+        return phrase_idf(view.title.words) * held / fsum(rarity.values()) if held else 0.0
 
     def _is_other_sense(self, view: PassageView) -> bool:
         """Tell whether the bracketed suffix of a title, "(pinball)" say, names something the question does not."""

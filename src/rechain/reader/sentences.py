@@ -1,6 +1,7 @@
 """The sentences of a passage, and how much of the question each of them holds."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import fsum
 
 from rechain.answers import AnswerMatcher
 from rechain.linking.weights import idf
@@ -32,7 +33,7 @@ class AskedSentences:
         self.spans = view.sentences if spans is None else spans
         """where they stand"""
         self._texts = [Text(view.passage.text[start:end]) for start, end in self.spans]
-        self.overlaps = [sum(asked[word] for word in asked.keys() & set(text.words)) for text in self._texts]
+        self.overlaps = [fsum(asked[word] for word in asked.keys() & set(text.words)) for text in self._texts]
         """how much of the question each holds: the sum of its words' rarities"""
         self._best: dict[str, float] = {}
 

@@ -1,0 +1,567 @@
+"""Bulk recovery: every stage, workers, what is spent beside the network, the obvious alternatives, and memory.
+
+    python benchmarks/bulk.py ../shared/data
+    python benchmarks/bulk.py ../shared/data --parts stages workers
+
+Questions are those of HotpotQA open, over and over where there are not enough. The two sides of a ratio take turns in
+one run. Nothing else should run beside it. Needs sentence-transformers, spaCy and datasets for the alternatives; those
+that are missing are left out, and that is said.
+"""
+
+import argparse
+import gc
+import multiprocessing
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+import numpy as np
+import orjson
+import torch
+from common import (
+    Run,
+    open_lines,
+    parser,
+    print_heading,
+    print_rows,
+    ratios,
+    recover_with,
+)
+from speed import link, link_with_spacy, phrases_of, seconds, spread
+
+from rechain import recovery
+from rechain.arrays import TEXT_MARKS, Array
+from rechain.batches import batches
+from rechain.candidates import Candidates, find_candidates, find_of_any_length
+from rechain.datasets.reading import QuestionReader, read_chunks
+from rechain.engines.growing import GrowingFile
+from rechain.engines.local import usable_cores
+from rechain.errors import QuestionError
+from rechain.game.data import Arrays
+from rechain.model import Scores
+from rechain.models.chain_reader import ChainReader
+from rechain.models.packed import packed
+from rechain.models.text_encoders import untrained
+from rechain.reader.data import Texts
+from rechain.reader.evidence import FEATURES
+from rechain.reader.model import ChainReaderModel, WeighedQuestion
+from rechain.reader.preparation import flat_texts
+from rechain.reader.pretrained import find, load
+from rechain.reader.texts import TokenText
+from rechain.recovery import BATCH_SIZE, Recoverer, Wanted
+from rechain.schema import Question, Recovered
+
+ENGINE = "local"
+"""what `rechain recover` runs on here; others are compared with it by giving `recover_with` their names"""
+
+
+class Given(NamedTuple):
+    """What was given on the command line."""
+
+    data: Path
+    folder: Path
+    """for files that are deleted at the end"""
+    options: argparse.Namespace
+
+    @property
+    def repeats(self) -> int:
+        """How often everything is measured."""
+        return int(self.options.repeats)
+
+    def file(self, name: str, lines: Iterable[bytes]) -> Path:
+        """Write a file of questions, unless it is there."""
+        path = self.folder / name
+        if not path.exists():
+            with path.open("wb") as file:
+                file.writelines(lines)
+        return path
+
+    def open_file(self, number: int) -> Path:
+        """Return a file of so many questions of open."""
+        return self.file(f"open{number}.jsonl", open_lines(self.data, number))
+
+    def plain_file(self, number: int) -> Path:
+        """Return such a file in the plain format, which `datasets` can read too."""
+        questions = questions_of(self.open_file(number))
+        lines = (orjson.dumps(_plain(question)) + b"\n" for question in questions)
+        return self.file(f"plain{number}.jsonl", lines)
+
+
+def _plain(question: Question) -> dict[str, Any]:
+    passages = [{"id": one.id, "title": one.title, "text": one.text} for one in question.passages]
+    return {"id": question.id, "question": question.question, "answer": question.answer, "passages": passages}
+
+
+def questions_of(path: Path) -> Iterator[Question]:
+    """Yield the questions of a file."""
+    reader = QuestionReader()
+    entries = (entry for chunk in read_chunks(path, BATCH_SIZE) for entry in reader.entries(chunk))
+    return (entry.content for entry in entries if isinstance(entry.content, Question))
+
+
+def candidates_of(questions: Iterable[Question], find_chains: Callable[[Question], Candidates]) -> Iterator[Candidates]:
+    """Build C of the questions that have one."""
+    for question in questions:
+        try:
+            yield find_chains(question)
+        except QuestionError:
+            continue
+
+
+class Batch(NamedTuple):
+    """What the network reads of a chunk of questions, as tokens."""
+
+    chains: Arrays | None
+    tails: Arrays | None
+    entities: int
+
+
+def weighed(model: ChainReaderModel, batch: Sequence[Candidates]) -> list[WeighedQuestion]:
+    """Do the first step of the default model: weigh cheap evidence, and choose what is worth reading."""
+    weights: Array = model.network.evidence.weight.detach().float().cpu().numpy()[0]
+    return [WeighedQuestion(candidates, weights, model.settings) for candidates in batch]
+
+
+Written = tuple[list[TokenText], list[TokenText]]
+
+
+def batch_of(questions: Sequence[WeighedQuestion], written: Sequence[Written]) -> Batch:
+    """Put the tokens of questions one after another."""
+    chains, tails = ([text for texts in column for text in texts] for column in zip(*written, strict=True))
+    entities = max(question.tails.most_entities for question in questions)
+    return Batch(flat_texts(chains) if chains else None, flat_texts(tails) if tails else None, entities)
+
+
+class Forward:
+    """The network's forward passes over one chunk, with all else done before."""
+
+    def __init__(self, model: ChainReaderModel, batch: Batch) -> None:
+        self._network, self._most, self._entities = model.network, model.settings.tokens_at_once, batch.entities
+        self._chains, self._tails = (Texts(arrays, "cpu") if arrays else None for arrays in batch[:2])
+
+    def __call__(self) -> list[Array | None]:
+        """Return what the Ranker and the Reasoner say."""
+        return [
+            self._read(self._chains, self._network.rank),
+            self._read(self._tails, lambda texts: self._network.name_links(texts, self._entities)),
+        ]
+
+    def _read(self, texts: Texts | None, head: Callable[..., torch.Tensor]) -> Array | None:
+        if texts is None:
+            return None
+        with torch.inference_mode():
+            said: Array = texts.read(torch.arange(len(texts.lengths)), head, self._most).float().numpy()
+        return said
+
+
+class Decoded:
+    """A model that has read all: it has only to say what follows for the chains of the questions."""
+
+    chooses_hops = True
+
+    def __init__(self, questions: Sequence[WeighedQuestion], said: Sequence[tuple[Array, Array]]) -> None:
+        self._questions, self._said = questions, said
+
+    def to(self, device: str) -> "Decoded":
+        """Stay: there is no network."""
+        return self
+
+    def score_many(self, batch: Sequence[Candidates]) -> list[Scores]:
+        """Return the scores of every question."""
+        return [question.scores(*said) for question, said in zip(self._questions, self._said, strict=True)]
+
+    def recovered(self, batch: Sequence[Candidates]) -> list[Recovered]:
+        """Return the chains of the questions whose candidates these are, as `Recoverer` does."""
+        scored = recovery._scored(self, batch, explains=False)
+        return [
+            Recovered(id=candidates.question.id, chains=recovery._best(candidates, told, Wanted()))
+            for candidates, told in zip(batch, scored, strict=True)
+        ]
+
+
+def write_lines(recovered: Sequence[Recovered], path: Path) -> None:
+    """Write chains as the command does, chunk by chunk."""
+    path.unlink(missing_ok=True)
+    with GrowingFile(path) as file:
+        for chunk in batches(recovered, BATCH_SIZE):
+            file.write("".join(one.to_json() + "\n" for one in chunk).encode())
+
+
+Stage = tuple[str, int, Callable[[], object]]
+"""its name, the number of questions, and the work"""
+
+
+def cheap_stages(path: Path, questions: Sequence[Question]) -> list[Stage]:
+    """Return the stages before any model."""
+    reader, chunks, number = QuestionReader(), list(read_chunks(path, BATCH_SIZE)), len(questions)
+    return [
+        ("read: unzip, and cut into records", number, lambda: list(read_chunks(path, BATCH_SIZE))),
+        ("read: parse and check", number, lambda: [list(reader.entries(chunk)) for chunk in chunks]),
+        ("read, both", number, lambda: list(questions_of(path))),
+        ("link (to passages with the answer)", number, lambda: link(questions)),
+        ("candidates of 2, linking included", number, lambda: list(candidates_of(questions, find_candidates))),
+        (
+            "candidates of 2, 3 and 4, linking included",
+            number,
+            lambda: list(candidates_of(questions, find_of_any_length)),
+        ),
+    ]
+
+
+def model_stages(questions: Sequence[Question], out: Path) -> list[Stage]:
+    """Return the stages of the default model, which are made of chunks of questions as the command makes them."""
+    model = load()
+    found = [list(candidates_of(chunk, find_of_any_length)) for chunk in batches(questions, BATCH_SIZE)]
+    chosen = [weighed(model, batch) for batch in found]
+    written = [[question.write(model.tokenizer) for question in batch] for batch in chosen]
+    forwards = [Forward(model, batch_of(*pair)) for pair in zip(chosen, written, strict=True)]
+    models = [Decoded(*pair) for pair in zip(chosen, map(said_of, written, (f() for f in forwards)), strict=True)]
+    recovered = [one for each, batch in zip(models, found, strict=True) for one in each.recovered(batch)]
+    number = len(questions)
+    return [
+        ("evidence", number, lambda: [weighed(model, batch) for batch in found]),
+        ("tokens", number, lambda: [one.write(model.tokenizer) for batch in chosen for one in batch]),
+        ("encode: the network alone", number, lambda: [forward() for forward in forwards]),
+        (
+            "decode: from what it said to chains",
+            number,
+            lambda: [each.recovered(batch) for each, batch in zip(models, found, strict=True)],
+        ),
+        ("write: to JSON and to disk", number, lambda: write_lines(recovered, out)),
+    ]
+
+
+def said_of(written: Sequence[Written], said: Sequence[Array | None]) -> list[tuple[Array, Array]]:
+    """Give every question what was said of its texts."""
+    rows = [iter(()) if column is None else iter(column) for column in said]
+    taken = [[list(islice(rows[side], len(pair[side]))) for side in (0, 1)] for pair in written]
+    return [(np.array(ranks), np.array(links)) for ranks, links in taken]
+
+
+def print_stages(given: Given) -> None:
+    """Print how many questions a second each stage does on one core."""
+    torch.set_num_threads(1)
+    path = given.data / "hotpotqa/open.json.gz"
+    questions = list(questions_of(path))
+    stages = cheap_stages(path, questions)
+    stages += model_stages(questions[: given.options.encoded], given.folder / "stage.jsonl")
+    gc.collect()
+    gc.freeze()
+    rows = []
+    for name, number, work in stages:
+        taken = [seconds(work) for _ in range(given.repeats)]
+        rows.append((name, number, spread([number / t for t in taken]), f"{1000 * median(taken) / number:.3f}"))
+    gc.unfreeze()
+    torch.set_num_threads(usable_cores())
+    print("Stages, each by itself, one process and one thread:\n")
+    print_rows(("stage", "questions", f"questions/s, median (range) of {given.repeats}", "ms a question"), rows)
+
+
+def recover_file(given: Given, path: Path, *options: object, weighs: bool = False, engine: str = ENGINE) -> Run:
+    """Run the command on a file, into another."""
+    out = given.folder / "chains.jsonl"
+    out.unlink(missing_ok=True)
+    return recover_with(engine, path, "--out", out, *options, weighs=weighs)
+
+
+def print_workers(given: Given) -> None:
+    """Print what a second worker gains with the lexical model."""
+    path, number = given.open_file(given.options.lexical), given.options.lexical
+    runs: dict[int, list[Run]] = {1: [], 2: []}
+    for _ in range(given.repeats):
+        for workers, of_workers in runs.items():
+            of_workers.append(recover_file(given, path, "--model", "lexical", "--workers", workers))
+    rows = []
+    for workers, found in runs.items():
+        cpu = (f"{median(run.seen.cpu(generation) for run in found):.1f}" for generation in (0, 2))
+        rows.append((workers, spread([number / run.seconds for run in found]), *cpu))
+    gain = ratios([run.seconds for run in runs[1]], [run.seconds for run in runs[2]])
+    print(f"`rechain recover --model lexical`, {number} questions as JSON lines, whole command:\n")
+    header = ("workers", f"questions/s, median (range) of {given.repeats}", "CPU s, main process", "CPU s, workers")
+    print_rows(header, rows)
+    print(f"Two workers against one, times: {spread(gain, '{:.2f}')}\n")
+
+
+def tokens_of(path: Path) -> list[Batch]:
+    """Return what the network reads of every chunk of a file."""
+    model = load()
+    made = []
+    for chunk in batches(questions_of(path), BATCH_SIZE):
+        found = list(candidates_of(chunk, find_of_any_length))
+        if found:
+            chosen = weighed(model, found)
+            made.append(batch_of(chosen, [question.write(model.tokenizer) for question in chosen]))
+    return made
+
+
+Times = list[tuple[float, float]]
+"""when each forward pass began and ended"""
+
+
+def forward_here(made: Sequence[Batch], threads: int, barrier: Any, times: Any) -> None:
+    """In a process of its own: load the model, wait for the others, and do nothing but forward passes."""
+    torch.set_num_threads(threads)
+    model = load()
+    forwards = [Forward(model, batch) for batch in made]
+    forwards[0]()
+    barrier.wait()
+    taken: Times = []
+    for forward in forwards:
+        start = time.perf_counter()
+        forward()
+        taken.append((start, time.perf_counter()))
+    times.put(taken)
+
+
+class Passes(NamedTuple):
+    """How long a file takes, and how long the second half of it."""
+
+    all: float
+    rest: float
+
+
+def forward_alone(made: Sequence[Batch], half: int, processes: int, threads: int) -> Passes:
+    """Do the forward passes in processes that are started together, each with its share of the chunks."""
+    context = multiprocessing.get_context("spawn")
+    barrier, times = context.Barrier(processes), context.Queue()
+    started = [
+        context.Process(target=forward_here, args=(made[place::processes], threads, barrier, times))
+        for place in range(processes)
+    ]
+    for process in started:
+        process.start()
+    taken = [times.get() for _ in started]
+    for process in started:
+        process.join()
+    begin = min(start for of_process in taken for start, _ in of_process)
+    end = max(end for of_process in taken for _, end in of_process)
+    middle = max(of_process[half // processes - 1][1] for of_process in taken)
+    return Passes(end - begin, end - middle)
+
+
+def recover_halves(given: Given, number: int, half: int) -> tuple[Run, Passes]:
+    """Run the command on a file and on the first half of it: what the second half takes has no start-up in it."""
+    short = recover_file(given, given.open_file(half)).seconds
+    run = recover_file(given, given.open_file(number))
+    return run, Passes(run.seconds, run.seconds - short)
+
+
+def print_forwards(given: Given) -> None:
+    """Print what bulk recovery with the default model takes beside the network's forward passes."""
+    cores, number = usable_cores(), given.options.default
+    chunks = max(number // BATCH_SIZE // 2 // cores, 1) * cores
+    made = tokens_of(given.open_file(number))
+    alone: dict[str, list[Passes]] = {f"one process, {cores} threads": [], f"{cores} processes, one thread each": []}
+    runs, ours = [], []
+    for _ in range(given.repeats):
+        run, passes = recover_halves(given, number, chunks * BATCH_SIZE)
+        runs.append(run)
+        ours.append(passes)
+        for name, shape in zip(alone, ((1, cores), (cores, 1)), strict=True):
+            alone[name].append(forward_alone(made, chunks, *shape))
+    print(f"The default model, {number} questions, {BATCH_SIZE} a chunk; seconds, median (range) of {len(runs)}:\n")
+    print_passes(number, chunks * BATCH_SIZE, ours, alone)
+    cpu = [f"{median(run.seen.cpu(generation) for run in runs):.1f}" for generation in (0, 2)]
+    print(f"CPU s of `rechain recover`: main process {cpu[0]}, workers {cpu[1]}.\n")
+
+
+def print_passes(number: int, half: int, ours: Sequence[Passes], alone: dict[str, list[Passes]]) -> None:
+    """Print seconds of both sides, and ratios."""
+    columns = (f"all {number} questions, start-up too", f"the last {number - half}: all less a run of the first {half}")
+    sides = {"`rechain recover`": ours, **{f"forward alone, {name}": passes for name, passes in alone.items()}}
+    rows = [(name, *(spread(column, "{:.1f}") for column in zip(*side, strict=True))) for name, side in sides.items()]
+    print_rows(("seconds", *columns), rows)
+    faster = [Passes(*map(min, zip(*pair, strict=True))) for pair in zip(*alone.values(), strict=True)]
+    rivals = {**{f"against {name}": passes for name, passes in alone.items()}, "against the faster of the two": faster}
+    mine = list(zip(*ours, strict=True))
+    rows = [
+        (name, *(spread(ratios(*pair), "{:.2f}") for pair in zip(mine, zip(*passes, strict=True), strict=True)))
+        for name, passes in rivals.items()
+    ]
+    print_rows(("`rechain recover`, times", *columns), rows)
+
+
+def in_floats() -> ChainReaderModel:
+    """Return the default model with its bytes turned back into floats: a plain BERT, for who reads only those."""
+    model = load()
+    shape = orjson.loads((find("default") / "config.json").read_bytes())["encoder"]
+    network = ChainReader(untrained(shape, TEXT_MARKS), len(FEATURES))
+    known = model.network.state_dict()
+    scales = {name: known[name.removesuffix("weight") + "scale"] for name in known if _is_bytes(known[name])}
+    floats = {name: value.float() * scales[name][:, None] if name in scales else value for name, value in known.items()}
+    network.load_state_dict({name: value for name, value in floats.items() if not name.endswith(".scale")})
+    network.encoder = packed(network.encoder)
+    return ChainReaderModel(network, model.tokenizer, model.settings)
+
+
+def _is_bytes(value: torch.Tensor) -> bool:
+    return value.dtype == torch.int8
+
+
+def alternated(ways: Sequence[Callable[[], object]], repeats: int) -> list[list[float]]:
+    """Return how long each way takes, time after time; they take turns."""
+    taken: list[list[float]] = [[] for _ in ways]
+    for _ in range(repeats):
+        for place, way in enumerate(ways):
+            taken[place].append(seconds(way))
+    return taken
+
+
+def print_alternatives(given: Given) -> None:
+    """Print what one would write otherwise for scoring and linking, beside ours."""
+    questions = list(questions_of(given.open_file(given.options.encoded)))
+    rows: list[Sequence[object]] = []
+    for needed, ways in (("sentence_transformers", reading_ways), ("spacy", linking_ways)):
+        if find_spec(needed) is None:
+            rows.append((f"{needed} is not installed", "", "", "", ""))
+            continue
+        name, number, ours, theirs = ways(questions)
+        own, other = alternated([ours, theirs], given.repeats)
+        rates = (spread([number / t for t in each], "{:.1f}") for each in (own, other))
+        rows.append((name, str(number), *rates, spread(ratios(other, own), "{:.1f}")))
+    print(f"In one process, {torch.get_num_threads()} threads, median (range) of {given.repeats}:\n")
+    print_rows(("alternative", "questions", "ours, questions/s", "alternative, questions/s", "ours, times"), rows)
+
+
+Ways = tuple[str, int, Callable[[], object], Callable[[], object]]
+
+
+def reading_ways(questions: Sequence[Question]) -> Ways:
+    """Return the default model and a loop over a CrossEncoder of the same network in floats, both from C on."""
+    from reader import TIMED, CrossEncoderLoop
+
+    found = list(islice(candidates_of(questions, find_candidates), TIMED))
+    model, loop = load(), CrossEncoderLoop(in_floats())
+    name = "scoring C: a loop over sentence-transformers' CrossEncoder"
+    return name, len(found), lambda: model.score_many(found), lambda: loop.read(found)
+
+
+def linking_ways(questions: Sequence[Question]) -> Ways:
+    """Return our linking and spaCy's, which is handed the phrases ready made."""
+    answered = [candidates.question for candidates in candidates_of(questions, find_candidates)]
+    phrases = [phrases_of(question) for question in answered]
+    name = "linking: spaCy's tokeniser and PhraseMatcher"
+    return name, len(answered), lambda: link(answered), lambda: link_with_spacy(answered, phrases)
+
+
+_recoverers: dict[str, Recoverer] = {}
+
+
+def recover_row(row: dict[str, Any], model: str, threads: int) -> dict[str, str]:
+    """Recover the chains of one row, with a model that is loaded once a process."""
+    if model not in _recoverers:
+        torch.set_num_threads(threads)
+        _recoverers[model] = Recoverer(model)
+    return {"line": _recoverers[model].recover(row).to_json()}
+
+
+def map_rows(model: str, processes: str, path: str, folder: str) -> None:
+    """Do with `datasets.map` what the command does, from file to file; print the seconds of `map` alone."""
+    import datasets
+
+    datasets.disable_progress_bars()
+    rows: Any = datasets.Dataset.from_json(path, cache_dir=folder)
+    options = {"model": model, "threads": max(1, usable_cores() // int(processes))}
+    start = time.perf_counter()
+    mapped = rows.map(
+        recover_row,
+        fn_kwargs=options,
+        num_proc=int(processes) if int(processes) > 1 else None,
+        remove_columns=rows.column_names,
+        load_from_cache_file=False,
+    )
+    taken = time.perf_counter() - start
+    (Path(folder) / "mapped.jsonl").write_text("".join(line + "\n" for line in mapped["line"]), encoding="utf-8")
+    print(f"map took {taken}")
+
+
+def mapped(model: str, processes: int, path: Path) -> tuple[float, float]:
+    """Run a script with `datasets.map`; return its seconds, and those of `map` alone."""
+    script = "import sys; import bulk; bulk.map_rows(*sys.argv[1:])"
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-c", script, model, str(processes), str(path), folder]
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *_python_path()])}
+        start = time.perf_counter()
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        taken = time.perf_counter() - start
+    return taken, float(done.stdout.rpartition("map took ")[2])
+
+
+def _python_path() -> list[str]:
+    return [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+
+
+def print_maps(given: Given) -> None:
+    """Print the command beside `datasets.map`, row by row."""
+    if find_spec("datasets") is None:
+        print("datasets is not installed, so nothing is compared with `datasets.map`.\n")
+        return
+    rows = []
+    for model, number in (("lexical", given.options.mapped), ("default", given.options.mapped_default)):
+        path = given.plain_file(number)
+        for processes in (1, 2):
+            ours: list[float] = []
+            theirs: list[tuple[float, float]] = []
+            for _ in range(given.repeats):
+                ours.append(recover_file(given, path, "--model", model, "--workers", processes).seconds)
+                theirs.append(mapped(model, processes, path))
+            sides = (ours, [whole for whole, _ in theirs], [alone for _, alone in theirs])
+            rates = (spread([number / t for t in side], "{:.1f}") for side in sides)
+            gains = (spread(ratios(side, ours), "{:.2f}") for side in sides[1:])
+            rows.append((model, processes, number, *rates, *gains))
+    print("From file to file, against `datasets.map` with `recover` row by row; the threads of both share the cores:\n")
+    rates_of = ("`rechain recover`, questions/s", "script with `map`, questions/s", "`map` alone, questions/s")
+    print_rows(("model", "processes", "questions", *rates_of, "command/script, times", "command/`map` alone"), rows)
+
+
+def print_memory(given: Given) -> None:
+    """Print the most memory that runs held."""
+    rows = []
+    for model, number in (("lexical", given.options.lexical), ("default", given.options.default)):
+        path = given.open_file(number)
+        runs = [recover_file(given, path, "--model", model, weighs=True) for _ in range(given.repeats)]
+        peaks = [[max(one[place] for one in run.seen.memory) for run in runs] for place in (1, 2)]
+        rows.append((model, number, *(spread(each) for each in peaks)))
+    print("Most memory of the command and its workers together, /proc/PID/smaps_rollup every 0.2 s:\n")
+    print_rows(("model", "questions", "Pss, MB (shared memory counts once)", "Rss, MB (in every process)"), rows)
+
+
+PARTS: dict[str, Callable[[Given], None]] = {
+    "stages": print_stages,
+    "workers": print_workers,
+    "forwards": print_forwards,
+    "alternatives": print_alternatives,
+    "maps": print_maps,
+    "memory": print_memory,
+}
+
+
+def main() -> None:
+    """Print the parts that are asked for."""
+    options = parser(__doc__)
+    options.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
+    options.add_argument("--repeats", type=int, default=3)
+    options.add_argument("--encoded", type=int, default=320, help="questions of the default model's stages (320)")
+    options.add_argument("--lexical", type=int, default=60_000, help="questions of lexical runs (60000)")
+    options.add_argument("--default", type=int, default=1000, help="questions of runs of the default model (1000)")
+    options.add_argument("--mapped", type=int, default=5894, help="questions of `datasets.map`, lexical (5894)")
+    options.add_argument("--mapped-default", type=int, default=500, help="the same, default model (500)")
+    given = options.parse_args()
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as the command does, for the processes it is compared with
+    print_heading()
+    with tempfile.TemporaryDirectory() as folder:
+        for part in given.parts:
+            PARTS[part](Given(given.data, Path(folder), given))
+
+
+if __name__ == "__main__":
+    main()
