@@ -34,6 +34,9 @@ bench: .venv/installed-dev
 	$(BIN)/python benchmarks/baselines.py $(DATA)
 	$(BIN)/python benchmarks/speed.py $(DATA)
 	$(BIN)/python benchmarks/pseudo.py $(DATA)
+	$(BIN)/python benchmarks/bulk.py $(DATA)
+	$(BIN)/python benchmarks/growth.py $(DATA) --plots docs/plots
+	$(BIN)/python benchmarks/exports.py $(DATA)
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv || python3 -m venv .venv

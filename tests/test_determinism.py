@@ -17,3 +17,26 @@ def test_the_output_does_not_depend_on_the_seed_of_hashes(model: str) -> None:
         for seed in ("0", "1", "2", "3")
     }
     assert len(outputs) == 1
+
+
+OVERLAPS = """
+from rechain.passages import PassageView
+from rechain.reader.sentences import AskedSentences, rarities
+from rechain.schema import Passage
+from rechain.text import Text
+
+words = "quellmarine zandvoort borkum amaranth kraan harbour sailed winter opera anton composer verdict".split()
+asked = rarities(Text(" ".join(words)))
+sentences = AskedSentences(PassageView(Passage(id="p", text=" ".join(words) + ". " + " ".join(words[1:]))), asked)
+print([overlap.hex() for overlap in sentences.overlaps])
+"""
+
+
+def test_what_sentences_weigh_for_the_default_model_does_not_depend_on_the_seed_of_hashes() -> None:
+    """The last bit may decide which of two like sentences is read."""
+    command = [sys.executable, "-c", OVERLAPS]
+    outputs = {
+        subprocess.run(command, env=os.environ | {"PYTHONHASHSEED": str(seed)}, check=True, capture_output=True).stdout
+        for seed in range(8)
+    }
+    assert len(outputs) == 1
