@@ -43,13 +43,13 @@ from rechain.batches import batches
 from rechain.candidates import Candidates, find_candidates, find_of_any_length
 from rechain.datasets.reading import QuestionReader, read_chunks
 from rechain.engines.growing import GrowingFile
-from rechain.engines.local import usable_cores
 from rechain.errors import QuestionError
 from rechain.game.data import Arrays
 from rechain.model import Scores
 from rechain.models.chain_reader import ChainReader
 from rechain.models.packed import packed
 from rechain.models.text_encoders import untrained
+from rechain.processes import usable_cores
 from rechain.reader.data import Texts
 from rechain.reader.evidence import FEATURES
 from rechain.reader.model import ChainReaderModel, WeighedQuestion

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import cycle, islice
 from pathlib import Path
+from shutil import which
 from typing import NamedTuple
 
 import orjson
@@ -48,7 +49,14 @@ def print_heading() -> None:
     print(f"Command: `python {' '.join(sys.argv)}`  ")
     print(f"Date: {datetime.date.today()}  ")
     python = f"Python {platform.python_version()}"
-    print(f"Machine: {platform.machine()}, {os.cpu_count()} cores, no GPU, {platform.system()}, {python}\n")
+    print(f"Machine: {platform.machine()}, {os.cpu_count()} cores, {_gpu()}, {platform.system()}, {python}\n")
+
+
+def _gpu() -> str:
+    if which("nvidia-smi") is None:
+        return "no GPU"
+    command = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip().replace("\n", ", ")
 
 
 def print_rows(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

@@ -22,7 +22,7 @@ from common import parser, print_heading, print_rows
 from speed import crowded, seconds, spread
 
 from rechain.datasets import read_questions
-from rechain.engines.local import spare_collector
+from rechain.processes import spare_collector
 from rechain.recovery import Recoverer
 from rechain.schema import Passage, Question
 

@@ -1,6 +1,8 @@
 """From a question to its chains."""
 
 import json
+import pickle
+import shutil
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
@@ -637,3 +639,134 @@ def test_passages_of_twenty_thousand_words_are_searched_to_their_end(default: Re
     assert recovered[0].passages[0] == "Zimbelot"
     start, end = recovered[0].links[0].mentions[1] or (0, 0)
     assert start > len(padding) and passages[1]["text"][start:end] == "Anton Quorvath"
+
+
+# ---- sent to other processes
+
+
+def sent(recoverer: Recoverer) -> Recoverer:
+    return pickle.loads(pickle.dumps(recoverer))
+
+
+def test_a_recoverer_sent_elsewhere_recovers_the_same(towns: Towns) -> None:
+    recoverer = Recoverer("lexical", settings=CandidateSettings(hops=3, min_weight=5), top=3, explain=True)
+    again = list(sent(recoverer).recover_many(towns(6)))
+    assert again == list(recoverer.recover_many(towns(6)))
+    assert any(len(recovered) > 1 for recovered in again)
+    assert {len(chain.passages) for recovered in again for chain in recovered} == {3}
+    assert all(chain.why for recovered in again for chain in recovered)
+
+
+def test_a_model_that_has_a_name_is_sent_by_it(tmp_path: Path, bridge_question: Question, default: Recoverer) -> None:
+    by_name = Recoverer(min_confidence=0.5)
+    assert len(pickle.dumps(by_name)) < 1000
+    assert list(sent(by_name).recover(bridge_question)) == default.recover(bridge_question)[:1]
+    default.save_pretrained(tmp_path / "model")
+    by_path = Recoverer(tmp_path / "model")
+    assert len(pickle.dumps(by_path)) < 1000
+    shutil.rmtree(tmp_path / "model")
+    with pytest.raises(RechainError, match="model"):
+        sent(by_path)
+
+
+class Constant:
+    """A model with something to remember."""
+
+    def __init__(self, score: float) -> None:
+        self._score = score
+
+    def score(self, candidates: Candidates) -> Sequence[dict[str, float]]:
+        return [{"constant": self._score}] * len(candidates.chains)
+
+
+def test_a_model_that_is_an_object_is_sent_as_it_is(bridge_question: Question, batch_fake: Fake) -> None:
+    assert sent(Recoverer(Constant(2.5))).recover(bridge_question)[0].score == 2.5
+    confident = sent(Recoverer(batch_fake(0.625), min_confidence=0.5))
+    assert confident.tells_confidence
+    assert confident.recover(bridge_question)[0].confidence == 0.625
+    doubtful = sent(Recoverer(batch_fake(0.25), min_confidence=0.5)).recover(bridge_question)
+    assert doubtful.error and doubtful.error.code == "low_confidence"
+
+
+def test_a_recoverer_may_be_sent_on(bridge_question: Question) -> None:
+    recoverer = Recoverer("lexical", top=2)
+    assert sent(sent(recoverer)).recover(bridge_question) == recoverer.recover(bridge_question)
+    assert len(recoverer.recover(bridge_question)) == 2
+
+
+# ---- many questions in worker processes
+
+
+@pytest.fixture(scope="module")
+def mixed(towns: Towns) -> list[Any]:
+    """Questions, dicts, tuples and what is none of these."""
+    first, second, third, fourth, fifth, sixth, seventh = towns(7)
+    texts = [passage.text for passage in third.passages]
+    return [
+        first,
+        second.model_dump(exclude_none=True),
+        (third.question, third.answer, texts),
+        "no question",
+        {"question": fourth.question, "answer": fourth.answer, "passages": [p.text for p in fourth.passages]},
+        fifth.model_copy(update={"answer": "yes"}),
+        {"id": "half", "question": sixth.question},
+        (seventh.question, "", texts),
+    ]
+
+
+@pytest.fixture(scope="module")
+def alone(mixed: list[Any]) -> list[Recovered]:
+    """What this process makes of them."""
+    return list(Recoverer("lexical").recover_many(mixed))
+
+
+def test_what_is_not_a_question_has_its_place_among_them(alone: list[Recovered]) -> None:
+    assert [recovered.id for recovered in alone] == ["town-0", "town-1", "2", "3", "4", "town-4", "half", "7"]
+    assert [bool(recovered) for recovered in alone] == [True, True, True, False, True, False, False, False]
+    assert alone[3].error and alone[3].error.message.startswith("questions[3]: ")
+
+
+@pytest.mark.parametrize(("workers", "size"), [(1, 32), (2, 1), (2, 3)])
+def test_worker_processes_make_the_same_in_the_same_order(
+    mixed: list[Any], alone: list[Recovered], workers: int, size: int
+) -> None:
+    recoverer = Recoverer("lexical")
+    assert list(recoverer.recover_many(iter(mixed), workers=workers, batch_size=size)) == alone
+
+
+def test_worker_processes_take_the_entries_of_a_file(town_file: Path) -> None:
+    town_file.write_text(town_file.read_text() + '{"id": "x"\n')
+    recoverer = Recoverer("lexical", top=2)
+    alone = list(recoverer.recover_many(read_entries(town_file)))
+    assert list(recoverer.recover_many(read_entries(town_file), workers=2, batch_size=4)) == alone
+    assert alone[-1].error and alone[-1].error.message.startswith(f"{town_file}, line 13: ")
+
+
+def test_worker_processes_have_the_model_and_the_settings(bridge_question: Question) -> None:
+    recoverer = Recoverer("bm25", settings=CandidateSettings(hops=3), top=2, explain=True)
+    (recovered,) = recoverer.recover_many([bridge_question.model_copy(update={"hops": None})], workers=1)
+    assert recovered == recoverer.recover(bridge_question.model_copy(update={"hops": None}))
+    assert len(recovered[0].passages) == 3 and recovered[0].why
+
+
+def test_nothing_is_read_before_the_first_chain_is_wanted_and_little_ahead(towns: Towns) -> None:
+    taken: list[str] = []
+    recovering = Recoverer("lexical").recover_many(numbered(towns(40), taken), workers=2, batch_size=2)
+    assert taken == []
+    for number, _ in enumerate(recovering):
+        assert number < len(taken) <= number + 2 * 2 * 2 + 2
+    assert len(taken) == 40
+
+
+@pytest.mark.parametrize("error", [RechainError("no more"), KeyError("passages")], ids=["ours", "another"])
+@pytest.mark.parametrize("workers", [0, 2])
+def test_an_error_of_the_source_comes_after_all_that_was_read(towns: Towns, workers: int, error: Exception) -> None:
+    def questions() -> Iterator[Question]:
+        yield from towns(5)
+        raise error
+
+    recovering, seen = Recoverer("lexical").recover_many(questions(), workers=workers, batch_size=3), []
+    with pytest.raises(type(error)) as raised:
+        seen.extend(recovered.id for recovered in recovering)
+    assert raised.value is error
+    assert seen == [f"town-{number}" for number in range(5)]

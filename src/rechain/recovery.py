@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain as chained
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -159,6 +158,8 @@ class Recoverer:
         """
         if batch_size < 1:
             raise RechainError(f"batch_size should be at least 1, not {batch_size}.")
+        if workers < 0:
+            raise RechainError(f"workers should be 0 or more, not {workers}.")
         self._move(device)
         size = batch_size if workers or isinstance(self._model, BatchModel) else 1
         recovered = self._stream(batches(enumerate(questions), size), workers)
@@ -170,11 +171,14 @@ class Recoverer:
 
     def _stream(self, tasks: Iterable[list[tuple[int, QuestionLike]]], workers: int) -> Iterator[Recovered]:
         if not workers:
-            return chained.from_iterable(map(self._recover_batch, tasks))
-        from rechain.engines.local import in_order
+            for batch in tasks:
+                yield from self._recover_batch(batch)
+            return
+        from rechain.processes import in_order
 
         make = partial(getattr, self, "_recover_batch")
-        return chained.from_iterable(in_order(make, tasks, workers, lambda batch: f"questions[{batch[0][0]}]"))
+        for recovered in in_order(make, tasks, workers, lambda batch: f"questions[{batch[0][0]}]"):
+            yield from recovered
 
     def _recover_batch(self, batch: Sequence[tuple[int, QuestionLike]]) -> list[Recovered]:
         entries = (as_entry(f"questions[{number}]", str(number), given) for number, given in batch)
@@ -243,6 +247,7 @@ class Recoverer:
         if move is None:
             raise RechainError(f"the model {self._name} cannot be moved to a device; leave the device out.")
         self._model = move(device_named(device))
+        self._made_by = partial(self._made_by, device=device)
 
 
 def _score(

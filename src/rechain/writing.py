@@ -9,14 +9,22 @@ from typing import BinaryIO
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Open a new file that takes the place of another once it is whole and on the disk."""
-    temporary = path.with_name(path.name + ".new")
+    """Open a new file that takes the place of another once it is whole and on the disk.
+
+    A device or a pipe is written to as it is, and a link stays one.
+    """
+    if path.exists() and not path.is_file():
+        with path.open("wb") as file:
+            yield file
+        return
+    place = path.resolve()
+    temporary = place.with_name(f".{place.name}.{os.urandom(8).hex()}")
     try:
-        with temporary.open("wb") as file:
+        with temporary.open("xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        temporary.replace(path)
+        temporary.replace(place)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
         if isinstance(error, OSError):

@@ -42,9 +42,9 @@ def test_an_existing_file_needs_a_word(existing: Path) -> None:
 
 
 def test_resume_goes_with_a_file_and_without_overwrite(existing: Path) -> None:
-    expected = "--resume goes on with the file of --out, and so not with --overwrite."
-    assert problem(None, False, resume=True) == expected
-    assert problem(existing, True, resume=True) == expected
+    assert problem(None, False, resume=True) == "--resume goes on with an output file; name it with --out FILE."
+    both = "--resume goes on with a file and --overwrite replaces it; choose one of them."
+    assert problem(existing, True, resume=True) == both
     assert problem(existing.with_name("new"), False, resume=True) is None
 
 

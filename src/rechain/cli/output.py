@@ -3,12 +3,14 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Self, TextIO
 
 import typer
 
 from rechain.errors import RechainError
+from rechain.writing import replacing
 
 Out = Annotated[
     Path | None,
@@ -25,12 +27,18 @@ def check_output(out: Path | None, overwrite: bool, *inputs: Path | None, resume
 
     `resume` is None where nothing can be resumed.
     """
-    if resume and (out is None or overwrite):
-        raise RechainError("--resume goes on with the file of --out, and so not with --overwrite.")
+    if resume and out is None:
+        raise RechainError("--resume goes on with an output file; name it with --out FILE.")
+    if resume and overwrite:
+        raise RechainError("--resume goes on with a file and --overwrite replaces it; choose one of them.")
     if out is None:
         return
     if not out.parent.is_dir():
         raise RechainError(f"{out} cannot be written: there is no folder {out.parent}.")
+    if out.is_dir():
+        raise RechainError(f"{out} is a folder; name a file for the output.")
+    if resume and out.exists() and not out.is_file():
+        raise RechainError(f"{out} is no file that one could go on with; leave --resume out.")
     if any(path is not None and path.is_dir() and path.resolve() in out.resolve().parents for path in inputs):
         raise RechainError(f"{out} lies in a folder that is read; name a file elsewhere for the output.")
     if not out.exists():
@@ -44,12 +52,15 @@ def check_output(out: Path | None, overwrite: bool, *inputs: Path | None, resume
 
 @contextmanager
 def output_to(path: Path | None) -> Iterator[TextIO]:
-    """Open the output file for writing, or yield standard output."""
+    """Open the output file for writing, which is there when it is whole, or yield standard output."""
     if path is None:
         yield sys.stdout
         return
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        yield file
+    with replacing(path) as file:
+        text = TextIOWrapper(file, encoding="utf-8", newline="\n")
+        yield text
+        text.flush()
+        text.detach()
 
 
 class StandardOutput:

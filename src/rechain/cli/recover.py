@@ -1,6 +1,7 @@
 """rechain recover: from a file of questions to their chains."""
 
 import sys
+import warnings
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -27,6 +28,7 @@ from rechain.engines import Engine, PartFormat
 from rechain.errors import RechainError
 
 if TYPE_CHECKING:
+    from rechain.engines.growing import Begun
     from rechain.engines.ray import Cluster
     from rechain.engines.work import Tally, Work
 
@@ -96,29 +98,31 @@ def recover(
 
     Example: rechain recover hotpot_dev_distractor_v1.json --only bridge --out chains.jsonl
     """
+    from rechain.baselines import BASELINES
     from rechain.engines.local import default_workers
     from rechain.engines.work import Work
     from rechain.recovery import Recoverer
 
     recoverer = partial(
         Recoverer,
-        model,
+        str(Path(model).absolute()) if Path(model).is_dir() else model,  # other nodes have other working folders
         settings=candidate_settings(hops, link_types, linkers, spacy_model, min_weight, limit),
         top=top,
         explain=explain,
         device=device,
         min_confidence=min_confidence,
     )
-    work = Work(recoverer, passages, tuple(only or ()), strict)
+    work = Work(recoverer, passages and passages.absolute(), tuple(only or ()), strict)
     if engine == Engine.ray:
         from rechain.engines.ray import Cluster
 
-        cluster = Cluster(batch_size, part_size or _PART_SIZE, workers, gpus)
+        is_light = model in BASELINES or device == "cpu"
+        cluster = Cluster(batch_size, part_size or _PART_SIZE, workers, 0.0 if is_light and gpus is None else gpus)
         _recover_on_ray(work, questions, cluster, out, part_format or PartFormat.jsonl, overwrite, resume)
         return
     if (part_format, part_size, gpus) != (None, None, None) or "://" in questions + (out or ""):
         raise RechainError("--format, --part-size, --gpus and addresses such as s3:// are for --engine ray.")
-    file = Path(out) if out else None
+    file = Path(out) if out and out != "-" else None
     check_output(file, overwrite, Path(questions), passages, resume=resume)
     wanted = default_workers(model, device) if workers is None else workers
     _recover_here(work, Path(questions), batch_size, wanted, file, overwrite, resume)
@@ -130,7 +134,7 @@ def _recover_here(
     """Recover chains in worker processes of this machine, into a file that is whole whenever they are stopped."""
     from rechain.cli.progress import with_tally
     from rechain.datasets.reading import read_chunks
-    from rechain.engines.growing import Begun, GrowingFile, take_up
+    from rechain.engines.growing import GrowingFile, take_up
     from rechain.engines.local import recover_chunks
     from rechain.engines.work import Tally
 
@@ -146,13 +150,17 @@ def _recover_here(
                 tally.add(done.tally)
                 if done.stopped_by:
                     raise done.stopped_by
-    except RechainError as error:
-        if out and tally.questions:
-            raise RechainError(f"{error} What was done before is in {out}: go on with --resume.") from error
+    except (RechainError, KeyboardInterrupt) as error:
+        if not out or not tally.questions:
+            raise
+        hint = f"What was done before is in {out}: go on with --resume."
+        if isinstance(error, RechainError):
+            raise RechainError(f"{error} {hint}") from error
+        print(hint, file=sys.stderr)
         raise
     if not tally.questions:
         raise no_question(questions, work.only)
-    _report(tally, begun.lines if begun else 0)
+    _report(tally, begun)
 
 
 def _recover_on_ray(
@@ -170,24 +178,29 @@ def _recover_on_ray(
     from rechain.engines.ray import recover_parts
     from rechain.engines.work import Tally
 
-    if out is None or (resume and overwrite):
-        raise RechainError(
-            "on Ray, --out names a folder, which is either replaced with --overwrite or gone on with by --resume."
-        )
-    folder = PartsFolder(out, part_format)
+    if out is None or questions == "-" or cluster.workers == 0:
+        raise RechainError("--engine ray reads a file or folder, writes into --out FOLDER and has a worker at least.")
+    if resume and overwrite:
+        raise RechainError("--resume goes on with a folder and --overwrite replaces it; choose one of them.")
+    parts = recover_parts(work, questions, PartsFolder(out, part_format), cluster, overwrite=overwrite, resume=resume)
     tally = Tally()
-    for done in with_tally(
-        recover_parts(work, questions, folder, cluster, overwrite=overwrite, resume=resume), "Recovering"
-    ):
-        tally.add(done.tally)
-        if done.stopped_by:
-            raise done.stopped_by
-    _report(tally, 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Ray's advice to its own users
+        for done in with_tally(parts, "Recovering"):
+            tally.add(done.tally)
+            if done.stopped_by:
+                raise done.stopped_by
+    if not tally.questions and not resume:
+        raise no_question(Path(questions), work.only)
+    _report(tally, None)
 
 
-def _report(tally: "Tally", before: int) -> None:
+def _report(tally: "Tally", begun: "Begun | None") -> None:
+    if begun and begun.lines + tally.questions == begun.whole_lines:
+        print(f"Nothing was left to do: all {begun.whole_lines} questions are there.", file=sys.stderr)
+        return
     asked = "1 question" if tally.questions == 1 else f"{tally.questions} questions"
-    there = f" after the {before} that were there" if before else ""
+    there = f" after the {begun.lines} that were there" if begun and begun.lines else ""
     without = ", ".join(f"{count} {code}" for code, count in tally.problems.most_common())
     end = f"; without: {without}." if without else "."
     print(f"{asked}{there}, {tally.with_chain} with a chain{end}", file=sys.stderr)

@@ -4,11 +4,13 @@ Part by part, in the order of their names, the folder holds what one file would.
 """
 
 import io
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
 
+from rechain.datasets.files import read_opened
 from rechain.datasets.reading import Chunk
 from rechain.engines import PartFormat
 from rechain.engines.storage import Storage
@@ -16,11 +18,13 @@ from rechain.engines.work import Tally, Worker
 from rechain.errors import RechainError
 from rechain.exports import parquet
 from rechain.schema import Recovered
+from rechain.version import __version__
 
 _MADE_BY = "_rechain.json"
 """says what the parts are made of and how"""
 _FINISHED = "_SUCCESS"
 """stands there when all parts do, as Spark and others have it"""
+_OURS = re.compile(rf"\d{{5}}-\d{{6}}\.\w+|{_MADE_BY}|{_FINISHED}")
 
 
 class PartsFolder:
@@ -29,31 +33,40 @@ class PartsFolder:
     def __init__(self, address: str, form: PartFormat) -> None:
         """Name a folder; it need not be there."""
         self._address = address
-        self._storage = Storage(address)
+        self.storage = Storage(address)
         self._form = form
 
     def begin(self, made_by: Mapping[str, Any], overwrite: bool, resume: bool) -> frozenset[str]:
         """Return the names of the parts that are there already; `made_by` says what they should be made of and how."""
-        text = orjson.dumps(made_by, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS, default=_plain)
-        there = self._storage.files()
+        all_of_it = {**made_by, "format": self._form, "rechain": __version__}
+        text = orjson.dumps(all_of_it, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS, default=_plain)
+        there = {name for name in self.storage.files() if not name.startswith(".")}  # such as half a file
         if there and _MADE_BY not in there:
             raise RechainError(f"{self._address} is there and was not made by this command; name another folder.")
         if there and overwrite:
-            for name in sorted(there, key=_MADE_BY.__eq__):  # last what says whose folder it is
-                self._storage.delete(name)
-            there = {}
+            for name in sorted(filter(_OURS.fullmatch, there), key=_MADE_BY.__eq__):  # last what says whose it is
+                self.storage.delete(name)
+            there = set()
         if there and not resume:
             raise RechainError(
                 f"{self._address} exists; name another folder, replace it with --overwrite, "
                 "or go on with it with --resume."
             )
-        if there and self._storage.read(_MADE_BY) != text:
+        if there and self.storage.read(_MADE_BY) != text:
             raise RechainError(
                 f"{self._address} was begun with another input, model or option (see {_MADE_BY} in it); "
                 "name another folder, or replace it with --overwrite."
             )
-        self._storage.write(_MADE_BY, text)
+        self.storage.write(_MADE_BY, text)
+        if _FINISHED in there:
+            self.storage.delete(_FINISHED)
         return frozenset(there)
+
+    def ids(self, name: str) -> list[str | None]:
+        """Return the ids of the questions of a part that is there."""
+        with self.storage.open(name) as file:
+            records = [record.parsed().value for record in read_opened(name, file, 0)]
+        return [record.get("id") if isinstance(record, dict) else None for record in records]
 
     def name(self, file: int, part: int) -> str:
         """Return the name of a part, by the number of the file that it is made from and its own within that."""
@@ -65,7 +78,7 @@ class PartsFolder:
         recovered = [each for chunk in chunks for each in worker.recovered(chunk)]
         for each in recovered:
             tally.count(each)
-        self._storage.write(name, self._content(recovered))
+        self.storage.write(name, self._content(recovered))
         return tally
 
     def _content(self, recovered: Sequence[Recovered]) -> bytes:
@@ -77,7 +90,7 @@ class PartsFolder:
 
     def finish(self) -> None:
         """Say that all parts are there."""
-        self._storage.write(_FINISHED, b"")
+        self.storage.write(_FINISHED, b"")
 
 
 def _plain(value: Any) -> Any:

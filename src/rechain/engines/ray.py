@@ -7,12 +7,14 @@ process or a node. An actor that does a part again writes the same file again.
 import logging
 import os
 import pickle
+import socket
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from rechain.batches import HeldBack, batches
-from rechain.columns import recovered_columns
+from rechain.columns import COLUMNS, recovered_columns
 from rechain.datasets.files import question_files, read_opened
 from rechain.datasets.reading import Chunk, chunks_of
 from rechain.engines.parts import PartsFolder
@@ -24,6 +26,10 @@ from rechain.recovery import BATCH_SIZE, Recoverer
 
 _CUTTING, _WORKING = 0.05, 0.95
 """what share of a core is reserved for cutting a file and for an actor: there should be an actor a core"""
+_RETRIES = 10
+"""how often a part is done again that was lost with its actor"""
+_PATIENCE = 10.0
+"""seconds within which a cluster should answer"""
 
 Row = dict[str, Any]
 
@@ -65,26 +71,35 @@ def recover_parts(
 ) -> Iterator[Done]:
     """Recover the chains of all questions of a file or folder, in any order; go on with a folder that was begun."""
     ray = connect()
+    for name in ("ray", "ray.data"):
+        logging.getLogger(name).setLevel(logging.ERROR)
     storage = Storage(questions)
     files = _files(storage, questions)
+    if storage.holds(folder.storage) or folder.storage.holds(storage):
+        raise RechainError("questions and output lie in one folder; name another for the output.")
+    actors, gpus = _actors(cluster.workers, cluster.gpus, ray.cluster_resources())
     there = folder.begin(_made_by(work, files, cluster), overwrite, resume)
+    _check_input(work, storage, files[0], folder, there, cluster)
     parts = ray.data.from_items([file._asdict() for file in files], override_num_blocks=len(files))
     parts.context.target_max_block_size = 1  # a part is a block by itself
     parts.context.enable_progress_bars = False
-    actors, gpus = _actors(cluster, ray.cluster_resources())
     made = parts.flat_map(_Cutter(storage, folder, there, cluster), num_cpus=_CUTTING).map(
         _Actor,
         fn_constructor_args=(work, folder),
         compute=ray.data.ActorPoolStrategy(size=actors),
         num_cpus=_WORKING,
         num_gpus=gpus,
+        max_task_retries=_RETRIES,
     )
     share, problem = 0.0, ""
-    for row in made.iter_rows():
-        done: Done = pickle.loads(row["done"])
-        share += done.share or 0.0
-        problem = problem or row["problem"]
-        yield done._replace(share=min(share, 1.0))
+    try:
+        for row in made.iter_rows():
+            done: Done = pickle.loads(row["done"])
+            share += done.share or 0.0
+            problem = problem or row["problem"]
+            yield done._replace(share=min(share, 1.0))
+    except ray.exceptions.RayError as error:
+        raise RechainError(f"Ray has given up ({type(error).__name__}): {str(error).splitlines()[0]}") from error
     if problem:
         raise InputError(problem)
     folder.finish()
@@ -98,14 +113,13 @@ def recover_dataset(
     The recoverer is made anew in each of the workers: one a core or, where there are GPUs, one for each.
     """
     ray = connect()
-    actors, gpus = _actors(Cluster(BATCH_SIZE, BATCH_SIZE, workers, gpus), ray.cluster_resources())
+    actors, gpus = _actors(workers, gpus, ray.cluster_resources())
     return dataset.map_batches(
         _Columns,
         fn_constructor_args=(recoverer,),
         batch_size=BATCH_SIZE,
         batch_format="pyarrow",
-        compute=ray.data.ActorPoolStrategy(size=actors),
-        num_cpus=_WORKING,
+        compute=ray.data.ActorPoolStrategy(min_size=1, max_size=actors),  # what reads the data needs a core too
         num_gpus=gpus,
     )
 
@@ -119,8 +133,9 @@ class _Columns:
     def __call__(self, table: Any) -> Any:
         import pyarrow
 
-        columns = recovered_columns(self._recoverer, [("a row", "", row) for row in table.to_pylist()])
-        for name, values in columns.items():
+        rows = [("a row", str(place), row) for place, row in enumerate(table.to_pylist())]
+        table = table.drop_columns([name for name in COLUMNS if name in table.column_names])
+        for name, values in recovered_columns(self._recoverer, rows).items():
             table = table.append_column(name, pyarrow.array(values, parquet.SCHEMA.field(name).type))
         return table
 
@@ -128,7 +143,21 @@ class _Columns:
 def _made_by(work: Work, files: Sequence[_File], cluster: Cluster) -> dict[str, Any]:
     """Return all that the parts depend on."""
     sizes = {"batch size": cluster.batch_size, "part size": cluster.part_size}
-    return {"questions": {file.name: file.size for file in files}, **sizes, **work.described()}
+    return {"questions": [file.name for file in files], **sizes, **work.described()}
+
+
+def _check_input(
+    work: Work, storage: Storage, file: _File, folder: PartsFolder, there: frozenset[str], cluster: Cluster
+) -> None:
+    """Refuse to go on with a folder whose first part is not of the questions with which the input begins."""
+    if (first := folder.name(file.number, 0)) not in there:
+        return
+    address = storage.address_of(file.name)
+    with storage.open(file.name) as opened:
+        chunk = next(chunks_of(address, read_opened(address, opened, file.size), cluster.batch_size))
+    asked = [entry.id for entry in work.reader().entries(chunk)]
+    if folder.ids(first)[: len(asked)] != asked:
+        raise RechainError(f"the first part, {first}, is of other questions than {address}; name another folder.")
 
 
 def connect() -> Any:
@@ -139,19 +168,42 @@ def connect() -> Any:
         import ray.data
     except ImportError as error:
         raise MissingExtraError("Running on Ray", "ray") from error
-    for name in ("ray", "ray.data"):
-        logging.getLogger(name).setLevel(logging.ERROR)
-    address = os.environ.get("RAY_ADDRESS", "local")
+    address = os.environ.get("RAY_ADDRESS") or "local"
     try:
         if not ray.is_initialized():
-            ray.init(address, logging_level=logging.ERROR, log_to_driver=False)
-    except (ConnectionError, ValueError) as error:
+            _knock_at(address)
+            with _silent():
+                ray.init(address, logging_level=logging.ERROR, log_to_driver=False)
+    except (OSError, RuntimeError, ValueError) as error:
         raise RechainError(f"there is no Ray cluster at {address}, which RAY_ADDRESS names: {error}") from error
     return ray
 
 
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Let nothing be printed, not even by libraries that are not Python: what is wrong is raised."""
+    kept = os.dup(2)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
+
+
+def _knock_at(address: str) -> None:
+    """Raise OSError if nobody is there at "host:port": Ray itself would wait for minutes."""
+    host, _, port = address.rpartition(":")
+    if host and port.isdigit() and "://" not in address:
+        socket.create_connection((host, int(port)), _PATIENCE).close()
+
+
 def _files(storage: Storage, questions: str) -> list[_File]:
     sizes = storage.files()
+    if "dataset_info.json" in sizes:
+        raise InputError(f"{questions} was saved by datasets; save it as Parquet for Ray.")
     names = [""] if "" in sizes else question_files(sizes)
     if not names:
         raise InputError(f"{questions} is not there, or holds no Parquet or JSON files.")
@@ -159,11 +211,14 @@ def _files(storage: Storage, questions: str) -> list[_File]:
     return [_File(name, number, sizes[name], sizes[name] / total) for number, name in enumerate(names)]
 
 
-def _actors(cluster: Cluster, there: Mapping[str, float]) -> tuple[int, float]:
+def _actors(workers: int | None, gpus: float | None, there: Mapping[str, float]) -> tuple[int, float]:
     """Return how many actors there are to be, and how many GPUs each has."""
-    gpus = cluster.gpus if cluster.gpus is not None else min(there.get("GPU", 0.0), 1.0)
-    most = there.get("GPU", 0.0) / gpus if gpus else there.get("CPU", 1.0)
-    return cluster.workers or max(1, int(most)), gpus
+    has = there.get("GPU", 0.0)
+    wanted = min(has, 1.0) if gpus is None else gpus
+    if wanted > has:
+        raise RechainError(f"the cluster has {has:g} GPUs, but a worker is to have {wanted:g}.")
+    most = has / wanted if wanted else there.get("CPU", 1.0)
+    return workers or max(1, int(most)), wanted
 
 
 class _Cutter:
@@ -195,8 +250,8 @@ class _Cutter:
                 read = part[-1].records[-1].share or 0.0
                 if (name := self._folder.name(file.number, number)) not in self._there:
                     yield _row(name, part, (read - before) * file.share)
-                before = read
-        chunks.check()
+                    before = read
+            chunks.check()
 
 
 def _row(part: str, chunks: list[Any], share: float, problem: str | None = None) -> Row:

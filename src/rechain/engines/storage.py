@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from rechain.errors import InputError, MissingExtraError, RechainError
 
@@ -20,7 +21,7 @@ class Storage:
             from pyarrow import fs
         except ImportError as error:
             raise MissingExtraError("Running on Ray", "ray") from error
-        self._address = address
+        self._address = _shown(address)
         self._system: Any
         if "://" not in address:
             self._system, self._root = fs.LocalFileSystem(), str(Path(address).absolute())
@@ -28,7 +29,12 @@ class Storage:
         try:
             self._system, self._root = fs.FileSystem.from_uri(address)
         except (pyarrow.ArrowException, OSError) as error:
-            raise RechainError(f"{address} cannot be reached: {error}.") from error
+            raise RechainError(f"{self._address} cannot be reached: {type(error).__name__}.") from error
+
+    def holds(self, other: "Storage") -> bool:
+        """Tell whether another file or folder is this one or lies in it."""
+        inner, outer = f"{other._root.rstrip('/')}/", f"{self._root.rstrip('/')}/"
+        return bool(self._system.equals(other._system)) and inner.startswith(outer)
 
     def files(self) -> dict[str, int]:
         """Return the sizes of all files in the folder by their names; a file is its own only one, named ''."""
@@ -89,3 +95,11 @@ class Storage:
             yield
         except OSError as error:
             raise InputError(f"{self._address} cannot be read or written: {error}.") from error
+
+
+def _shown(address: str) -> str:
+    """Return an address as others may see it, without keys and options."""
+    if "://" not in address:
+        return str(Path(address))
+    parts = urlsplit(address)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

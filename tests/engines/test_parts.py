@@ -1,0 +1,245 @@
+"""Output folders of numbered parts: whose they are, when they may be written to, and what is in them."""
+
+import json
+import pickle
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+import pytest
+
+from rechain.candidates import CandidateSettings
+from rechain.datasets.reading import Chunk, read_chunks
+from rechain.datasets.rows import read_rows
+from rechain.engines import PartFormat
+from rechain.engines.parts import PartsFolder
+from rechain.engines.work import Tally, Work, Worker
+from rechain.errors import QuestionError, RechainError
+from rechain.recovery import Recoverer
+from rechain.schema import Recovered
+from rechain.version import __version__
+
+LEXICAL = partial(Recoverer, "lexical")
+MADE_BY = {"model": ("lexical",), "questions": {"a.jsonl": 7}}
+
+Begin = Callable[..., frozenset[str]]
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "out"
+
+
+@pytest.fixture
+def begin(out: Path) -> Begin:
+    """Begin with a folder."""
+
+    def begin(made_by: Any = MADE_BY, *, overwrite: bool = False, resume: bool = False) -> frozenset[str]:
+        return PartsFolder(str(out), PartFormat.jsonl).begin(made_by, overwrite, resume)
+
+    return begin
+
+
+@pytest.mark.parametrize("options", [{}, {"overwrite": True}, {"resume": True}], ids=str)
+@pytest.mark.parametrize("is_there", [False, True], ids=["absent", "empty"])
+def test_a_folder_that_is_not_there_or_empty_is_begun(out: Path, begin: Begin, options: Any, is_there: bool) -> None:
+    if is_there:
+        out.mkdir()
+    assert begin(**options) == frozenset()
+    (made_by,) = content(out).values()
+    assert json.loads(made_by) == {
+        "model": ["lexical"],
+        "questions": {"a.jsonl": 7},
+        "format": "jsonl",
+        "rechain": __version__,
+    }
+
+
+def test_a_folder_that_was_begun_is_not_begun_again_unasked(out: Path, begin: Begin) -> None:
+    begin()
+    (out / "00000-000000.jsonl").write_text("a part")
+    before = content(out)
+    with pytest.raises(RechainError) as raised:
+        begin()
+    assert str(raised.value) == (
+        f"{out} exists; name another folder, replace it with --overwrite, or go on with it with --resume."
+    )
+    assert content(out) == before
+
+
+def test_resume_tells_which_parts_are_there_and_keeps_them(out: Path, begin: Begin) -> None:
+    begin()
+    (out / "00000-000000.jsonl").write_text("a part")
+    (out / "00001-000002.jsonl").write_text("another")
+    before = content(out)
+    there = begin(resume=True)
+    assert {"00000-000000.jsonl", "00001-000002.jsonl"} <= there
+    assert "00000-000001.jsonl" not in there
+    assert content(out) == before
+
+
+@pytest.mark.parametrize(
+    "made_by",
+    [
+        {"model": ("bm25",), "questions": {"a.jsonl": 7}},
+        {"model": ("lexical",), "questions": {"a.jsonl": 8}},
+        {"model": ("lexical",), "questions": {"b.jsonl": 7}},
+        {"model": ("lexical",), "questions": {"a.jsonl": 7, "b.jsonl": 1}},
+        {"model": ("lexical",), "questions": {"a.jsonl": 7}, "top": 2},
+    ],
+    ids=str,
+)
+def test_resume_with_anything_else_is_refused_and_changes_nothing(out: Path, begin: Begin, made_by: Any) -> None:
+    begin()
+    (out / "00000-000000.jsonl").write_text("a part")
+    before = content(out)
+    with pytest.raises(RechainError) as raised:
+        begin(made_by, resume=True)
+    assert str(raised.value) == (
+        f"{out} was begun with another input, model or option (see _rechain.json in it); "
+        "name another folder, or replace it with --overwrite."
+    )
+    assert content(out) == before
+
+
+def test_overwrite_takes_away_what_this_command_made_with_whatever_and_nothing_else(out: Path, begin: Begin) -> None:
+    begin()
+    for name in ("00000-000000.jsonl", "00000-000001.parquet", "_SUCCESS", "notes.txt"):
+        (out / name).write_text("old")
+    assert begin({"model": ("bm25",)}, overwrite=True) == frozenset()
+    assert sorted(content(out)) == ["_rechain.json", "notes.txt"]
+    assert json.loads(content(out)["_rechain.json"])["model"] == ["bm25"]
+
+
+@pytest.mark.parametrize("options", [{}, {"overwrite": True}, {"resume": True}], ids=str)
+@pytest.mark.parametrize("name", ["thesis.tex", "00000-000000.jsonl", "within/_rechain.json", "_SUCCESS"])
+def test_a_folder_of_other_files_is_refused_and_untouched(out: Path, begin: Begin, options: Any, name: str) -> None:
+    (out / name).parent.mkdir(parents=True)
+    (out / name).write_text("precious")
+    with pytest.raises(RechainError) as raised:
+        begin(**options)
+    assert str(raised.value) == f"{out} is there and was not made by this command; name another folder."
+    assert content(out) == {name: b"precious"}
+
+
+@pytest.mark.parametrize("options", [{}, {"overwrite": True}, {"resume": True}], ids=str)
+def test_a_file_of_the_folders_name_is_refused_and_untouched(out: Path, begin: Begin, options: Any) -> None:
+    out.write_text("precious")
+    with pytest.raises(RechainError, match="was not made by this command"):
+        begin(**options)
+    assert out.read_text() == "precious"
+
+
+def test_what_a_folder_is_made_by_is_written_the_same_way_in_any_order(out: Path, begin: Begin) -> None:
+    kinds = ["protein", "drug", "gene", "cell"]
+    begin({"b": frozenset(kinds), "a": Path("p.jsonl"), "settings": CandidateSettings(hops=3)})
+    before = content(out)
+    begin({"settings": CandidateSettings(hops=3), "a": Path("p.jsonl"), "b": frozenset(kinds[::-1])}, resume=True)
+    assert content(out) == before
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Work(partial(Recoverer, "bm25", settings=CandidateSettings(), top=1)),
+        Work(partial(Recoverer, "lexical", settings=CandidateSettings(hops=3), top=1)),
+        Work(partial(Recoverer, "lexical", settings=CandidateSettings(), top=2)),
+        Work(partial(Recoverer, "lexical", settings=CandidateSettings(), top=1), Path("passages.jsonl")),
+        Work(partial(Recoverer, "lexical", settings=CandidateSettings(), top=1), only=("bridge",)),
+        Work(partial(Recoverer, "lexical", settings=CandidateSettings(), top=1), strict=True),
+    ],
+    ids=["model", "hops", "top", "passages", "only", "strict"],
+)
+def test_work_that_comes_to_something_else_is_told_apart(begin: Begin, other: Work) -> None:
+    work = Work(partial(Recoverer, "lexical", settings=CandidateSettings(), top=1))
+    begin(work.described())
+    assert begin(work.described(), resume=True)
+    with pytest.raises(RechainError, match="another input, model or option"):
+        begin(other.described(), resume=True)
+
+
+def test_where_a_model_computes_makes_no_difference(begin: Begin) -> None:
+    begin(Work(partial(Recoverer, "default", device="cuda")).described())
+    assert begin(Work(partial(Recoverer, "default", device="cpu")).described(), resume=True)
+
+
+@pytest.mark.parametrize("form", PartFormat)
+def test_names_sort_by_file_and_then_by_part(out: Path, form: PartFormat) -> None:
+    folder = PartsFolder(str(out), form)
+    places = [(file, part) for file in (0, 1, 9, 10, 123) for part in (0, 2, 10, 99_999)]
+    names = [folder.name(*place) for place in places]
+    assert names == sorted(names)
+    assert len(set(names)) == len(places)
+    assert folder.name(1, 2) == f"00001-000002.{form.value}"
+
+
+@pytest.fixture
+def chunks(town_file: Path) -> list[Chunk]:
+    """Twelve questions and one that cannot be read."""
+    town_file.write_text(town_file.read_text() + '{"id": "x"\n')
+    return list(read_chunks(town_file, 5))
+
+
+@pytest.fixture
+def lines(chunks: list[Chunk]) -> bytes:
+    """What the local engine writes."""
+    worker = Worker(Work(LEXICAL))
+    return b"".join(worker(chunk).lines for chunk in chunks)
+
+
+def test_a_part_of_lines_is_what_the_local_engine_writes(out: Path, chunks: list[Chunk], lines: bytes) -> None:
+    folder = PartsFolder(str(out), PartFormat.jsonl)
+    tally = folder.make("a.jsonl", chunks, Worker(Work(LEXICAL)))
+    assert content(out) == {"a.jsonl": lines}
+    assert lines.count(b"\n") == 13
+    assert tally == Tally(13, 12, {"bad_json": 1})
+
+
+def test_a_part_of_parquet_holds_the_same_records_and_is_the_same_every_time(
+    out: Path, chunks: list[Chunk], lines: bytes
+) -> None:
+    folder = PartsFolder(str(out), PartFormat.parquet)
+    for name in ("a.parquet", "b.parquet"):
+        folder.make(name, chunks, Worker(Work(LEXICAL)))
+    recovered = [each for _, each in read_rows(out / "a.parquet", Recovered)]
+    assert recovered == [Recovered.model_validate_json(line) for line in lines.splitlines()]
+    assert content(out)["a.parquet"] == content(out)["b.parquet"]
+
+
+def test_a_part_without_a_wanted_question_is_there_and_empty(out: Path, chunks: list[Chunk]) -> None:
+    worker = Worker(Work(LEXICAL, only=("bridge",)))
+    assert PartsFolder(str(out), PartFormat.jsonl).make("a.jsonl", chunks[:1], worker) == Tally()
+    assert PartsFolder(str(out), PartFormat.parquet).make("a.parquet", chunks[:1], worker) == Tally()
+    assert content(out)["a.jsonl"] == b""
+    assert pyarrow.parquet.read_table(out / "a.parquet").num_rows == 0
+
+
+def test_a_part_with_an_error_that_stops_the_work_is_not_there(out: Path, chunks: list[Chunk]) -> None:
+    folder, worker = PartsFolder(str(out), PartFormat.jsonl), Worker(Work(LEXICAL, strict=True))
+    folder.make("a.jsonl", chunks[:2], worker)
+    with pytest.raises(QuestionError, match="line 13"):
+        folder.make("b.jsonl", chunks, worker)
+    assert list(content(out)) == ["a.jsonl"]
+
+
+def test_a_finished_folder_says_so_as_others_do(out: Path, begin: Begin) -> None:
+    begin()
+    PartsFolder(str(out), PartFormat.jsonl).finish()
+    assert content(out)["_SUCCESS"] == b""
+
+
+def test_a_folder_sent_to_another_process_writes_to_the_same_place(
+    tmp_path: Path, chunks: list[Chunk], lines: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    sent = pickle.dumps(PartsFolder("out", PartFormat.jsonl))
+    monkeypatch.chdir("/")
+    folder = pickle.loads(sent)
+    folder.make(folder.name(0, 0), chunks, Worker(Work(LEXICAL)))
+    assert content(tmp_path / "out") == {"00000-000000.jsonl": lines}
