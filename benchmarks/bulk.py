@@ -290,6 +290,25 @@ def print_workers(given: Given) -> None:
     print(f"Two workers against one, times: {spread(gain, '{:.2f}')}\n")
 
 
+def print_ray(given: Given) -> None:
+    """Print a Ray cluster of this machine alone beside the local engine."""
+    if find_spec("ray") is None:
+        print("ray is not installed, so nothing is compared with it.\n")
+        return
+    rows = []
+    for model, number in (("lexical", given.options.lexical), ("default", given.options.default)):
+        path = given.open_file(number)
+        local, ray = [], []
+        for _ in range(given.repeats):
+            local.append(recover_file(given, path, "--model", model).seconds)
+            with tempfile.TemporaryDirectory(dir=given.folder) as folder:
+                ray.append(recover_with("ray", path, "--model", model, "--out", Path(folder) / "parts").seconds)
+        rates = (spread([number / taken for taken in side]) for side in (local, ray))
+        rows.append((model, number, *rates, spread(ratios(local, ray), "{:.2f}")))
+    print("`--engine ray` on this machine alone, whole command, with the start of the cluster:\n")
+    print_rows(("model", "questions", "local, questions/s", "Ray, questions/s", "Ray, times local"), rows)
+
+
 def tokens_of(path: Path) -> list[Batch]:
     """Return what the network reads of every chunk of a file."""
     model = load()
@@ -540,6 +559,7 @@ PARTS: dict[str, Callable[[Given], None]] = {
     "forwards": print_forwards,
     "alternatives": print_alternatives,
     "maps": print_maps,
+    "ray": print_ray,
     "memory": print_memory,
 }
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -167,3 +167,20 @@ class _BatchFake:
 def batch_fake() -> type[_BatchFake]:
     """The class of a model that scores many questions together and tells its confidence."""
     return _BatchFake
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[Any]:
+    """A Ray cluster of two nodes of one core each; `nodes.add_node` adds one that may be killed."""
+    import ray
+    from ray.cluster_utils import Cluster
+
+    nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    try:
+        nodes.add_node(num_cpus=1)
+        nodes.wait_for_nodes()
+        ray.init(nodes.address, log_to_driver=False)
+        yield nodes
+    finally:
+        ray.shutdown()
+        nodes.shutdown()

@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,23 +14,6 @@ from rechain.datasets.rows import read_rows
 from rechain.schema import Question, Recovered
 
 Command = Callable[..., Any]
-
-
-@pytest.fixture(scope="module")
-def nodes() -> Iterator[Any]:
-    """A cluster of two nodes of one core each, to which commands of this process connect."""
-    import ray
-    from ray.cluster_utils import Cluster
-
-    nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
-    try:
-        nodes.add_node(num_cpus=1)
-        nodes.wait_for_nodes()
-        ray.init(nodes.address, log_to_driver=False)
-        yield nodes
-    finally:
-        ray.shutdown()
-        nodes.shutdown()
 
 
 @pytest.fixture

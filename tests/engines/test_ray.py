@@ -35,22 +35,12 @@ SMALL = Cluster(batch_size=5, part_size=10)
 Towns = Callable[..., list[Question]]
 
 
-@pytest.fixture(scope="module")
-def nodes() -> Iterator[Any]:
-    """A cluster of two nodes of one core each; `nodes.add_node` adds one that may be killed."""
+@pytest.fixture(scope="module", autouse=True)
+def _sent_by_value() -> None:
+    """The nodes cannot import this file."""
     import ray
-    from ray.cluster_utils import Cluster as Nodes
 
-    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # the nodes cannot import this file
-    nodes = Nodes(initialize_head=True, head_node_args={"num_cpus": 1})
-    try:
-        nodes.add_node(num_cpus=1)
-        nodes.wait_for_nodes()
-        ray.init(nodes.address, log_to_driver=False)
-        yield nodes
-    finally:
-        ray.shutdown()
-        nodes.shutdown()
+    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 
 def recover(

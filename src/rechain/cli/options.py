@@ -109,7 +109,7 @@ def entries(questions: Path, passages: Path | None, only: list[str] | None, what
         raise no_question(questions, only or ())
 
 
-def no_question(questions: Path, only: Collection[str]) -> RechainError:
+def no_question(questions: Path | str, only: Collection[str]) -> RechainError:
     """Return the error for a file in which there is no question, or none of a wanted type."""
     wanted = f" of type {' or '.join(only)}" if only else ""
     return RechainError(f"{questions} holds no question{wanted}.")

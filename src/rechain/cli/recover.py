@@ -176,6 +176,7 @@ def _recover_on_ray(
     from rechain.cli.progress import with_tally
     from rechain.engines.parts import PartsFolder
     from rechain.engines.ray import recover_parts
+    from rechain.engines.storage import Storage
     from rechain.engines.work import Tally
 
     if out is None or questions == "-" or cluster.workers == 0:
@@ -191,7 +192,7 @@ def _recover_on_ray(
             if done.stopped_by:
                 raise done.stopped_by
     if not tally.questions and not resume:
-        raise no_question(Path(questions), work.only)
+        raise no_question(Storage(questions).address_of(""), work.only)
     _report(tally, None)
 
 

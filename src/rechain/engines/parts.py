@@ -32,8 +32,8 @@ class PartsFolder:
 
     def __init__(self, address: str, form: PartFormat) -> None:
         """Name a folder; it need not be there."""
-        self._address = address
         self.storage = Storage(address)
+        self._address = self.storage.address_of("")
         self._form = form
 
     def begin(self, made_by: Mapping[str, Any], overwrite: bool, resume: bool) -> frozenset[str]:
@@ -65,7 +65,7 @@ class PartsFolder:
     def ids(self, name: str) -> list[str | None]:
         """Return the ids of the questions of a part that is there."""
         with self.storage.open(name) as file:
-            records = [record.parsed().value for record in read_opened(name, file, 0)]
+            records = [record.parsed().value for record in read_opened(name, file, 0)] if file.peek(1) else []
         return [record.get("id") if isinstance(record, dict) else None for record in records]
 
     def name(self, file: int, part: int) -> str:

@@ -74,7 +74,7 @@ def recover_parts(
     for name in ("ray", "ray.data"):
         logging.getLogger(name).setLevel(logging.ERROR)
     storage = Storage(questions)
-    files = _files(storage, questions)
+    files = _files(storage)
     if storage.holds(folder.storage) or folder.storage.holds(storage):
         raise RechainError("questions and output lie in one folder; name another for the output.")
     actors, gpus = _actors(cluster.workers, cluster.gpus, ray.cluster_resources())
@@ -155,7 +155,7 @@ def _check_input(
     address = storage.address_of(file.name)
     with storage.open(file.name) as opened:
         chunk = next(chunks_of(address, read_opened(address, opened, file.size), cluster.batch_size))
-    asked = [entry.id for entry in work.reader().entries(chunk)]
+    asked = [getattr(entry.content, "id", entry.id) for entry in work.reader().entries(chunk)]
     if folder.ids(first)[: len(asked)] != asked:
         raise RechainError(f"the first part, {first}, is of other questions than {address}; name another folder.")
 
@@ -200,8 +200,8 @@ def _knock_at(address: str) -> None:
         socket.create_connection((host, int(port)), _PATIENCE).close()
 
 
-def _files(storage: Storage, questions: str) -> list[_File]:
-    sizes = storage.files()
+def _files(storage: Storage) -> list[_File]:
+    sizes, questions = storage.files(), storage.address_of("")
     if "dataset_info.json" in sizes:
         raise InputError(f"{questions} was saved by datasets; save it as Parquet for Ray.")
     names = [""] if "" in sizes else question_files(sizes)
