@@ -3,6 +3,7 @@
 A process that dies is replaced and its task done again. No process outlives the one that started it.
 """
 
+import ctypes
 import gc
 import multiprocessing
 import os
@@ -29,6 +30,7 @@ MakeWorker = Callable[[], Callable[[Task], Result]]
 
 _MOST_DEATHS = 3
 """a task at which so many processes have died is given up"""
+_TIDY_EVERY = 1.0
 
 
 def usable_cores() -> int:
@@ -236,6 +238,7 @@ def _work(connection: Connection, make_worker: bytes, threads: int) -> None:
     tasks: SimpleQueue[bytes] = SimpleQueue()
     threading.Thread(target=_receive, args=(connection, tasks), daemon=True).start()
     worker: Callable[[Any], Any] | None = None
+    tidied = time.monotonic()
     while True:
         try:
             if (task := pickle.loads(tasks.get())) is _END:
@@ -248,6 +251,7 @@ def _work(connection: Connection, make_worker: bytes, threads: int) -> None:
             connection.send_bytes(outcome)
         except OSError:  # nobody is there any more
             os._exit(1)
+        tidied = _tidy(tidied)
 
 
 def _failed(error: Exception) -> bytes:
@@ -272,6 +276,24 @@ def spare_collector() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
+
+
+def _tidy(last: float) -> float:
+    """Give free memory back to the system once a second, as it would else grow for hours; return when that was."""
+    if time.monotonic() - last < _TIDY_EVERY:
+        return last
+    gc.collect()
+    if trim := _trim():
+        trim(0)
+    return time.monotonic()
+
+
+@cache
+def _trim() -> Callable[[int], int] | None:
+    """Return glibc's function for that, where there is one."""
+    with suppress(OSError, TypeError):
+        return getattr(ctypes.CDLL(None), "malloc_trim", None)
+    return None
 
 
 def _receive(connection: Connection, tasks: "SimpleQueue[bytes]") -> None:
