@@ -89,6 +89,7 @@ def test_several_processes_make_the_same(lexical: Recoverer, rows: list[Row], ex
     assert mapped.to_list() == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 3, 32])
 def test_a_stream_is_mapped_as_it_comes(lexical: Recoverer, rows: list[Row], expected: list[Row], size: int) -> None:
     taken = []

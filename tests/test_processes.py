@@ -166,6 +166,7 @@ for _ in range(6):
 """
 
 
+@pytest.mark.slow
 def test_workers_that_die_at_once_get_one_sentence_though_there_are_many() -> None:
     """Some of them die while the tasks are still being handed out."""
     done = subprocess.run([sys.executable, "-c", ALWAYS, DIE], capture_output=True, text=True, timeout=60)
@@ -190,6 +191,7 @@ for _ in range(6):
 """
 
 
+@pytest.mark.slow
 def test_the_process_that_starts_workers_is_replaced_as_they_are_if_it_is_killed() -> None:
     """Several times, for it goes wrong only where its end is not yet known."""
     done = subprocess.run([sys.executable, "-c", STARTER_KILLED, SLEEP], capture_output=True, text=True, timeout=60)

@@ -35,14 +35,6 @@ SMALL = Cluster(batch_size=5, part_size=10)
 Towns = Callable[..., list[Question]]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _sent_by_value() -> None:
-    """The nodes cannot import this file."""
-    import ray
-
-    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
-
-
 def recover(
     questions: Path, out: Path, work: Work = LEXICAL, form: PartFormat = PartFormat.jsonl, **options: bool
 ) -> Tally:
@@ -186,6 +178,9 @@ class DiesOnce:
 def test_an_actor_that_dies_is_replaced_and_nothing_is_lost_or_twice(
     nodes: Any, questions: Path, tmp_path: Path
 ) -> None:
+    import ray
+
+    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # the nodes cannot import this file
     notes, out = tmp_path / "notes", tmp_path / "out"
     notes.mkdir()
     tally = recover(questions, out, Work(partial(Recoverer, DiesOnce(notes, "town-17"))))
