@@ -220,7 +220,7 @@ def test_a_passage_of_5_mb_works_and_quickly(recover: Command, write: Write, goo
 def test_a_file_of_something_else_gets_one_sentence(recover: Command, tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "file"
     path.write_bytes(content)
-    outcome = recover(path)
+    outcome = recover(path, "--model", "lexical")
     assert outcome.code == 2
     assert outcome.err.startswith(f"rechain: {path} ")
     assert outcome.err.count("\n") == 1
@@ -243,7 +243,7 @@ def test_a_bad_gzip_file_is_read_as_far_as_it_goes(
     at = len(packed) * 3 // 4
     path = tmp_path / "questions.jsonl.gz"
     path.write_bytes(packed[:at] if damage == "cut" else packed[:at] + b"\xff" * 100 + packed[at + 100 :])
-    outcome = recover(path)
+    outcome = recover(path, "--model", "lexical")
     assert outcome.code == 2
     assert len(outcome.rows) > 100  # damaged bytes may unpack to nonsense, which only the checksum at the end shows
     assert outcome.err.startswith(f"rechain: {path} is {'cut off' if damage == 'cut' else 'damaged'}")
