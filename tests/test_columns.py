@@ -7,6 +7,7 @@ import datasets
 import pytest
 
 from rechain.columns import recovered_columns
+from rechain.errors import RechainError
 from rechain.exports.parquet import from_row, to_row
 from rechain.recovery import Recoverer
 from rechain.schema import Question, Recovered
@@ -187,3 +188,21 @@ def test_options_are_those_of_the_datasets_own_map(lexical: Recoverer, rows: lis
     mapped = lexical.map(dataset, keep_in_memory=True, desc="Recovering")
     assert mapped.to_list() == expected
     assert mapped.cache_files == []
+
+
+def test_columns_may_be_removed_and_every_split_of_a_dict_is_mapped(towns: Callable[..., list[Question]]) -> None:
+    rows = datasets.Dataset.from_list([question.model_dump(exclude_none=True) for question in towns(3)])
+    mapped = Recoverer("lexical").map(datasets.DatasetDict(one=rows), remove_columns=rows.column_names)
+    assert (list(mapped), mapped["one"].column_names) == (["one"], ["chains", "error"])
+    assert mapped["one"]["chains"][:] == Recoverer("lexical").map(rows)["chains"][:]
+
+
+@pytest.mark.parametrize("option", ["features", "input_columns"])
+def test_options_that_are_not_the_callers_are_refused(option: str) -> None:
+    with pytest.raises(RechainError, match=option):
+        Recoverer("lexical").map(datasets.Dataset.from_list([{"id": "q"}]), **{option: None})
+
+
+def test_what_is_no_dataset_is_refused() -> None:
+    with pytest.raises(RechainError, match="not a list"):
+        Recoverer("lexical").map([])

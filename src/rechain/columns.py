@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from rechain.errors import RechainError
 from rechain.exports.parquet import to_row
 from rechain.given import as_entry
 
@@ -10,6 +11,8 @@ if TYPE_CHECKING:
     from rechain.recovery import Recoverer
 
 COLUMNS = ("chains", "error")
+_OURS = {"batched", "features", "function", "input_columns", "with_indices"}
+"""options of a dataset's `map` that are not the caller's to set"""
 
 
 def recovered_columns(
@@ -17,22 +20,38 @@ def recovered_columns(
 ) -> dict[str, list[Any]]:
     """Return the columns for some rows, each told with where it stands and the id it has if it has none of its own."""
     entries = [as_entry(*row) for row in rows]
-    recovered = map(to_row, recoverer.recover_many(entries, batch_size=max(1, len(entries))))
-    made = list(recovered)
+    made = [to_row(recovered) for recovered in recoverer.recover_many(entries, batch_size=max(1, len(entries)))]
     return {name: [row[name] for row in made] for name in COLUMNS}
 
 
 def map_dataset(dataset: Any, recoverer: "Recoverer", batch_size: int, **options: Any) -> Any:
-    """Return a Hugging Face dataset with the columns of chains."""
+    """Return a Hugging Face dataset, or a dict of several, with the columns of chains."""
+    if isinstance(dataset, dict):
+        return type(dataset)(
+            {name: map_dataset(split, recoverer, batch_size, **options) for name, split in dataset.items()}
+        )
+    if taken := options.keys() & _OURS:
+        raise RechainError(f"{min(taken)} cannot be set here: columns of questions go in, columns of chains come out.")
+    if not hasattr(dataset, "features"):
+        raise RechainError(f"map takes a Hugging Face dataset, not a {type(dataset).__name__}; see recover_many.")
+    features = _features(dataset, options.get("remove_columns") or ())
+    return dataset.map(
+        _Mapped(recoverer), batched=True, batch_size=batch_size, with_indices=True, features=features, **options
+    )
+
+
+def _features(dataset: Any, removed: str | Sequence[str]) -> Any:
+    """Return the columns that there will be, so that they do not hang on what stands in the first rows."""
     from datasets import Features
 
     from rechain.exports import parquet
 
+    if not dataset.features:
+        return None
     ours = Features.from_arrow_schema(parquet.SCHEMA)
-    features = dataset.features and Features({**dataset.features, **{name: ours[name] for name in COLUMNS}})
-    return dataset.map(
-        _Mapped(recoverer), batched=True, batch_size=batch_size, with_indices=True, features=features, **options
-    )
+    gone = {removed} if isinstance(removed, str) else set(removed)
+    kept = {name: kind for name, kind in dataset.features.items() if name not in gone}
+    return Features({**kept, **{name: ours[name] for name in COLUMNS}})
 
 
 class _Mapped:
