@@ -1,13 +1,16 @@
 """The records of FORMATS.md: what they accept, refuse and keep."""
 
 import json
+import re
+import sys
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
-from rechain.schema import Chain, Gold, GoldChain, Link, Mention, Passage, Problem, Question, Recovered
+from rechain.schema import NOT_BLANK as PATTERN
+from rechain.schema import Chain, Gold, GoldChain, Link, Mention, NotBlank, Passage, Problem, Question, Recovered
 
 LINK = Link(entity="Anton", kind="title", weight=6.1, mentions=((0, 5), None))
 CHAIN = Chain(passages=["p1", "p2"], links=[LINK], score=-0.4)
@@ -21,6 +24,15 @@ def question(**changes: object) -> Question:
 
 def test_a_question_reads_back_what_it_wrote(bridge_question: Question) -> None:
     assert Question.model_validate_json(bridge_question.model_dump_json()) == bridge_question
+
+
+def test_blank_is_what_strip_leaves_nothing_of() -> None:
+    blank = [character for character in map(chr, range(sys.maxunicode + 1)) if not character.strip()]
+    assert "\x85" in blank
+    assert [one for one in map(chr, range(sys.maxunicode + 1)) if not re.search(PATTERN, one)] == blank
+    for character in blank:
+        with pytest.raises(ValidationError, match="String should match pattern"):
+            TypeAdapter(NotBlank).validate_python(character)
 
 
 def test_unknown_fields_are_kept() -> None:

@@ -6,7 +6,9 @@ from typing import Annotated, Any, Literal, Self, overload
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError, from_json
 
-NOT_BLANK = r"\S"
+SPACES = r"\u0009-\u000d\u001c-\u0020\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+"""what str.strip takes away, spelt out: what \\s means differs between Python, Rust and JavaScript"""
+NOT_BLANK = f"[^{SPACES}]"
 NotBlank = Annotated[str, StringConstraints(pattern=NOT_BLANK)]
 WHOLE = BeforeValidator(lambda value: int(value) if isinstance(value, float) and value.is_integer() else value)
 """takes 2.0 for 2, which some who write JSON do not tell apart"""

@@ -82,8 +82,9 @@ def served(site: Site) -> Iterator[str]:
 @pytest.mark.slow
 def test_schemathesis_finds_nothing(town_site: Site, tmp_path: Path) -> None:
     fuzzer = Path(sys.executable).parent / "schemathesis"
+    options = ["--max-examples=40", "--seed=1", "--continue-on-failure", "--no-color"]
     with served(town_site) as address:
-        command = [str(fuzzer), "run", f"{address}/openapi.json", "--max-examples=40", "--continue-on-failure"]
-        ended = subprocess.run([*command, "--no-color"], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+        command = [str(fuzzer), "run", f"{address}/openapi.json", *options]
+        ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert ended.returncode == 0, ended.stdout
     assert "failed" not in ended.stdout

@@ -22,6 +22,7 @@ from pydantic import (
 from rechain.errors import InputError, RechainError
 from rechain.labels.database import Database
 from rechain.labels.units import Mode, Unit, Value
+from rechain.schema import SPACES
 
 if TYPE_CHECKING:
     import sqlite3
@@ -31,7 +32,7 @@ LONGEST_NOTE = 2000
 
 # no control characters, no ends of lines, and none of the marks that turn the direction of writing; not blank
 _UNSEEN = r"\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069"
-_NAME = rf"^[^{_UNSEEN}]*[^\s{_UNSEEN}][^{_UNSEEN}]*$"
+_NAME = rf"^[^{_UNSEEN}]*[^{SPACES}{_UNSEEN}][^{_UNSEEN}]*$"
 
 Annotator = Annotated[
     str, StringConstraints(min_length=1, max_length=LONGEST_NAME, pattern=_NAME), AfterValidator(str.strip)
