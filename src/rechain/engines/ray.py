@@ -8,6 +8,7 @@ import logging
 import os
 import pickle
 import socket
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -83,14 +84,17 @@ def recover_parts(
     parts = ray.data.from_items([file._asdict() for file in files], override_num_blocks=len(files))
     parts.context.target_max_block_size = 1  # a part is a block by itself
     parts.context.enable_progress_bars = False
-    made = parts.flat_map(_Cutter(storage, folder, there, cluster), num_cpus=_CUTTING).map(
-        _Actor,
-        fn_constructor_args=(work, folder),
-        compute=ray.data.ActorPoolStrategy(size=actors),
-        num_cpus=_WORKING,
-        num_gpus=gpus,
-        max_task_retries=_RETRIES,
-    )
+    cut = parts.flat_map(_Cutter(storage, folder, there, cluster), num_cpus=_CUTTING)
+    with warnings.catch_warnings():  # how often a task is done again cannot be said otherwise up to Ray 2.63
+        warnings.simplefilter("ignore", DeprecationWarning)
+        made = cut.map(
+            _Actor,
+            fn_constructor_args=(work, folder),
+            compute=ray.data.ActorPoolStrategy(size=actors),
+            num_cpus=_WORKING,
+            num_gpus=gpus,
+            max_task_retries=_RETRIES,
+        )
     share, problem = 0.0, ""
     try:
         for row in made.iter_rows():
@@ -173,7 +177,7 @@ def connect() -> Any:
         if not ray.is_initialized():
             _knock_at(address)
             with _silent():
-                ray.init(address, logging_level=logging.ERROR, log_to_driver=False)
+                ray.init(address, include_dashboard=False, logging_level=logging.ERROR, log_to_driver=False)
     except (OSError, RuntimeError, ValueError) as error:
         raise RechainError(f"there is no Ray cluster at {address}, which RAY_ADDRESS names: {error}") from error
     return ray
