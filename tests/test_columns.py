@@ -206,3 +206,12 @@ def test_options_that_are_not_the_callers_are_refused(option: str) -> None:
 def test_what_is_no_dataset_is_refused() -> None:
     with pytest.raises(RechainError, match="not a list"):
         Recoverer("lexical").map([])
+
+
+@pytest.mark.parametrize("form", ["numpy", "pandas", "arrow"])
+def test_a_dataset_keeps_the_format_it_shows_its_rows_in(
+    lexical: Recoverer, rows: list[Row], expected: list[Row], form: str
+) -> None:
+    mapped = lexical.map(datasets.Dataset.from_list(rows).with_format(form))
+    assert mapped.format["type"] == form
+    assert mapped.with_format(None).to_list() == expected

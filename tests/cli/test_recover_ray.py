@@ -109,6 +109,7 @@ def test_what_is_wrong_gets_one_sentence(on_ray: Command, town_file: Path, tmp_p
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err.startswith(f"rechain: {town_file}, line 13: ")
     assert outcome.err.count("\n") == 1
+    assert outcome.err.endswith(f" What was done before is in {tmp_path / 'c'}: go on with --resume.\n")
     assert not {"00000-000003.jsonl", "_SUCCESS"} & content(tmp_path / "c").keys()
 
 

@@ -2,6 +2,8 @@
 
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -30,7 +32,7 @@ from rechain.errors import RechainError
 if TYPE_CHECKING:
     from rechain.engines.growing import Begun
     from rechain.engines.ray import Cluster
-    from rechain.engines.work import Tally, Work
+    from rechain.engines.work import Done, Tally, Work
 
 _ON_RAY = "On Ray"
 _PART_SIZE, _LIGHT_PART_SIZE = 256, 1024
@@ -145,21 +147,10 @@ def _recover_here(
     if out and resume and out.exists():
         begun, chunks = take_up(out, chunks, work.line_counter())
     tally = Tally()
-    try:
-        with GrowingFile(out, begun, overwrite) if out else StandardOutput() as file:
-            for done in with_tally(recover_chunks(work, chunks, batch_size, workers), "Recovering"):
-                file.write(done.lines)
-                tally.add(done.tally)
-                if done.stopped_by:
-                    raise done.stopped_by
-    except (RechainError, KeyboardInterrupt) as error:
-        if not out or not tally.questions:
-            raise
-        hint = f"What was done before is in {out}: go on with --resume."
-        if isinstance(error, RechainError):
-            raise RechainError(f"{error} {hint}") from error
-        print(hint, file=sys.stderr)
-        raise
+    with _telling_what_is_done(out, tally), GrowingFile(out, begun, overwrite) if out else StandardOutput() as file:
+        for done in with_tally(recover_chunks(work, chunks, batch_size, workers), "Recovering"):
+            file.write(done.lines)
+            _count(tally, done)
     if not tally.questions:
         raise no_question(questions, work.only)
     _report(tally, begun)
@@ -185,17 +176,38 @@ def _recover_on_ray(
         raise RechainError("--engine ray reads a file or folder, writes into --out FOLDER and has a worker at least.")
     if resume and overwrite:
         raise RechainError("--resume goes on with a folder and --overwrite replaces it; choose one of them.")
-    parts = recover_parts(work, questions, PartsFolder(out, part_format), cluster, overwrite=overwrite, resume=resume)
+    folder = PartsFolder(out, part_format)
+    parts = recover_parts(work, questions, folder, cluster, overwrite=overwrite, resume=resume)
     tally = Tally()
-    with warnings.catch_warnings():
+    with _telling_what_is_done(folder.storage.address_of(""), tally), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Ray's advice to its own users
         for done in with_tally(parts, "Recovering"):
-            tally.add(done.tally)
-            if done.stopped_by:
-                raise done.stopped_by
+            _count(tally, done)
     if not tally.questions and not resume:
         raise no_question(Storage(questions).address_of(""), work.only)
     _report(tally, None)
+
+
+def _count(tally: "Tally", done: "Done") -> None:
+    """Take a chunk or part into account, and stop if it says so."""
+    tally.add(done.tally)
+    if done.stopped_by:
+        raise done.stopped_by
+
+
+@contextmanager
+def _telling_what_is_done(out: Path | str | None, tally: "Tally") -> Iterator[None]:
+    """Say, when it is interrupted or fails, where what was done before is."""
+    try:
+        yield
+    except (RechainError, KeyboardInterrupt) as error:
+        if not out or not tally.questions:
+            raise
+        hint = f"What was done before is in {out}: go on with --resume."
+        if isinstance(error, RechainError):
+            raise RechainError(f"{error} {hint}") from error
+        print(hint, file=sys.stderr)
+        raise
 
 
 def _report(tally: "Tally", begun: "Begun | None") -> None:
