@@ -3,6 +3,8 @@
 import json
 import pickle
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -294,3 +296,18 @@ def test_a_hub_that_refuses_is_one_sentence(model: ChainReaderModel, monkeypatch
     monkeypatch.setattr("huggingface_hub.HfApi", FakeHub)
     with pytest.raises(RechainError, match=r"^the model cannot be put on the Hub as 'me/reader': no token$"):
         push(model, "me/reader")
+
+
+SLOW_TO_IMPORT = """
+import sys
+from rechain import Recoverer
+passages = [{"id": "p", "title": "Ann", "text": "Ann made Clocks."}, {"id": "q", "title": "Clocks", "text": "1920."}]
+found = Recoverer(device="cpu").recover({"id": "1", "question": "When?", "answer": "1920", "passages": passages})
+assert found.chains, found
+print(*sorted(sys.modules.keys() & {"transformers", "triton", "torch._dynamo", "huggingface_hub"}))
+"""
+
+
+def test_the_bundled_model_waits_for_no_library_that_is_slow_to_import() -> None:
+    done = subprocess.run([sys.executable, "-c", SLOW_TO_IMPORT], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "\n", "")

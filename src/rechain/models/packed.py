@@ -11,8 +11,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad, scaled_dot_product_attention
 
+from rechain.models.bert import is_plain_bert
 from rechain.models.quantised import Int8Linear
-from rechain.models.text_encoders import PretrainedEncoder, TextEncoder
+from rechain.models.text_encoders import PretrainedEncoder, TextEncoder, in_transformers
 
 TOKENS = 2500
 """how many tokens are computed at once, unless one text has more: what lies between two layers should fit the cache"""
@@ -30,13 +31,7 @@ def can_pack(encoder: object) -> TypeGuard[PretrainedEncoder]:
     if isinstance(encoder, PackedEncoder) or not isinstance(encoder, PretrainedEncoder):
         return False
     config: Any = encoder.model.config
-    return (
-        config.model_type == "bert"
-        and config.hidden_act == "gelu"
-        and getattr(config, "position_embedding_type", "absolute") == "absolute"
-        and not config.is_decoder
-        and not config.add_cross_attention
-    )
+    return is_plain_bert(config.to_diff_dict())
 
 
 class PackedEncoder(PretrainedEncoder):
@@ -56,6 +51,7 @@ class PackedEncoder(PretrainedEncoder):
         """Return the states of tokens, [B, L, width]; unless it pads, those of padding are zeros."""
         learns = self.model.training and torch.is_grad_enabled()
         if learns or ids.device.type != "cpu":
+            self.model = in_transformers(self.model)
             return super().forward(ids, marks, lengths)
         with torch.no_grad():
             return self._pack(ids, marks, lengths)
@@ -91,7 +87,7 @@ class PackedEncoder(PretrainedEncoder):
         for number, layer in enumerate(encoder.layer):
             attention = layer.attention
             projected = self._project(number, attention.self, states)
-            attended = _attend(projected, lengths, attention.self.num_attention_heads)
+            attended = _attend(projected, lengths, self.model.config.num_attention_heads)
             states = attention.output.LayerNorm(states.add_(attention.output.dense(attended)))
             inner = torch.ops.aten.gelu_(layer.intermediate.dense(states))
             states = layer.output.LayerNorm(states.add_(layer.output.dense(inner)))
@@ -117,8 +113,7 @@ class _Fused:
     def __init__(self, layers: Sequence[Int8Linear]) -> None:
         self._made_of = _versions(layers)
         parts = {name: torch.cat([getattr(layer, name) for layer in layers]) for name in _PARTS}
-        empty = [torch.empty_like(parts[name], dtype=torch.float32, device="meta") for name in ("weight", "bias")]
-        self.layer = Int8Linear(*empty)
+        self.layer = Int8Linear(*(torch.zeros(parts[name].shape) for name in ("weight", "bias")))
         self.layer.load_state_dict(parts, assign=True)
 
     def is_of(self, layers: Sequence[Int8Linear]) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from rechain.models import gru
+from rechain.models.bert import BertLayers, is_plain_bert
 
 
 class TextEncoder(Protocol):
@@ -57,6 +57,8 @@ class GruEncoder(nn.Module):
 
     def forward(self, ids: Tensor, marks: Tensor, lengths: Tensor) -> Tensor:
         """Return the states of tokens, [B, L, width]."""
+        from rechain.models import gru  # and with it Triton, which others need not wait for
+
         return gru.run(self.gru, self.tokens(ids) + self.marks(marks), lengths.cpu())
 
 
@@ -69,10 +71,30 @@ def pretrained(source: str | Path, marks: int) -> PretrainedEncoder:
 
 def untrained(config: Mapping[str, Any], marks: int) -> PretrainedEncoder:
     """Return an encoder of this shape, for weights of its own."""
+    return PretrainedEncoder(_from_config(config), marks)
+
+
+def unfilled(config: Mapping[str, Any], marks: int) -> PretrainedEncoder:
+    """Return an encoder of this shape for weights to be loaded; of a plain BERT the layers alone, to be packed."""
+    return PretrainedEncoder(BertLayers(config), marks) if is_plain_bert(config) else untrained(config, marks)
+
+
+def in_transformers(model: Any) -> Any:
+    """Return the model of the transformers library that has these layers of a BERT, the very same; others as is."""
+    if not isinstance(model, BertLayers):
+        return model
+    whole = _from_config(model.config.to_diff_dict()).train(model.training)
+    for name, layer in model.named_modules():
+        if not any(layer.children()):
+            parent, _, own = name.rpartition(".")
+            setattr(whole.get_submodule(parent), own, layer)
+    return whole.to(next(model.parameters()).device)
+
+
+def _from_config(config: Mapping[str, Any]) -> Any:
     from transformers import AutoConfig, AutoModel
 
-    settings = AutoConfig.for_model(**config)
-    return PretrainedEncoder(_without_pooler(AutoModel.from_config(settings, **_PLAIN)), marks)
+    return _without_pooler(AutoModel.from_config(AutoConfig.for_model(**config), **_PLAIN))
 
 
 def _without_pooler(model: Any) -> Any:

@@ -14,7 +14,7 @@ from rechain.model import BUNDLED
 from rechain.models.chain_reader import ChainReader
 from rechain.models.packed import packed
 from rechain.models.quantised import quantise
-from rechain.models.text_encoders import PretrainedEncoder, untrained
+from rechain.models.text_encoders import PretrainedEncoder, unfilled
 from rechain.reader.card import plain_card
 from rechain.reader.evidence import FEATURES
 from rechain.reader.model import ChainReaderModel
@@ -170,7 +170,7 @@ def _settings(values: Any, path: Path) -> ReaderSettings:
 
 def _make_encoder(shape: Any, path: Path) -> PretrainedEncoder:
     try:
-        return untrained(shape, TEXT_MARKS)
+        return unfilled(shape, TEXT_MARKS)
     except Exception as error:  # the library raises much for a shape that cannot be
         reason = _first_line(error)
         raise InputError(f"{path} does not describe an encoder that can be built: {reason:.200}") from error
