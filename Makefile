@@ -29,13 +29,15 @@ lint: .venv/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: .venv/installed-dev
+bench: .venv/installed-bench
 	$(BIN)/python benchmarks/candidates.py $(DATA)
 	$(BIN)/python benchmarks/baselines.py $(DATA)
 	$(BIN)/python benchmarks/speed.py $(DATA)
 	$(BIN)/python benchmarks/pseudo.py $(DATA)
 	$(BIN)/python benchmarks/bulk.py $(DATA)
 	$(BIN)/python benchmarks/growth.py $(DATA) --plots docs/plots
+	$(BIN)/python benchmarks/kills.py $(DATA)
+	$(BIN)/python benchmarks/memory.py $(DATA)
 	$(BIN)/python benchmarks/exports.py $(DATA)
 
 .venv/bin/python:
@@ -47,6 +49,10 @@ bench: .venv/installed-dev
 
 .venv/installed-dev: .venv/installed
 	$(PIP) -e .[dev]
+	touch $@
+
+.venv/installed-bench: .venv/installed-dev
+	$(PIP) -e .[bench]
 	touch $@
 
 clean:

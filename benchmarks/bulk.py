@@ -59,7 +59,6 @@ from rechain.reader.texts import TokenText
 from rechain.recovery import BATCH_SIZE, Recoverer, Wanted
 from rechain.schema import Question, Recovered
 
-ENGINE = "local"
 """what `rechain recover` runs on here; others are compared with it by giving `recover_with` their names"""
 
 
@@ -265,11 +264,11 @@ def print_stages(given: Given) -> None:
     print_rows(("stage", "questions", f"questions/s, median (range) of {given.repeats}", "ms a question"), rows)
 
 
-def recover_file(given: Given, path: Path, *options: object, weighs: bool = False, engine: str = ENGINE) -> Run:
+def recover_file(given: Given, path: Path, *options: object, weighs: bool = False) -> Run:
     """Run the command on a file, into another."""
     out = given.folder / "chains.jsonl"
     out.unlink(missing_ok=True)
-    return recover_with(engine, path, "--out", out, *options, weighs=weighs)
+    return recover_with("local", path, "--out", out, *options, weighs=weighs)
 
 
 def print_workers(given: Given) -> None:

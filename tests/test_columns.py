@@ -1,12 +1,13 @@
 """Chains as columns beside those of a table of questions."""
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import datasets
 import pytest
 
-from rechain.columns import recovered_columns
+from rechain.columns import _Mapped, recovered_columns
 from rechain.errors import RechainError
 from rechain.exports.parquet import from_row, to_row
 from rechain.recovery import Recoverer
@@ -215,3 +216,18 @@ def test_a_dataset_keeps_the_format_it_shows_its_rows_in(
     mapped = lexical.map(datasets.Dataset.from_list(rows).with_format(form))
     assert mapped.format["type"] == form
     assert mapped.with_format(None).to_list() == expected
+
+
+def test_a_model_that_was_trained_again_is_not_answered_from_a_cache(tmp_path: Path) -> None:
+    """What a library hashes to know what it has mapped already hangs on the model's files."""
+    model, other = tmp_path / "model", tmp_path / "other.txt"
+    Recoverer("default").save_pretrained(model)
+
+    def hashed(source: str) -> str:
+        return str(datasets.fingerprint.Hasher.hash(_Mapped(Recoverer(source))))
+
+    before = hashed(str(model))
+    other.write_text("not the model's")
+    assert hashed(str(model)) == before
+    (model / "README.md").write_text("Trained again.")
+    assert hashed(str(model)) != before

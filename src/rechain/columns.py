@@ -1,30 +1,27 @@
 """Chains as columns beside those of a table of questions, for libraries that map over tables."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rechain.errors import RechainError
 from rechain.exports.parquet import to_row
 from rechain.given import as_entry
-
-if TYPE_CHECKING:
-    from rechain.recovery import Recoverer
+from rechain.recovery import Recoverer, stamp
+from rechain.version import __version__
 
 COLUMNS = ("chains", "error")
 _OURS = {"batched", "features", "function", "input_columns", "with_indices"}
 """options of a dataset's `map` that are not the caller's to set"""
 
 
-def recovered_columns(
-    recoverer: "Recoverer", rows: Sequence[tuple[str, str, Mapping[str, Any]]]
-) -> dict[str, list[Any]]:
+def recovered_columns(recoverer: Recoverer, rows: Sequence[tuple[str, str, Mapping[str, Any]]]) -> dict[str, list[Any]]:
     """Return the columns for some rows, each told with where it stands and the id it has if it has none of its own."""
     entries = [as_entry(*row) for row in rows]
     made = [to_row(recovered) for recovered in recoverer.recover_many(entries, batch_size=max(1, len(entries)))]
     return {name: [row[name] for row in made] for name in COLUMNS}
 
 
-def map_dataset(dataset: Any, recoverer: "Recoverer", batch_size: int, **options: Any) -> Any:
+def map_dataset(dataset: Any, recoverer: Recoverer, batch_size: int, **options: Any) -> Any:
     """Return a Hugging Face dataset, or a dict of several, with the columns of chains."""
     if isinstance(dataset, dict):
         return type(dataset)(
@@ -59,8 +56,10 @@ def _features(dataset: Any, removed: str | Sequence[str]) -> Any:
 class _Mapped:
     """Turns columns of questions into columns of chains."""
 
-    def __init__(self, recoverer: "Recoverer") -> None:
+    def __init__(self, recoverer: Recoverer) -> None:
         self._recoverer = recoverer
+        self.made_by = __version__, stamp(recoverer.made_by)
+        """tells a cache of what was mapped when that no longer holds"""
 
     def __call__(self, columns: Mapping[str, Sequence[Any]], places: Sequence[int]) -> dict[str, list[Any]]:
         rows = (dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True))

@@ -212,12 +212,14 @@ class _Process:
 
 def _insist(start: Callable[[], None]) -> None:
     """Start a process; should what starts processes have died, it is there again after a moment."""
-    for moment in (0.1, 0.5):
+    for moment in (0.1, 0.5, None):
         try:
             return start()
-        except OSError:
+        except (OSError, EOFError) as error:
+            if moment is None:
+                reason = getattr(error, "strerror", None) or type(error).__name__
+                raise RechainError(f"a worker process cannot be started: {reason}; try fewer workers.") from error
             time.sleep(moment)
-    return start()
 
 
 @cache
@@ -251,7 +253,7 @@ def _work(connection: Connection, make_worker: bytes, threads: int) -> None:
             connection.send_bytes(outcome)
         except OSError:  # nobody is there any more
             os._exit(1)
-        tidied = _tidy(tidied)
+        tidied = tidy(tidied)
 
 
 def _failed(error: Exception) -> bytes:
@@ -278,7 +280,7 @@ def spare_collector() -> None:
     gc.set_threshold(20_000, 20, 20)
 
 
-def _tidy(last: float) -> float:
+def tidy(last: float) -> float:
     """Give free memory back to the system once a second, as it would else grow for hours; return when that was."""
     if time.monotonic() - last < _TIDY_EVERY:
         return last

@@ -75,7 +75,7 @@ class Recoverer:
         `device` is where a trained model computes: a GPU if there is one, unless told. Chains of less than
         `min_confidence` are dropped, which only a model that tells its confidence allows.
         """
-        self._made_by = partial(
+        self.made_by = partial(
             Recoverer,
             model,
             settings=settings,
@@ -84,6 +84,7 @@ class Recoverer:
             device=device,
             min_confidence=min_confidence,
         )
+        """how it was made, for others to make it again"""
         self._model: Model | BatchModel
         if isinstance(model, str | Path):
             self._name, self._model = f"'{model}'", _load(str(model), device)
@@ -95,7 +96,7 @@ class Recoverer:
 
     def __reduce__(self) -> tuple[Callable[[], "Recoverer"], tuple[()]]:
         """Tell pickle how to make it again: a model that has a name is loaded by it."""
-        return self._made_by, ()
+        return self.made_by, ()
 
     @classmethod
     def from_pretrained(cls, name: str | Path = BUNDLED, **options: Any) -> "Recoverer":
@@ -247,7 +248,7 @@ class Recoverer:
         if move is None:
             raise RechainError(f"the model {self._name} cannot be moved to a device; leave the device out.")
         self._model = move(device_named(device))
-        self._made_by = partial(self._made_by, device=device)
+        self.made_by = partial(self.made_by, device=device)
 
 
 def _score(
@@ -335,6 +336,14 @@ def _probability(confidence: float) -> float:
     if not 0 <= confidence <= 1:
         raise RechainError(f"the model gave a chain the confidence {confidence}, which is no probability.")
     return float(confidence)
+
+
+def stamp(make: partial[Recoverer]) -> list[Sequence[object]]:
+    """Return what changes when the files of a recoverer's model do; nothing of a model that is no local folder."""
+    model = (*make.args, BUNDLED)[0]
+    is_folder = isinstance(model, str | Path) and model not in (BUNDLED, *BASELINES) and Path(model).is_dir()
+    files = sorted(Path(model).rglob("*")) if is_folder else []
+    return [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files if file.is_file()]
 
 
 def _load(name: str, device: str | None) -> Model | BatchModel:

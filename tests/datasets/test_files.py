@@ -336,6 +336,26 @@ def test_hidden_and_empty_files_and_those_of_other_kinds_are_no_part_of_a_folder
     assert values(tmp_path) == [{"id": "a.jsonl"}]
 
 
+def test_files_of_a_folder_that_turn_out_to_hold_nothing_are_passed_over(tmp_path: Path) -> None:
+    """Whatever writes in partitions leaves such files."""
+    write_parts(tmp_path, ["b.jsonl", "d.jsonl"])
+    whole = [record.value for record in read_records(tmp_path)]
+    for name, nothing in {"a.jsonl": b"\n \n", "c.jsonl.gz": gzip.compress(b""), "e.json": b"[]"}.items():
+        (tmp_path / name).write_bytes(nothing)
+    assert [record.value for record in read_records(tmp_path)] == whole
+    for name in ("b.jsonl", "d.jsonl"):
+        (tmp_path / name).unlink()
+    assert until_it_fails(tmp_path) == ([], f"{tmp_path} is empty.")
+
+
+def test_a_parquet_file_without_rows_is_passed_over_in_a_folder(tmp_path: Path) -> None:
+    table = pyarrow.table({"id": ["a", "b"]})
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
+    pyarrow.parquet.write_table(table.slice(0, 0), tmp_path / "b.parquet")
+    assert [record.value for record in read_records(tmp_path)] == [{"id": "a"}, {"id": "b"}]
+    assert until_it_fails(tmp_path / "b.parquet") == ([], f"{tmp_path / 'b.parquet'} is empty.")
+
+
 @pytest.mark.parametrize("folder", [".ipynb_checkpoints", ".cache/huggingface", "_temporary/0"])
 def test_files_of_a_hidden_folder_are_no_part_of_a_folder(tmp_path: Path, folder: str) -> None:
     """Editors and file systems keep copies there, whose questions would come twice."""

@@ -288,6 +288,13 @@ def test_chunks_of_any_size_hold_the_entries_of_every_file_and_never_those_of_tw
     assert entries_of(chunks, only) == [comparable(entry) for entry in read_entries(folder, only=only)]
 
 
+def test_a_file_of_a_folder_that_holds_nothing_is_passed_over(tmp_path: Path) -> None:
+    write_lines(tmp_path / "b.jsonl", PLAIN)
+    for name in ("a.jsonl", "c.jsonl"):
+        (tmp_path / name).write_text("\n\n")
+    assert [entry.id for entry in read_entries(tmp_path)] == ["q1"]
+
+
 def test_every_file_of_a_folder_has_a_format_of_its_own(tmp_path: Path) -> None:
     for name, record in RECORDS.items():
         write_lines(tmp_path / f"{name}.jsonl", '{"id": "cut', record, record)

@@ -175,8 +175,17 @@ def test_rounding_of_another_machine_is_no_other_file_and_stays(tmp_path: Path) 
     path = tmp_path / "f"
     rounded = LINES[1].replace(b"1.5", b"1.50001")
     path.write_bytes(LINES[0] + rounded)
-    go_on(path, LINES, [7])
+    go_on(path, LINES, [2, 5])
     assert path.read_bytes() == MADE.replace(LINES[1], rounded)
+
+
+@pytest.mark.parametrize("half", [b"", b'{"id":"q2"'])
+def test_a_chunk_that_a_damaged_record_cut_short_is_written_anew_with_what_follows(tmp_path: Path, half: bytes) -> None:
+    """Scored in a smaller batch, its lines may be rounded otherwise than an undisturbed run rounds them."""
+    path = tmp_path / "f"
+    path.write_bytes(LINES[0] + LINES[1].replace(b"1.5", b"1.50001") + half)
+    go_on(path, LINES, [7])
+    assert path.read_bytes() == MADE
 
 
 NESTED = b'{"chains":[{"score":%s,"passages":["a","b"]}],"error":%s}\n'

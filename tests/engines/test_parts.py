@@ -14,7 +14,7 @@ from rechain.candidates import CandidateSettings
 from rechain.datasets.reading import Chunk, read_chunks
 from rechain.datasets.rows import read_rows
 from rechain.engines import PartFormat
-from rechain.engines.parts import PartsFolder
+from rechain.engines.parts import Found, Origin, PartsFolder
 from rechain.engines.work import Tally, Work, Worker
 from rechain.errors import QuestionError, RechainError
 from rechain.recovery import Recoverer
@@ -22,9 +22,10 @@ from rechain.schema import Recovered
 from rechain.version import __version__
 
 LEXICAL = partial(Recoverer, "lexical")
-MADE_BY = {"model": ("lexical",), "questions": {"a.jsonl": 7}}
+ORIGIN = Origin({"a.jsonl": 7}, {"model": ("lexical",)})
+NOTHING = Found(frozenset(), frozenset())
 
-Begin = Callable[..., frozenset[str]]
+Begin = Callable[..., Found]
 
 
 def content(folder: Path) -> dict[str, bytes]:
@@ -40,8 +41,11 @@ def out(tmp_path: Path) -> Path:
 def begin(out: Path) -> Begin:
     """Begin with a folder."""
 
-    def begin(made_by: Any = MADE_BY, *, overwrite: bool = False, resume: bool = False) -> frozenset[str]:
-        return PartsFolder(str(out), PartFormat.jsonl).begin(made_by, overwrite, resume)
+    def begin(origin: Origin = ORIGIN, *, overwrite: bool = False, resume: bool = False) -> Found:
+        folder = PartsFolder(str(out), PartFormat.jsonl)
+        found = folder.look(origin, overwrite, resume)
+        folder.begin(origin, found, overwrite)
+        return found
 
     return begin
 
@@ -51,7 +55,7 @@ def begin(out: Path) -> Begin:
 def test_a_folder_that_is_not_there_or_empty_is_begun(out: Path, begin: Begin, options: Any, is_there: bool) -> None:
     if is_there:
         out.mkdir()
-    assert begin(**options) == frozenset()
+    assert begin(**options) == NOTHING
     (made_by,) = content(out).values()
     assert json.loads(made_by) == {
         "model": ["lexical"],
@@ -78,29 +82,37 @@ def test_resume_tells_which_parts_are_there_and_keeps_them(out: Path, begin: Beg
     (out / "00000-000000.jsonl").write_text("a part")
     (out / "00001-000002.jsonl").write_text("another")
     before = content(out)
-    there = begin(resume=True)
-    assert {"00000-000000.jsonl", "00001-000002.jsonl"} <= there
-    assert "00000-000001.jsonl" not in there
+    parts, changed = begin(resume=True)
+    assert parts == {"00000-000000.jsonl", "00001-000002.jsonl", "_rechain.json"}
+    assert not changed
     assert content(out) == before
 
 
+def test_resume_tells_which_files_have_another_size_until_it_is_finished(out: Path, begin: Begin) -> None:
+    begin(Origin({"a.jsonl": 7, "b.jsonl": 8}, {}))
+    grown = Origin({"a.jsonl": 7, "b.jsonl": 9}, {})
+    assert begin(grown, resume=True).changed == {"b.jsonl"}
+    assert begin(grown, resume=True).changed == {"b.jsonl"}
+    PartsFolder(str(out), PartFormat.jsonl).finish(grown)
+    assert begin(grown, resume=True).changed == set()
+
+
 @pytest.mark.parametrize(
-    "made_by",
+    "origin",
     [
-        {"model": ("bm25",), "questions": {"a.jsonl": 7}},
-        {"model": ("lexical",), "questions": {"a.jsonl": 8}},
-        {"model": ("lexical",), "questions": {"b.jsonl": 7}},
-        {"model": ("lexical",), "questions": {"a.jsonl": 7, "b.jsonl": 1}},
-        {"model": ("lexical",), "questions": {"a.jsonl": 7}, "top": 2},
+        Origin({"a.jsonl": 7}, {"model": ("bm25",)}),
+        Origin({"b.jsonl": 7}, {"model": ("lexical",)}),
+        Origin({"a.jsonl": 7, "b.jsonl": 1}, {"model": ("lexical",)}),
+        Origin({"a.jsonl": 7}, {"model": ("lexical",), "top": 2}),
     ],
     ids=str,
 )
-def test_resume_with_anything_else_is_refused_and_changes_nothing(out: Path, begin: Begin, made_by: Any) -> None:
+def test_resume_with_anything_else_is_refused_and_changes_nothing(out: Path, begin: Begin, origin: Origin) -> None:
     begin()
     (out / "00000-000000.jsonl").write_text("a part")
     before = content(out)
     with pytest.raises(RechainError) as raised:
-        begin(made_by, resume=True)
+        begin(origin, resume=True)
     assert str(raised.value) == (
         f"{out} was begun with another input, model or option (see _rechain.json in it); "
         "name another folder, or replace it with --overwrite."
@@ -110,10 +122,11 @@ def test_resume_with_anything_else_is_refused_and_changes_nothing(out: Path, beg
 
 def test_overwrite_takes_away_what_this_command_made_with_whatever_and_nothing_else(out: Path, begin: Begin) -> None:
     begin()
-    for name in ("00000-000000.jsonl", "00000-000001.parquet", "_SUCCESS", "notes.txt"):
+    half = f".00000-000002.jsonl.{16 * 'a'}"
+    for name in ("00000-000000.jsonl", "00000-000001.parquet", half, "_SUCCESS", "notes.txt", ".notes"):
         (out / name).write_text("old")
-    assert begin({"model": ("bm25",)}, overwrite=True) == frozenset()
-    assert sorted(content(out)) == ["_rechain.json", "notes.txt"]
+    begin(Origin({}, {"model": ("bm25",)}), overwrite=True)
+    assert sorted(content(out)) == [".notes", "_rechain.json", "notes.txt"]
     assert json.loads(content(out)["_rechain.json"])["model"] == ["bm25"]
 
 
@@ -138,9 +151,10 @@ def test_a_file_of_the_folders_name_is_refused_and_untouched(out: Path, begin: B
 
 def test_what_a_folder_is_made_by_is_written_the_same_way_in_any_order(out: Path, begin: Begin) -> None:
     kinds = ["protein", "drug", "gene", "cell"]
-    begin({"b": frozenset(kinds), "a": Path("p.jsonl"), "settings": CandidateSettings(hops=3)})
+    begin(Origin({}, {"b": frozenset(kinds), "a": Path("p.jsonl"), "settings": CandidateSettings(hops=3)}))
     before = content(out)
-    begin({"settings": CandidateSettings(hops=3), "a": Path("p.jsonl"), "b": frozenset(kinds[::-1])}, resume=True)
+    turned = {"settings": CandidateSettings(hops=3), "a": Path("p.jsonl"), "b": frozenset(kinds[::-1])}
+    begin(Origin({}, turned), resume=True)
     assert content(out) == before
 
 
@@ -152,21 +166,63 @@ def test_what_a_folder_is_made_by_is_written_the_same_way_in_any_order(out: Path
         Work(partial(Recoverer, "lexical", settings=CandidateSettings(), top=2)),
         Work(partial(Recoverer, "lexical", settings=CandidateSettings(), top=1), Path("passages.jsonl")),
         Work(partial(Recoverer, "lexical", settings=CandidateSettings(), top=1), only=("bridge",)),
-        Work(partial(Recoverer, "lexical", settings=CandidateSettings(), top=1), strict=True),
     ],
-    ids=["model", "hops", "top", "passages", "only", "strict"],
+    ids=["model", "hops", "top", "passages", "only"],
 )
 def test_work_that_comes_to_something_else_is_told_apart(begin: Begin, other: Work) -> None:
     work = Work(partial(Recoverer, "lexical", settings=CandidateSettings(), top=1))
-    begin(work.described())
-    assert begin(work.described(), resume=True)
+    begin(Origin({}, work.described()))
+    assert begin(Origin({}, work.described()), resume=True).parts
     with pytest.raises(RechainError, match="another input, model or option"):
-        begin(other.described(), resume=True)
+        begin(Origin({}, other.described()), resume=True)
 
 
-def test_where_a_model_computes_makes_no_difference(begin: Begin) -> None:
-    begin(Work(partial(Recoverer, "default", device="cuda")).described())
-    assert begin(Work(partial(Recoverer, "default", device="cpu")).described(), resume=True)
+def test_where_a_model_computes_and_what_stops_the_work_make_no_difference(begin: Begin) -> None:
+    begin(Origin({}, Work(partial(Recoverer, "default", device="cuda"), strict=True).described()))
+    assert begin(Origin({}, Work(partial(Recoverer, "default", device="cpu")).described()), resume=True).parts
+
+
+def test_a_model_that_was_trained_again_is_told_apart(begin: Begin, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "weights").write_text("old")
+    work = Work(partial(Recoverer, str(tmp_path / "run")))
+    begin(Origin({}, work.described()))
+    assert begin(Origin({}, work.described()), resume=True).parts
+    (tmp_path / "run" / "weights").write_text("newer")
+    with pytest.raises(RechainError, match="another input, model or option"):
+        begin(Origin({}, work.described()), resume=True)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"questions": ["a.jsonl"]}'])
+def test_a_description_that_was_changed_by_hand_is_refused(out: Path, begin: Begin, text: str) -> None:
+    begin()
+    (out / "_rechain.json").write_text(text)
+    with pytest.raises(RechainError, match="another input, model or option"):
+        begin(resume=True)
+
+
+def test_looking_changes_nothing(out: Path, begin: Begin) -> None:
+    begin()
+    PartsFolder(str(out), PartFormat.jsonl).finish(ORIGIN)
+    before = content(out)
+    for options in ((True, False), (False, True)):
+        PartsFolder(str(out), PartFormat.jsonl).look(ORIGIN, *options)
+    assert content(out) == before
+
+
+def test_parts_that_a_file_no_longer_has_are_deleted(out: Path, begin: Begin) -> None:
+    begin()
+    names = ["00000-000000.jsonl", "00000-000001.jsonl", "00000-000002.jsonl", "00001-000002.jsonl"]
+    for name in names:
+        (out / name).write_text("a part")
+    PartsFolder(str(out), PartFormat.jsonl).delete_from(0, 1, begin(resume=True))
+    assert sorted(content(out)) == [names[0], names[3], "_rechain.json"]
+
+
+@pytest.mark.parametrize("place", [(10**5, 0), (0, 10**6)])
+def test_there_are_no_names_for_more_parts_than_sort(out: Path, place: tuple[int, int]) -> None:
+    with pytest.raises(RechainError, match="make --part-size larger"):
+        PartsFolder(str(out), PartFormat.jsonl).name(*place)
 
 
 @pytest.mark.parametrize("form", PartFormat)
@@ -230,7 +286,7 @@ def test_a_part_with_an_error_that_stops_the_work_is_not_there(out: Path, chunks
 
 def test_a_finished_folder_says_so_as_others_do(out: Path, begin: Begin) -> None:
     begin()
-    PartsFolder(str(out), PartFormat.jsonl).finish()
+    PartsFolder(str(out), PartFormat.jsonl).finish(ORIGIN)
     assert content(out)["_SUCCESS"] == b""
 
 

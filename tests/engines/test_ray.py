@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import pickle
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -22,8 +23,8 @@ from rechain.datasets.rows import read_rows
 from rechain.engines import PartFormat
 from rechain.engines.local import recover_chunks
 from rechain.engines.parts import PartsFolder
-from rechain.engines.ray import Cluster, _actors, recover_dataset, recover_parts
-from rechain.engines.work import Tally, Work
+from rechain.engines.ray import Cluster, _actors, _done, recover_dataset, recover_parts
+from rechain.engines.work import Done, Tally, Work
 from rechain.errors import InputError, QuestionError, RechainError
 from rechain.exports.parquet import from_row
 from rechain.recovery import Recoverer
@@ -110,22 +111,64 @@ def test_a_part_is_of_whole_chunks_and_has_at_least_one(batch: int, part: int, c
 
 
 @pytest.mark.parametrize(
-    ("workers", "gpus", "there", "expected"),
+    ("make", "expected"),
     [
-        (None, None, {"CPU": 8.0}, (8, 0.0)),
-        (3, None, {"CPU": 8.0}, (3, 0.0)),
-        (None, None, {"CPU": 8.0, "GPU": 2.0}, (2, 1.0)),
-        (None, 0.25, {"CPU": 8.0, "GPU": 2.0}, (8, 0.25)),
-        (3, 0.5, {"CPU": 8.0, "GPU": 2.0}, (3, 0.5)),
-        (None, 0.0, {"CPU": 8.0, "GPU": 2.0}, (8, 0.0)),
-        (None, None, {"CPU": 8.0, "GPU": 0.5}, (1, 0.5)),
-        (None, None, {}, (1, 0.0)),
+        (partial(Recoverer, "default"), Cluster(32, 256)),
+        (partial(Recoverer, "default", device="cpu"), Cluster(32, 256, gpus=0.0)),
+        (partial(Recoverer, "lexical"), Cluster(32, 1024, gpus=0.0)),
+        (partial(Recoverer), Cluster(32, 256)),
+    ],
+    ids=str,
+)
+def test_what_is_left_open_is_chosen_for_the_model(make: Any, expected: Cluster) -> None:
+    assert Cluster(32).suited_to(make) == expected
+    assert Cluster(32, 7, gpus=0.5).suited_to(make) == Cluster(32, 7, gpus=0.5)
+
+
+@pytest.mark.parametrize(
+    ("workers", "gpus", "nodes", "expected"),
+    [
+        (None, None, [{"CPU": 8.0}], (8, 0.0)),
+        (3, None, [{"CPU": 8.0}], (3, 0.0)),
+        (None, None, [{"CPU": 8.0, "GPU": 2.0}], (2, 1.0)),
+        (None, None, [{"CPU": 8.0, "GPU": 1.0}, {"CPU": 8.0}, {"CPU": 4.0, "GPU": 2.0}], (3, 1.0)),
+        (None, 2.0, [{"CPU": 8.0, "GPU": 5.0}, {"CPU": 8.0, "GPU": 1.0}], (2, 2.0)),
+        (None, 0.25, [{"CPU": 8.0, "GPU": 2.0}], (8, 0.25)),
+        (None, 0.0625, [{"CPU": 8.0, "GPU": 1.0}], (8, 0.0625)),
+        (3, 0.5, [{"CPU": 8.0, "GPU": 2.0}], (3, 0.5)),
+        (None, 0.0, [{"CPU": 8.0, "GPU": 2.0}], (8, 0.0)),
+        (None, None, [{"CPU": 8.0, "GPU": 0.5}], (1, 0.5)),
+        (None, None, [{}, {"CPU": 4.0}], (4, 0.0)),
+        (None, None, [{}], (1, 0.0)),
     ],
 )
-def test_there_is_an_actor_a_core_or_as_many_as_the_gpus_have_room_for(
-    workers: int | None, gpus: float | None, there: dict[str, float], expected: tuple[int, float]
+def test_there_is_an_actor_a_core_or_as_many_as_the_gpus_of_nodes_have_room_for(
+    workers: int | None, gpus: float | None, nodes: list[dict[str, float]], expected: tuple[int, float]
 ) -> None:
-    assert _actors(workers, gpus, there) == expected
+    assert _actors(Cluster(32, workers=workers, gpus=gpus), nodes) == expected
+
+
+@pytest.mark.parametrize(
+    ("gpus", "sentence"),
+    [
+        (2.0, "no node of the cluster has more than 1 GPUs, but a worker is to have 2."),
+        (0.5, None),
+        (1.0, None),
+    ],
+)
+def test_a_worker_cannot_have_more_gpus_than_a_node(gpus: float, sentence: str | None) -> None:
+    nodes = [{"CPU": 8.0, "GPU": 1.0}, {"CPU": 8.0, "GPU": 1.0}]
+    if sentence is None:
+        assert _actors(Cluster(32, gpus=gpus), nodes)[1] == gpus
+        return
+    with pytest.raises(RechainError) as raised:
+        _actors(Cluster(32, gpus=gpus), nodes)
+    assert str(raised.value) == sentence
+
+
+def test_a_worker_has_a_part_of_a_gpu_or_whole_ones() -> None:
+    with pytest.raises(RechainError, match=r"but not 1\.5"):
+        _actors(Cluster(32, gpus=1.5), [{"CPU": 8.0, "GPU": 4.0}])
 
 
 # ---- the same as the local engine
@@ -224,6 +267,8 @@ def test_a_folder_of_json_files_gives_what_the_local_engine_does(
     (folder / "within" / "c.json").write_bytes(b"[" + b",".join(lines[33:]) + b"]")
     (folder / "notes.txt").write_text("no questions")
     (folder / "empty.jsonl").write_text("")
+    (folder / "blank.jsonl").write_text("\n\n")
+    (folder / "nothing.jsonl.gz").write_bytes(gzip.compress(b""))
     assert recover(folder, out).questions == 48
     assert joined(out) == local(folder)
     assert f"{folder}/a.jsonl.gz, line 11".encode() in joined(out)
@@ -284,6 +329,69 @@ def test_a_damaged_file_leaves_whole_parts_and_goes_on_when_it_is_mended(
     assert recover(questions, out, resume=True).questions == 28
     assert joined(out) == local(questions)
     assert (out / "_SUCCESS").exists()
+
+
+@pytest.mark.slow
+def test_parts_of_a_file_that_has_changed_are_looked_at_again(nodes: Any, lines: list[bytes], tmp_path: Path) -> None:
+    """The file grows, so that its last part is of more questions; then it shrinks to fewer parts."""
+    questions, out = tmp_path / "questions.jsonl", tmp_path / "out"
+    questions.write_bytes(b"".join(lines[:25]))
+    recover(questions, out)
+    kept = {name: (out / f"00000-00000{name}.jsonl").stat().st_mtime_ns for name in range(2)}
+    questions.write_bytes(b"".join(lines))
+    assert recover(questions, out, resume=True).questions == 48 - 20
+    assert joined(out) == local(questions)
+    assert {name: (out / f"00000-00000{name}.jsonl").stat().st_mtime_ns for name in range(2)} == kept
+    questions.write_bytes(b"".join(lines[:15]))
+    assert recover(questions, out, resume=True).questions == 5
+    assert joined(out) == local(questions)
+    assert len(parts_of(out)) == 2
+
+
+@pytest.mark.slow
+def test_a_finished_folder_stays_so_when_going_on_is_refused(nodes: Any, lines: list[bytes], tmp_path: Path) -> None:
+    questions, out = tmp_path / "questions.jsonl", tmp_path / "out"
+    questions.write_bytes(b"".join(lines[:12]))
+    recover(questions, out)
+    before = content(out)
+    questions.write_bytes(b"".join(lines[1:12]))
+    with pytest.raises(RechainError, match="is of other questions than"):
+        recover(questions, out, resume=True)
+    assert content(out) == before
+
+
+@pytest.mark.slow
+def test_what_cannot_work_replaces_nothing(nodes: Any, lines: list[bytes], tmp_path: Path) -> None:
+    questions, out = tmp_path / "questions.jsonl", tmp_path / "out"
+    questions.write_bytes(b"".join(lines[:12]))
+    recover(questions, out)
+    before = content(out)
+    with pytest.raises(RechainError, match="there is no model 'nonsense'"):
+        recover(questions, out, Work(partial(Recoverer, "nonsense")), overwrite=True)
+    assert content(out) == before
+
+
+@pytest.mark.slow
+def test_after_a_strict_stop_one_can_go_on_without(nodes: Any, questions: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with pytest.raises(QuestionError):
+        recover(questions, out, Work(partial(Recoverer, "lexical"), strict=True))
+    recover(questions, out, resume=True)
+    assert joined(out) == local(questions)
+
+
+def test_what_is_wrong_with_a_file_is_told_last_and_all_else_at_once() -> None:
+    def row(questions: int, *, unread: str = "", problem: str = "") -> dict[str, Any]:
+        return {"done": pickle.dumps(Done(b"", Tally(questions), 0.25)), "unread": unread, "problem": problem}
+
+    told = _done([row(3), row(0, unread="a file is damaged."), row(4)])
+    assert [next(told).tally.questions for _ in range(3)] == [3, 0, 4]
+    with pytest.raises(InputError, match="a file is damaged"):
+        next(told)
+    told = _done([row(3), row(0, problem="there is no model."), row(4)])
+    assert next(told).tally.questions == 3
+    with pytest.raises(InputError, match="there is no model"):
+        next(told)
 
 
 @pytest.mark.slow

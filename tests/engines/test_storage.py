@@ -1,5 +1,6 @@
 """Files and folders by path or address."""
 
+import errno
 import os
 import pickle
 import threading
@@ -105,18 +106,32 @@ def test_a_file_that_is_being_replaced_by_many_is_whole_at_any_time(tmp_path: Pa
 
 def test_what_is_not_yet_whole_has_a_hidden_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that is killed before the file has its name leaves none that counts as a part or as questions."""
-    storage = Storage(str(tmp_path))
-    put, seen = storage._put, []
-
-    def put_and_look(path: str, content: bytes) -> None:
-        put(path, content)
-        seen.extend(os.listdir(tmp_path))  # noqa: PTH208
-
-    monkeypatch.setattr(storage, "_put", put_and_look)
-    storage.write("part.jsonl", b"{}")
+    seen: list[str] = []
+    monkeypatch.setattr(os, "fsync", lambda _: seen.extend(path.name for path in tmp_path.iterdir()))
+    Storage(str(tmp_path)).write("part.jsonl", b"{}")
     (name,) = seen
     assert name.startswith(".part.jsonl.")
     assert not name.endswith((".jsonl", ".parquet"))
+
+
+def test_a_full_disk_is_told_with_the_file_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(InputError) as raised:
+        Storage(str(tmp_path)).write("part.jsonl", b"{}")
+    assert str(raised.value) == f"{tmp_path}/part.jsonl cannot be read or written: No space left on device."
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_link_hides_nothing_that_lies_within(tmp_path: Path) -> None:
+    (tmp_path / "real" / "questions").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    questions = Storage(str(tmp_path / "link" / "questions"))
+    assert questions.holds(Storage(str(tmp_path / "real" / "questions" / "chains")))
+    assert questions.holds(Storage(str(tmp_path / "link" / "other" / ".." / "questions")))
+    assert not questions.holds(Storage(str(tmp_path / "real" / "questions2")))
 
 
 @pytest.mark.parametrize("address", ["nonsense://bucket/folder", "s3:///folder", "file://relative/path"])
@@ -127,10 +142,10 @@ def test_an_address_that_leads_nowhere_gets_one_sentence(address: str) -> None:
     assert "\n" not in str(raised.value)
 
 
-def test_a_file_that_is_not_there_is_an_error_that_names_the_folder(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_an_error_that_names_it(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read or written") as raised:
         Storage(str(tmp_path)).read("missing")
-    assert str(tmp_path) in str(raised.value)
+    assert str(raised.value).startswith(f"{tmp_path}/missing ")
 
 
 def test_a_folder_that_cannot_be_made_is_an_error_that_names_it(tmp_path: Path) -> None:

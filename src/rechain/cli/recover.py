@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from rechain.engines.work import Done, Tally, Work
 
 _ON_RAY = "On Ray"
-_PART_SIZE, _LIGHT_PART_SIZE = 256, 1024
-"""questions in a part: what keeps a core busy for half a minute with the default model, for a second with a baseline"""
 
 
 def recover(
@@ -101,7 +99,6 @@ def recover(
 
     Example: rechain recover hotpot_dev_distractor_v1.json --only bridge --out chains.jsonl
     """
-    from rechain.baselines import BASELINES
     from rechain.engines.local import default_workers
     from rechain.engines.work import Work
     from rechain.recovery import Recoverer
@@ -115,13 +112,13 @@ def recover(
         device=device,
         min_confidence=min_confidence,
     )
+    if passages and workers != 0 and passages.exists() and not (passages.is_file() or passages.is_dir()):
+        raise RechainError(f"{passages} is no file, which every worker could read; name one, or choose --workers 0.")
     work = Work(recoverer, passages and passages.absolute(), tuple(only or ()), strict)
     if engine == Engine.ray:
         from rechain.engines.ray import Cluster
 
-        part_size = part_size or (_LIGHT_PART_SIZE if model in BASELINES else _PART_SIZE)
-        needs_no_gpu = model in BASELINES or device == "cpu"
-        cluster = Cluster(batch_size, part_size, workers, 0.0 if needs_no_gpu and gpus is None else gpus)
+        cluster = Cluster(batch_size, part_size, workers, gpus)
         _recover_on_ray(work, questions, cluster, out, part_format or PartFormat.jsonl, overwrite, resume)
         return
     if (part_format, part_size, gpus) != (None, None, None) or "://" in questions + (out or ""):
@@ -183,9 +180,12 @@ def _recover_on_ray(
         warnings.simplefilter("ignore")  # Ray's advice to its own users
         for done in with_tally(parts, "Recovering"):
             _count(tally, done)
-    if not tally.questions and not resume:
+    if tally.questions:
+        _report(tally, None)
+    elif resume:
+        print("Nothing was left to do: all parts are there.", file=sys.stderr)
+    else:
         raise no_question(Storage(questions).address_of(""), work.only)
-    _report(tally, None)
 
 
 def _count(tally: "Tally", done: "Done") -> None:
@@ -200,7 +200,7 @@ def _telling_what_is_done(out: Path | str | None, tally: "Tally") -> Iterator[No
     """Say, when it is interrupted or fails, where what was done before is."""
     try:
         yield
-    except (RechainError, KeyboardInterrupt) as error:
+    except (Exception, KeyboardInterrupt) as error:
         if not out or not tally.questions:
             raise
         hint = f"What was done before is in {out}: go on with --resume."

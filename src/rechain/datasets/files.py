@@ -54,20 +54,34 @@ def read_records(path: Path) -> Iterator[RawRecord]:
         yield from (record.parsed() for record in records)
 
 
-def read_parts(path: Path) -> Iterator[tuple[Path, Iterator[RawRecord]]]:
+def read_parts(path: Path) -> Iterator[tuple[Path, Iterable[RawRecord]]]:
     """Yield every part of a file or folder with its records, those of JSON files as bytes."""
     parts = _parts_of(path)
     sizes = [part.stat().st_size if len(parts) > 1 else 1 for part in parts]
-    before = 0
+    before, is_empty = 0, True
     for part, size in zip(parts, sizes, strict=True):
-        yield part, _rescaled(_read_raw(part), before / sum(sizes), size / sum(sizes))
+        records = _PartRecords(part, before / sum(sizes), size / sum(sizes))
+        yield part, records
         before += size
+        is_empty = is_empty and records.is_empty
+    if is_empty:
+        raise InputError(f"{path} is empty.")
 
 
-def _rescaled(records: Iterable[RawRecord], before: float, size: float) -> Iterator[RawRecord]:
-    """Tell the share of the whole that was read by then, not of one part."""
-    for record in records:
-        yield record if record.share is None else record._replace(share=before + size * record.share)
+class _PartRecords:
+    """The records of a part, each with the share of the whole that was read by then; and whether there were any."""
+
+    def __init__(self, part: Path, before: float, size: float) -> None:
+        self._part = part
+        self._before = before
+        self._size = size
+        self.is_empty = True
+
+    def __iter__(self) -> Iterator[RawRecord]:
+        for record in _read_raw(self._part):
+            self.is_empty = False
+            share = None if record.share is None else self._before + self._size * record.share
+            yield record._replace(share=share)
 
 
 def _parts_of(path: Path) -> list[Path]:
@@ -133,8 +147,6 @@ def _json_values(path: PathLike, stream: io.BufferedReader) -> Iterator[Located]
             yield from _json_lines(path, stream, lines + 1)
         elif start:
             raise InputError(f"{path} is not JSON: it begins with {_quote(start)}, not with '{{' or '['.")
-        else:
-            raise InputError(f"{path} is empty.")
     except EOFError as error:
         raise InputError(f"{path} is cut off: its gzip stream ends early. What came before was read.") from error
     except _DAMAGE as error:

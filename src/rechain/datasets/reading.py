@@ -146,6 +146,7 @@ def _with_format(path: str | Path, records: Iterable[RawRecord]) -> Iterator[tup
     """Yield every record with the name of its file's format, which the first recognised record decides."""
     form: Format | None = None
     waiting: list[RawRecord] = []
+    raw: RawRecord | None = None
     for raw in records:
         form = form or _recognised(raw.parsed().value)
         waiting.append(raw)
@@ -155,7 +156,7 @@ def _with_format(path: str | Path, records: Iterable[RawRecord]) -> Iterator[tup
         if form is None and not waiting:
             break
     yield from ((record, None) for record in waiting)
-    if form is None:
+    if form is None and raw is not None:
         names = ", ".join(candidate.name for candidate in _FORMATS)
         raise InputError(f"{path} holds no question in a format that rechain reads ({names}).")
 

@@ -97,7 +97,11 @@ class GrowingFile:
         self._size += len(lines)
 
     def _new(self, begun: Begun, lines: bytes) -> bytes:
-        """Return those of some lines that are not there yet; others must be what this run makes of their questions."""
+        """Return those of some lines that are to be written: none, if all are there, else all of them.
+
+        Lines that are there must be what this run makes of their questions. Where some are missing, those that are
+        there may have been scored by themselves, before a damaged record, and are written anew with the others.
+        """
         *whole, half = begun.rest.split(b"\n")
         *there, new = lines.split(b"\n", len(whole))
         agrees = all(map(_alike, whole, there)) if whole else lines.startswith(half)
@@ -105,8 +109,10 @@ class GrowingFile:
         if not agrees:
             raise RechainError(f"{self._path}, after line {begun.lines}: {_NOT_OURS}")
         self._begun = None
+        if new:
+            return lines
         self._size += len(begun.rest) - len(half)
-        return new
+        return b""
 
     def _open(self) -> FileIO:
         if self._path.exists() and not self._path.is_file():

@@ -6,7 +6,7 @@ Part by part, in the order of their names, the folder holds what one file would.
 import io
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -22,9 +22,34 @@ from rechain.version import __version__
 
 _MADE_BY = "_rechain.json"
 """says what the parts are made of and how"""
+_SIZES = "questions"
+"""under which it names the files of questions, with their sizes"""
 _FINISHED = "_SUCCESS"
 """stands there when all parts do, as Spark and others have it"""
-_OURS = re.compile(rf"\d{{5}}-\d{{6}}\.\w+|{_MADE_BY}|{_FINISHED}")
+_PART = r"\d{5}-\d{6}\.\w+"
+_OURS = re.compile(rf"{_PART}|\.{_PART}\.[0-9a-f]{{16}}|{_MADE_BY}|{_FINISHED}")
+"""what this command makes; a hidden part is one that a process left behind that was killed while writing it"""
+_MOST_FILES, _MOST_PARTS = 10**5, 10**6
+"""so many have names that sort in their order"""
+_ORDER_OF_DELETION = {_FINISHED: 0, _MADE_BY: 2}
+"""first what says that all is there, last what says whose it is"""
+
+
+class Origin(NamedTuple):
+    """What parts are made of, and how."""
+
+    questions: Mapping[str, int]
+    """the sizes of the files by their names"""
+    options: Mapping[str, Any]
+
+
+class Found(NamedTuple):
+    """What is there already of an output folder."""
+
+    parts: frozenset[str]
+    """the names of its parts and of whatever else is in it"""
+    changed: frozenset[str]
+    """files of questions that have another size than when their parts were made"""
 
 
 class PartsFolder:
@@ -36,40 +61,66 @@ class PartsFolder:
         self._address = self.storage.address_of("")
         self._form = form
 
-    def begin(self, made_by: Mapping[str, Any], overwrite: bool, resume: bool) -> frozenset[str]:
-        """Return the names of the parts that are there already; `made_by` says what they should be made of and how."""
-        all_of_it = {**made_by, "format": self._form, "rechain": __version__}
-        text = orjson.dumps(all_of_it, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS, default=_plain)
-        there = {name for name in self.storage.files() if not name.startswith(".")}  # such as half a file
+    def look(self, origin: Origin, overwrite: bool, resume: bool) -> Found:
+        """Return what is there already, and change nothing; it must be such as may be replaced or gone on with."""
+        there = frozenset(name for name in self.storage.files() if not name.startswith("."))  # such as half a file
         if there and _MADE_BY not in there:
             raise RechainError(f"{self._address} is there and was not made by this command; name another folder.")
-        if there and overwrite:
-            for name in sorted(filter(_OURS.fullmatch, there), key=_MADE_BY.__eq__):  # last what says whose it is
-                self.storage.delete(name)
-            there = set()
-        if there and not resume:
+        if not there or overwrite:
+            return Found(there, frozenset())
+        if not resume:
             raise RechainError(
                 f"{self._address} exists; name another folder, replace it with --overwrite, "
                 "or go on with it with --resume."
             )
-        if there and self.storage.read(_MADE_BY) != text:
+        then, now = (_read(text) for text in (self.storage.read(_MADE_BY), self._described(origin)))
+        before, after = then.pop(_SIZES, {}), now.pop(_SIZES)
+        if before.keys() != after.keys() or then != now:
             raise RechainError(
                 f"{self._address} was begun with another input, model or option (see {_MADE_BY} in it); "
                 "name another folder, or replace it with --overwrite."
             )
-        self.storage.write(_MADE_BY, text)
-        if _FINISHED in there:
+        return Found(there, frozenset(name for name, size in after.items() if before[name] != size))
+
+    def begin(self, origin: Origin, found: Found, overwrite: bool) -> None:
+        """Say what parts will be made of, having deleted others where that is wanted."""
+        if overwrite:
+            ours = filter(_OURS.fullmatch, self.storage.files())
+            for name in sorted(ours, key=lambda name: _ORDER_OF_DELETION.get(name, 1)):
+                self.storage.delete(name)
+        elif _FINISHED in found.parts:
             self.storage.delete(_FINISHED)
-        return frozenset(there)
+        if overwrite or not found.parts:
+            self.storage.write(_MADE_BY, self._described(origin))
+
+    def finish(self, origin: Origin) -> None:
+        """Say that all parts are there; until now those of files that have changed were to be looked at again."""
+        self.storage.write(_MADE_BY, self._described(origin))
+        self.storage.write(_FINISHED, b"")
+
+    def _described(self, origin: Origin) -> bytes:
+        all_of_it = {**origin.options, _SIZES: origin.questions, "format": self._form, "rechain": __version__}
+        return orjson.dumps(all_of_it, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS, default=_plain)
+
+    def delete_from(self, file: int, part: int, found: Found) -> None:
+        """Delete the parts that were found of a file from this one on: it no longer has so many."""
+        first = self.name(file, part)
+        for name in found.parts:
+            if name >= first and name.partition("-")[0] == first.partition("-")[0]:
+                self.storage.delete(name)
 
     def ids(self, name: str) -> list[str | None]:
         """Return the ids of the questions of a part that is there."""
         with self.storage.open(name) as file:
-            records = [record.parsed().value for record in read_opened(name, file, 0)] if file.peek(1) else []
+            records = [record.parsed().value for record in read_opened(name, file, 0)]
         return [record.get("id") if isinstance(record, dict) else None for record in records]
 
     def name(self, file: int, part: int) -> str:
         """Return the name of a part, by the number of the file that it is made from and its own within that."""
+        if file >= _MOST_FILES or part >= _MOST_PARTS:
+            raise RechainError(
+                f"there can be {_MOST_FILES:,} files of {_MOST_PARTS:,} parts; join files, or make --part-size larger."
+            )
         return f"{file:05d}-{part:06d}.{self._form}"
 
     def make(self, name: str, chunks: Sequence[Chunk], worker: Worker) -> Tally:
@@ -88,9 +139,14 @@ class PartsFolder:
         parquet.write_to(file, recovered)
         return file.getvalue()
 
-    def finish(self) -> None:
-        """Say that all parts are there."""
-        self.storage.write(_FINISHED, b"")
+
+def _read(text: bytes) -> dict[str, Any]:
+    """Return what a folder is made of; nothing, where somebody has changed that by hand."""
+    try:
+        read = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        read = {}
+    return read if isinstance(read, dict) and isinstance(read.get(_SIZES), dict) else {}
 
 
 def _plain(value: Any) -> Any:

@@ -8,25 +8,34 @@ import logging
 import os
 import pickle
 import socket
+import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+from math import inf
+from pathlib import PurePath
 from typing import Any, NamedTuple
 
+from rechain.baselines import BASELINES
 from rechain.batches import HeldBack, batches
 from rechain.columns import COLUMNS, recovered_columns
 from rechain.datasets.files import question_files, read_opened
-from rechain.datasets.reading import Chunk, chunks_of
-from rechain.engines.parts import PartsFolder
+from rechain.datasets.reading import Chunk, QuestionReader, chunks_of
+from rechain.engines.parts import Found, Origin, PartsFolder
 from rechain.engines.storage import Storage
 from rechain.engines.work import Done, Tally, Work, Worker
 from rechain.errors import InputError, MissingExtraError, QuestionError, RechainError
 from rechain.exports import parquet
+from rechain.processes import spare_collector, tidy
 from rechain.recovery import BATCH_SIZE, Recoverer
 
 _CUTTING, _WORKING = 0.05, 0.95
 """what share of a core is reserved for cutting a file and for an actor: there should be an actor a core"""
+_PART_SIZE, _LIGHT_PART_SIZE = 256, 1024
+"""questions in a part: what keeps a core busy for half a minute with the default model, for a second with a baseline"""
 _RETRIES = 10
 """how often a part is done again that was lost with its actor"""
 _PATIENCE = 10.0
@@ -41,27 +50,40 @@ class Cluster:
 
     batch_size: int
     """questions in a chunk"""
-    part_size: int
-    """questions in a part, as far as they are whole chunks"""
+    part_size: int | None = None
+    """questions in a part, as far as they are whole chunks; by default as many as keep an actor busy for a while"""
     workers: int | None = None
     """actors; by default one a core or, where there are GPUs, as many as these have room for"""
     gpus: float | None = None
-    """GPUs an actor, which may be a fraction; by default 1 if there are any"""
+    """GPUs an actor, which may be a fraction; by default 1 if there are any, and 0 for what needs none"""
+
+    def suited_to(self, make: partial[Recoverer]) -> "Cluster":
+        """Return it with what was left open chosen for a model."""
+        part_size = self.part_size or (_LIGHT_PART_SIZE if _is_baseline(make) else _PART_SIZE)
+        needs_none = _is_baseline(make) or make.keywords.get("device") == "cpu"
+        return replace(self, part_size=part_size, gpus=0.0 if self.gpus is None and needs_none else self.gpus)
 
     @property
     def chunks_a_part(self) -> int:
         """How many chunks a part has."""
-        return max(1, self.part_size // self.batch_size)
+        return max(1, (self.part_size or _PART_SIZE) // self.batch_size)
 
     def is_full(self, part: Sequence[Chunk]) -> bool:
         """Tell whether a part has all the questions that it can have."""
         return sum(len(chunk.records) for chunk in part) == self.chunks_a_part * self.batch_size
 
 
+def _is_baseline(make: partial[Recoverer]) -> bool:
+    return bool(make.args) and isinstance(make.args[0], str) and make.args[0] in BASELINES
+
+
 class _File(NamedTuple):
     """A file of questions, its number among all, and its share of all bytes."""
 
     name: str
+    """in its folder; a file by itself has none"""
+    shown: str
+    """its name in any case"""
     number: int
     size: int
     share: float
@@ -74,17 +96,24 @@ def recover_parts(
     ray = connect()
     for name in ("ray", "ray.data"):
         logging.getLogger(name).setLevel(logging.ERROR)
+    cluster = cluster.suited_to(work.make_recoverer)
     storage = Storage(questions)
     files = _files(storage)
     if storage.holds(folder.storage) or folder.storage.holds(storage):
         raise RechainError("questions and output lie in one folder; name another for the output.")
-    actors, gpus = _actors(cluster.workers, cluster.gpus, ray.cluster_resources())
-    there = folder.begin(_made_by(work, files, cluster), overwrite, resume)
-    _check_input(work, storage, files[0], folder, there, cluster)
+    actors, gpus = _actors(cluster, _nodes(ray))
+    origin = _origin(work, files, cluster)
+    found = folder.look(origin, overwrite, resume)
+    if found.parts and overwrite:
+        Worker(work)  # what cannot work should not cost what is there
+        found = Found(frozenset(), frozenset())
+    cutter = _Cutter(work, storage, folder, found, cluster)
+    cutter.check_first(files[0])
+    folder.begin(origin, found, overwrite)
     parts = ray.data.from_items([file._asdict() for file in files], override_num_blocks=len(files))
     parts.context.target_max_block_size = 1  # a part is a block by itself
     parts.context.enable_progress_bars = False
-    cut = parts.flat_map(_Cutter(storage, folder, there, cluster), num_cpus=_CUTTING)
+    cut = parts.flat_map(cutter, num_cpus=_CUTTING)
     with warnings.catch_warnings():  # how often a task is done again cannot be said otherwise up to Ray 2.63
         warnings.simplefilter("ignore", DeprecationWarning)
         made = cut.map(
@@ -95,18 +124,26 @@ def recover_parts(
             num_gpus=gpus,
             max_task_retries=_RETRIES,
         )
-    share, problem = 0.0, ""
     try:
-        for row in made.iter_rows():
-            done: Done = pickle.loads(row["done"])
-            share += done.share or 0.0
-            problem = problem or row["problem"]
-            yield done._replace(share=min(share, 1.0))
+        yield from _done(made.iter_rows())
     except ray.exceptions.RayError as error:
-        raise RechainError(f"Ray has given up ({type(error).__name__}): {str(error).splitlines()[0]}") from error
-    if problem:
-        raise InputError(problem)
-    folder.finish()
+        reason = (*str(error).splitlines(), "")[0]
+        raise RechainError(f"Ray has given up ({type(error).__name__}): {reason}") from error
+    folder.finish(origin)
+
+
+def _done(rows: Iterable[Row]) -> Iterator[Done]:
+    """Yield what came of parts. What is wrong with a file is told when all others are done, all else at once."""
+    share, unread = 0.0, ""
+    for row in rows:
+        if row["problem"]:
+            raise InputError(row["problem"])
+        done: Done = pickle.loads(row["done"])
+        share += done.share or 0.0
+        unread = unread or row["unread"]
+        yield done._replace(share=min(share, 1.0))
+    if unread:
+        raise InputError(unread)
 
 
 def recover_dataset(
@@ -114,10 +151,11 @@ def recover_dataset(
 ) -> Any:
     """Return a Ray dataset of questions, in any format that rechain reads, with the columns `chains` and `error`.
 
-    The recoverer is made anew in each of the workers: one a core or, where there are GPUs, one for each.
+    The recoverer is made anew in each of the workers: one a core or, where there are GPUs for it, one for each.
     """
     ray = connect()
-    actors, gpus = _actors(workers, gpus, ray.cluster_resources())
+    cluster = Cluster(BATCH_SIZE, workers=workers, gpus=gpus).suited_to(recoverer.made_by)
+    actors, gpus = _actors(cluster, _nodes(ray))
     return dataset.map_batches(
         _Columns,
         fn_constructor_args=(recoverer,),
@@ -144,24 +182,10 @@ class _Columns:
         return table
 
 
-def _made_by(work: Work, files: Sequence[_File], cluster: Cluster) -> dict[str, Any]:
+def _origin(work: Work, files: Sequence[_File], cluster: Cluster) -> Origin:
     """Return all that the parts depend on."""
     sizes = {"batch size": cluster.batch_size, "part size": cluster.part_size}
-    return {"questions": [file.name for file in files], **sizes, **work.described()}
-
-
-def _check_input(
-    work: Work, storage: Storage, file: _File, folder: PartsFolder, there: frozenset[str], cluster: Cluster
-) -> None:
-    """Refuse to go on with a folder whose first part is not of the questions with which the input begins."""
-    if (first := folder.name(file.number, 0)) not in there:
-        return
-    address = storage.address_of(file.name)
-    with storage.open(file.name) as opened:
-        chunk = next(chunks_of(address, read_opened(address, opened, file.size), cluster.batch_size))
-    asked = [getattr(entry.content, "id", entry.id) for entry in work.reader().entries(chunk)]
-    if folder.ids(first)[: len(asked)] != asked:
-        raise RechainError(f"the first part, {first}, is of other questions than {address}; name another folder.")
+    return Origin({file.shown: file.size for file in files}, {**sizes, **work.described()})
 
 
 def connect() -> Any:
@@ -179,6 +203,8 @@ def connect() -> Any:
             with _silent():
                 ray.init(address, include_dashboard=False, logging_level=logging.ERROR, log_to_driver=False)
     except (OSError, RuntimeError, ValueError) as error:
+        if address == "local":
+            raise RechainError(f"Ray cannot be started: {error}") from error
         raise RechainError(f"there is no Ray cluster at {address}, which RAY_ADDRESS names: {error}") from error
     return ray
 
@@ -206,33 +232,54 @@ def _knock_at(address: str) -> None:
 
 def _files(storage: Storage) -> list[_File]:
     sizes, questions = storage.files(), storage.address_of("")
-    if "dataset_info.json" in sizes:
+    if {"dataset_info.json", "dataset_dict.json"} & sizes.keys():
         raise InputError(f"{questions} was saved by datasets; save it as Parquet for Ray.")
     names = [""] if "" in sizes else question_files(sizes)
     if not names:
         raise InputError(f"{questions} is not there, or holds no Parquet or JSON files.")
     total = sum(sizes[name] for name in names) or 1
-    return [_File(name, number, sizes[name], sizes[name] / total) for number, name in enumerate(names)]
+    return [
+        _File(name, name or PurePath(questions).name, number, sizes[name], sizes[name] / total)
+        for number, name in enumerate(names)
+    ]
 
 
-def _actors(workers: int | None, gpus: float | None, there: Mapping[str, float]) -> tuple[int, float]:
+def _nodes(ray: Any) -> list[Mapping[str, float]]:
+    """Return what each node has."""
+    return [node["Resources"] for node in ray.nodes() if node["Alive"]]
+
+
+def _actors(cluster: Cluster, nodes: Sequence[Mapping[str, float]]) -> tuple[int, float]:
     """Return how many actors there are to be, and how many GPUs each has."""
-    has = there.get("GPU", 0.0)
-    wanted = min(has, 1.0) if gpus is None else gpus
-    if wanted > has:
-        raise RechainError(f"the cluster has {has:g} GPUs, but a worker is to have {wanted:g}.")
-    most = has / wanted if wanted else there.get("CPU", 1.0)
-    return workers or max(1, int(most)), wanted
+    most = max((node.get("GPU", 0.0) for node in nodes), default=0.0)
+    gpus = min(most, 1.0) if cluster.gpus is None else cluster.gpus
+    if gpus > most:
+        raise RechainError(f"no node of the cluster has more than {most:g} GPUs, but a worker is to have {gpus:g}.")
+    if gpus > 1 and not gpus.is_integer():
+        raise RechainError(f"a worker can have a part of a GPU or whole ones, but not {gpus:g}.")
+    room = sum(int(min(node.get("CPU", 0.0), node.get("GPU", 0.0) / gpus if gpus else inf)) for node in nodes)
+    return cluster.workers or max(1, room), gpus
 
 
 class _Cutter:
     """Cuts a file into parts that are not there yet."""
 
-    def __init__(self, storage: Storage, folder: PartsFolder, there: frozenset[str], cluster: Cluster) -> None:
+    def __init__(self, work: Work, storage: Storage, folder: PartsFolder, found: Found, cluster: Cluster) -> None:
+        self._work = work
         self._storage = storage
         self._folder = folder
-        self._there = there
+        self._found = found
         self._cluster = cluster
+
+    def check_first(self, file: _File) -> None:
+        """Refuse to go on with a folder whose first part is not of the questions with which the input begins."""
+        if (first := self._folder.name(file.number, 0)) not in self._found.parts:
+            return
+        with self._chunks(file) as chunks:
+            asked = _ids(islice(chunks, 1), self._work.reader())
+        if self._folder.ids(first)[: len(asked)] != asked:
+            address = self._storage.address_of(file.name)
+            raise RechainError(f"the first part, {first}, is of other questions than {address}; name another folder.")
 
     def __call__(self, row: Row) -> Iterator[Row]:
         """Yield the parts of a file and, last, why it cannot be read on."""
@@ -243,23 +290,39 @@ class _Cutter:
             yield _row("", [], 0.0, str(error))
 
     def _parts(self, file: _File) -> Iterator[Row]:
-        address = self._storage.address_of(file.name)
-        before = 0.0
-        with self._storage.open(file.name) as opened:
-            records = read_opened(address, opened, file.size)
-            chunks = HeldBack(chunks_of(address, records, self._cluster.batch_size))
+        before, number = 0.0, -1
+        reader = self._work.reader() if file.shown in self._found.changed else None
+        with self._chunks(file) as chunks:
             for number, part in enumerate(batches(chunks, self._cluster.chunks_a_part)):
                 if not self._cluster.is_full(part):
                     chunks.check()  # half a part would count as done
                 read = part[-1].records[-1].share or 0.0
-                if (name := self._folder.name(file.number, number)) not in self._there:
+                name = self._folder.name(file.number, number)
+                if not self._is_there(name, part, reader):
                     yield _row(name, part, (read - before) * file.share)
                     before = read
             chunks.check()
+        self._folder.delete_from(file.number, number + 1, self._found)
+
+    @contextmanager
+    def _chunks(self, file: _File) -> Iterator[HeldBack[Chunk]]:
+        address = self._storage.address_of(file.name)
+        with self._storage.open(file.name) as opened:
+            yield HeldBack(chunks_of(address, read_opened(address, opened, file.size), self._cluster.batch_size))
+
+    def _is_there(self, name: str, part: Sequence[Chunk], reader: QuestionReader | None) -> bool:
+        """Tell whether a part need not be made; given a reader, as its file has changed, it must name its questions."""
+        is_there = name in self._found.parts
+        return is_there and (reader is None or self._folder.ids(name) == _ids(part, reader))
 
 
-def _row(part: str, chunks: list[Any], share: float, problem: str | None = None) -> Row:
-    return {"part": part, "chunks": pickle.dumps(chunks), "share": share, "problem": problem or ""}
+def _ids(chunks: Iterable[Chunk], reader: QuestionReader) -> list[str | None]:
+    entries = [entry for chunk in chunks for entry in reader.entries(chunk)]
+    return [getattr(entry.content, "id", entry.id) for entry in entries]
+
+
+def _row(part: str, chunks: list[Chunk], share: float, unread: str = "") -> Row:
+    return {"part": part, "chunks": pickle.dumps(chunks), "share": share, "unread": unread}
 
 
 class _Actor:
@@ -273,16 +336,19 @@ class _Actor:
             self._worker = Worker(work)
         except RechainError as error:
             self._problem = str(error)
+        spare_collector()
+        self._tidied = time.monotonic()
 
     def __call__(self, row: Row) -> Row:
         """Make a part, and return what came of it."""
-        problem = row["problem"] or self._problem
+        problem = self._problem
         done = Done(b"", Tally(), row["share"])
-        if not problem:
+        if not problem and not row["unread"]:
             try:
                 done = done._replace(tally=self._folder.make(row["part"], pickle.loads(row["chunks"]), self._worker))
             except QuestionError as error:
                 done = done._replace(stopped_by=error)
             except RechainError as error:
                 problem = str(error)
-        return {"done": pickle.dumps(done), "problem": problem}
+        self._tidied = tidy(self._tidied)
+        return {"done": pickle.dumps(done), "problem": problem, "unread": row["unread"]}

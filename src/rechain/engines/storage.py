@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from rechain.errors import InputError, MissingExtraError, RechainError
+from rechain.writing import write_atomically
 
 
 class Storage:
@@ -22,8 +23,9 @@ class Storage:
         except ImportError as error:
             raise MissingExtraError("Running on Ray", "ray") from error
         self._address = _shown(address)
+        self._is_local = "://" not in address
         self._system: Any
-        if "://" not in address:
+        if self._is_local:
             self._system, self._root = fs.LocalFileSystem(), str(Path(address).absolute())
             return
         try:
@@ -33,14 +35,18 @@ class Storage:
 
     def holds(self, other: "Storage") -> bool:
         """Tell whether another file or folder is this one or lies in it."""
-        inner, outer = f"{other._root.rstrip('/')}/", f"{self._root.rstrip('/')}/"
+        inner, outer = (f"{each._place().rstrip('/')}/" for each in (other, self))
         return bool(self._system.equals(other._system)) and inner.startswith(outer)
+
+    def _place(self) -> str:
+        """Return where it is, by whatever links one came there."""
+        return os.path.realpath(self._root) if self._is_local else self._root
 
     def files(self) -> dict[str, int]:
         """Return the sizes of all files in the folder by their names; a file is its own only one, named ''."""
         from pyarrow import fs
 
-        with self._named_errors():
+        with self._named_errors(""):
             info = self._system.get_file_info(self._root)
             if info.type == fs.FileType.NotFound:
                 return {}
@@ -58,7 +64,10 @@ class Storage:
     @contextmanager
     def open(self, name: str) -> Iterator[io.BufferedReader]:
         """Open a file in the folder for reading."""
-        with self._named_errors(), io.BufferedReader(self._system.open_input_file(self._path(name)), 1 << 20) as file:
+        with (
+            self._named_errors(name),
+            io.BufferedReader(self._system.open_input_file(self._path(name)), 1 << 20) as file,
+        ):
             yield file
 
     def read(self, name: str) -> bytes:
@@ -68,33 +77,29 @@ class Storage:
 
     def write(self, name: str, content: bytes) -> None:
         """Write a file in the folder, which is whole or not there at all, also if others write the same."""
-        with self._named_errors():
+        with self._named_errors(name):
             self._system.create_dir(self._root, recursive=True)
-            if self._system.type_name != "local":  # stores show a file when it is whole
-                self._put(self._path(name), content)
+            if self._is_local:
+                write_atomically(Path(self._path(name)), content)
                 return
-            temporary = self._path(f".{name}.{os.urandom(8).hex()}")
-            self._put(temporary, content)
-            self._system.move(temporary, self._path(name))
-
-    def _put(self, path: str, content: bytes) -> None:
-        with self._system.open_output_stream(path) as file:
-            file.write(content)
+            with self._system.open_output_stream(self._path(name)) as file:  # stores show a file when it is whole
+                file.write(content)
 
     def delete(self, name: str) -> None:
         """Delete a file in the folder."""
-        with self._named_errors():
+        with self._named_errors(name):
             self._system.delete_file(self._path(name))
 
     def _path(self, name: str) -> str:
         return f"{self._root.rstrip('/')}/{name}" if name else self._root
 
     @contextmanager
-    def _named_errors(self) -> Iterator[None]:
+    def _named_errors(self, name: str) -> Iterator[None]:
         try:
             yield
         except OSError as error:
-            raise InputError(f"{self._address} cannot be read or written: {error}.") from error
+            reason = error.strerror or error
+            raise InputError(f"{self.address_of(name)} cannot be read or written: {reason}.") from error
 
 
 def _shown(address: str) -> str:

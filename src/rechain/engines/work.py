@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from rechain.datasets.reading import Chunk, PassageSource, QuestionReader
 from rechain.errors import QuestionError
-from rechain.recovery import Recoverer
+from rechain.recovery import Recoverer, stamp
 from rechain.schema import Recovered
 
 
@@ -78,9 +78,10 @@ class Work:
 
     def described(self) -> dict[str, Any]:
         """Return all that results depend on, but for the questions and rounding."""
-        model = {"model": self.make_recoverer.args, **self.make_recoverer.keywords}
-        model.pop("device", None)
-        return {**model, "passages": self.passages, "only": self.only, "strict": self.strict}
+        make = self.make_recoverer
+        options = {name: value for name, value in make.keywords.items() if name != "device"}
+        model = {"model": make.args, "files of the model": stamp(make), **options}
+        return {**model, "passages": self.passages, "only": self.only}
 
     def line_counter(self) -> Callable[[Chunk], int]:
         """Return what tells how many lines will be made of a chunk."""
