@@ -218,6 +218,14 @@ def test_a_dataset_keeps_the_format_it_shows_its_rows_in(
     assert mapped.with_format(None).to_list() == expected
 
 
+def test_an_empty_dataset_gets_the_same_columns_as_another(lexical: Recoverer, rows: list[Row]) -> None:
+    whole = datasets.Dataset.from_list(rows)
+    mapped = lexical.map(datasets.DatasetDict({"train": whole, "test": whole.select([])}), remove_columns="hops")
+    assert mapped["test"].num_rows == 0
+    assert mapped["test"].features == mapped["train"].features
+    assert set(mapped["test"].column_names) == {"id", "question", "answer", "passages", "chains", "error"}
+
+
 def test_a_model_that_was_trained_again_is_not_answered_from_a_cache(tmp_path: Path) -> None:
     """What a library hashes to know what it has mapped already hangs on the model's files."""
     model, other = tmp_path / "model", tmp_path / "other.txt"

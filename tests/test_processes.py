@@ -281,6 +281,29 @@ def test_a_task_that_cannot_be_sent_fails_after_the_results_before_it() -> None:
         next(results)
 
 
+WITHIN_THE_GUARD = """
+from rechain.processes import in_order
+
+if __name__ == "__main__":
+    def make(): ...
+
+    try:
+        list(in_order(make, [1, 2], 2))
+    except Exception as error:
+        print(f"{type(error).__name__}: {error}")
+"""
+
+
+def test_what_other_processes_cannot_find_gets_one_sentence(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(WITHIN_THE_GUARD)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=30)
+    assert done.stdout.startswith(
+        "RechainError: worker processes cannot load what they are to do: Can't get attribute 'make'"
+    )
+    assert done.stdout.endswith('it must stand in a file, outside `if __name__ == "__main__":`.\n')
+
+
 UNGUARDED = """
 from functools import partial
 from rechain.processes import in_order

@@ -726,6 +726,12 @@ def test_what_is_not_a_question_has_its_place_among_them(alone: list[Recovered])
     assert alone[3].error and alone[3].error.message.startswith("questions[3]: ")
 
 
+@pytest.mark.parametrize("workers", [-1, 1.5, "2", None])
+def test_workers_are_a_whole_number(workers: Any) -> None:
+    with pytest.raises(RechainError, match="workers should be a whole number, 0 or more, not"):
+        Recoverer("lexical").recover_many([], workers=workers)
+
+
 @pytest.mark.parametrize(("workers", "size"), [(1, 32), (2, 1), (2, 3)])
 def test_worker_processes_make_the_same_in_the_same_order(
     mixed: list[Any], alone: list[Recovered], workers: int, size: int

@@ -32,6 +32,8 @@ def map_dataset(dataset: Any, recoverer: Recoverer, batch_size: int, **options: 
     if not hasattr(dataset, "features"):
         raise RechainError(f"map takes a Hugging Face dataset, not a {type(dataset).__name__}; see recover_many.")
     features = _features(dataset, options.get("remove_columns") or ())
+    if features and getattr(dataset, "num_rows", None) == 0:  # whose map does nothing
+        return type(dataset).from_dict({name: [] for name in features}, features=features, split=dataset.split)
     is_plain = getattr(dataset, "format", {}).get("type") is None  # a stream's columns are lists whatever its format
     mapped = (dataset if is_plain else dataset.with_format(None)).map(
         _Mapped(recoverer), batched=True, batch_size=batch_size, with_indices=True, features=features, **options

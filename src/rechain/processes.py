@@ -268,7 +268,14 @@ def _failed(error: Exception) -> bytes:
 
 
 def _made(make_worker: bytes) -> Callable[[Any], Any]:
-    worker: Callable[[Any], Any] = pickle.loads(make_worker)()
+    try:
+        make = pickle.loads(make_worker)
+    except (AttributeError, ImportError) as error:
+        raise RechainError(
+            f"worker processes cannot load what they are to do: {error}; it must stand in a file, "
+            'outside `if __name__ == "__main__":`.'
+        ) from error
+    worker: Callable[[Any], Any] = make()
     spare_collector()
     return worker
 

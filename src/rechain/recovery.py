@@ -159,8 +159,8 @@ class Recoverer:
         """
         if batch_size < 1:
             raise RechainError(f"batch_size should be at least 1, not {batch_size}.")
-        if workers < 0:
-            raise RechainError(f"workers should be 0 or more, not {workers}.")
+        if not isinstance(workers, int) or workers < 0:
+            raise RechainError(f"workers should be a whole number, 0 or more, not {workers!r}.")
         self._move(device)
         size = batch_size if workers or isinstance(self._model, BatchModel) else 1
         recovered = self._stream(batches(enumerate(questions), size), workers)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rechain.cli.output import StandardOutput, check_output
+from rechain.cli.output import StandardOutput, check_output, tell_if_unfinished
 from rechain.errors import RechainError
 
 
@@ -70,3 +70,17 @@ def test_lines_for_standard_output_are_printed_as_they_are(capsys: pytest.Captur
         output.write(b"")
     print("still open")
     assert capsys.readouterr().out == "still open\n"
+
+
+def test_a_folder_of_chains_that_is_not_finished_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tell_if_unfinished(tmp_path)
+    tell_if_unfinished(tmp_path / "chains.jsonl")
+    assert capsys.readouterr().err == ""
+    (tmp_path / "_rechain.json").touch()
+    tell_if_unfinished(tmp_path)
+    assert capsys.readouterr().err == (
+        f"{tmp_path} is not finished; `rechain recover` goes on with it with --resume.\n"
+    )
+    (tmp_path / "_SUCCESS").touch()
+    tell_if_unfinished(tmp_path)
+    assert capsys.readouterr().err == ""

@@ -179,6 +179,26 @@ def test_rounding_of_another_machine_is_no_other_file_and_stays(tmp_path: Path) 
     assert path.read_bytes() == MADE.replace(LINES[1], rounded)
 
 
+UNREAD = b'{"id":null,"chains":[],"error":{"code":"bad_json","message":"f, line 2: not valid JSON"}}\n'
+
+
+@pytest.mark.parametrize(("sizes", "questions"), [([7], 7), ([2, 5], 7), ([2], 2)])
+def test_half_a_record_at_the_end_of_the_input_is_replaced_when_the_rest_has_come(
+    tmp_path: Path, sizes: list[int], questions: int
+) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(LINES[0] + UNREAD)
+    go_on(path, LINES, sizes)
+    assert path.read_bytes() == b"".join(LINES[:questions])
+
+
+def test_a_record_that_is_no_json_stays_where_others_follow_it(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(UNREAD + LINES[1][:9])
+    go_on(path, [UNREAD, *LINES[1:]], [7])
+    assert path.read_bytes() == UNREAD + b"".join(LINES[1:])
+
+
 @pytest.mark.parametrize("half", [b"", b'{"id":"q2"'])
 def test_a_chunk_that_a_damaged_record_cut_short_is_written_anew_with_what_follows(tmp_path: Path, half: bytes) -> None:
     """Scored in a smaller batch, its lines may be rounded otherwise than an undisturbed run rounds them."""

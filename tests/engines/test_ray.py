@@ -332,6 +332,42 @@ def test_a_damaged_file_leaves_whole_parts_and_goes_on_when_it_is_mended(
 
 
 @pytest.mark.slow
+def test_damage_in_the_last_chunk_of_a_part_leaves_no_half_part_and_doubt_whatever_its_size(
+    nodes: Any, lines: list[bytes], tmp_path: Path
+) -> None:
+    """The third part would have eight lines of ten; the mended file is as large as the damaged one."""
+    questions, out = tmp_path / "questions.jsonl.gz", tmp_path / "out"
+    members = [gzip.compress(b"".join(part), mtime=0) for part in (lines[:28], lines[28:])]
+    questions.write_bytes(members[0] + b"XX" + members[1][2:])
+    with pytest.raises(InputError, match="is damaged"):
+        recover(questions, out)
+    assert content(out).keys() == {"_rechain.json", "00000-000000.jsonl", "00000-000001.jsonl"}
+    assert json.loads(content(out)["_rechain.json"])["questions"] == {questions.name: -1}
+    (out / "00000-000001.jsonl").write_bytes(b"{}\n")  # what was made of garbage before the damage was found
+    questions.write_bytes(b"".join(members))
+    assert recover(questions, out, resume=True).questions == 38
+    assert joined(out) == local(questions)
+    assert json.loads(content(out)["_rechain.json"])["questions"] == {questions.name: questions.stat().st_size}
+
+
+@pytest.mark.slow
+def test_what_asks_for_no_question_that_is_there_replaces_nothing_and_finishes_nothing(
+    nodes: Any, lines: list[bytes], tmp_path: Path
+) -> None:
+    questions, out = tmp_path / "questions.jsonl", tmp_path / "out"
+    questions.write_bytes(b"".join(lines[:12]))
+    none = Work(partial(Recoverer, "lexical"), only=("nonsense",))
+    with pytest.raises(InputError, match="holds no question of type nonsense"):
+        recover(questions, tmp_path / "new", none)
+    assert "_SUCCESS" not in content(tmp_path / "new")
+    recover(questions, out)
+    before = content(out)
+    with pytest.raises(InputError, match="holds no question of type nonsense"):
+        recover(questions, out, none, overwrite=True)
+    assert content(out) == before
+
+
+@pytest.mark.slow
 def test_parts_of_a_file_that_has_changed_are_looked_at_again(nodes: Any, lines: list[bytes], tmp_path: Path) -> None:
     """The file grows, so that its last part is of more questions; then it shrinks to fewer parts."""
     questions, out = tmp_path / "questions.jsonl", tmp_path / "out"
@@ -382,13 +418,17 @@ def test_after_a_strict_stop_one_can_go_on_without(nodes: Any, questions: Path, 
 
 def test_what_is_wrong_with_a_file_is_told_last_and_all_else_at_once() -> None:
     def row(questions: int, *, unread: str = "", problem: str = "") -> dict[str, Any]:
-        return {"done": pickle.dumps(Done(b"", Tally(questions), 0.25)), "unread": unread, "problem": problem}
+        done = pickle.dumps(Done(b"", Tally(questions), 0.25))
+        return {"file": "a.jsonl", "done": done, "unread": unread, "problem": problem}
 
-    told = _done([row(3), row(0, unread="a file is damaged."), row(4)])
-    assert [next(told).tally.questions for _ in range(3)] == [3, 0, 4]
+    doubted: list[str] = []
+    told = _done([row(3), row(0, unread="a file is damaged."), row(4)], doubted.extend)
+    assert [next(told).tally.questions for _ in range(2)] == [3, 0]
+    assert doubted == ["a.jsonl"]
+    assert next(told).tally.questions == 4
     with pytest.raises(InputError, match="a file is damaged"):
         next(told)
-    told = _done([row(3), row(0, problem="there is no model."), row(4)])
+    told = _done([row(3), row(0, problem="there is no model."), row(4)], doubted.extend)
     assert next(told).tally.questions == 3
     with pytest.raises(InputError, match="there is no model"):
         next(told)

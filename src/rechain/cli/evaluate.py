@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rechain.cli.options import GoldFile, Only, Passages, Questions, Strict, entries, gold_of
+from rechain.cli.output import tell_if_unfinished
 from rechain.cli.progress import working
 from rechain.cli.tables import Json, print_figures, print_json, print_table
 from rechain.errors import InputError, QuestionError, RechainError
@@ -86,6 +87,7 @@ def _read_chains(path: Path) -> Mapping[str, "Recovered"]:
     from rechain.datasets.rows import read_by_id
     from rechain.schema import Recovered
 
+    tell_if_unfinished(path)
     with working("Reading chains"):
         chains = read_by_id(path, Recovered)
     if not chains:

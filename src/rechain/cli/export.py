@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rechain.cli.options import MinConfidence, Passages, entries
-from rechain.cli.output import Out, Overwrite, check_output, output_to
+from rechain.cli.output import Out, Overwrite, check_output, output_to, tell_if_unfinished
 from rechain.errors import RechainError
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ def export(
     if negatives is not None and to != To.triplets:
         raise RechainError("--negatives is for triplets; leave it out.")
     check_output(out, overwrite, chains, questions, passages)
+    tell_if_unfinished(chains)
     selection = Selection(min_confidence)
     if to == To.parquet:
         _write_parquet(chains, out, selection)

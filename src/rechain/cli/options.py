@@ -1,7 +1,7 @@
 """Options that several commands share, and what is made of them."""
 
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -95,7 +95,7 @@ def _separated(text: str | None) -> list[str] | None:
 def entries(questions: Path, passages: Path | None, only: list[str] | None, what: str) -> Iterator["Entry"]:
     """Read questions under a progress bar; a file in which no question is of a wanted type is a mistake."""
     from rechain.cli.progress import with_progress, working
-    from rechain.datasets import read_entries
+    from rechain.datasets.reading import no_question, read_entries
     from rechain.datasets.rows import read_by_id
     from rechain.schema import Passage
 
@@ -107,12 +107,6 @@ def entries(questions: Path, passages: Path | None, only: list[str] | None, what
         yield entry
     if not found:
         raise no_question(questions, only or ())
-
-
-def no_question(questions: Path | str, only: Collection[str]) -> RechainError:
-    """Return the error for a file in which there is no question, or none of a wanted type."""
-    wanted = f" of type {' or '.join(only)}" if only else ""
-    return RechainError(f"{questions} holds no question{wanted}.")
 
 
 def readable(questions: Path, passages: Path | None, only: list[str] | None, what: str) -> Iterator["Question"]:

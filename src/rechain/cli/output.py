@@ -50,6 +50,12 @@ def check_output(out: Path | None, overwrite: bool, *inputs: Path | None, resume
         raise RechainError(f"{out} is what is read; name another file for the output.")
 
 
+def tell_if_unfinished(chains: Path) -> None:
+    """Say of a folder of chains whether a run on Ray has not made all of its parts."""
+    if (chains / "_rechain.json").exists() and not (chains / "_SUCCESS").exists():
+        print(f"{chains} is not finished; `rechain recover` goes on with it with --resume.", file=sys.stderr)
+
+
 @contextmanager
 def output_to(path: Path | None) -> Iterator[TextIO]:
     """Open the output file for writing, which is there when it is whole, or yield standard output."""

@@ -23,7 +23,6 @@ from rechain.cli.options import (
     SpacyModel,
     Strict,
     candidate_settings,
-    no_question,
 )
 from rechain.cli.output import Overwrite, Resume, StandardOutput, check_output
 from rechain.engines import Engine, PartFormat
@@ -134,7 +133,7 @@ def _recover_here(
 ) -> None:
     """Recover chains in worker processes of this machine, into a file that is whole whenever they are stopped."""
     from rechain.cli.progress import with_tally
-    from rechain.datasets.reading import read_chunks
+    from rechain.datasets.reading import no_question, read_chunks
     from rechain.engines.growing import GrowingFile, take_up
     from rechain.engines.local import recover_chunks
     from rechain.engines.work import Tally
@@ -166,7 +165,6 @@ def _recover_on_ray(
     from rechain.cli.progress import with_tally
     from rechain.engines.parts import PartsFolder
     from rechain.engines.ray import recover_parts
-    from rechain.engines.storage import Storage
     from rechain.engines.work import Tally
 
     if out is None or questions == "-" or cluster.workers == 0:
@@ -182,10 +180,8 @@ def _recover_on_ray(
             _count(tally, done)
     if tally.questions:
         _report(tally, None)
-    elif resume:
-        print("Nothing was left to do: all parts are there.", file=sys.stderr)
     else:
-        raise no_question(Storage(questions).address_of(""), work.only)
+        print("Nothing was left to do: all parts are there.", file=sys.stderr)
 
 
 def _count(tally: "Tally", done: "Done") -> None:

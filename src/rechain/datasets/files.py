@@ -26,7 +26,8 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # All up to the next brace that is not part of a string.
 _TO_BRACE = re.compile(rb'[^{}"]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^{}"]*+)*+[{}]', re.DOTALL)
 _OPENING = ord("{")
-_JSON_NAMES = (".jsonl", ".json", ".jsonl.gz", ".json.gz")
+_LINES_NAMES = (".jsonl", ".jsonl.gz")
+_JSON_NAMES = (*_LINES_NAMES, ".json", ".json.gz")
 _DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile)
 
 Located = tuple[str, bytes | QuestionError]
@@ -89,16 +90,21 @@ def _parts_of(path: Path) -> list[Path]:
     if not path.is_dir() or _is_dataset(path):
         return [path]
     sizes = {str(file.relative_to(path)): file.stat().st_size for file in path.rglob("*") if file.is_file()}
-    parts = question_files(sizes)
+    parts = question_files(path, sizes)
     if not parts:
         raise InputError(f"{path} is a folder without Parquet or JSON files and no Hugging Face dataset.")
     return [path / part for part in parts]
 
 
-def question_files(sizes: Mapping[str, int]) -> list[str]:
-    """Return those of some files that hold records: Parquet or, without any, JSON; neither hidden nor empty."""
+def question_files(folder: PathLike, sizes: Mapping[str, int]) -> list[str]:
+    """Return those of a folder's files that hold records: Parquet or, without any, JSON; neither hidden nor empty.
+
+    JSON beside Parquet describes it, as the Hub has it; but lines of JSON would be records.
+    """
     shown = [name for name, size in sizes.items() if size and not _is_hidden(PurePath(name))]
     parquet = [name for name in shown if name.endswith(".parquet")]
+    if parquet and any(name.endswith(_LINES_NAMES) for name in shown):
+        raise InputError(f"{folder} holds both Parquet files and lines of JSON; name a folder with one kind of them.")
     return sorted(parquet or [name for name in shown if name.endswith(_JSON_NAMES)])
 
 
@@ -270,7 +276,7 @@ def _read_parquet(path: PathLike, opened: io.BufferedReader) -> Iterator[RawReco
                     where, share = f"{path}, row {number}", number / file.metadata.num_rows
                     yield RawRecord(where, _row(where, batch.slice(row, 1)), share)
     except pyarrow.ArrowException as error:
-        raise InputError(f"{path} is not a readable Parquet file: {error}.") from error
+        raise InputError(f"{path} is not a readable Parquet file: {str(error).rstrip('.')}.") from error
 
 
 def _row(where: str, batch: Any) -> Any | QuestionError:

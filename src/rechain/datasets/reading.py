@@ -102,6 +102,12 @@ def read_questions(
         yield entry.content
 
 
+def no_question(path: str | Path, only: Collection[str]) -> InputError:
+    """Return the error for a file in which there is no question, or none of a wanted type."""
+    wanted = f" of type {' or '.join(only)}" if only else ""
+    return InputError(f"{path} holds no question{wanted}.")
+
+
 def read_record(where: str, record: Mapping[str, Any]) -> Entry:
     """Read a dict with the fields of a question, in any known format, as a line of a file is read."""
     fields = without_nulls(dict(record))

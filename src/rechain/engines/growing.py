@@ -103,6 +103,8 @@ class GrowingFile:
         there may have been scored by themselves, before a damaged record, and are written anew with the others.
         """
         *whole, half = begun.rest.split(b"\n")
+        if whole and not half and _is_unread(whole[-1]):
+            whole.pop()  # perhaps the input was cut off there, and is whole now
         *there, new = lines.split(b"\n", len(whole))
         agrees = all(map(_alike, whole, there)) if whole else lines.startswith(half)
         agrees = agrees and half.startswith(_BEGIN[: len(half)])
@@ -143,6 +145,14 @@ def _lock(file: FileIO, path: Path) -> None:
         raise RechainError(f"{path} is being written by another run; wait for it or stop it.") from error
     except OSError:
         pass  # not every file system has locks
+
+
+def _is_unread(line: bytes) -> bool:
+    """Tell whether a line is of a record that was no JSON."""
+    try:
+        return bool(orjson.loads(line)["error"]["code"] == "bad_json")
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        return False
 
 
 def _alike(line: bytes, made: bytes) -> bool:

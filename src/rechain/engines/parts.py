@@ -5,7 +5,7 @@ Part by part, in the order of their names, the folder holds what one file would.
 
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import orjson
@@ -24,6 +24,7 @@ _MADE_BY = "_rechain.json"
 """says what the parts are made of and how"""
 _SIZES = "questions"
 """under which it names the files of questions, with their sizes"""
+_NO_SIZE = -1
 _FINISHED = "_SUCCESS"
 """stands there when all parts do, as Spark and others have it"""
 _PART = r"\d{5}-\d{6}\.\w+"
@@ -46,10 +47,10 @@ class Origin(NamedTuple):
 class Found(NamedTuple):
     """What is there already of an output folder."""
 
-    parts: frozenset[str]
+    parts: frozenset[str] = frozenset()
     """the names of its parts and of whatever else is in it"""
-    changed: frozenset[str]
-    """files of questions that have another size than when their parts were made"""
+    changed: frozenset[str] = frozenset()
+    """files of questions that have another size than when their parts were made, or could not be read to their end"""
 
 
 class PartsFolder:
@@ -67,7 +68,7 @@ class PartsFolder:
         if there and _MADE_BY not in there:
             raise RechainError(f"{self._address} is there and was not made by this command; name another folder.")
         if not there or overwrite:
-            return Found(there, frozenset())
+            return Found(there)
         if not resume:
             raise RechainError(
                 f"{self._address} exists; name another folder, replace it with --overwrite, "
@@ -93,8 +94,13 @@ class PartsFolder:
         if overwrite or not found.parts:
             self.storage.write(_MADE_BY, self._described(origin))
 
+    def doubt(self, origin: Origin, found: Found, files: Collection[str]) -> None:
+        """Say that the parts of some files are to be looked at again, as those of files that have changed are."""
+        doubted = dict.fromkeys((*found.changed, *files), _NO_SIZE)
+        self.storage.write(_MADE_BY, self._described(origin._replace(questions={**origin.questions, **doubted})))
+
     def finish(self, origin: Origin) -> None:
-        """Say that all parts are there; until now those of files that have changed were to be looked at again."""
+        """Say that all parts are there, and that there is no doubt any more."""
         self.storage.write(_MADE_BY, self._described(origin))
         self.storage.write(_FINISHED, b"")
 

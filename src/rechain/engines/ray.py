@@ -10,7 +10,7 @@ import pickle
 import socket
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,7 +23,7 @@ from rechain.baselines import BASELINES
 from rechain.batches import HeldBack, batches
 from rechain.columns import COLUMNS, recovered_columns
 from rechain.datasets.files import question_files, read_opened
-from rechain.datasets.reading import Chunk, QuestionReader, chunks_of
+from rechain.datasets.reading import Chunk, QuestionReader, chunks_of, no_question
 from rechain.engines.parts import Found, Origin, PartsFolder
 from rechain.engines.storage import Storage
 from rechain.engines.work import Done, Tally, Work, Worker
@@ -104,10 +104,10 @@ def recover_parts(
     actors, gpus = _actors(cluster, _nodes(ray))
     origin = _origin(work, files, cluster)
     found = folder.look(origin, overwrite, resume)
-    if found.parts and overwrite:
-        Worker(work)  # what cannot work should not cost what is there
-        found = Found(frozenset(), frozenset())
-    cutter = _Cutter(work, storage, folder, found, cluster)
+    cutter = _Cutter(work, storage, folder, Found() if overwrite else found, cluster)
+    if found.parts and overwrite:  # what comes to nothing should not cost what is there
+        Worker(work)
+        cutter.check_any(files)
     cutter.check_first(files[0])
     folder.begin(origin, found, overwrite)
     parts = ray.data.from_items([file._asdict() for file in files], override_num_blocks=len(files))
@@ -124,26 +124,36 @@ def recover_parts(
             num_gpus=gpus,
             max_task_retries=_RETRIES,
         )
+    recovered = 0
     try:
-        yield from _done(made.iter_rows())
+        for done in _done(made.iter_rows(), partial(folder.doubt, origin, found)):
+            recovered += done.tally.questions
+            yield done
     except ray.exceptions.RayError as error:
         reason = (*str(error).splitlines(), "")[0]
         raise RechainError(f"Ray has given up ({type(error).__name__}): {reason}") from error
+    if not recovered and (overwrite or not found.parts):
+        raise no_question(storage.address_of(""), work.only)
     folder.finish(origin)
 
 
-def _done(rows: Iterable[Row]) -> Iterator[Done]:
-    """Yield what came of parts. What is wrong with a file is told when all others are done, all else at once."""
-    share, unread = 0.0, ""
+def _done(rows: Iterable[Row], doubt: Callable[[Collection[str]], None]) -> Iterator[Done]:
+    """Yield what came of parts. What is wrong with a file is told when all others are done, all else at once.
+
+    Files that cannot be read to their end are doubted: parts of them may not be what they should.
+    """
+    share, unread = 0.0, dict[str, str]()
     for row in rows:
         if row["problem"]:
             raise InputError(row["problem"])
+        if row["unread"]:
+            unread[row["file"]] = row["unread"]
+            doubt(unread)
         done: Done = pickle.loads(row["done"])
         share += done.share or 0.0
-        unread = unread or row["unread"]
         yield done._replace(share=min(share, 1.0))
     if unread:
-        raise InputError(unread)
+        raise InputError(next(iter(unread.values())))
 
 
 def recover_dataset(
@@ -234,7 +244,7 @@ def _files(storage: Storage) -> list[_File]:
     sizes, questions = storage.files(), storage.address_of("")
     if {"dataset_info.json", "dataset_dict.json"} & sizes.keys():
         raise InputError(f"{questions} was saved by datasets; save it as Parquet for Ray.")
-    names = [""] if "" in sizes else question_files(sizes)
+    names = [""] if "" in sizes else question_files(questions, sizes)
     if not names:
         raise InputError(f"{questions} is not there, or holds no Parquet or JSON files.")
     total = sum(sizes[name] for name in names) or 1
@@ -281,25 +291,38 @@ class _Cutter:
             address = self._storage.address_of(file.name)
             raise RechainError(f"the first part, {first}, is of other questions than {address}; name another folder.")
 
+    def check_any(self, files: Sequence[_File]) -> None:
+        """Refuse files without a question of a wanted type."""
+        reader = self._work.reader()
+        for file in files:
+            with self._chunks(file) as chunks:
+                if any(True for chunk in chunks for _ in reader.entries(chunk)):
+                    return
+        raise no_question(self._storage.address_of(""), self._work.only)
+
     def __call__(self, row: Row) -> Iterator[Row]:
         """Yield the parts of a file and, last, why it cannot be read on."""
         file = _File(**row)
         try:
-            yield from self._parts(file)
+            for part, chunks, share in self._parts(file):
+                yield _row(file, part, chunks, share)
         except RechainError as error:
-            yield _row("", [], 0.0, str(error))
+            yield _row(file, "", [], 0.0, str(error))
 
-    def _parts(self, file: _File) -> Iterator[Row]:
+    def _parts(self, file: _File) -> Iterator[tuple[str, list[Chunk], float]]:
+        """Yield the name of every part that is to be made, what it is made of, and its share of all bytes."""
         before, number = 0.0, -1
         reader = self._work.reader() if file.shown in self._found.changed else None
         with self._chunks(file) as chunks:
-            for number, part in enumerate(batches(chunks, self._cluster.chunks_a_part)):
-                if not self._cluster.is_full(part):
-                    chunks.check()  # half a part would count as done
+            remaining = iter(chunks)
+            for number, part in enumerate(batches(remaining, self._cluster.chunks_a_part)):
+                if not self._cluster.is_full(part):  # half a part would count as done
+                    next(remaining, None)  # or whether it is would not be known yet
+                    chunks.check()
                 read = part[-1].records[-1].share or 0.0
                 name = self._folder.name(file.number, number)
                 if not self._is_there(name, part, reader):
-                    yield _row(name, part, (read - before) * file.share)
+                    yield name, part, (read - before) * file.share
                     before = read
             chunks.check()
         self._folder.delete_from(file.number, number + 1, self._found)
@@ -321,8 +344,8 @@ def _ids(chunks: Iterable[Chunk], reader: QuestionReader) -> list[str | None]:
     return [getattr(entry.content, "id", entry.id) for entry in entries]
 
 
-def _row(part: str, chunks: list[Chunk], share: float, unread: str = "") -> Row:
-    return {"part": part, "chunks": pickle.dumps(chunks), "share": share, "unread": unread}
+def _row(file: _File, part: str, chunks: list[Chunk], share: float, unread: str = "") -> Row:
+    return {"file": file.shown, "part": part, "chunks": pickle.dumps(chunks), "share": share, "unread": unread}
 
 
 class _Actor:
@@ -351,4 +374,4 @@ class _Actor:
             except RechainError as error:
                 problem = str(error)
         self._tidied = tidy(self._tidied)
-        return {"done": pickle.dumps(done), "problem": problem, "unread": row["unread"]}
+        return {"file": row["file"], "done": pickle.dumps(done), "problem": problem, "unread": row["unread"]}
