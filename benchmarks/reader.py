@@ -35,6 +35,7 @@ from rechain.game.players import Players
 from rechain.game.settings import GameSettings
 from rechain.lexicon import vector_rows
 from rechain.model import BatchModel
+from rechain.models.text_encoders import in_transformers
 from rechain.reader.model import ChainReaderModel
 from rechain.reader.pretrained import load
 from rechain.recovery import Recoverer
@@ -156,7 +157,7 @@ class CrossEncoderLoop:
         self._texts = model
         folder = tempfile.mkdtemp()
         encoder: Any = model.network.encoder
-        encoder.model.save_pretrained(folder)
+        in_transformers(encoder.model).save_pretrained(folder)
         _save_tokenizer(model, folder)
         self._model = CrossEncoder(folder, num_labels=1, max_length=model.settings.max_tokens, device="cpu")
 
