@@ -26,6 +26,8 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # All up to the next brace that is not part of a string.
 _TO_BRACE = re.compile(rb'[^{}"]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^{}"]*+)*+[{}]', re.DOTALL)
 _OPENING = ord("{")
+_PARQUET = b"PAR1"
+"""how such a file begins"""
 _LINES_NAMES = (".jsonl", ".jsonl.gz")
 _JSON_NAMES = (*_LINES_NAMES, ".json", ".json.gz")
 _DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile)
@@ -65,7 +67,7 @@ def read_parts(path: Path) -> Iterator[tuple[Path, Iterable[RawRecord]]]:
         yield part, records
         before += size
         is_empty = is_empty and records.is_empty
-    if is_empty:
+    if is_empty and not any(map(_is_table, parts)):
         raise InputError(f"{path} is empty.")
 
 
@@ -113,6 +115,14 @@ def _is_hidden(path: PurePath) -> bool:
     return any(part.startswith((".", "_")) for part in path.parts)
 
 
+def _is_table(part: Path) -> bool:
+    """Tell whether a part is a table, which may well be without rows."""
+    if not part.is_file():
+        return part.is_dir()
+    with part.open("rb") as file:
+        return file.read(len(_PARQUET)) == _PARQUET
+
+
 def _read_raw(path: Path) -> Iterator[RawRecord]:
     """Yield the records of one part; those of JSON files are still bytes."""
     try:
@@ -127,8 +137,8 @@ def _read_raw(path: Path) -> Iterator[RawRecord]:
 
 def read_opened(path: PathLike, file: io.BufferedReader, size: int) -> Iterator[RawRecord]:
     """Yield the records of an open file of so many bytes, or of 0 where nobody knows."""
-    start = file.peek(4)
-    if start.startswith(b"PAR1"):
+    start = file.peek(len(_PARQUET))
+    if start.startswith(_PARQUET):
         if not file.seekable():
             raise InputError(f"{path} is Parquet, which cannot be read from a pipe; name the file.")
         yield from _read_parquet(path, file)
