@@ -110,20 +110,7 @@ def recover_parts(
         cutter.check_any(files)
     cutter.check_first(files[0])
     folder.begin(origin, found, overwrite)
-    parts = ray.data.from_items([file._asdict() for file in files], override_num_blocks=len(files))
-    parts.context.target_max_block_size = 1  # a part is a block by itself
-    parts.context.enable_progress_bars = False
-    cut = parts.flat_map(cutter, num_cpus=_CUTTING)
-    with warnings.catch_warnings():  # how often a task is done again cannot be said otherwise up to Ray 2.63
-        warnings.simplefilter("ignore", DeprecationWarning)
-        made = cut.map(
-            _Actor,
-            fn_constructor_args=(work, folder),
-            compute=ray.data.ActorPoolStrategy(size=actors),
-            num_cpus=_WORKING,
-            num_gpus=gpus,
-            max_task_retries=_RETRIES,
-        )
+    made = _cut_and_made(ray, files, cutter, (work, folder), actors, gpus)
     recovered = 0
     try:
         for done in _done(made.iter_rows(), partial(folder.doubt, origin, found)):
@@ -135,6 +122,26 @@ def recover_parts(
     if not recovered and (overwrite or not found.parts):
         raise no_question(storage.address_of(""), work.only)
     folder.finish(origin)
+
+
+def _cut_and_made(
+    ray: Any, files: Sequence[_File], cutter: "_Cutter", made_with: tuple[Work, PartsFolder], actors: int, gpus: float
+) -> Any:
+    """Return what comes of all parts as a dataset of Ray's, which does the work when its rows are asked for."""
+    parts = ray.data.from_items([file._asdict() for file in files], override_num_blocks=len(files))
+    parts.context.target_max_block_size = 1  # a part is a block by itself
+    parts.context.enable_progress_bars = False
+    cut = parts.flat_map(cutter, num_cpus=_CUTTING)
+    with warnings.catch_warnings():  # how often a task is done again cannot be said otherwise up to Ray 2.63
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return cut.map(
+            _Actor,
+            fn_constructor_args=made_with,
+            compute=ray.data.ActorPoolStrategy(size=actors),
+            num_cpus=_WORKING,
+            num_gpus=gpus,
+            max_task_retries=_RETRIES,
+        )
 
 
 def _done(rows: Iterable[Row], doubt: Callable[[Collection[str]], None]) -> Iterator[Done]:
