@@ -1,0 +1,161 @@
+"""How many files and functions of the package one question passes, command by command: the length of a newcomer's walk.
+
+    python benchmarks/walk.py                   # a table of all walks
+    python benchmarks/walk.py recover --files   # one walk: its files in the order in which they are entered
+    python benchmarks/walk.py recover --functions
+
+A function counts once, when it is first called; comprehensions, lambdas and module bodies do not count. Each walk runs
+in a process of its own, on the examples that come with the package.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from importlib.resources import files
+from inspect import CO_OPTIMIZED
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+PACKAGE = Path(str(files("rechain")))
+DEMO = PACKAGE / "data" / "demo.jsonl"
+
+
+class Tracer:
+    """Notes every function of the package that is called, in the order of the first calls."""
+
+    def __init__(self) -> None:
+        self.functions: dict[CodeType, str] = {}
+
+    def __call__(self, frame: FrameType, event: str, _: Any) -> None:
+        """Take a call into account, as sys.setprofile reports it."""
+        code = frame.f_code
+        is_function = code.co_flags & CO_OPTIMIZED and not code.co_name.startswith("<")  # not the body of a class
+        if event == "call" and is_function and code not in self.functions:
+            path = Path(code.co_filename)
+            if PACKAGE in path.parents and path.suffix == ".py":
+                self.functions[code] = str(path.relative_to(PACKAGE))
+
+    def trace(self, walk: Callable[[Path], None]) -> None:
+        """Follow a walk in all threads that it starts."""
+        with tempfile.TemporaryDirectory() as folder:
+            threading.setprofile(self)
+            sys.setprofile(self)
+            try:
+                walk(Path(folder))
+            finally:
+                sys.setprofile(None)
+                threading.setprofile(None)  # type: ignore[arg-type]
+
+
+def run(*arguments: object) -> None:
+    """Run the command line in this process."""
+    from rechain.cli.main import main
+
+    sys.argv = ["rechain", *map(str, arguments)]
+    try:
+        main()
+    except SystemExit as ended:
+        if ended.code not in (0, None):
+            raise
+
+
+def one_question(folder: Path) -> Path:
+    """Write a file that holds the first example alone, without its number of hops, so that chains of 2 to 4 compete."""
+    path = folder / "question.jsonl"
+    question = json.loads(DEMO.read_bytes().splitlines()[0])
+    del question["hops"]
+    path.write_text(json.dumps(question), encoding="utf-8")
+    return path
+
+
+def recover(folder: Path) -> None:
+    """Walk `rechain recover --workers 0` with the default model."""
+    run("recover", one_question(folder), "--workers", 0, "--out", folder / "chains.jsonl")
+
+
+def train(folder: Path) -> None:
+    """Walk `rechain train` of the game."""
+    tiny = ("--hops", 2, "--set", "hidden=4", "--set", "pretrain_epochs=1", "--set", "game_epochs=1")
+    run("train", DEMO, *tiny, "--out", folder / "run")
+
+
+def serve(folder: Path) -> None:
+    """Walk the page of a question."""
+    from starlette.testclient import TestClient
+
+    from rechain.cli import serve as command
+
+    app: list[Any] = []
+    original, command._run = command._run, lambda server, *_: app.append(server.config.app)  # type: ignore[assignment]
+    chains = folder / "chains.jsonl"
+    run("recover", DEMO, "--model", "lexical", "--workers", 0, "--out", chains)
+    sys.setprofile(None)
+    run("serve", DEMO, "--chains", chains, "--port", 0, "--labels", folder / "labels.sqlite")
+    command._run = original
+    client = TestClient(app[0], base_url="http://127.0.0.1")
+    threading.setprofile(TRACER)
+    sys.setprofile(TRACER)
+    TRACER.functions.clear()
+    assert client.get("/question?id=d01").status_code == 200
+
+
+def reproduce(folder: Path) -> None:
+    """Walk `rechain reproduce` with tiny networks, one seed and no ablations."""
+    from rechain.game.plays import Stage, read_plays
+
+    config = folder / "tiny.toml"
+    config.write_text("hidden = 4\npretrain_epochs = 1\ngame_epochs = 1\n")
+    data, gold = DEMO, DEMO.with_name("demo.gold.jsonl")
+    lines = [line for line in data.read_bytes().splitlines(keepends=True) if b'"hops":3' in line or b'"hops": 3' in line]
+    questions = folder / "questions.jsonl"
+    questions.write_bytes(b"".join(lines))
+    table = folder / "table"
+    command = ("reproduce", "drughop", questions, "--folds", 2, "--seeds", 1, "--no-ablations", "--config", config)
+    command = (*command, "--gold", gold, "--out", table)
+    run(*command, "--prepare-only")
+    stage = Stage(table, "cpu")  # which the command does in a process of its own
+    for play in read_plays(table):
+        stage.play(play)
+    run(*command, "--judge-only")
+
+
+WALKS: dict[str, Callable[[Path], None]] = {"recover": recover, "train": train, "serve": serve, "reproduce": reproduce}
+TRACER = Tracer()
+
+
+def main() -> None:
+    """Print one walk, or a table of all."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("walk", choices=WALKS, nargs="?")
+    parser.add_argument("--files", action="store_true", help="list the files, in the order in which they are entered")
+    parser.add_argument("--functions", action="store_true", help="list the functions as well")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    if options.walk is None:
+        print(f"{'walk':12}{'files':>8}{'functions':>12}")
+        for name in WALKS:
+            output = subprocess.run([sys.executable, __file__, name, "--json"], capture_output=True, check=True).stdout
+            told = json.loads(output.splitlines()[-1])
+            print(f"{name:12}{told['files']:8}{told['functions']:12}")
+        return
+    TRACER.trace(WALKS[options.walk])
+    by_file: dict[str, list[str]] = {}
+    for code, file in TRACER.functions.items():
+        by_file.setdefault(file, []).append(code.co_qualname)
+    if options.json:
+        print(json.dumps({"files": len(by_file), "functions": len(TRACER.functions)}))
+        return
+    for file, functions in by_file.items():
+        print(f"{len(functions):4}  {file}")
+        for function in functions if options.functions else ():
+            print(f"        {function}")
+    print(f"{len(by_file)} files, {len(TRACER.functions)} functions")
+
+
+if __name__ == "__main__":
+    main()
