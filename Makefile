@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 # Where the real data is that benchmarks measure on.
 DATA ?= ../shared/data
 
-.PHONY: demo serve test test-slow test-web lint bench clean
+.PHONY: demo serve test test-slow test-web lint walk bench clean
 
 demo: .venv/installed
 	$(BIN)/rechain demo
@@ -28,6 +28,10 @@ lint: .venv/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# How many files and functions of the package one question passes, command by command.
+walk: .venv/installed-dev
+	$(BIN)/python benchmarks/walk.py
 
 bench: .venv/installed-bench
 	$(BIN)/python benchmarks/candidates.py $(DATA)

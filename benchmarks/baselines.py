@@ -10,9 +10,9 @@ from pathlib import Path
 
 from common import Pair, data_folder, percent, print_heading, print_rows, verdicts, with_gold
 
-from rechain.baselines import BASELINES, Lexical
 from rechain.datasets import read_questions
-from rechain.evaluation import is_unambiguous, summarise
+from rechain.evaluation.judging import is_unambiguous, summarise
+from rechain.scoring import BASELINES, Lexical
 
 HEADER = (
     "questions",

@@ -16,9 +16,9 @@ from pathlib import Path
 import orjson
 
 from rechain.datasets import read_questions
-from rechain.datasets.rows import read_by_id
-from rechain.passages import PassageView
+from rechain.datasets.records import read_by_id
 from rechain.schema import Passage, Question
+from rechain.text.passages import PassageView
 
 MIN_COUNT = 5
 TABLE = Path(__file__).parent.parent / "src/rechain/data/idf.json.gz"

@@ -38,26 +38,26 @@ from common import (
 from speed import link, link_with_spacy, phrases_of, seconds, spread
 
 from rechain import recovery
-from rechain.arrays import TEXT_MARKS, Array
-from rechain.batches import batches
+from rechain.bulk.resume import GrowingFile
 from rechain.candidates import Candidates, find_candidates, find_of_any_length
 from rechain.datasets.reading import QuestionReader, read_chunks
-from rechain.engines.growing import GrowingFile
 from rechain.errors import QuestionError
-from rechain.game.data import Arrays
-from rechain.model import Scores
 from rechain.models.chain_reader import ChainReader
-from rechain.models.packed import packed
+from rechain.models.cpu.packed import packed
 from rechain.models.text_encoders import untrained
-from rechain.processes import usable_cores
+from rechain.preparation.arrays import TEXT_MARKS
+from rechain.reader.arrays import flat_texts
 from rechain.reader.data import Texts
-from rechain.reader.evidence import FEATURES
 from rechain.reader.model import ChainReaderModel, WeighedQuestion
-from rechain.reader.preparation import flat_texts
 from rechain.reader.pretrained import find, load
 from rechain.reader.texts import TokenText
 from rechain.recovery import BATCH_SIZE, Recoverer, Wanted
 from rechain.schema import Question, Recovered
+from rechain.scoring.evidence import FEATURES
+from rechain.scoring.model import Scores
+from rechain.system.batches import batches
+from rechain.system.processes import usable_cores
+from rechain.system.tensors import Array, Arrays
 
 """what `rechain recover` runs on here; others are compared with it by giving `recover_with` their names"""
 

@@ -11,7 +11,8 @@ from common import Pair, data_folder, percent, print_heading, print_rows, with_g
 
 from rechain.candidates import CandidateSettings
 from rechain.datasets import read_questions
-from rechain.evaluation import count_candidates, errors_of, is_unambiguous, summarise_candidates
+from rechain.evaluation.candidates import count_candidates, errors_of, summarise_candidates
+from rechain.evaluation.judging import is_unambiguous
 from rechain.linking.weights import DEFAULT_MIN_WEIGHT
 
 HEADER = ("questions", "number", "setting", "chains", "tails", "gold in C, %", "random pick, %", "without a chain")

@@ -19,13 +19,14 @@ from typing import NamedTuple
 
 import orjson
 
-from rechain.baselines import Model
 from rechain.candidates import CandidateSettings
 from rechain.datasets.files import read_records
-from rechain.evaluation import Figure, Verdict, judge
-from rechain.gold import read_gold
+from rechain.evaluation.gold import read_gold
+from rechain.evaluation.judging import Verdict, judge
+from rechain.evaluation.statistics import Figure
 from rechain.recovery import Recoverer
 from rechain.schema import Gold, Question
+from rechain.scoring.model import Model
 
 Pair = tuple[Question, Gold]
 

@@ -26,12 +26,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rechain.arrays import TEXT_MARKS, Array
-from rechain.game.data import load_arrays, save_arrays
+from rechain.preparation.arrays import TEXT_MARKS
 from rechain.reader.settings import ReaderSettings
+from rechain.system.tensors import Array, load_arrays, save_arrays
 
 if TYPE_CHECKING:
-    from rechain.evaluation import Verdict
+    from rechain.evaluation.judging import Verdict
 
 FOLDS = 5
 QUESTIONS, PSEUDO, INDEX, ENCODER, PLAYS = (
@@ -48,9 +48,9 @@ PSEUDO_A_FOLD = 1600
 
 def prepare(data: Path, stage: Path, encoder: Path) -> None:
     """Write the chains of all questions, and pseudo questions made from HotpotQA's passages, as arrays."""
-    from rechain.reader.evidence import PRIOR
     from rechain.reader.pretrained import read_tokenizer
-    from rechain.reproduction.staging import folds_of
+    from rechain.scoring.evidence import PRIOR
+    from rechain.tables.stage import folds_of
 
     stage.mkdir(parents=True, exist_ok=True)
     (stage / ENCODER).mkdir(exist_ok=True)
@@ -76,7 +76,7 @@ def prepare(data: Path, stage: Path, encoder: Path) -> None:
 
 def make_preparation(tokenizer: Any) -> Any:
     """Return an empty preparation with the sizes of the default settings."""
-    from rechain.reader.preparation import ReaderPreparation
+    from rechain.reader.arrays import ReaderPreparation
 
     settings = ReaderSettings()
     return ReaderPreparation(tokenizer, settings.max_tokens, settings.most_chains)
@@ -96,7 +96,7 @@ def add(preparation: Any, question: Any, made: Sequence[int] | None = None) -> b
 
 def pseudo_arrays(tokenizer: Any, questions: Sequence[Any], folds: Sequence[int]) -> dict[str, Array]:
     """Make pseudo questions of every fold, and tell for which folds they may be used: those that share no passage."""
-    from rechain.pseudo import PseudoMaker
+    from rechain.preparation.pseudo import PseudoMaker
 
     parts = [[q for q, number in zip(questions, folds, strict=True) if number == fold] for fold in range(FOLDS)]
     texts = [{passage.text for question in part for passage in question.passages} for part in parts]
@@ -216,7 +216,8 @@ class Judged:
         from common import with_gold
 
         from rechain.candidates import find_candidates
-        from rechain.evaluation import is_gold_chain, is_unambiguous
+        from rechain.evaluation.candidates import is_gold_chain
+        from rechain.evaluation.judging import is_unambiguous
 
         index = json.loads((stage / INDEX).read_text(encoding="utf-8"))
         self._starts = load_arrays(stage / QUESTIONS)["chain_start"]
@@ -239,13 +240,13 @@ class Judged:
         return [self._verdict(scores, nothing, *row) for row in self.rows if self._is_told(scores, row[0])]
 
     def _is_told(self, scores: Array, place: int) -> bool:
-        """Tell whether the scores are of this question; one without any chain belongs to all folds together."""
+        """Return whether the scores are of this question; one without any chain belongs to all folds together."""
         if place >= 0:
             return not np.isnan(scores[self._starts[place]])
         return not any(np.isnan(scores[self._starts[other]]) for other, _ in self.rows if other >= 0)
 
     def _verdict(self, scores: Array, nothing: float, place: int, is_right: Sequence[bool]) -> "Verdict":
-        from rechain.evaluation import Verdict
+        from rechain.evaluation.judging import Verdict
 
         if place < 0:
             return Verdict(False, False)
@@ -305,7 +306,7 @@ def bundle(stage: Path, data: Path, folder: Path, floats: bool) -> None:
     """Turn the weights that learnt everything into bytes, or not, and write them with a card that tells the figures."""
     from safetensors.torch import load_file
 
-    from rechain.models.quantised import quantise
+    from rechain.models.cpu.quantised import quantise
     from rechain.reader.card import write_card
     from rechain.reader.model import ChainReaderModel
     from rechain.reader.pretrained import read_tokenizer, save
@@ -323,7 +324,8 @@ def facts(stage: Path, data: Path) -> Any:
     """Return what is told of the model: the figures are those of readers that did not learn what they are judged on."""
     from common import percent
 
-    from rechain.evaluation import expected_calibration_error, mean_with_interval, most_confident
+    from rechain.evaluation.judging import expected_calibration_error, most_confident
+    from rechain.evaluation.statistics import mean_with_interval
     from rechain.reader.card import Facts
 
     views = views_of(stage, [f"fold{fold}" for fold in range(FOLDS)])
@@ -373,7 +375,7 @@ def judge_views(judged: Judged, views: dict[str, Array], prior: Array) -> None:
     """Print accuracy view by view."""
     from common import percent, print_rows
 
-    from rechain.evaluation import mean_with_interval
+    from rechain.evaluation.statistics import mean_with_interval
 
     rows = {
         "evidence, as the prior weighs it": prior,
@@ -397,14 +399,14 @@ def judge_views(judged: Judged, views: dict[str, Array], prior: Array) -> None:
 
 
 NOTHING = {HOTPOT: 8.9, DRUG: -7.0}
-"""the score of `rechain.reader.evidence.nothing` with the prior's weights"""
+"""the score of `rechain.scoring.evidence.nothing` with the prior's weights"""
 
 
 def judge_confidence(judged: Judged, views: dict[str, Array], name: str) -> None:
     """Print calibration, and accuracy among the most confident."""
     from common import print_rows
 
-    from rechain.evaluation import expected_calibration_error, most_confident
+    from rechain.evaluation.judging import expected_calibration_error, most_confident
 
     verdicts = judged.verdicts(joint(views), NOTHING[name])
     shares = {"half": 0.5, "three quarters": 0.75}
@@ -450,7 +452,7 @@ def judge_teaching(judged: Judged, stage: Path) -> None:
     """Print the ways of teaching that were played on fold 0."""
     from common import percent, print_rows
 
-    from rechain.evaluation import mean_with_interval
+    from rechain.evaluation.statistics import mean_with_interval
 
     rows = []
     for way, play in TAUGHT.items():

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 from rechain.datasets import read_entries
 from rechain.datasets.files import read_records
 from rechain.datasets.hotpotqa import SupportingFacts
-from rechain.evaluation import mean_with_interval
+from rechain.evaluation.statistics import mean_with_interval
 from rechain.exports.hotpotqa import Evidence, Fact, Rule, facts, supporting
 from rechain.exports.joining import Joined, Selection, join, with_sentences
 from rechain.recovery import Recoverer

@@ -22,9 +22,9 @@ from common import parser, print_heading, print_rows
 from speed import crowded, seconds, spread
 
 from rechain.datasets import read_questions
-from rechain.processes import spare_collector
 from rechain.recovery import Recoverer
 from rechain.schema import Passage, Question
+from rechain.system.processes import spare_collector
 
 PASSAGES = (10, 30, 100, 300, 1000)
 HOPS = (2, 3, 4, None)

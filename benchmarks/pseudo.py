@@ -14,12 +14,12 @@ from statistics import mean
 
 from common import data_folder, percent, print_heading, print_rows
 
-from rechain.baselines import Lexical
 from rechain.candidates import Candidates, find_candidates
 from rechain.datasets import read_questions
-from rechain.evaluation import mean_with_interval
-from rechain.pseudo import PseudoQuestion, make_pseudo_questions
+from rechain.evaluation.statistics import mean_with_interval
+from rechain.preparation.pseudo import PseudoQuestion, make_pseudo_questions
 from rechain.schema import Question
+from rechain.scoring import Lexical
 
 SOURCES = 1000
 COUNT = 5 * SOURCES
@@ -47,7 +47,7 @@ def sets(data: Path) -> dict[str, Iterable[Question]]:
 
 
 def is_solved(pseudo: PseudoQuestion, candidates: Candidates) -> bool:
-    """Tell whether the lexical rule picks the chain that a question was made from."""
+    """Return whether the lexical rule picks the chain that a question was made from."""
     scores = [sum(contributions.values()) for contributions in Lexical().score(candidates)]
     best = candidates.chains[scores.index(max(scores))]
     links = tuple(edge.key for edge in best.edges if edge.is_given)

@@ -18,9 +18,9 @@ from shutil import which
 
 from common import print_heading, print_rows
 
+from rechain.bulk.local import recover_chunks
+from rechain.bulk.work import Work
 from rechain.datasets.reading import Chunk, read_chunks
-from rechain.engines.local import recover_chunks
-from rechain.engines.work import Work
 from rechain.recovery import Recoverer
 
 

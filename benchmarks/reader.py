@@ -19,29 +19,23 @@ from typing import Any
 import torch
 from common import Pair, data_folder, percent, print_heading, print_rows, with_gold
 
-from rechain.baselines import Lexical, Model
 from rechain.candidates import Candidates, CandidateSettings, find_candidates
 from rechain.datasets import read_questions
 from rechain.errors import QuestionError
-from rechain.evaluation import (
-    Verdict,
-    expected_calibration_error,
-    is_unambiguous,
-    judge,
-    mean_with_interval,
-    most_confident,
-)
+from rechain.evaluation.judging import Verdict, expected_calibration_error, is_unambiguous, judge, most_confident
+from rechain.evaluation.statistics import mean_with_interval
+from rechain.game.model import TrainedModel
 from rechain.game.players import Players
 from rechain.game.settings import GameSettings
-from rechain.lexicon import vector_rows
-from rechain.model import BatchModel
 from rechain.models.text_encoders import in_transformers
+from rechain.preparation.lexicon import vector_rows
+from rechain.preparation.vectors import read_vectors
 from rechain.reader.model import ChainReaderModel
 from rechain.reader.pretrained import load
 from rechain.recovery import Recoverer
 from rechain.schema import Question
-from rechain.trained import TrainedModel
-from rechain.vectors import read_vectors
+from rechain.scoring import Lexical
+from rechain.scoring.model import BatchModel, Model
 
 REPEATS = 3
 TIMED, JUDGED = 60, 300

@@ -14,17 +14,18 @@ from common import Pair, data_folder, percent, print_heading, print_rows, with_g
 
 from rechain.candidates import Candidates, find_candidates
 from rechain.datasets import read_questions
-from rechain.datasets.rows import read_rows
+from rechain.datasets.records import read_rows
 from rechain.errors import QuestionError
-from rechain.evaluation import is_same_entity, mean_with_interval
+from rechain.evaluation.gold import PairLabel
+from rechain.evaluation.judging import is_same_entity
+from rechain.evaluation.statistics import mean_with_interval
 from rechain.game.decoding import decode
-from rechain.gold import PairLabel
-from rechain.lexicon import Lexicon
-from rechain.preparation import Preparation, entity_names
-from rechain.reproduction.pairs import guess_auc, lexical_auc, pair_auc
+from rechain.game.model import TrainedModel
+from rechain.preparation.lexicon import Lexicon
+from rechain.preparation.questions import Preparation, entity_names
+from rechain.preparation.vectors import read_vectors
 from rechain.schema import Gold
-from rechain.trained import TrainedModel
-from rechain.vectors import read_vectors
+from rechain.tables.pairs import guess_auc, lexical_auc, pair_auc
 
 MODEL = "plays/cooperative.0.0.model"
 

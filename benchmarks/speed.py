@@ -18,17 +18,18 @@ from pathlib import Path
 
 from common import data_folder, print_heading, print_rows, with_gold
 
-from rechain.answers import AnswerMatcher
 from rechain.candidates import find_candidates
 from rechain.datasets import read_questions
 from rechain.errors import QuestionError
-from rechain.evaluation import is_unambiguous
+from rechain.evaluation.judging import is_unambiguous
 from rechain.linking import LINKERS, LinkGraph
 from rechain.linking.names import pairs_of
 from rechain.linking.titles import titles_of
-from rechain.linking.weights import BONUS, DEFAULT_MIN_WEIGHT, idf
-from rechain.passages import PassageView
+from rechain.linking.weights import BONUS, DEFAULT_MIN_WEIGHT
 from rechain.schema import Passage, Question
+from rechain.text.answers import AnswerMatcher
+from rechain.text.passages import PassageView
+from rechain.text.rarity import idf
 
 REPEATS = 7
 LINKED = 400

@@ -49,7 +49,7 @@ class Tracer:
                 walk(Path(folder))
             finally:
                 sys.setprofile(None)
-                threading.setprofile(None)  # type: ignore[arg-type]
+                threading.setprofile(None)
 
 
 def run(*arguments: object) -> None:
@@ -91,7 +91,7 @@ def serve(folder: Path) -> None:
     from rechain.cli import serve as command
 
     app: list[Any] = []
-    original, command._run = command._run, lambda server, *_: app.append(server.config.app)  # type: ignore[assignment]
+    original, command._run = command._run, lambda server, *_: app.append(server.config.app)
     chains = folder / "chains.jsonl"
     run("recover", DEMO, "--model", "lexical", "--workers", 0, "--out", chains)
     sys.setprofile(None)
@@ -111,12 +111,12 @@ def reproduce(folder: Path) -> None:
     config = folder / "tiny.toml"
     config.write_text("hidden = 4\npretrain_epochs = 1\ngame_epochs = 1\n")
     data, gold = DEMO, DEMO.with_name("demo.gold.jsonl")
-    lines = [line for line in data.read_bytes().splitlines(keepends=True) if b'"hops":3' in line or b'"hops": 3' in line]
+    lines = [line for line in data.read_bytes().splitlines(keepends=True) if json.loads(line)["hops"] == 3]
     questions = folder / "questions.jsonl"
     questions.write_bytes(b"".join(lines))
     table = folder / "table"
-    command = ("reproduce", "drughop", questions, "--folds", 2, "--seeds", 1, "--no-ablations", "--config", config)
-    command = (*command, "--gold", gold, "--out", table)
+    tiny = ("--folds", 2, "--seeds", 1, "--no-ablations", "--config", config)
+    command = ("reproduce", "drughop", questions, *tiny, "--gold", gold, "--out", table)
     run(*command, "--prepare-only")
     stage = Stage(table, "cpu")  # which the command does in a process of its own
     for play in read_plays(table):

@@ -9,8 +9,8 @@ import pytest
 
 from rechain.candidates import Candidates
 from rechain.errors import QuestionError
-from rechain.model import Scores
 from rechain.schema import Passage, Question
+from rechain.scoring.model import Scores
 
 if TYPE_CHECKING:
     from rechain.reader.model import ChainReaderModel

@@ -20,10 +20,10 @@ def test_the_output_does_not_depend_on_the_seed_of_hashes(model: str) -> None:
 
 
 OVERLAPS = """
-from rechain.passages import PassageView
-from rechain.reader.sentences import AskedSentences, rarities
+from rechain.text.passages import PassageView
+from rechain.text.sentences import AskedSentences, rarities
 from rechain.schema import Passage
-from rechain.text import Text
+from rechain.text.words import Text
 
 words = "quellmarine zandvoort borkum amaranth kraan harbour sailed winter opera anton composer verdict".split()
 asked = rarities(Text(" ".join(words)))

@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rechain import CandidateSettings, Recoverer
-from rechain.baselines import BASELINES
 from rechain.candidates import Candidates
 from rechain.datasets import read_entries
 from rechain.errors import QuestionError, RechainError
-from rechain.model import BatchModel, Model, Scores
 from rechain.schema import Chain, Link, Mention, Passage, Problem, Question, Recovered
+from rechain.scoring import BASELINES
+from rechain.scoring.model import BatchModel, Model, Scores
 
 if TYPE_CHECKING:
     from rechain.reader.model import ChainReaderModel

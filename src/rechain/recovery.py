@@ -7,14 +7,14 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rechain.baselines import BASELINES, Model
-from rechain.batches import batches
 from rechain.candidates import Candidate, Candidates, CandidateSettings, find_candidates, find_of_any_length
+from rechain.datasets.inputs import PassageLike, QuestionLike, as_entry, as_question
 from rechain.datasets.reading import Entry
 from rechain.errors import QuestionError, RechainError
-from rechain.given import PassageLike, QuestionLike, as_entry, as_question
-from rechain.model import BUNDLED, BatchModel, Contributions, Step, StepwiseModel
 from rechain.schema import Chain, Link, Question, Recovered
+from rechain.scoring import BASELINES
+from rechain.scoring.model import BUNDLED, BatchModel, Contributions, Model, Step, StepwiseModel
+from rechain.system.batches import batches
 
 if TYPE_CHECKING:
     from rechain.reader.model import ChainReaderModel
@@ -166,7 +166,7 @@ class Recoverer:
         recovered = self._stream(batches(enumerate(questions), size), workers)
         if not show_progress:
             return recovered
-        from rechain.progress import counted
+        from rechain.system.progress import counted
 
         return counted(recovered, "Recovering", len(questions) if isinstance(questions, Sized) else None)
 
@@ -175,7 +175,7 @@ class Recoverer:
             for batch in tasks:
                 yield from self._recover_batch(batch)
             return
-        from rechain.processes import in_order
+        from rechain.system.processes import in_order
 
         make = partial(getattr, self, "_recover_batch")
         for recovered in in_order(make, tasks, workers, lambda batch: f"questions[{batch[0][0]}]"):
@@ -190,7 +190,7 @@ class Recoverer:
 
         Options are those of the dataset's own `map`, such as `num_proc`.
         """
-        from rechain.columns import map_dataset
+        from rechain.exports.hf_datasets import map_dataset
 
         return map_dataset(dataset, self, batch_size, **options)
 
@@ -242,7 +242,7 @@ class Recoverer:
     def _move(self, device: str | None) -> None:
         if device is None:
             return
-        from rechain.devices import device_named
+        from rechain.system.devices import device_named
 
         move = getattr(self._model, "to", None)
         if move is None:
@@ -350,10 +350,10 @@ def _load(name: str, device: str | None) -> Model | BatchModel:
     """Return a baseline by its name, what a training run has left in a folder, or a saved chain reader."""
     if name in BASELINES:
         return BASELINES[name]()
-    from rechain.devices import device_named
+    from rechain.system.devices import device_named
 
     if Path(name).is_dir() and not (Path(name) / "config.json").exists():
-        from rechain.trained import TrainedModel
+        from rechain.game.model import TrainedModel
 
         return TrainedModel.load(Path(name), device=device_named(device))
     if name != BUNDLED and "/" not in name and not Path(name).is_dir():

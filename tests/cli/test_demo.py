@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from rechain.candidates import find_candidates
 from rechain.cli.main import app
 from rechain.datasets import read_questions
-from rechain.gold import read_gold
+from rechain.evaluation.gold import read_gold
 from rechain.schema import Gold, Question
 
 

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from rechain.cli.main import app
-from rechain.datasets.rows import read_rows
+from rechain.datasets.records import read_rows
 from rechain.schema import Question, Recovered
 
 Command = Callable[..., Any]

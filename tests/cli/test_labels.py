@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from rechain.candidates.units import Unit
 from rechain.cli.main import app
 from rechain.labels.store import Label, LabelStore
-from rechain.labels.units import Unit
 
 Command = Callable[..., Any]
 

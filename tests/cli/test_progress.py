@@ -40,7 +40,7 @@ def test_nothing_is_shown_elsewhere() -> None:
 TALLIES = """
 from collections import Counter
 from rechain.cli.progress import with_tally
-from rechain.engines.work import Done, Tally
+from rechain.bulk.work import Done, Tally
 
 done = [
     Done(b"1", Tally(30, 20, Counter(no_link=10), 15.0, 20), 0.25),

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rechain.datasets.rows import read_rows
+from rechain.datasets.records import read_rows
 from rechain.schema import Question, Recovered
 
 Command = Callable[..., Any]

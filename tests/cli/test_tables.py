@@ -1,7 +1,7 @@
 import pytest
 
 from rechain.cli.tables import print_figures, print_json
-from rechain.evaluation import Figure
+from rechain.evaluation.statistics import Figure
 
 
 def test_figures_are_never_cut_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:

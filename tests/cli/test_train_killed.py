@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from rechain.runs import CHECKPOINT, STORY, WEIGHTS
+from rechain.training.runs import CHECKPOINT, STORY, WEIGHTS
 
 RECHAIN = [sys.executable, "-c", "from rechain.cli.main import main; main()"]
 SETTINGS = ["hidden=3", "batch_size=2", "warm_up_batch_size=1", "pretrain_epochs=12", "game_epochs=12", "patience=99"]

@@ -13,7 +13,7 @@ import pytest
 
 from rechain.datasets import read_entries, read_questions
 from rechain.datasets.plain import Plain
-from rechain.datasets.rows import read_by_id
+from rechain.datasets.records import read_by_id
 from rechain.errors import InputError, QuestionError
 from rechain.schema import Mention, Passage, Question
 

@@ -16,15 +16,7 @@ from hypothesis import strategies as st
 
 from rechain.datasets import read_entries, read_questions
 from rechain.datasets.files import RawRecord
-from rechain.datasets.reading import (
-    Chunk,
-    Entry,
-    QuestionReader,
-    chunks_of,
-    read_chunks,
-    read_record,
-    read_sentences,
-)
+from rechain.datasets.reading import Chunk, Entry, QuestionReader, chunks_of, read_chunks, read_record, read_sentences
 from rechain.errors import InputError, QuestionError
 from rechain.schema import Question
 

@@ -13,7 +13,7 @@ import pytest
 from rechain.datasets import read_entries, read_questions
 from rechain.datasets.twowiki import TwoWiki
 from rechain.errors import QuestionError
-from rechain.gold import read_gold
+from rechain.evaluation.gold import read_gold
 from rechain.schema import Gold, GoldChain, Passage, Question
 
 RECORD: dict[str, Any] = {

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from rechain.datasets import read_entries
-from rechain.datasets.rows import read_rows
+from rechain.datasets.records import read_rows
 from rechain.errors import InputError, MissingExtraError
 from rechain.exports import parquet
 from rechain.recovery import Recoverer

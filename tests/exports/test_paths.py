@@ -8,9 +8,9 @@ import pytest
 
 from rechain.datasets import read_entries, read_questions
 from rechain.errors import QuestionError
+from rechain.evaluation.gold import read_gold
 from rechain.exports.joining import Joined, Selection, join, without_sentences
 from rechain.exports.paths import row
-from rechain.gold import read_gold
 from rechain.recovery import Recoverer
 from rechain.schema import GoldChain, Question
 

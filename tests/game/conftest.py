@@ -10,8 +10,8 @@ import torch
 
 from rechain.candidates import Candidates, find_candidates
 from rechain.game.data import Prepared
-from rechain.lexicon import Lexicon
-from rechain.preparation import prepare
+from rechain.preparation.lexicon import Lexicon
+from rechain.preparation.questions import prepare
 from rechain.schema import Passage, Question
 
 TINY = Path(__file__).parents[1] / "models" / "tiny.py"

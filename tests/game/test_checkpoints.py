@@ -23,10 +23,10 @@ from rechain.game.checkpoints import (
 from rechain.game.data import Prepared
 from rechain.game.settings import GameSettings
 from rechain.game.training import Training, Watcher
-from rechain.lexicon import Lexicon
-from rechain.preparation import prepare
-from rechain.runs import no_vectors
+from rechain.preparation.lexicon import Lexicon
+from rechain.preparation.questions import prepare
 from rechain.schema import Passage, Question
+from rechain.training.runs import no_vectors
 
 Towns = Callable[..., list[Question]]
 SMALL: dict[str, Any] = {

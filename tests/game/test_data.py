@@ -9,15 +9,16 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rechain.baselines.lexical import Lexical
 from rechain.candidates import Candidates
 from rechain.errors import InputError
-from rechain.game.data import Prepared, load_arrays, save_arrays
-from rechain.lexicon import Lexicon
+from rechain.game.data import Prepared
 from rechain.models.batch import Batch
-from rechain.preparation import Preparation, prepare
+from rechain.preparation.lexicon import Lexicon
+from rechain.preparation.questions import Preparation, prepare
 from rechain.schema import Mention, Passage, Question
-from rechain.text import Text, phrase
+from rechain.scoring.lexical import Lexical
+from rechain.system.tensors import load_arrays, save_arrays
+from rechain.text.words import Text, phrase
 
 
 @pytest.fixture(params=[[0, 1, 2], [2, 0], [1]], ids=str)

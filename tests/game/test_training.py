@@ -17,11 +17,11 @@ from rechain.game.checkpoints import KeepCheckpoints, read_tensors
 from rechain.game.data import Prepared
 from rechain.game.settings import GameSettings
 from rechain.game.training import Part, Training, Watcher
-from rechain.lexicon import Lexicon
-from rechain.preparation import Preparation, prepare
+from rechain.preparation.lexicon import Lexicon
+from rechain.preparation.questions import Preparation, prepare
 from rechain.recovery import Recoverer
-from rechain.runs import RunFolder, gather, no_vectors, train
 from rechain.schema import Question
+from rechain.training.runs import RunFolder, gather, no_vectors, train
 
 Towns = Callable[..., list[Question]]
 SMALL: dict[str, Any] = {

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rechain.candidates.units import Unit
 from rechain.labels.agreement import agreements, cohens_kappa, decided, doubts, kappa_with_interval
 from rechain.labels.store import Label
-from rechain.labels.units import Unit
 
 Said = Callable[..., Label]
 VALUES = st.lists(st.tuples(*[st.sampled_from(["yes", "no", "unsure"])] * 2), min_size=1, max_size=30)

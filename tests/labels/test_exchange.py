@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from rechain.candidates.units import Unit, Units, find_units
 from rechain.datasets import read_questions
 from rechain.errors import InputError, RechainError
-from rechain.gold import read_gold
+from rechain.evaluation.gold import read_gold
 from rechain.labels.exchange import export_gold, export_pairs, gold_from_labels, read_labels
 from rechain.labels.store import Label, LabelStore
-from rechain.labels.units import Unit, Units, find_units
 from rechain.schema import Gold, GoldChain, Question
 
 RIGHT = GoldChain(passages=["0", "1", "2"], links=["protein:P12345", "protein:Q23456"])

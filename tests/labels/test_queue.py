@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
+from rechain.candidates.units import Unit, Value
 from rechain.errors import RechainError
 from rechain.labels.queue import Queue
 from rechain.labels.store import Label, LabelStore
-from rechain.labels.units import Unit, Value
 
 Said = Callable[..., Label]
 IDS = [f"q{number}" for number in range(6)]

@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from rechain.candidates.units import Unit
 from rechain.errors import InputError, RechainError
 from rechain.labels.store import Label, LabelStore, checked_annotator
-from rechain.labels.units import Unit
 
 Said = Callable[..., Label]
 
@@ -124,7 +124,7 @@ def test_what_holds_is_what_a_replay_of_the_log_says(
 WRITER = """
 import sys
 from rechain.labels.store import Label, LabelStore
-from rechain.labels.units import Unit
+from rechain.candidates.units import Unit
 path, name, count = sys.argv[1:]
 store = LabelStore(path)
 print("ready", flush=True)

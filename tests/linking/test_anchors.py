@@ -2,9 +2,10 @@
 
 from rechain.linking.anchors import find
 from rechain.linking.entities import Entity
-from rechain.linking.weights import BONUS, idf
-from rechain.passages import PassageView
+from rechain.linking.weights import BONUS
 from rechain.schema import Mention, Passage
+from rechain.text.passages import PassageView
+from rechain.text.rarity import idf
 
 
 def view(number: int, text: str, *entities: tuple[str, str], title: str = "") -> PassageView:

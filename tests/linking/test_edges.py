@@ -4,8 +4,8 @@ import pytest
 
 from rechain.linking.edges import Edge
 from rechain.linking.entities import Entity
-from rechain.passages import PassageView
 from rechain.schema import LinkKind, Mention, Passage
+from rechain.text.passages import PassageView
 
 
 def view(text: str, title: str = "", *mentions: Mention) -> PassageView:

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from rechain.linking.graph import LINKERS, LinkGraph
 from rechain.linking.weights import DEFAULT_MIN_WEIGHT
-from rechain.passages import PassageView
 from rechain.schema import Link, Mention, Passage
+from rechain.text.passages import PassageView
 
 
 def views(*passages: tuple[str, str]) -> list[PassageView]:

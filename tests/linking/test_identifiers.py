@@ -2,8 +2,8 @@
 
 from rechain.candidates import CandidateSettings, find_candidates
 from rechain.linking.identifiers import find
-from rechain.passages import PassageView
 from rechain.schema import Mention, Passage, Question
+from rechain.text.passages import PassageView
 
 
 def views(*texts: str) -> list[PassageView]:

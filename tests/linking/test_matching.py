@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rechain.linking.matching import find_holders
-from rechain.passages import PassageView
 from rechain.schema import Passage
-from rechain.text import phrase
+from rechain.text.passages import PassageView
+from rechain.text.words import phrase
 
 
 def views(*passages: tuple[str, str]) -> list[PassageView]:

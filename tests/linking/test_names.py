@@ -5,9 +5,10 @@ import pytest
 from rechain.linking.entities import Entity
 from rechain.linking.matching import find_holders
 from rechain.linking.names import find_phrases, find_words, name_weight, pairs_of
-from rechain.linking.weights import BONUS, DEFAULT_MIN_WEIGHT, MAX_PHRASE_IDF, idf
-from rechain.passages import PassageView
+from rechain.linking.weights import BONUS, DEFAULT_MIN_WEIGHT
 from rechain.schema import Passage
+from rechain.text.passages import PassageView
+from rechain.text.rarity import MAX_PHRASE_IDF, idf
 
 
 def views(*texts: str) -> list[PassageView]:

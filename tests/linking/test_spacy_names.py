@@ -8,8 +8,8 @@ import spacy
 from rechain.candidates import CandidateSettings, find_candidates
 from rechain.errors import RechainError
 from rechain.linking.spacy_names import names_of
-from rechain.passages import PassageView
 from rechain.schema import Passage, Question
+from rechain.text.passages import PassageView
 
 
 @pytest.fixture

@@ -4,9 +4,10 @@ import pytest
 
 from rechain.linking.graph import LinkGraph
 from rechain.linking.titles import titles_of
-from rechain.linking.weights import BONUS, idf, phrase_idf
-from rechain.passages import PassageView
+from rechain.linking.weights import BONUS
 from rechain.schema import Passage
+from rechain.text.passages import PassageView
+from rechain.text.rarity import idf, phrase_idf
 
 
 def views(*passages: tuple[str, str]) -> list[PassageView]:

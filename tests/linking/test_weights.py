@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rechain.linking.weights import BONUS, MAX_PHRASE_IDF, idf, phrase_idf, words_below
+from rechain.linking.weights import BONUS
+from rechain.text.rarity import MAX_PHRASE_IDF, idf, phrase_idf, words_below
 
 RAREST = idf("qwzxvk")
 

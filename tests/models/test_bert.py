@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 from rechain.models.bert import BertLayers, is_plain_bert
-from rechain.models.packed import PackedEncoder, packed
-from rechain.models.quantised import quantise
+from rechain.models.cpu.packed import PackedEncoder, packed
+from rechain.models.cpu.quantised import quantise
 from rechain.models.text_encoders import PretrainedEncoder, in_transformers, unfilled, untrained
 
 BERT: dict[str, Any] = {

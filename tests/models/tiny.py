@@ -6,11 +6,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from rechain.arrays import MARKS
 from rechain.game.players import Players
 from rechain.game.settings import GameSettings
 from rechain.models.batch import Batch, WordTable
 from rechain.models.reasoner import Named
+from rechain.preparation.arrays import MARKS
 
 WIDTH = 4
 WORDS = 13

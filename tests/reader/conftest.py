@@ -7,11 +7,12 @@ import pytest
 import torch
 from tokenizers import Tokenizer
 
-from rechain.arrays import TEXT_MARKS, Array
 from rechain.models.chain_reader import ChainReader
 from rechain.models.text_encoders import GruEncoder, untrained
-from rechain.reader.evidence import FEATURES, PRIOR
+from rechain.preparation.arrays import TEXT_MARKS
 from rechain.reader.pretrained import BUNDLED, TOKENIZER, find, read_tokenizer
+from rechain.scoring.evidence import FEATURES, PRIOR
+from rechain.system.tensors import Array
 
 TINY = {
     "model_type": "bert",

@@ -8,9 +8,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rechain.arrays import Array
 from rechain.models.chain_reader import TextBatch
 from rechain.reader.data import ReaderData, Texts
+from rechain.system.tensors import Array
 
 Arrays = Callable[..., dict[str, Array]]
 

@@ -12,13 +12,13 @@ from torch import Tensor
 
 from rechain.candidates import Candidates, find_candidates, find_of_any_length
 from rechain.datasets import read_questions
-from rechain.model import BatchModel, Scores
 from rechain.models.chain_reader import ChainReader, TextBatch
-from rechain.models.quantised import has_byte_kernel
-from rechain.reader.evidence import PRIOR, nothing, weigh
+from rechain.models.cpu.quantised import has_byte_kernel
 from rechain.reader.model import ChainReaderModel
 from rechain.reader.settings import ReaderSettings
 from rechain.schema import Passage, Question
+from rechain.scoring.evidence import PRIOR, nothing, weigh
+from rechain.scoring.model import BatchModel, Scores
 
 Make = Callable[[int], ChainReader]
 Towns = Callable[..., list[Question]]

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from rechain.arrays import FIRST_END, FROM_BEFORE, LAST_END, TO_NEXT
 from rechain.candidates import Candidates, find_candidates, find_of_any_length
+from rechain.preparation.arrays import FIRST_END, FROM_BEFORE, LAST_END, TO_NEXT
 from rechain.reader.texts import ChainTexts, TokenText, boundary_tokens, share_out
 from rechain.schema import Mention, Passage, Question
 

@@ -9,7 +9,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from rechain.arrays import Array
 from rechain.models.chain_reader import ChainReader, TextBatch
 from rechain.reader.data import ReaderData, Step
 from rechain.reader.settings import ReaderSettings
@@ -26,6 +25,7 @@ from rechain.reader.training import (
     train,
     warm_up,
 )
+from rechain.system.tensors import Array
 
 Arrays = Callable[..., dict[str, Array]]
 Make = Callable[[int], ChainReader]

@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from rechain.baselines import Model
 from rechain.datasets import Entry
 from rechain.errors import QuestionError
 from rechain.labels.queue import Queue
 from rechain.labels.store import LabelStore
-from rechain.model import BatchModel
 from rechain.recovery import Recoverer
 from rechain.schema import Gold, GoldChain, Passage, Question
+from rechain.scoring.model import BatchModel, Model
 from rechain.web.app import create_app
 from rechain.web.guard import Limits
 from rechain.web.index import Index

@@ -9,11 +9,11 @@ from urllib.parse import quote
 import pytest
 from starlette.testclient import TestClient
 
+from rechain.candidates.units import Unit
 from rechain.errors import QuestionError
-from rechain.identifiers import find_identifiers
 from rechain.labels.store import Label
-from rechain.labels.units import Unit
 from rechain.schema import Mention, Question
+from rechain.text.identifiers import find_identifiers
 from rechain.web.desk import ANNOTATOR_COOKIE
 from rechain.web.site import Site
 

@@ -12,8 +12,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import Message, Receive, Scope, Send
 
-from rechain.web.answers import refusal
 from rechain.web.guard import READ_ON, TOKEN_COOKIE, Guard, Limits, signed_in
+from rechain.web.responses import refusal
 
 TOKEN = 'se;cret "+&/% 1'
 HEADERS = {

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rechain.datasets import Entry
 from rechain.errors import QuestionError
 from rechain.schema import Chain, Gold, GoldChain, Link, LinkKind, Passage, Problem, Question, Recovered
-from rechain.text import Text
+from rechain.text.words import Text
 from rechain.web.index import COMPARISONS, PAGE_SIZE, Filter, Index, Row, Stored
 
 

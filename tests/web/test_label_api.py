@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from rechain.labels.units import find_units
+from rechain.candidates.units import find_units
 from rechain.schema import Passage, Question
 from rechain.web.site import Site
 

@@ -8,13 +8,13 @@ from urllib.parse import quote
 import pytest
 from starlette.testclient import TestClient
 
-from rechain.baselines.lexical import Lexical
 from rechain.candidates import Candidates
+from rechain.datasets.inputs import as_entry
 from rechain.errors import QuestionError
-from rechain.given import as_entry
-from rechain.model import Contributions
 from rechain.recovery import Recoverer, Wanted
 from rechain.schema import Gold, GoldChain, Question
+from rechain.scoring.lexical import Lexical
+from rechain.scoring.model import Contributions
 from rechain.web.index import PAGE_SIZE
 from rechain.web.site import Site
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from rechain.candidates import Candidates
 from rechain.datasets import Entry
 from rechain.errors import RechainError
-from rechain.model import Scores
 from rechain.recovery import NoConfidenceError, Recoverer, Wanted
 from rechain.schema import Question, Recovered
+from rechain.scoring.model import Scores
 from rechain.web.service import BusyError, RecoveryService
 
 Towns = Callable[..., list[Question]]

@@ -38,7 +38,7 @@ def candidates(
 
     Example: rechain candidates hotpot_dev_distractor_v1.json --only bridge
     """
-    from rechain.evaluation import CandidateCount, count_candidates, errors_of, summarise_candidates
+    from rechain.evaluation.candidates import CandidateCount, count_candidates, errors_of, summarise_candidates
 
     settings = candidate_settings(hops, link_types, linkers, spacy_model, min_weight, limit)
     golds = gold_of(questions, passages, gold)

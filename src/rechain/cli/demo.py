@@ -20,8 +20,8 @@ def demo(
 
     from rechain.cli.display import show
     from rechain.datasets import read_questions
-    from rechain.evaluation import judge
-    from rechain.gold import read_gold
+    from rechain.evaluation.gold import read_gold
+    from rechain.evaluation.judging import judge
     from rechain.recovery import Recoverer
 
     recoverer, console = Recoverer(model), Console()

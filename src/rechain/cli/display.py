@@ -6,9 +6,9 @@ from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
 from rich.text import Text
 
-from rechain.highlights import ANSWER, QUESTION, Highlighter, link_role
-from rechain.passages import PassageView
 from rechain.schema import Chain, Link, Passage, Question, Recovered
+from rechain.text.highlights import ANSWER, QUESTION, Highlighter, link_role
+from rechain.text.passages import PassageView
 
 _LINK_STYLES = ("bold black on cyan", "bold black on magenta", "bold black on yellow")
 _ANSWER_STYLE = "bold black on green"

@@ -14,7 +14,7 @@ from rechain.cli.tables import Json, print_figures, print_json, print_table
 from rechain.errors import InputError, QuestionError, RechainError
 
 if TYPE_CHECKING:
-    from rechain.evaluation import AtConfidence
+    from rechain.evaluation.judging import AtConfidence
     from rechain.schema import Recovered
 
 _SHOWN = 5
@@ -36,7 +36,7 @@ def evaluate(
 
     Example: rechain evaluate chains.jsonl hotpot_dev_distractor_v1.json --only bridge --unambiguous
     """
-    from rechain.evaluation import (
+    from rechain.evaluation.judging import (
         accuracy_at_confidence,
         expected_calibration_error,
         is_unambiguous,
@@ -84,7 +84,7 @@ def _report(left_out: list[QuestionError]) -> None:
 
 
 def _read_chains(path: Path) -> Mapping[str, "Recovered"]:
-    from rechain.datasets.rows import read_by_id
+    from rechain.datasets.records import read_by_id
     from rechain.schema import Recovered
 
     tell_if_unfinished(path)

@@ -94,7 +94,7 @@ def _lines(
 ) -> Iterator[str]:
     import orjson
 
-    from rechain.datasets.rows import read_rows
+    from rechain.datasets.records import read_rows
     from rechain.exports import hotpotqa
     from rechain.exports.joining import join, with_sentences, without_sentences
     from rechain.schema import Recovered
@@ -120,7 +120,7 @@ def _rows_of(to: To, negatives: int) -> "Callable[[Joined], Sequence[Any]]":
 
 def _write_parquet(chains: Path, out: Path | None, selection: "Selection") -> None:
     """Write all chains, also where a question has none, or those of enough confidence."""
-    from rechain.datasets.rows import read_rows
+    from rechain.datasets.records import read_rows
     from rechain.exports import parquet
     from rechain.schema import Recovered
 

@@ -96,7 +96,7 @@ def entries(questions: Path, passages: Path | None, only: list[str] | None, what
     """Read questions under a progress bar; a file in which no question is of a wanted type is a mistake."""
     from rechain.cli.progress import with_progress, working
     from rechain.datasets.reading import no_question, read_entries
-    from rechain.datasets.rows import read_by_id
+    from rechain.datasets.records import read_by_id
     from rechain.schema import Passage
 
     with working("Reading passages"):
@@ -125,7 +125,7 @@ def gold_of(questions: Path, passages: Path | None, gold: Path | None) -> "Mappi
     """Read the gold chains, from their own file or out of the questions file; evaluation alone calls this."""
     from rechain.cli.progress import working
     from rechain.datasets import read_entries
-    from rechain.gold import read_gold
+    from rechain.evaluation.gold import read_gold
 
     def asked() -> "Iterator[Question]":
         if questions == Path("-"):

@@ -10,7 +10,7 @@ from typing import Annotated, Self, TextIO
 import typer
 
 from rechain.errors import RechainError
-from rechain.writing import replacing
+from rechain.system.files import replacing
 
 Out = Annotated[
     Path | None,

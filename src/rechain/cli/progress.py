@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rechain.bulk.work import Done, Tally
     from rechain.datasets import Entry
-    from rechain.engines.work import Done, Tally
 
 
 def with_progress(entries: "Iterable[Entry]", what: str) -> "Iterator[Entry]":
@@ -20,7 +20,7 @@ def with_progress(entries: "Iterable[Entry]", what: str) -> "Iterator[Entry]":
 
 def with_tally(done: "Iterable[Done]", what: str) -> "Iterator[Done]":
     """Go through what workers have done under a bar that also says how many questions have a chain, how confidently."""
-    from rechain.engines.work import Tally
+    from rechain.bulk.work import Tally
 
     total = Tally()
     with _bar(what) as show:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rechain.bulk import Engine, PartFormat
 from rechain.cli.options import (
     Device,
     Hops,
@@ -25,13 +26,12 @@ from rechain.cli.options import (
     candidate_settings,
 )
 from rechain.cli.output import Overwrite, Resume, StandardOutput, check_output
-from rechain.engines import Engine, PartFormat
 from rechain.errors import RechainError
 
 if TYPE_CHECKING:
-    from rechain.engines.growing import Begun
-    from rechain.engines.ray import Cluster
-    from rechain.engines.work import Done, Tally, Work
+    from rechain.bulk.ray import Cluster
+    from rechain.bulk.resume import Begun
+    from rechain.bulk.work import Done, Tally, Work
 
 _ON_RAY = "On Ray"
 
@@ -98,8 +98,8 @@ def recover(
 
     Example: rechain recover hotpot_dev_distractor_v1.json --only bridge --out chains.jsonl
     """
-    from rechain.engines.local import default_workers
-    from rechain.engines.work import Work
+    from rechain.bulk.local import default_workers
+    from rechain.bulk.work import Work
     from rechain.recovery import Recoverer
 
     recoverer = partial(
@@ -115,7 +115,7 @@ def recover(
         raise RechainError(f"{passages} is no file, which every worker could read; name one, or choose --workers 0.")
     work = Work(recoverer, passages and passages.absolute(), tuple(only or ()), strict)
     if engine == Engine.ray:
-        from rechain.engines.ray import Cluster
+        from rechain.bulk.ray import Cluster
 
         cluster = Cluster(batch_size, part_size, workers, gpus)
         _recover_on_ray(work, questions, cluster, out, part_format or PartFormat.jsonl, overwrite, resume)
@@ -132,11 +132,11 @@ def _recover_here(
     work: "Work", questions: Path, batch_size: int, workers: int, out: Path | None, overwrite: bool, resume: bool
 ) -> None:
     """Recover chains in worker processes of this machine, into a file that is whole whenever they are stopped."""
+    from rechain.bulk.local import recover_chunks
+    from rechain.bulk.resume import GrowingFile, take_up
+    from rechain.bulk.work import Tally
     from rechain.cli.progress import with_tally
     from rechain.datasets.reading import no_question, read_chunks
-    from rechain.engines.growing import GrowingFile, take_up
-    from rechain.engines.local import recover_chunks
-    from rechain.engines.work import Tally
 
     chunks = read_chunks(questions, batch_size)
     begun: Begun | None = None
@@ -162,10 +162,10 @@ def _recover_on_ray(
     resume: bool,
 ) -> None:
     """Recover chains on a Ray cluster, into a folder of parts."""
+    from rechain.bulk.parts import PartsFolder
+    from rechain.bulk.ray import recover_parts
+    from rechain.bulk.work import Tally
     from rechain.cli.progress import with_tally
-    from rechain.engines.parts import PartsFolder
-    from rechain.engines.ray import recover_parts
-    from rechain.engines.work import Tally
 
     if out is None or questions == "-" or cluster.workers == 0:
         raise RechainError("--engine ray reads a file or folder, writes into --out FOLDER and has a worker at least.")

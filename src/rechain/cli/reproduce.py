@@ -15,7 +15,7 @@ from rechain.cli.train import VectorsFile, read_vectors_of
 from rechain.errors import RechainError
 
 if TYPE_CHECKING:
-    from rechain.evaluation import Figure
+    from rechain.evaluation.statistics import Figure
     from rechain.game.settings import GameSettings
     from rechain.schema import Question
 
@@ -119,7 +119,7 @@ class _Folder:
     """Where a table is prepared and played."""
 
     def __init__(self, path: Path, asked: _Asked, vectors: Path | None, folds: int) -> None:
-        from rechain.reproduction.staging import INDEX
+        from rechain.tables.stage import INDEX
 
         self._path = path
         self._asked = asked
@@ -137,7 +137,7 @@ class _Folder:
 
     def _check(self) -> None:
         """Say what is wrong where the folder was prepared for something else."""
-        from rechain.reproduction.staging import read_index
+        from rechain.tables.stage import read_index
 
         index = read_index(self._path)
         asked, known = [question.id for question in self._asked.all], set(index["ids"])
@@ -149,7 +149,7 @@ class _Folder:
 
     def check_hops(self, hops: int) -> None:
         """Say so where the chains are of another length than the table's."""
-        from rechain.reproduction.staging import read_index
+        from rechain.tables.stage import read_index
 
         found = read_index(self._path).get("hops", hops)
         if found != hops:
@@ -166,7 +166,7 @@ class _Folder:
         """Prepare what is to be played with, if that is not done."""
         from rechain.candidates import CandidateSettings
         from rechain.cli.progress import working
-        from rechain.reproduction.staging import stage
+        from rechain.tables.stage import stage
 
         if self._is_prepared:
             self._check_material(pseudo)
@@ -178,10 +178,10 @@ class _Folder:
             make(self._path, asked.training, known, CandidateSettings())
 
     def _check_material(self, pseudo: int) -> None:
-        from rechain.game.data import load_arrays
         from rechain.game.plays import PSEUDO, VECTORS
-        from rechain.reproduction.staging import FIRST, read_index, start_of
-        from rechain.vectors import read_vectors
+        from rechain.preparation.vectors import read_vectors
+        from rechain.system.tensors import load_arrays
+        from rechain.tables.stage import FIRST, read_index, start_of
 
         if self._vectors is not None:
             width = load_arrays(self._path / VECTORS)["vectors"].shape[1]
@@ -196,7 +196,7 @@ class _Folder:
     ) -> None:
         """Write down what is to be played."""
         from rechain.game.plays import check_unchanged, write_plays
-        from rechain.reproduction.contests import contest
+        from rechain.tables.plan import contest
 
         plays = contest(settings, hops, folds, seeds, pseudo, ablations)
         check_unchanged(plays, self._path)
@@ -204,8 +204,8 @@ class _Folder:
 
     def play(self, device: str | None, processes: int) -> None:
         """Play what is not done yet."""
-        from rechain.devices import device_named
         from rechain.game.plays import play_all, read_plays
+        from rechain.system.devices import device_named
 
         play_all(self._path, read_plays(self._path), device_named(device), processes)
 
@@ -214,7 +214,7 @@ class _Judging:
     """What is judged by; nothing of it is there when the folder is prepared and played."""
 
     def __init__(self, asked: _Asked, file: Path, passages: Path | None, gold: Path | None) -> None:
-        from rechain.reproduction.judging import choose, read_pair_labels
+        from rechain.tables.judge import choose, read_pair_labels
 
         self._asked = asked
         self._golds = gold_of(file, passages, gold)
@@ -225,9 +225,9 @@ class _Judging:
 
     def pairs(self, model: Path | None, vectors: Path | None, device: str | None) -> "dict[str, Figure]":
         """Return how well the lexical rule, a guess and a trained Reasoner tell interacting pairs."""
-        from rechain.devices import device_named
-        from rechain.reproduction.pairs import guess_auc, lexical_auc, pair_auc
-        from rechain.trained import TrainedModel
+        from rechain.game.model import TrainedModel
+        from rechain.system.devices import device_named
+        from rechain.tables.pairs import guess_auc, lexical_auc, pair_auc
 
         told = self._asked.all, self.labels
         figures = {"lexical": lexical_auc(*told), "a guess among the mentions": guess_auc(*told)}
@@ -240,8 +240,8 @@ class _Judging:
     def report(self, folder: Path, data_set: str, settings: "GameSettings", pairs: "dict[str, Figure]") -> None:
         """Judge what was played, print the table and write the report."""
         from rechain.cli.progress import working
-        from rechain.reproduction.judging import judge_plays
-        from rechain.reproduction.report import NAMES, brief_table, pairs_table, write_report
+        from rechain.tables.judge import judge_plays
+        from rechain.tables.report import NAMES, brief_table, pairs_table, write_report
 
         with working("Judging"):
             judged = judge_plays(folder, self._asked.tested, self._golds, settings)

@@ -201,7 +201,7 @@ def _add_questions(
 def _add_sources(
     site: "Site", chains: list[Path], models: list[str], settings: "CandidateSettings", device: str | None
 ) -> None:
-    from rechain.model import BUNDLED
+    from rechain.scoring.model import BUNDLED
     from rechain.web.service import RecoveryService
 
     for path in chains:
@@ -227,7 +227,7 @@ def _loader(name: str, settings: "CandidateSettings", device: str | None) -> Cal
 
 
 def _read_chains(path: Path) -> Iterator["Recovered"]:
-    from rechain.datasets.rows import read_rows
+    from rechain.datasets.records import read_rows
     from rechain.schema import Recovered
 
     seen: set[str] = set()

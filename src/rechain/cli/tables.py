@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from rechain.evaluation import Figure
+    from rechain.evaluation.statistics import Figure
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rechain.game.settings import GameSettings
-    from rechain.runs import RunFolder
-    from rechain.vectors import Vectors
+    from rechain.preparation.vectors import Vectors
+    from rechain.training.runs import RunFolder
 
 VectorsFile = Annotated[
     Path | None,
@@ -72,11 +72,11 @@ def train(
 
     Example: rechain train hotpot_train_v1.1.json --only bridge --config hotpotqa --vectors glove.6B.100d.txt --out RUN
     """
-    from rechain.cli.training_progress import Shown
-    from rechain.devices import device_named
-    from rechain.game.distributed import join
-    from rechain.runs import RunFolder, gather
-    from rechain.runs import train as train_run
+    from rechain.system.devices import device_named
+    from rechain.system.distributed import join
+    from rechain.training.progress import Shown
+    from rechain.training.runs import RunFolder, gather
+    from rechain.training.runs import train as train_run
 
     folder = RunFolder(out)
     _check_folder(folder, resume)
@@ -139,8 +139,8 @@ def _change(text: str) -> tuple[str, Any]:
 def read_vectors_of(path: Path | None) -> "Vectors":
     """Read word vectors, or none."""
     from rechain.cli.progress import working
-    from rechain.runs import no_vectors
-    from rechain.vectors import read_vectors
+    from rechain.preparation.vectors import read_vectors
+    from rechain.training.runs import no_vectors
 
     if path is None:
         print("Without --vectors every word is known by its spelling alone.", file=sys.stderr)

@@ -111,12 +111,12 @@ def question_files(folder: PathLike, sizes: Mapping[str, int]) -> list[str]:
 
 
 def _is_hidden(path: PurePath) -> bool:
-    """Tell whether a file, or a folder on the way to it, is there for programs alone, by its name."""
+    """Return whether a file, or a folder on the way to it, is there for programs alone, by its name."""
     return any(part.startswith((".", "_")) for part in path.parts)
 
 
 def _is_table(part: Path) -> bool:
-    """Tell whether a part is a table, which may well be without rows."""
+    """Return whether a part is a table, which may well be without rows."""
     if not part.is_file():
         return part.is_dir()
     with part.open("rb") as file:
@@ -242,7 +242,7 @@ def _next_object(buffer: bytes, at: int) -> tuple[int, int] | None:
 
 
 def _is_stray(between: bytes) -> bool:
-    """Tell whether something stands between objects that should not."""
+    """Return whether something stands between objects that should not."""
     return between.removeprefix(_BYTE_ORDER_MARK).strip(b" \t\r\n,[]") != b""
 
 

@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 from pydantic import ValidationError
 
+from rechain.datasets.validation import describe
 from rechain.errors import QuestionError
 from rechain.schema import Gold, Passage, Question, Same
-from rechain.validation import describe
 
 
 class Format(ABC):
@@ -20,7 +20,7 @@ class Format(ABC):
 
     @abstractmethod
     def recognises(self, record: dict[str, Any]) -> bool:
-        """Tell whether a record is of this format, by its fields."""
+        """Return whether a record is of this format, by its fields."""
 
     @abstractmethod
     def question(self, record: dict[str, Any]) -> Question:

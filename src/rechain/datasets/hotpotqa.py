@@ -6,9 +6,9 @@ from typing import Annotated, Any, ClassVar
 from pydantic import AliasChoices, BaseModel, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from rechain.answers import AnswerMatcher
 from rechain.datasets.formats import Format, join_sentences, make_passages
 from rechain.schema import Gold, GoldChain, NotBlank, Question
+from rechain.text.answers import AnswerMatcher
 
 
 def as_pairs(first: str, second: str) -> BeforeValidator:

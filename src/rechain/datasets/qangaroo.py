@@ -6,8 +6,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from rechain.datasets.formats import Format, make_passages
-from rechain.identifiers import identifier
 from rechain.schema import Gold, NotBlank, Question
+from rechain.text.identifiers import identifier
 
 _MEDHOP_QUERY = re.compile(r"interacts_with (\S+?)\?")
 

@@ -6,18 +6,18 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from rechain.batches import batches
 from rechain.datasets.files import RawRecord, read_parts, without_nulls
 from rechain.datasets.formats import Format
 from rechain.datasets.hotpotqa import HotpotQA
 from rechain.datasets.musique import MuSiQue
 from rechain.datasets.plain import Plain
 from rechain.datasets.qangaroo import Qangaroo
-from rechain.datasets.rows import read_by_id
+from rechain.datasets.records import read_by_id
 from rechain.datasets.twowiki import TwoWiki
+from rechain.datasets.validation import bad_record
 from rechain.errors import InputError, QuestionError
 from rechain.schema import Gold, Passage, Question, Same
-from rechain.validation import bad_record
+from rechain.system.batches import batches
 
 PassageSource = Mapping[str, Passage] | str | Path | None
 """Passages by id, or the file that they stand in."""
@@ -116,7 +116,7 @@ def read_record(where: str, record: Mapping[str, Any]) -> Entry:
 
 
 def read_gold_of_questions(path: str | Path) -> Iterator[Gold]:
-    """Yield the gold chains that stand in a questions file. Only `rechain.gold` calls this."""
+    """Yield the gold chains that stand in a questions file. Only `rechain.evaluation.gold` calls this."""
     for record, form in _records_with_format(path):
         try:
             gold = form.gold(record) if form else None

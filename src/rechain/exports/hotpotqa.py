@@ -9,11 +9,11 @@ The answer is the one that was given with the question. The numbers are those of
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from rechain.answers import AnswerMatcher
 from rechain.errors import InputError
 from rechain.exports.joining import Joined, Step
-from rechain.passages import PassageView
-from rechain.text import Span
+from rechain.text.answers import AnswerMatcher
+from rechain.text.passages import PassageView
+from rechain.text.words import Span
 
 
 class Sentence(NamedTuple):

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 from rechain.datasets.reading import Entry, read_sentences
 from rechain.errors import InputError, QuestionError
 from rechain.schema import Chain, Passage, Question, Recovered
-from rechain.text import Span
+from rechain.text.words import Span
 
 NO_CHAIN, LOW_CONFIDENCE = "no_chain", "low_confidence"
 """why a question is left out, beside the codes of its own error"""
@@ -60,7 +60,7 @@ class Selection:
     left_out: Counter[str] = field(default_factory=Counter)
 
     def keeps(self, where: str, recovered: Recovered) -> bool:
-        """Tell whether a question has a chain of enough confidence, and note why it has not."""
+        """Return whether a question has a chain of enough confidence, and note why it has not."""
         if recovered.error or not recovered.chains:
             self.left_out[recovered.error.code if recovered.error else NO_CHAIN] += 1
             return False

@@ -10,10 +10,10 @@ from typing import Any, BinaryIO
 
 import orjson
 
-from rechain.batches import batches
 from rechain.errors import InputError, MissingExtraError
 from rechain.schema import Chain, Recovered
-from rechain.writing import replacing
+from rechain.system.batches import batches
+from rechain.system.files import replacing
 
 ROW_GROUP = 1000
 """questions that are written together"""

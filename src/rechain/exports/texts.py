@@ -1,10 +1,10 @@
 """A passage as one text, and the passages that are hard to tell from those of a chain."""
 
-from rechain.answers import AnswerMatcher
-from rechain.baselines.bm25 import likeness
 from rechain.exports.joining import Joined
-from rechain.passages import PassageView, title_before
 from rechain.schema import Passage
+from rechain.text.answers import AnswerMatcher
+from rechain.text.bm25 import likeness
+from rechain.text.passages import PassageView, title_before
 
 
 def text_of(passage: Passage) -> str:

@@ -15,7 +15,7 @@ from rechain.errors import InputError
 from rechain.game.players import Players
 from rechain.game.settings import GameSettings
 from rechain.game.training import Progress, Training, Watcher
-from rechain.writing import write_atomically
+from rechain.system.files import write_atomically
 
 
 def save_checkpoint(training: Training, path: Path) -> None:

@@ -1,23 +1,19 @@
-"""Prepared questions: arrays that `rechain.preparation` made, kept on the device, cut into batches without a loop.
+"""Prepared questions: arrays of `rechain.preparation.questions` on a device, cut into batches without a loop.
 
 Lists of different lengths lie one after another in flat arrays; `…_start` says where each begins, and ends with where
 the last one ends.
 """
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from rechain.arrays import ASKED, BESIDE, MARKS, Array
-from rechain.errors import InputError
 from rechain.game.settings import GameSettings
 from rechain.models.batch import Batch, WordTable
-from rechain.writing import write_atomically
-
-Arrays = Mapping[str, Array]
+from rechain.preparation.arrays import ASKED, BESIDE, MARKS
+from rechain.system.tensors import Array, Arrays
 
 
 class Prepared:
@@ -153,21 +149,3 @@ def _bits(numbers: Tensor) -> Tensor:
     """Return the bits of bytes [..., n], lowest first, as [..., 8 n]."""
     places = torch.arange(8, device=numbers.device)
     return ((numbers[..., None] >> places) & 1).bool().flatten(-2)
-
-
-def save_arrays(arrays: Arrays, path: Path) -> None:
-    """Write arrays to a safetensors file."""
-    from safetensors.numpy import save
-
-    write_atomically(path, save({name: np.ascontiguousarray(array) for name, array in arrays.items()}))
-
-
-def load_arrays(path: Path) -> dict[str, Array]:
-    """Read prepared arrays."""
-    from safetensors import SafetensorError
-    from safetensors.numpy import load_file
-
-    try:
-        return dict(load_file(path))
-    except (SafetensorError, OSError) as error:
-        raise InputError(f"{path} is damaged, or was not written by rechain: {error}.") from error

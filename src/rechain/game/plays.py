@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from rechain.arrays import Array
 from rechain.errors import InputError, RechainError
 from rechain.game.checkpoints import save_weights
-from rechain.game.data import Prepared, load_arrays, save_arrays
+from rechain.game.data import Prepared
 from rechain.game.decoding import decode
 from rechain.game.settings import DECODING, GameSettings
 from rechain.game.training import Part, Training
+from rechain.system.tensors import Array, load_arrays, save_arrays
 
 QUESTIONS, PSEUDO, VECTORS = "questions.safetensors", "pseudo-{}.safetensors", "vectors.safetensors"
 PLAYS = "plays.json"
@@ -60,7 +60,7 @@ class Play:
         return folder / "plays" / f"{branch.row}.{self.fold}.{self.seed}.safetensors"
 
     def is_done(self, folder: Path) -> bool:
-        """Tell whether its results are there."""
+        """Return whether its results are there."""
         return all(self.path(folder, branch).exists() for branch in self.branches)
 
 

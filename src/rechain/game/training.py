@@ -11,13 +11,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rechain.arrays import Array
 from rechain.errors import RechainError
 from rechain.game.data import Prepared
-from rechain.game.distributed import average, average_gradients, is_shared, own_share
 from rechain.game.players import Players
 from rechain.game.settings import GameSettings
 from rechain.models.batch import Batch
+from rechain.system.distributed import average, average_gradients, is_shared, own_share
+from rechain.system.tensors import Array
 
 Phase = Literal["warm-up", "pretraining", "game"]
 PHASES: Sequence[Phase] = ("warm-up", "pretraining", "game")

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
-from rechain.evaluation import RESAMPLES
+from rechain.candidates.units import Mode, Unit, Value
+from rechain.evaluation.statistics import RESAMPLES
 from rechain.labels.store import Label
-from rechain.labels.units import Mode, Unit, Value
 
 if TYPE_CHECKING:
-    from rechain.arrays import Array
+    from rechain.system.tensors import Array
 
 Decision = Literal["yes", "no"]
 

@@ -149,7 +149,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def _check_kind(database: sqlite3.Connection, path: Path) -> bool:
-    """Tell whether the tables are made; a file that is another program's, or a newer version's, is a mistake."""
+    """Return whether the tables are made; a file that is another program's, or a newer version's, is a mistake."""
     application, version, tables = (
         database.execute(statement).fetchone()[0]
         for statement in ("PRAGMA application_id", "PRAGMA user_version", "SELECT COUNT(*) FROM sqlite_master")

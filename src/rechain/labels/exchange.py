@@ -9,16 +9,16 @@ from typing import Any
 from pydantic import ValidationError
 
 from rechain.candidates import CandidateSettings
-from rechain.datasets.rows import read_rows
+from rechain.candidates.units import THE_QUESTION, Unit, Units, Value, find_units
+from rechain.datasets.records import read_rows
+from rechain.datasets.validation import describe
 from rechain.errors import InputError
-from rechain.evaluation import is_correct
-from rechain.gold import PairLabel, fields_of, read_gold
-from rechain.identifiers import identifier
+from rechain.evaluation.gold import PairLabel, fields_of, read_gold
+from rechain.evaluation.judging import is_correct
 from rechain.labels.agreement import Decision, by_unit, decided
 from rechain.labels.store import Label, LabelStore, checked_annotator
-from rechain.labels.units import THE_QUESTION, Unit, Units, Value, find_units
 from rechain.schema import Gold, GoldChain, Question, Same
-from rechain.validation import describe
+from rechain.text.identifiers import identifier
 
 UNTOUCHED, UNDECIDED = "untouched", "undecided"
 """why a question, or a pair, is left out of an export: nobody labelled it, or not all of it is decided"""
@@ -216,7 +216,7 @@ class _PairImport(_Import):
 
 
 def _is_same(unit: Unit, links: Sequence[str], gold: Gold) -> bool:
-    """Tell whether a candidate is a gold chain; where that tells the order, in this order."""
+    """Return whether a candidate is a gold chain; where that tells the order, in this order."""
     (chain,) = gold.chains
     return is_correct(unit.passages, links, gold) and (not chain.ordered or list(unit.passages) == chain.passages)
 

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 
+from rechain.candidates.units import Mode, Unit, Value
 from rechain.errors import RechainError
 from rechain.labels.store import LabelStore
-from rechain.labels.units import Mode, Unit, Value
 
 Waiting = Callable[[str, Mapping[Unit, Value]], Sequence[Unit]]
 """What is yet to be labelled of a question, after what somebody has said of it."""
@@ -41,7 +41,7 @@ class Queue:
         """whether an annotator has finished a question, and of which of his events that was said"""
 
     def is_shared(self, question: str) -> bool:
-        """Tell whether a question comes to all annotators; its id decides, whoever asks and whenever."""
+        """Return whether a question comes to all annotators; its id decides, whoever asks and whenever."""
         if question not in self._shared:
             drawn = int.from_bytes(sha256(question.encode()).digest()[:8], "big") / 2**64
             self._shared[question] = drawn < self.overlap
@@ -94,7 +94,7 @@ class Queue:
         return self._has_units[mode, question]
 
     def _is_finished(self, annotator: str, mode: Mode, question: str, latest: int | None, waiting: Waiting) -> bool:
-        """Tell whether nothing waits to be labelled; `latest` is the annotator's latest event there, if any."""
+        """Return whether nothing waits to be labelled; `latest` is the annotator's latest event there, if any."""
         if latest is None:
             return False
         event, is_finished = self._finished.get((annotator, mode, question), (None, False))

@@ -19,9 +19,9 @@ from pydantic import (
     field_validator,
 )
 
+from rechain.candidates.units import Mode, Unit, Value
 from rechain.errors import InputError, RechainError
 from rechain.labels.database import Database
-from rechain.labels.units import Mode, Unit, Value
 from rechain.schema import SPACES
 
 if TYPE_CHECKING:

@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Sequence
 
 from rechain.linking.entities import Entity
-from rechain.linking.weights import BONUS, phrase_idf
-from rechain.passages import PassageView
-from rechain.text import phrase
+from rechain.linking.weights import BONUS
+from rechain.text.passages import PassageView
+from rechain.text.rarity import phrase_idf
+from rechain.text.words import phrase
 
 
 def find(views: Sequence[PassageView]) -> Iterator[Entity]:

@@ -4,11 +4,11 @@ from collections.abc import Collection
 from itertools import count
 from typing import NamedTuple
 
-from rechain.lazy import lazy
 from rechain.linking.entities import Entity
-from rechain.passages import PassageView
 from rechain.schema import Link
-from rechain.text import Span, Text
+from rechain.text.lazy import lazy
+from rechain.text.passages import PassageView
+from rechain.text.words import Span, Text
 
 
 class Edge:
@@ -52,7 +52,7 @@ class Edge:
         return f" {' '.join(one.text.words[one.word - left : one.word + words + right])} "
 
     def is_one_of(self, keys: Collection[str]) -> bool:
-        """Tell whether the key is among some keys."""
+        """Return whether the key is among some keys."""
         return self._entity.may_have_key_among(keys) and self.key in keys
 
     @lazy

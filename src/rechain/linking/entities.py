@@ -34,7 +34,7 @@ class Entity(NamedTuple):
         return self.titled if held else ()
 
     def may_have_key_among(self, keys: Collection[str]) -> bool:
-        """Tell whether a link by it may have one of some keys: a name is widened only to one that contains it."""
+        """Return whether a link by it may have one of some keys: a name is widened only to one that contains it."""
         return any(self.name in key for key in keys)
 
     @property

@@ -7,8 +7,9 @@ from rechain.linking import anchors, identifiers, names, spacy_names, titles
 from rechain.linking.edges import Edge
 from rechain.linking.entities import Entity
 from rechain.linking.matching import find_holders
-from rechain.linking.weights import BONUS, words_below
-from rechain.passages import PassageView
+from rechain.linking.weights import BONUS
+from rechain.text.passages import PassageView
+from rechain.text.rarity import words_below
 
 LINKERS = frozenset(("anchors", "identifiers", "titles", "names"))
 EXTRA_LINKERS = frozenset(("spacy",))

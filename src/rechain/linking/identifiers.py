@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from rechain.linking.entities import Entity
-from rechain.linking.weights import BONUS, MAX_PHRASE_IDF
-from rechain.passages import PassageView
+from rechain.linking.weights import BONUS
+from rechain.text.passages import PassageView
+from rechain.text.rarity import MAX_PHRASE_IDF
 
 
 def find(views: Sequence[PassageView]) -> Iterator[Entity]:

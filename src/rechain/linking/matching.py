@@ -5,7 +5,7 @@ from itertools import accumulate
 
 from ahocorasick_rs import AhoCorasick, Implementation
 
-from rechain.passages import PassageView
+from rechain.text.passages import PassageView
 
 
 def find_holders(phrases: Iterable[str], views: Sequence[PassageView]) -> dict[str, list[int]]:

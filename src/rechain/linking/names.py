@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from rechain.linking.entities import Entity
-from rechain.linking.weights import BONUS, MAX_PHRASE_IDF, idf, words_below
-from rechain.passages import PassageView
+from rechain.linking.weights import BONUS
+from rechain.text.passages import PassageView
+from rechain.text.rarity import MAX_PHRASE_IDF, idf, words_below
 
 _FUNCTION_WORD = 1.0
 _OTHER_WORDS = 0.5

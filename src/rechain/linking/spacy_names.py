@@ -5,8 +5,8 @@ from functools import cache
 from typing import Any
 
 from rechain.errors import MissingExtraError, RechainError
-from rechain.passages import PassageView
-from rechain.text import phrase
+from rechain.text.passages import PassageView
+from rechain.text.words import phrase
 
 DEFAULT_MODEL = "en_core_web_sm"
 

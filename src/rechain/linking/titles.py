@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from rechain.linking.entities import Entity
-from rechain.linking.weights import BONUS, idf, phrase_idf
-from rechain.passages import PassageView
+from rechain.linking.weights import BONUS
+from rechain.text.passages import PassageView
+from rechain.text.rarity import idf, phrase_idf
 
 
 def titles_of(views: Sequence[PassageView]) -> dict[str, list[int]]:

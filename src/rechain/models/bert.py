@@ -29,7 +29,7 @@ _PLAIN: dict[str, Any] = {
 
 
 def is_plain_bert(config: Mapping[str, Any]) -> bool:
-    """Tell whether this describes, in full, a BERT that reads both ways, with absolute positions and exact GELU."""
+    """Return whether this describes, in full, a BERT that reads both ways, with absolute positions and exact GELU."""
     is_plain = all(config.get(name, value) == value for name, value in _PLAIN.items())
     return is_plain and config.get("model_type") == "bert" and config.keys() >= set(_SIZES)
 

@@ -4,10 +4,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding
 
-from rechain.arrays import NGRAM_BUCKETS
 from rechain.models import gru
 from rechain.models.batch import Batch, WordTable
 from rechain.models.features import TOKEN_FEATURES, passage_token_features, question_token_features
+from rechain.preparation.arrays import NGRAM_BUCKETS
 
 
 class WordVectors(nn.Module):

@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
-from rechain.arrays import MARKS
 from rechain.models.batch import Batch
+from rechain.preparation.arrays import MARKS
 
 TOKEN_FEATURES = 4 + MARKS
 MATCH_FEATURES = 7

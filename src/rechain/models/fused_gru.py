@@ -17,7 +17,7 @@ _ROWS = 16
 
 
 def is_usable(gru: nn.GRU, sequences: Tensor) -> bool:
-    """Tell whether the kernels can run here: on a GPU, with weights that fit beside its processors."""
+    """Return whether the kernels can run here: on a GPU, with weights that fit beside its processors."""
     is_there = sequences.is_cuda or os.environ.get("TRITON_INTERPRET") == "1"
     is_short = sequences.element_size() == 2 or torch.is_autocast_enabled(sequences.device.type)
     return is_there and gru.batch_first and gru.bias and gru.hidden_size <= (128 if is_short else 64)

@@ -57,7 +57,7 @@ class GruEncoder(nn.Module):
 
     def forward(self, ids: Tensor, marks: Tensor, lengths: Tensor) -> Tensor:
         """Return the states of tokens, [B, L, width]."""
-        from rechain.models import gru  # and with it Triton, which others need not wait for
+        from rechain.models import gru
 
         return gru.run(self.gru, self.tokens(ids) + self.marks(marks), lengths.cpu())
 

@@ -7,9 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rechain.arrays import Array
-from rechain.game.data import Arrays
 from rechain.models.chain_reader import TextBatch
+from rechain.system.tensors import Array, Arrays
 
 
 class Texts:

@@ -8,17 +8,17 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from rechain.arrays import Array
 from rechain.candidates import Candidate, Candidates
 from rechain.linking import Edge
-from rechain.model import Contributions, Scores, Step
 from rechain.models.chain_reader import ChainReader, TextBatch
+from rechain.reader.arrays import Tails, best_by, flat_texts
 from rechain.reader.data import Texts
-from rechain.reader.evidence import PRIOR, nothing, weigh
-from rechain.reader.preparation import Tails, best_by, flat_texts
 from rechain.reader.settings import ReaderSettings
 from rechain.reader.texts import ChainTexts, TokenText
 from rechain.reader.training import precision
+from rechain.scoring.evidence import PRIOR, nothing, weigh
+from rechain.scoring.model import Contributions, Scores, Step
+from rechain.system.tensors import Array
 
 _UNLIKELY = 0.02
 """chains of a length that is less likely than this are not read"""

@@ -8,18 +8,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from rechain.arrays import TEXT_MARKS
 from rechain.errors import InputError, RechainError
-from rechain.model import BUNDLED
 from rechain.models.chain_reader import ChainReader
-from rechain.models.packed import packed
-from rechain.models.quantised import quantise
+from rechain.models.cpu.packed import packed
+from rechain.models.cpu.quantised import quantise
 from rechain.models.text_encoders import PretrainedEncoder, unfilled
+from rechain.preparation.arrays import TEXT_MARKS
 from rechain.reader.card import plain_card
-from rechain.reader.evidence import FEATURES
 from rechain.reader.model import ChainReaderModel
 from rechain.reader.settings import ReaderSettings
-from rechain.writing import write_atomically
+from rechain.scoring.evidence import FEATURES
+from rechain.scoring.model import BUNDLED
+from rechain.system.files import write_atomically
 
 WEIGHTS, CONFIG, TOKENIZER, CARD = "model.safetensors", "config.json", "tokenizer.json", "README.md"
 _FORMAT = 1

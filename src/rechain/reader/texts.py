@@ -11,14 +11,15 @@ from typing import NamedTuple
 import numpy as np
 from tokenizers import Encoding, Tokenizer
 
-from rechain.answers import AnswerMatcher
-from rechain.arrays import FIRST_END, FROM_BEFORE, LAST_END, TO_NEXT, Array
 from rechain.candidates import Candidate, Candidates
-from rechain.lazy import lazy
 from rechain.linking import Edge
-from rechain.passages import PassageView, title_before
-from rechain.reader.sentences import AskedSentences, rarities, stretches
-from rechain.text import Span, Text
+from rechain.preparation.arrays import FIRST_END, FROM_BEFORE, LAST_END, TO_NEXT
+from rechain.system.tensors import Array
+from rechain.text.answers import AnswerMatcher
+from rechain.text.lazy import lazy
+from rechain.text.passages import PassageView, title_before
+from rechain.text.sentences import AskedSentences, rarities, stretches
+from rechain.text.words import Span, Text
 
 _MARKED, _ANSWERING = 1000.0, 500.0
 _LONGEST_QUESTION = 3

@@ -14,10 +14,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from rechain.arrays import Array
 from rechain.models.chain_reader import NEVER, ChainReader
 from rechain.reader.data import ReaderData, Step
 from rechain.reader.settings import ReaderSettings
+from rechain.system.tensors import Array
 
 
 class Views(NamedTuple):

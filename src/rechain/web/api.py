@@ -10,7 +10,7 @@ from pydantic import BaseModel, Discriminator, Field, Tag
 from starlette.convertors import Convertor, register_url_convertor
 
 from rechain.datasets import Entry
-from rechain.given import as_entry
+from rechain.datasets.inputs import as_entry
 from rechain.recovery import Wanted
 from rechain.schema import WHOLE, Gold, LinkKind, NotBlank, Problem, Question, Recovered
 from rechain.version import __version__

@@ -12,13 +12,13 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Match, Mount
 
+from rechain.datasets.validation import describe_detail
 from rechain.errors import RechainError
 from rechain.recovery import NoConfidenceError
-from rechain.validation import describe_detail
 from rechain.version import __version__
 from rechain.web import api, desk, label_api, openapi, pages
-from rechain.web.answers import refusal
 from rechain.web.guard import Guard, Limits, are_equal, signed_in
+from rechain.web.responses import refusal
 from rechain.web.service import BusyError
 from rechain.web.site import ConflictError, NotThereError, Site
 

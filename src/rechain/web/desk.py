@@ -9,16 +9,16 @@ from fastapi import APIRouter, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
+from rechain.candidates.units import THE_QUESTION, Mode, Unit, Units, Value
 from rechain.errors import QuestionError, RechainError
-from rechain.highlights import Highlighter
 from rechain.labels.agreement import MODES, Doubt, agreements, doubts
 from rechain.labels.store import Label, checked_annotator
-from rechain.labels.units import THE_QUESTION, Mode, Unit, Units, Value
-from rechain.passages import PassageView
 from rechain.schema import Chain, Passage, Question
-from rechain.web.answers import link, page
+from rechain.text.highlights import Highlighter
+from rechain.text.passages import PassageView
 from rechain.web.index import Stored
 from rechain.web.pages import AtSite, asked_question, read_form
+from rechain.web.responses import link, page
 from rechain.web.site import Site
 from rechain.web.views import StepView, chain_steps
 
@@ -83,7 +83,7 @@ def _overview(request: Request, site: Site) -> HTMLResponse:
 
 
 def _has_idle(site: Site, annotator: str | None, labels: Sequence[Label]) -> bool:
-    """Tell whether somebody has taken questions that he has not begun."""
+    """Return whether somebody has taken questions that he has not begun."""
     begun = {label.unit.question for label in labels if label.annotator == annotator}
     return any(name == annotator and question not in begun for question, name in site.labels.claims().items())
 

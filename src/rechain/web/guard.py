@@ -167,12 +167,12 @@ def _replay(body: bytes, receive: Receive) -> Callable[[], Awaitable[Message]]:
 
 
 def _is_open(scope: Scope) -> bool:
-    """Tell whether a path needs no token."""
+    """Return whether a path needs no token."""
     return bool(scope["path"].startswith(_OPEN_PATHS))
 
 
 def are_equal(told: str | None, token: str) -> bool:
-    """Tell whether somebody has told the token; how long that takes does not betray how much of it is right."""
+    """Return whether somebody has told the token; how long that takes does not betray how much of it is right."""
     return told is not None and compare_digest(told.encode(), token.encode())
 
 
@@ -187,7 +187,7 @@ def _host(authority: str) -> str:
 
 
 def is_local(host: str) -> bool:
-    """Tell whether a name is this machine's own, which no other site can take."""
+    """Return whether a name is this machine's own, which no other site can take."""
     try:
         return host == "localhost" or ip_address(host.removeprefix("[").removesuffix("]")).is_loopback
     except ValueError:
@@ -195,6 +195,6 @@ def is_local(host: str) -> bool:
 
 
 def _is_own(headers: Headers) -> bool:
-    """Tell whether a request comes from this site's own pages, or from no page at all."""
+    """Return whether a request comes from this site's own pages, or from no page at all."""
     origin = headers.get("origin")
     return origin is None or origin.partition("://")[2] == headers.get("host")

@@ -14,9 +14,9 @@ from typing import Any, Literal, NamedTuple
 
 from rechain.datasets import Entry
 from rechain.errors import QuestionError
-from rechain.evaluation import judge
+from rechain.evaluation.judging import judge
 from rechain.schema import Chain, Gold, LinkKind, Problem, Question, Recovered
-from rechain.text import Text
+from rechain.text.words import Text
 
 PAGE_SIZE = 25
 _SHOWN_TEXT, _SHOWN_TITLE = 300, 80

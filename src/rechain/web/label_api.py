@@ -11,12 +11,12 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 from pydantic import BaseModel, Discriminator, Field, Tag
 
+from rechain.candidates.units import Mode, Unit, Value
 from rechain.errors import InputError, QuestionError, RechainError
-from rechain.gold import PairLabel
+from rechain.evaluation.gold import PairLabel
 from rechain.labels.agreement import Agreement, agreements
 from rechain.labels.exchange import export_gold, export_pairs, read_labels
 from rechain.labels.store import Annotator, Label, Note
-from rechain.labels.units import Mode, Unit, Value
 from rechain.schema import Gold, NotBlank, Question
 from rechain.web.api import CHAINS, PAIR, refusals
 from rechain.web.pages import AtSite

@@ -7,8 +7,8 @@ import orjson
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
-from rechain.web.answers import page
 from rechain.web.pages import AtSite
+from rechain.web.responses import page
 
 router = APIRouter(include_in_schema=False)
 _METHODS = ("get", "post", "put", "delete", "patch")

@@ -11,12 +11,13 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse
 
 from rechain.errors import QuestionError
-from rechain.evaluation import Figure, judge, paired_difference
+from rechain.evaluation.judging import judge
+from rechain.evaluation.statistics import Figure, paired_difference
 from rechain.schema import LinkKind, Question, Recovered
-from rechain.web.answers import page
 from rechain.web.filters import filter_query, read_filter, read_number
 from rechain.web.index import COMPARISONS, PAGE_SIZE, Filter, Order, Stored
 from rechain.web.pasted import pasted_entry
+from rechain.web.responses import page
 from rechain.web.service import BusyError
 from rechain.web.site import EVERYTHING, NotThereError, Site, Source, ask
 from rechain.web.views import QuestionView, chain_steps, question_view

@@ -7,8 +7,8 @@ from typing import Any
 import orjson
 
 from rechain.datasets import Entry
+from rechain.datasets.inputs import as_entry
 from rechain.errors import QuestionError
-from rechain.given import as_entry
 
 MOST_PASSAGES, MOST_CHARACTERS = 10_000, 2_000_000
 """so much may a question have that somebody sends: more would keep the others waiting"""

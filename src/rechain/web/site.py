@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from rechain.candidates import CandidateSettings
+from rechain.candidates.units import Units, find_units
 from rechain.datasets import Entry
 from rechain.errors import QuestionError, RechainError
 from rechain.labels.queue import Queue
 from rechain.labels.store import LabelStore
-from rechain.labels.units import Units, find_units
 from rechain.recovery import Recoverer, Wanted
 from rechain.schema import Question, Recovered, Same
 from rechain.web.index import Index, Stored

@@ -7,10 +7,10 @@ from typing import Any
 
 from rechain.candidates import CandidateSettings, find_of_any_length
 from rechain.errors import QuestionError
-from rechain.evaluation import is_correct
-from rechain.highlights import Highlighter, Piece, link_role
-from rechain.passages import PassageView
+from rechain.evaluation.judging import is_correct
 from rechain.schema import Chain, Gold, GoldChain, Link, LinkKind, Passage, Question, Recovered
+from rechain.text.highlights import Highlighter, Piece, link_role
+from rechain.text.passages import PassageView
 from rechain.web.site import MOST_SHOWN
 
 KINDS: Mapping[LinkKind, str] = {

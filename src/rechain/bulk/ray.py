@@ -1,0 +1,384 @@
+"""Recovery on a Ray cluster: files are cut into parts, actors with a model each make one output file of every part.
+
+Ray Data moves the parts, holds back the cutting when the actors cannot follow, and does again what was lost with a
+process or a node. An actor that does a part again writes the same file again.
+"""
+
+import logging
+import os
+import pickle
+import socket
+import time
+import warnings
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+from math import inf
+from pathlib import PurePath
+from typing import Any, NamedTuple
+
+from rechain.bulk.parts import Found, Origin, PartsFolder
+from rechain.bulk.storage import Storage
+from rechain.bulk.work import Done, Tally, Work, Worker
+from rechain.datasets.files import question_files, read_opened
+from rechain.datasets.reading import Chunk, QuestionReader, chunks_of, no_question
+from rechain.errors import InputError, MissingExtraError, QuestionError, RechainError
+from rechain.exports import parquet
+from rechain.exports.hf_datasets import COLUMNS, recovered_columns
+from rechain.recovery import BATCH_SIZE, Recoverer
+from rechain.scoring import BASELINES
+from rechain.system.batches import HeldBack, batches
+from rechain.system.processes import spare_collector, tidy
+
+_CUTTING, _WORKING = 0.05, 0.95
+"""what share of a core is reserved for cutting a file and for an actor: there should be an actor a core"""
+_PART_SIZE, _LIGHT_PART_SIZE = 256, 1024
+"""questions in a part: what keeps a core busy for half a minute with the default model, for a second with a baseline"""
+_RETRIES = 10
+"""how often a part is done again that was lost with its actor"""
+_PATIENCE = 10.0
+"""seconds within which a cluster should answer"""
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """How a cluster is used."""
+
+    batch_size: int
+    """questions in a chunk"""
+    part_size: int | None = None
+    """questions in a part, as far as they are whole chunks; by default as many as keep an actor busy for a while"""
+    workers: int | None = None
+    """actors; by default one a core or, where there are GPUs, as many as these have room for"""
+    gpus: float | None = None
+    """GPUs an actor, which may be a fraction; by default 1 if there are any, and 0 for what needs none"""
+
+    def suited_to(self, make: partial[Recoverer]) -> "Cluster":
+        """Return it with what was left open chosen for a model."""
+        part_size = self.part_size or (_LIGHT_PART_SIZE if _is_baseline(make) else _PART_SIZE)
+        needs_none = _is_baseline(make) or make.keywords.get("device") == "cpu"
+        return replace(self, part_size=part_size, gpus=0.0 if self.gpus is None and needs_none else self.gpus)
+
+    @property
+    def chunks_a_part(self) -> int:
+        """How many chunks a part has."""
+        return max(1, (self.part_size or _PART_SIZE) // self.batch_size)
+
+    def is_full(self, part: Sequence[Chunk]) -> bool:
+        """Return whether a part has all the questions that it can have."""
+        return sum(len(chunk.records) for chunk in part) == self.chunks_a_part * self.batch_size
+
+
+def _is_baseline(make: partial[Recoverer]) -> bool:
+    return bool(make.args) and isinstance(make.args[0], str) and make.args[0] in BASELINES
+
+
+class _File(NamedTuple):
+    """A file of questions, its number among all, and its share of all bytes."""
+
+    name: str
+    """in its folder; a file by itself has none"""
+    shown: str
+    """its name in any case"""
+    number: int
+    size: int
+    share: float
+
+
+def recover_parts(
+    work: Work, questions: str, folder: PartsFolder, cluster: Cluster, *, overwrite: bool = False, resume: bool = False
+) -> Iterator[Done]:
+    """Recover the chains of all questions of a file or folder, in any order; go on with a folder that was begun."""
+    ray = connect()
+    for name in ("ray", "ray.data"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    cluster = cluster.suited_to(work.make_recoverer)
+    storage = Storage(questions)
+    files = _files(storage)
+    if storage.holds(folder.storage) or folder.storage.holds(storage):
+        raise RechainError("questions and output lie in one folder; name another for the output.")
+    actors, gpus = _actors(cluster, _nodes(ray))
+    origin = _origin(work, files, cluster)
+    found = folder.look(origin, overwrite, resume)
+    cutter = _Cutter(work, storage, folder, Found() if overwrite else found, cluster)
+    if found.parts and overwrite:  # what comes to nothing should not cost what is there
+        Worker(work)
+        cutter.check_any(files)
+    cutter.check_first(files[0])
+    folder.begin(origin, found, overwrite)
+    made = _cut_and_made(ray, files, cutter, (work, folder), actors, gpus)
+    recovered = 0
+    try:
+        for done in _done(made.iter_rows(), partial(folder.doubt, origin, found)):
+            recovered += done.tally.questions
+            yield done
+    except ray.exceptions.RayError as error:
+        reason = (*str(error).splitlines(), "")[0]
+        raise RechainError(f"Ray has given up ({type(error).__name__}): {reason}") from error
+    if not recovered and (overwrite or not found.parts):
+        raise no_question(storage.address_of(""), work.only)
+    folder.finish(origin)
+
+
+def _cut_and_made(
+    ray: Any, files: Sequence[_File], cutter: "_Cutter", made_with: tuple[Work, PartsFolder], actors: int, gpus: float
+) -> Any:
+    """Return what comes of all parts as a dataset of Ray's, which does the work when its rows are asked for."""
+    parts = ray.data.from_items([file._asdict() for file in files], override_num_blocks=len(files))
+    parts.context.target_max_block_size = 1  # a part is a block by itself
+    parts.context.enable_progress_bars = False
+    cut = parts.flat_map(cutter, num_cpus=_CUTTING)
+    with warnings.catch_warnings():  # how often a task is done again cannot be said otherwise up to Ray 2.63
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return cut.map(
+            _Actor,
+            fn_constructor_args=made_with,
+            compute=ray.data.ActorPoolStrategy(size=actors),
+            num_cpus=_WORKING,
+            num_gpus=gpus,
+            max_task_retries=_RETRIES,
+        )
+
+
+def _done(rows: Iterable[Row], doubt: Callable[[Collection[str]], None]) -> Iterator[Done]:
+    """Yield what came of parts. What is wrong with a file is told when all others are done, all else at once.
+
+    Files that cannot be read to their end are doubted: parts of them may not be what they should.
+    """
+    share, unread = 0.0, dict[str, str]()
+    for row in rows:
+        if row["problem"]:
+            raise InputError(row["problem"])
+        if row["unread"]:
+            unread[row["file"]] = row["unread"]
+            doubt(unread)
+        done: Done = pickle.loads(row["done"])
+        share += done.share or 0.0
+        yield done._replace(share=min(share, 1.0))
+    if unread:
+        raise InputError(next(iter(unread.values())))
+
+
+def recover_dataset(
+    dataset: Any, recoverer: Recoverer, *, workers: int | None = None, gpus: float | None = None
+) -> Any:
+    """Return a Ray dataset of questions, in any format that rechain reads, with the columns `chains` and `error`.
+
+    The recoverer is made anew in each of the workers: one a core or, where there are GPUs for it, one for each.
+    """
+    ray = connect()
+    cluster = Cluster(BATCH_SIZE, workers=workers, gpus=gpus).suited_to(recoverer.made_by)
+    actors, gpus = _actors(cluster, _nodes(ray))
+    return dataset.map_batches(
+        _Columns,
+        fn_constructor_args=(recoverer,),
+        batch_size=BATCH_SIZE,
+        batch_format="pyarrow",
+        compute=ray.data.ActorPoolStrategy(min_size=1, max_size=actors),  # what reads the data needs a core too
+        num_gpus=gpus,
+    )
+
+
+class _Columns:
+    """Adds the columns of chains to tables of questions."""
+
+    def __init__(self, recoverer: Recoverer) -> None:
+        self._recoverer = recoverer
+
+    def __call__(self, table: Any) -> Any:
+        import pyarrow
+
+        rows = [("a row", str(place), row) for place, row in enumerate(table.to_pylist())]
+        table = table.drop_columns([name for name in COLUMNS if name in table.column_names])
+        for name, values in recovered_columns(self._recoverer, rows).items():
+            table = table.append_column(name, pyarrow.array(values, parquet.SCHEMA.field(name).type))
+        return table
+
+
+def _origin(work: Work, files: Sequence[_File], cluster: Cluster) -> Origin:
+    """Return all that the parts depend on."""
+    sizes = {"batch size": cluster.batch_size, "part size": cluster.part_size}
+    return Origin({file.shown: file.size for file in files}, {**sizes, **work.described()})
+
+
+def connect() -> Any:
+    """Return Ray, connected to the cluster that RAY_ADDRESS names, else to one of this machine's own."""
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # what concerns Ray's own developers
+    try:
+        import ray
+        import ray.data
+    except ImportError as error:
+        raise MissingExtraError("Running on Ray", "ray") from error
+    address = os.environ.get("RAY_ADDRESS") or "local"
+    try:
+        if not ray.is_initialized():
+            _knock_at(address)
+            with _silent():
+                ray.init(address, include_dashboard=False, logging_level=logging.ERROR, log_to_driver=False)
+    except (OSError, RuntimeError, ValueError) as error:
+        if address == "local":
+            raise RechainError(f"Ray cannot be started: {error}") from error
+        raise RechainError(f"there is no Ray cluster at {address}, which RAY_ADDRESS names: {error}") from error
+    return ray
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Let nothing be printed, not even by libraries that are not Python: what is wrong is raised."""
+    kept = os.dup(2)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
+
+
+def _knock_at(address: str) -> None:
+    """Raise OSError if nobody is there at "host:port": Ray itself would wait for minutes."""
+    host, _, port = address.rpartition(":")
+    if host and port.isdigit() and "://" not in address:
+        socket.create_connection((host, int(port)), _PATIENCE).close()
+
+
+def _files(storage: Storage) -> list[_File]:
+    sizes, questions = storage.files(), storage.address_of("")
+    if {"dataset_info.json", "dataset_dict.json"} & sizes.keys():
+        raise InputError(f"{questions} was saved by datasets; save it as Parquet for Ray.")
+    names = [""] if "" in sizes else question_files(questions, sizes)
+    if not names:
+        raise InputError(f"{questions} is not there, or holds no Parquet or JSON files.")
+    total = sum(sizes[name] for name in names) or 1
+    return [
+        _File(name, name or PurePath(questions).name, number, sizes[name], sizes[name] / total)
+        for number, name in enumerate(names)
+    ]
+
+
+def _nodes(ray: Any) -> list[Mapping[str, float]]:
+    """Return what each node has."""
+    return [node["Resources"] for node in ray.nodes() if node["Alive"]]
+
+
+def _actors(cluster: Cluster, nodes: Sequence[Mapping[str, float]]) -> tuple[int, float]:
+    """Return how many actors there are to be, and how many GPUs each has."""
+    most = max((node.get("GPU", 0.0) for node in nodes), default=0.0)
+    gpus = min(most, 1.0) if cluster.gpus is None else cluster.gpus
+    if gpus > most:
+        raise RechainError(f"no node of the cluster has more than {most:g} GPUs, but a worker is to have {gpus:g}.")
+    if gpus > 1 and not gpus.is_integer():
+        raise RechainError(f"a worker can have a part of a GPU or whole ones, but not {gpus:g}.")
+    room = sum(int(min(node.get("CPU", 0.0), node.get("GPU", 0.0) / gpus if gpus else inf)) for node in nodes)
+    return cluster.workers or max(1, room), gpus
+
+
+class _Cutter:
+    """Cuts a file into parts that are not there yet."""
+
+    def __init__(self, work: Work, storage: Storage, folder: PartsFolder, found: Found, cluster: Cluster) -> None:
+        self._work = work
+        self._storage = storage
+        self._folder = folder
+        self._found = found
+        self._cluster = cluster
+
+    def check_first(self, file: _File) -> None:
+        """Refuse to go on with a folder whose first part is not of the questions with which the input begins."""
+        if (first := self._folder.name(file.number, 0)) not in self._found.parts:
+            return
+        with self._chunks(file) as chunks:
+            asked = _ids(islice(chunks, 1), self._work.reader())
+        if self._folder.ids(first)[: len(asked)] != asked:
+            address = self._storage.address_of(file.name)
+            raise RechainError(f"the first part, {first}, is of other questions than {address}; name another folder.")
+
+    def check_any(self, files: Sequence[_File]) -> None:
+        """Refuse files without a question of a wanted type."""
+        reader = self._work.reader()
+        for file in files:
+            with self._chunks(file) as chunks:
+                if any(True for chunk in chunks for _ in reader.entries(chunk)):
+                    return
+        raise no_question(self._storage.address_of(""), self._work.only)
+
+    def __call__(self, row: Row) -> Iterator[Row]:
+        """Yield the parts of a file and, last, why it cannot be read on."""
+        file = _File(**row)
+        try:
+            for part, chunks, share in self._parts(file):
+                yield _row(file, part, chunks, share)
+        except RechainError as error:
+            yield _row(file, "", [], 0.0, str(error))
+
+    def _parts(self, file: _File) -> Iterator[tuple[str, list[Chunk], float]]:
+        """Yield the name of every part that is to be made, what it is made of, and its share of all bytes."""
+        before, number = 0.0, -1
+        reader = self._work.reader() if file.shown in self._found.changed else None
+        with self._chunks(file) as chunks:
+            remaining = iter(chunks)
+            for number, part in enumerate(batches(remaining, self._cluster.chunks_a_part)):
+                if not self._cluster.is_full(part):  # half a part would count as done
+                    next(remaining, None)  # or whether it is would not be known yet
+                    chunks.check()
+                read = part[-1].records[-1].share or 0.0
+                name = self._folder.name(file.number, number)
+                if not self._is_there(name, part, reader):
+                    yield name, part, (read - before) * file.share
+                    before = read
+            chunks.check()
+        self._folder.delete_from(file.number, number + 1, self._found)
+
+    @contextmanager
+    def _chunks(self, file: _File) -> Iterator[HeldBack[Chunk]]:
+        address = self._storage.address_of(file.name)
+        with self._storage.open(file.name) as opened:
+            yield HeldBack(chunks_of(address, read_opened(address, opened, file.size), self._cluster.batch_size))
+
+    def _is_there(self, name: str, part: Sequence[Chunk], reader: QuestionReader | None) -> bool:
+        """Return whether a part need not be made; given a reader, as its file has changed, it must name its questions."""
+        is_there = name in self._found.parts
+        return is_there and (reader is None or self._folder.ids(name) == _ids(part, reader))
+
+
+def _ids(chunks: Iterable[Chunk], reader: QuestionReader) -> list[str | None]:
+    entries = [entry for chunk in chunks for entry in reader.entries(chunk)]
+    return [getattr(entry.content, "id", entry.id) for entry in entries]
+
+
+def _row(file: _File, part: str, chunks: list[Chunk], share: float, unread: str = "") -> Row:
+    return {"file": file.shown, "part": part, "chunks": pickle.dumps(chunks), "share": share, "unread": unread}
+
+
+class _Actor:
+    """Has a model, and makes parts."""
+
+    def __init__(self, work: Work, folder: PartsFolder) -> None:
+        """Load the model; why it cannot be loaded is told with the parts."""
+        self._folder = folder
+        self._problem = ""
+        try:
+            self._worker = Worker(work)
+        except RechainError as error:
+            self._problem = str(error)
+        spare_collector()
+        self._tidied = time.monotonic()
+
+    def __call__(self, row: Row) -> Row:
+        """Make a part, and return what came of it."""
+        problem = self._problem
+        done = Done(b"", Tally(), row["share"])
+        if not problem and not row["unread"]:
+            try:
+                done = done._replace(tally=self._folder.make(row["part"], pickle.loads(row["chunks"]), self._worker))
+            except QuestionError as error:
+                done = done._replace(stopped_by=error)
+            except RechainError as error:
+                problem = str(error)
+        self._tidied = tidy(self._tidied)
+        return {"file": row["file"], "done": pickle.dumps(done), "problem": problem, "unread": row["unread"]}

@@ -1,0 +1,252 @@
+"""C, the candidate chains of a question (Section 2 of the paper), best first.
+
+A chain is a row of different passages in which adjacent ones share an entity, the linking entities differ, and the last
+passage holds the answer. In chains of three passages or more the first must hold an entity of the question. Where links
+are names found in the texts, a row of passages counts once, with its strongest links; where they are entities of the
+data's, every choice of them is a chain of its own, and the entities of question and answer, which are the chain's two
+ends, do not link as well.
+"""
+
+import heapq
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import NamedTuple
+
+from rechain.candidates.settings import DEFAULT_HOPS, DEFAULT_LIMIT, LENGTHS, CandidateSettings
+from rechain.errors import QuestionError
+from rechain.linking import Edge, LinkGraph
+from rechain.schema import Link, Question
+from rechain.text.answers import AnswerMatcher
+from rechain.text.identifiers import identifier
+from rechain.text.passages import PassageView
+from rechain.text.rarity import naming_words
+from rechain.text.words import Text
+
+_MOST_PASSAGES = 60
+_MOST_PARTNERS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A candidate chain: positions of its passages, head first, and what links them."""
+
+    passages: tuple[int, ...]
+    edges: tuple[Edge, ...]
+    weight: float
+    """the sum of the links' weights"""
+
+    @property
+    def links(self) -> list[Link]:
+        """The links as they are written out."""
+        return [edge.link for edge in self.edges]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """A question, its passages as linking sees them, and its candidate chains."""
+
+    question: Question
+    views: Sequence[PassageView]
+    tails: Sequence[int]
+    chains: Sequence[Candidate]
+    is_cut: bool
+    """whether there are more chains than the limit"""
+    settings: CandidateSettings = field(default_factory=CandidateSettings)
+    """how they were built"""
+
+    @property
+    def hops(self) -> int:
+        """Passages in a chain; where chains of several lengths were sought, in the shortest."""
+        return len(self.chains[0].passages)
+
+    @property
+    def link_types(self) -> Sequence[str]:
+        """The kinds of the links, one each; empty: any."""
+        return _link_types(self.question, self.hops, self.settings)
+
+    @property
+    def ends(self) -> frozenset[str]:
+        """The entities of question and answer that the data names, which cannot link as well."""
+        return _given_ends(self.question, self.hops)
+
+    def all_links(self, ends: Collection[int] | None = None) -> LinkGraph:
+        """Find the links between all passages, not only those that chains need; or those of some passages."""
+        linkers = _linkers(self.question, self.link_types, self.settings)
+        model = self.settings.spacy_model
+        return LinkGraph(self.views, self.settings.min_weight, linkers, ends=ends, spacy_model=model)
+
+
+def find_candidates(question: Question, settings: CandidateSettings | None = None) -> Candidates:
+    """Build C of a question. Raises QuestionError, which says why, where C is empty."""
+    settings = settings or CandidateSettings()
+    views = [PassageView(passage) for passage in question.passages]
+    return _find(question, views, settings.hops or question.hops or DEFAULT_HOPS, settings)
+
+
+def find_of_any_length(question: Question, settings: CandidateSettings | None = None) -> Candidates:
+    """Build C of a question where nobody says how many passages a chain has: those of 2, 3 and 4 together.
+
+    Of a question with very many passages only chains of 2 are sought, as there are too many longer ones.
+    """
+    settings = settings or CandidateSettings()
+    if settings.hops or question.hops or settings.link_types or question.link_types:
+        return find_candidates(question, settings)
+    views = [PassageView(passage) for passage in question.passages]
+    found: list[Candidates] = []
+    problems: list[QuestionError] = []
+    for hops in LENGTHS if len(views) <= _MOST_PASSAGES else LENGTHS[:1]:
+        try:
+            found.append(_find(question, views, hops, settings))
+        except QuestionError as problem:
+            problems.append(problem)
+    if not found:
+        raise problems[0]
+    chains = [chain for candidates in found for chain in candidates.chains]
+    return replace(found[0], chains=chains, is_cut=any(candidates.is_cut for candidates in found))
+
+
+def _find(question: Question, views: Sequence[PassageView], hops: int, settings: CandidateSettings) -> Candidates:
+    if len(views) < hops:
+        raise QuestionError("too_few_passages", f"{len(views)} passages cannot make a chain of {hops}")
+    answer = AnswerMatcher(question)
+    tails = answer.find_tails(views)
+    heads = find_heads(question, views) if hops > 2 else None
+    types = _link_types(question, hops, settings)
+    graph = LinkGraph(
+        views,
+        settings.min_weight,
+        _linkers(question, types, settings),
+        ends=tails if hops == 2 else None,
+        links_a_pair=hops - 1,
+        most_partners=None if hops == 2 else _MOST_PARTNERS,
+        spacy_model=settings.spacy_model,
+    )
+    search = _Search(graph, hops, heads, types, _given_ends(question, hops), settings.limit)
+    chains = search.chains(tails)
+    if not chains:
+        raise QuestionError("no_link", f"no {hops} passages are linked so that the last holds the answer")
+    is_cut = len(chains) > settings.limit
+    return Candidates(question, views, tails, chains[: settings.limit], is_cut, settings)
+
+
+def find_heads(question: Question, views: Sequence[PassageView]) -> Collection[int]:
+    """Return the passages that hold an entity of the question, as chains of three or more must begin with one."""
+    if question.question_entities:
+        wanted = question.question_entities
+        heads = [n for n, view in enumerate(views) if any(map(view.mentions, wanted))]
+    else:
+        asked = Text(question.question)
+        words = naming_words(asked)
+        heads = [n for n, view in enumerate(views) if words & view.vocabulary or _is_named(view, asked)]
+    if not heads:
+        raise QuestionError("no_head", "no head: no passage holds an entity of the question")
+    return frozenset(heads)
+
+
+def _is_named(view: PassageView, question: Text) -> bool:
+    return bool(view.title.words) and view.title.joined in question.joined
+
+
+class _Partial(NamedTuple):
+    """The end of a chain: what has been found so far, from the tail backwards."""
+
+    passages: tuple[int, ...]
+    edges: tuple[Edge, ...] = ()
+    weight: float = 0.0
+
+    def extended(self, edge: Edge) -> "_Partial":
+        return _Partial((edge.before, *self.passages), (edge, *self.edges), self.weight + edge.weight)
+
+    def identity(self) -> tuple[object, ...]:
+        """What makes two chains the same: the passages, and the entities where the data gives them."""
+        return self.passages, tuple(edge.key if edge.is_given else None for edge in self.edges)
+
+
+def _lightness(end: _Partial) -> float:
+    return -end.weight
+
+
+def _distinct(chains: Iterable[_Partial]) -> Iterator[_Partial]:
+    """Leave out chains that came before, with heavier links."""
+    seen = set()
+    for chain in chains:
+        identity = chain.identity()
+        if identity not in seen:
+            seen.add(identity)
+            yield chain
+
+
+class _Search:
+    """Finds chains from the tail backwards, passage by passage, the heaviest first."""
+
+    def __init__(
+        self,
+        graph: LinkGraph,
+        hops: int,
+        heads: Collection[int] | None,
+        link_types: Sequence[str],
+        given_ends: frozenset[str],
+        limit: int,
+    ) -> None:
+        self._graph = graph
+        self._hops = hops
+        self._types = link_types
+        self._given_ends = given_ends
+        self._limit = limit
+        self._allowed = [heads]
+        for _ in range(hops - 2):
+            self._allowed.append(graph.neighbours(self._allowed[-1] or ()))
+        """which passages may stand first, second, …: those from which a head can be reached"""
+
+    def chains(self, tails: Sequence[int]) -> list[Candidate]:
+        """Return chains by the sum of their link weights, the greatest first, and one more than the limit if there is.
+
+        At every length the heaviest ends of chains are kept, as many as the limit or 1,000, whichever is more: where
+        there are fewer, no chain is missed.
+        """
+        ends = [_Partial((tail,)) for tail in tails]
+        for _ in range(self._hops - 2):
+            ends = list(islice(self._longer(ends), max(self._limit, DEFAULT_LIMIT)))
+        return [Candidate(*chain) for chain in islice(_distinct(self._longer(ends)), self._limit + 1)]
+
+    def _longer(self, ends: Iterable[_Partial]) -> Iterator[_Partial]:
+        """Yield the ends that are longer by one passage, the heaviest first."""
+        return heapq.merge(*(map(end.extended, self._extensions(end)) for end in ends), key=_lightness)
+
+    def _extensions(self, end: _Partial) -> Iterator[Edge]:
+        """Yield the links by which a chain's end can be extended, strongest first."""
+        used = self._given_ends.union(edge.key for edge in end.edges)
+        allowed = self._allowed[self._hops - len(end.passages) - 1]
+        kind = self._types[-len(end.passages)] + ":" if self._types else ""
+        for edge in self._graph.edges(end.passages[0], allowed, used):
+            is_of_kind = not kind or (edge.is_given and edge.key.startswith(kind))
+            if is_of_kind and edge.before not in end.passages:
+                yield edge
+
+
+def _link_types(question: Question, hops: int, settings: CandidateSettings) -> Sequence[str]:
+    types = question.link_types if settings.link_types is None else settings.link_types
+    if types and settings.link_types is None and settings.hops not in (None, question.hops):
+        return ()  # the file's types are those of its own number of hops
+    if types and len(types) != hops - 1:
+        raise QuestionError("bad_field", f"link_types names {len(types)} links, but a chain of {hops} has {hops - 1}")
+    return types or ()
+
+
+def _given_ends(question: Question, hops: int) -> frozenset[str]:
+    """Return the entities at the two ends of a chain; that of the question counts where the head must hold it."""
+    first = question.question_entities if hops > 2 else ()
+    return frozenset(first if question.answer_entity is None else (*first, question.answer_entity))
+
+
+def _linkers(question: Question, types: Sequence[str], settings: CandidateSettings) -> frozenset[str]:
+    """Leave out linkers that cannot find anything of use.
+
+    Where the data names the entity of the answer, or the types of links, chains are made of the data's entities.
+    Identifiers in the text are entities where the answer is one; elsewhere they are rare names like others.
+    """
+    useful = frozenset(settings.linkers)
+    if types or question.answer_entity is not None:
+        useful &= {"anchors", "identifiers"}
+    return useful if identifier(question.answer) else useful - {"identifiers"}

@@ -1,0 +1,179 @@
+"""What is labelled: whole candidate chains, or the entity pairs that their passages should relate.
+
+A pair is a passage and the two entities at its sides on a chain: the one that leads into it and the one that leads on.
+Several chains may share a pair; who labels it labels it for all of them.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
+
+from rechain.candidates import Candidate, Candidates, CandidateSettings, find_of_any_length
+from rechain.errors import QuestionError
+from rechain.linking import Edge
+from rechain.schema import NotBlank, Question
+from rechain.text.lazy import lazy
+from rechain.text.words import phrase
+
+Value = Literal["yes", "no", "unsure"]
+Mode = Literal["pairs", "chains"]
+
+THE_QUESTION = ""
+"""stands for the question itself, where the data names no entity of it"""
+
+
+class Unit(BaseModel):
+    """One thing to label: a passage with two entities, in no order, or passages in order with the links between."""
+
+    model_config = ConfigDict(frozen=True)
+
+    question: NotBlank
+    """the question's id"""
+    passages: tuple[NotBlank, ...]
+    entities: tuple[str, ...]
+
+    @field_validator("entities")
+    @classmethod
+    def _fit_the_passages(cls, entities: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        passages = len(info.data.get("passages", ()))
+        wanted = 2 if passages == 1 else passages - 1
+        if len(entities) != wanted:
+            raise PydanticCustomError(
+                "bad_unit",
+                "{passages} passages go with {wanted} entities, not {found}",
+                {"passages": passages, "wanted": max(wanted, 0), "found": len(entities)},
+            )
+        return tuple(sorted(entities)) if passages == 1 else entities
+
+    @property
+    def mode(self) -> Mode:
+        """Whether it is a pair or a chain."""
+        return "pairs" if len(self.passages) == 1 else "chains"
+
+
+class Units:
+    """The units of a question: its candidate chains, and the pairs on them."""
+
+    def __init__(self, candidates: Candidates) -> None:
+        self.candidates = candidates
+        self.pairs: dict[Unit, list[int]] = {}
+        """every pair once, in order of first use, and the numbers of the chains that share it"""
+        self._sides: dict[Unit, tuple[str, str]] = {}
+        self._known: dict[tuple[int, str, str], Unit] = {}
+        self._pairs_of = [self._find_pairs(chain) for chain in candidates.chains]
+        self.chains: list[Unit] = [self._chain(chain) for chain in candidates.chains]
+        """the candidate chains in their order"""
+        for number, pairs in enumerate(self._pairs_of):
+            for pair in pairs:
+                self.pairs.setdefault(pair, []).append(number)
+
+    @property
+    def question(self) -> Question:
+        """The question whose units these are."""
+        return self.candidates.question
+
+    def pairs_of(self, chain: int) -> Sequence[Unit]:
+        """Return the pairs on a chain, head first."""
+        return self._pairs_of[chain]
+
+    def of(self, mode: Mode) -> Sequence[Unit]:
+        """Return all units of a kind."""
+        return list(self.pairs) if mode == "pairs" else self.chains
+
+    def waiting(self, mode: Mode, said: Mapping[Unit, Value]) -> list[Unit]:
+        """Return what is yet to be labelled after what was said: a pair only while a chain of it may still be right."""
+        if mode == "chains":
+            return [unit for unit in self.chains if unit not in said]
+        wrong = {number for pair, chains in self.pairs.items() if said.get(pair) == "no" for number in chains}
+        return [pair for pair, chains in self.pairs.items() if pair not in said and not wrong.issuperset(chains)]
+
+    def links(self, chain: int) -> list[str]:
+        """Return the linking entities of a chain as they are written out."""
+        return [link.entity for link in self.candidates.chains[chain].links]
+
+    def name(self, entity: str) -> str:
+        """Return an entity as people see it: the text of a name, the id of a given one."""
+        if entity == THE_QUESTION:
+            return "the question"
+        edge = self._edges.get(entity)
+        return entity if edge is None or edge.is_given else edge.link.entity
+
+    def in_order(self, pair: Unit) -> tuple[str, str]:
+        """Return the entities of a pair as they follow on the first chain that has it, if any has."""
+        one, two = pair.entities
+        return self._sides.get(pair, (one, two))
+
+    def pairs_named(self, passage: str, one: str, two: str) -> Sequence[Unit]:
+        """Return the pairs that somebody means who writes two entities in his own way: ids with or without kind."""
+        wanted = Unit(question=self.question.id, passages=(passage,), entities=(one, two))
+        if wanted in self.pairs:
+            return [wanted]
+        return self._by_spelling.get((passage, frozenset((_spelling(one), _spelling(two)))), [])
+
+    @lazy
+    def _by_spelling(self) -> dict[tuple[str, frozenset[str]], list[Unit]]:
+        found: dict[tuple[str, frozenset[str]], list[Unit]] = {}
+        for pair in self.pairs:
+            found.setdefault((pair.passages[0], frozenset(map(_spelling, pair.entities))), []).append(pair)
+        return found
+
+    @lazy
+    def _edges(self) -> dict[str, Edge]:
+        edges: dict[str, Edge] = {}
+        for chain in self.candidates.chains:
+            for edge in chain.edges:
+                edges.setdefault(edge.key.strip(), edge)
+        return edges
+
+    def _chain(self, chain: Candidate) -> Unit:
+        passages = tuple(self.question.passages[number].id for number in chain.passages)
+        return Unit(question=self.question.id, passages=passages, entities=_keys(chain))
+
+    def _find_pairs(self, chain: Candidate) -> list[Unit]:
+        return [self._pair(*step) for step in steps(self.candidates, chain)]
+
+    def _pair(self, passage: int, one: str, two: str) -> Unit:
+        if (passage, one, two) not in self._known:
+            name = self.question.passages[passage].id
+            unit = Unit(question=self.question.id, passages=(name,), entities=(one, two))
+            self._known[passage, one, two] = unit
+            self._sides.setdefault(unit, (one, two))
+        return self._known[passage, one, two]
+
+
+def find_units(question: Question, settings: CandidateSettings | None = None) -> Units:
+    """Build C of a question, of chains of any length where nobody says which, and return its units, if any."""
+    try:
+        return Units(find_of_any_length(question, settings))
+    except QuestionError:
+        return Units(Candidates(question, [], [], [], False, settings or CandidateSettings()))
+
+
+def steps(candidates: Candidates, chain: Candidate) -> Iterator[tuple[int, str, str]]:
+    """Yield each passage of a chain with the entities at its two sides, from the question's to the answer's."""
+    question = candidates.question
+    last = question.answer if question.answer_entity is None else question.answer_entity
+    entities = (_start(candidates, chain), *_keys(chain), last.strip())
+    for passage, (one, two) in zip(chain.passages, pairwise(entities), strict=True):
+        yield passage, one, two
+
+
+def _start(candidates: Candidates, chain: Candidate) -> str:
+    """Return the entity of the question that a chain starts from: one that its head mentions, if any."""
+    named = candidates.question.question_entities
+    head = candidates.views[chain.passages[0]]
+    first = named[0] if named else THE_QUESTION
+    return next((entity for entity in named if head.mentions(entity)), first).strip()
+
+
+def _keys(chain: Candidate) -> tuple[str, ...]:
+    return tuple(edge.key.strip() for edge in chain.edges)
+
+
+def _spelling(entity: str) -> str:
+    """Return what is common to the ways of writing an entity: its words, folded, without the kind of an id."""
+    bare = entity.partition(":")[2] or entity
+    return phrase(bare).strip() or bare

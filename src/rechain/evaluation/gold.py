@@ -1,0 +1,77 @@
+"""Gold chains, for evaluation alone: from a gold file, a questions file, or MedHop's labelled pairs."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+from rechain.candidates import CandidateSettings
+from rechain.candidates.units import find_units
+from rechain.datasets.files import read_records
+from rechain.datasets.reading import read_gold_of_questions
+from rechain.datasets.records import read_by_id, read_rows
+from rechain.schema import WHOLE, Gold, GoldChain, NotBlank, Question, Same
+
+_ALL = CandidateSettings(limit=1_000_000)
+
+
+class PairLabel(BaseModel):
+    """Whether a passage describes an interaction of two entities, as MedHop's chains were labelled."""
+
+    id: NotBlank
+    support: Annotated[int, Field(strict=True, ge=0, lt=2**53), WHOLE] | NotBlank
+    """the passage's id"""
+    a: str
+    b: str
+    interacts: bool = Field(strict=True)
+    evidence: str | None = None
+    """why, in words"""
+
+
+def read_gold(path: str | Path, questions: Iterable[Question], same: Same = "links") -> Mapping[str, Gold]:
+    """Read gold from a gold file, from pair labels on the questions' candidate chains, or from a questions file.
+
+    `same` says what counts as the same chain where a gold file does not.
+    """
+    path = Path(path)
+    fields = fields_of(path)
+    if "chains" in fields:
+        golds: Iterable[Gold] = (_with_default(gold, same) for gold in read_by_id(path, Gold).values())
+    elif "interacts" in fields:
+        golds = gold_from_pairs((label for _, label in read_rows(path, PairLabel)), questions)
+    else:
+        golds = read_gold_of_questions(path)
+    return {gold.id: gold for gold in golds}
+
+
+def fields_of(path: Path) -> frozenset[str]:
+    """Return the fields of a file's first record, which tell what kind of file it is."""
+    return frozenset(next((value for _, value, _ in read_records(path) if isinstance(value, dict)), {}))
+
+
+def _with_default(gold: Gold, same: Same) -> Gold:
+    return gold.model_copy(update={"same": same}) if gold.same is None and same == "passages" else gold
+
+
+def gold_from_pairs(labels: Iterable[PairLabel], questions: Iterable[Question]) -> Iterator[Gold]:
+    """Yield the candidate chains on which every passage describes the interaction of its two entities."""
+    interacting: dict[str, list[PairLabel]] = {}
+    for label in labels:
+        if label.interacts:
+            interacting.setdefault(label.id, []).append(label)
+    for question in questions:
+        if question.question_entities and question.answer_entity is not None:
+            yield from _gold_of_pairs(question, interacting.get(question.id, ()))
+
+
+def _gold_of_pairs(question: Question, interacting: Iterable[PairLabel]) -> Iterator[Gold]:
+    units = find_units(question, _ALL)
+    right = {pair for label in interacting for pair in units.pairs_named(str(label.support), label.a, label.b)}
+    chains = [
+        GoldChain(passages=list(chain.passages), links=units.links(number))
+        for number, chain in enumerate(units.chains)
+        if right.issuperset(units.pairs_of(number))
+    ]
+    if units.chains:
+        yield Gold(id=question.id, chains=chains)

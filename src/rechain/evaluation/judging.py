@@ -1,0 +1,156 @@
+"""How good recovered chains are. Plain values in, plain values out; nothing here knows a model."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import NamedTuple
+
+from rechain.evaluation.statistics import BINS, Figure, mean_with_interval
+from rechain.schema import Chain, Gold, GoldChain, Question
+from rechain.text.answers import AnswerMatcher
+from rechain.text.words import phrase, strip_suffix
+
+CONFIDENCES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+_ARTICLES = ("the", "a", "an")
+
+
+def is_unambiguous(question: Question, gold: Gold) -> bool:
+    """Return whether exactly one gold passage holds the answer, the paper's condition for knowing head and tail."""
+    answer = AnswerMatcher(question)
+    wanted = {passage for chain in gold.chains for passage in chain.passages}
+    return sum(passage.id in wanted and answer.is_held_by(passage) for passage in question.passages) == 1
+
+
+def is_correct(passages: Sequence[str], links: Sequence[str], gold: Gold) -> bool:
+    """Return whether a chain is one of the gold chains, by what counts as the same chain in its data set."""
+    if gold.same == "passages":
+        return any(sorted(passages) == sorted(chain.passages) for chain in gold.chains)
+    return any(
+        list(passages) == chain.passages and (chain.links is None or _are_same(links, chain.links))
+        for chain in gold.chains
+    )
+
+
+def _are_same(links: Sequence[str], gold: Sequence[str]) -> bool:
+    return len(links) == len(gold) and all(map(is_same_entity, links, gold))
+
+
+def is_same_entity(found: str, gold: str) -> bool:
+    """Return whether two names are the same but for case, accents, punctuation, article and bracketed suffix."""
+    return found == gold or _bare(found) == _bare(gold) != []
+
+
+def _bare(name: str) -> list[str]:
+    words = phrase(strip_suffix(name)).split()
+    return words[1:] if len(words) > 1 and words[0] in _ARTICLES else words
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is right about a question's best chain; None where the gold does not tell."""
+
+    has_chain: bool
+    correct: bool
+    ordered: bool | None = None
+    head: bool | None = None
+    tail: bool | None = None
+    links: bool | None = None
+    confidence: float | None = None
+    with_links: bool | None = None
+
+
+def judge(chain: Chain | None, gold: Gold) -> Verdict:
+    """Compare a question's best chain with its gold."""
+    ordered = [candidate for candidate in gold.chains if candidate.ordered]
+    names_links = any(candidate.links is not None for candidate in ordered)
+    if chain is None:
+        known = False if ordered else None
+        return Verdict(False, False, known, known, known, with_links=False if names_links else None)
+    links = [link.entity for link in chain.links]
+    in_order = [candidate for candidate in ordered if candidate.passages == chain.passages]
+    agree = _links_agree(links, in_order)
+    return Verdict(
+        has_chain=True,
+        correct=is_correct(chain.passages, links, gold),
+        ordered=bool(in_order) if ordered else None,
+        head=any(c.passages[0] == chain.passages[0] for c in ordered) if ordered else None,
+        tail=any(c.passages[-1] == chain.passages[-1] for c in ordered) if ordered else None,
+        links=agree,
+        with_links=bool(agree) if names_links else None,
+        confidence=chain.confidence,
+    )
+
+
+def _links_agree(links: Sequence[str], golds: Sequence[GoldChain]) -> bool | None:
+    """Compare the linking entities of a chain whose passages are right."""
+    named = [gold.links for gold in golds if gold.links is not None]
+    if not named:
+        return None
+    return any(_are_same(links, gold) for gold in named)
+
+
+def summarise(verdicts: Sequence[Verdict]) -> dict[str, Figure]:
+    """Return every figure that the verdicts allow, by name."""
+    columns: dict[str, list[bool]] = {
+        "chain accuracy": [v.correct for v in verdicts],
+        "ordered accuracy": [v.ordered for v in verdicts if v.ordered is not None],
+        "head recall": [v.head for v in verdicts if v.head is not None],
+        "tail recall": [v.tail for v in verdicts if v.tail is not None],
+        "ordered accuracy with links": [v.with_links for v in verdicts if v.with_links is not None],
+        "links, where passages are right": [v.links for v in verdicts if v.links is not None],
+        "coverage": [v.has_chain for v in verdicts],
+        "accuracy, best half": [v.correct for v in most_confident(verdicts, 1 / 2)],
+        "accuracy, best three quarters": [v.correct for v in most_confident(verdicts, 3 / 4)],
+    }
+    figures = {name: mean_with_interval(values) for name, values in columns.items()}
+    return {name: figure for name, figure in figures.items() if figure is not None}
+
+
+def most_confident(verdicts: Sequence[Verdict], share: float) -> list[Verdict]:
+    """Return a share of the verdicts, those of the most confident chains; nothing for models that tell no confidence.
+
+    The share is one of all questions, so that chains which were dropped do not change it: they come last.
+    """
+    if not _tell_confidence(verdicts):
+        return []
+    ranked = sorted(verdicts, key=lambda v: -1.0 if v.confidence is None else v.confidence, reverse=True)
+    return ranked[: ceil(share * len(ranked))]
+
+
+def _tell_confidence(verdicts: Iterable[Verdict]) -> bool:
+    return any(verdict.confidence is not None for verdict in verdicts)
+
+
+def expected_calibration_error(verdicts: Iterable[Verdict]) -> float | None:
+    """Return how far confidence lies from accuracy: the mean over bins, weighted by how many chains are in each.
+
+    There are 15 bins of equal width; what stands between two counts with the upper. Questions without a chain do not
+    count, and without confidence there is no error.
+    """
+    bins: dict[int, list[tuple[float, bool]]] = {}
+    for verdict in verdicts:
+        if verdict.confidence is not None:
+            place = min(int(verdict.confidence * BINS), BINS - 1)
+            bins.setdefault(place, []).append((verdict.confidence, verdict.correct))
+    gaps = [abs(sum(confidence - correct for confidence, correct in chains)) for chains in bins.values()]
+    return sum(gaps) / sum(map(len, bins.values())) if bins else None
+
+
+class AtConfidence(NamedTuple):
+    """What is left, and how much of it is right, when less confident chains are dropped."""
+
+    min_confidence: float
+    kept: float
+    accuracy: Figure | None
+
+
+def accuracy_at_confidence(verdicts: Sequence[Verdict]) -> list[AtConfidence]:
+    """Return accuracy among the chains of at least each confidence; nothing for models that tell none."""
+    if not _tell_confidence(verdicts):
+        return []
+    return [_at(verdicts, confidence) for confidence in CONFIDENCES]
+
+
+def _at(verdicts: Sequence[Verdict], confidence: float) -> AtConfidence:
+    kept = [v.correct for v in verdicts if v.confidence is not None and v.confidence >= confidence]
+    return AtConfidence(confidence, len(kept) / len(verdicts), mean_with_interval(kept))

@@ -1,0 +1,69 @@
+"""Chains as columns beside those of a table of questions, for libraries that map over tables."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rechain.datasets.inputs import as_entry
+from rechain.errors import RechainError
+from rechain.exports.parquet import to_row
+from rechain.recovery import Recoverer, stamp
+from rechain.version import __version__
+
+COLUMNS = ("chains", "error")
+_OURS = {"batched", "features", "function", "input_columns", "with_indices"}
+"""options of a dataset's `map` that are not the caller's to set"""
+
+
+def recovered_columns(recoverer: Recoverer, rows: Sequence[tuple[str, str, Mapping[str, Any]]]) -> dict[str, list[Any]]:
+    """Return the columns for some rows, each told with where it stands and the id it has if it has none of its own."""
+    entries = [as_entry(*row) for row in rows]
+    made = [to_row(recovered) for recovered in recoverer.recover_many(entries, batch_size=max(1, len(entries)))]
+    return {name: [row[name] for row in made] for name in COLUMNS}
+
+
+def map_dataset(dataset: Any, recoverer: Recoverer, batch_size: int, **options: Any) -> Any:
+    """Return a Hugging Face dataset, or a dict of several, with the columns of chains."""
+    if isinstance(dataset, dict):
+        return type(dataset)(
+            {name: map_dataset(split, recoverer, batch_size, **options) for name, split in dataset.items()}
+        )
+    if taken := options.keys() & _OURS:
+        raise RechainError(f"{min(taken)} cannot be set here: columns of questions go in, columns of chains come out.")
+    if not hasattr(dataset, "features"):
+        raise RechainError(f"map takes a Hugging Face dataset, not a {type(dataset).__name__}; see recover_many.")
+    features = _features(dataset, options.get("remove_columns") or ())
+    if features and getattr(dataset, "num_rows", None) == 0:  # whose map does nothing
+        return type(dataset).from_dict({name: [] for name in features}, features=features, split=dataset.split)
+    is_plain = getattr(dataset, "format", {}).get("type") is None  # a stream's columns are lists whatever its format
+    mapped = (dataset if is_plain else dataset.with_format(None)).map(
+        _Mapped(recoverer), batched=True, batch_size=batch_size, with_indices=True, features=features, **options
+    )
+    return mapped if is_plain else mapped.with_format(dataset.format["type"], **dataset.format["format_kwargs"])
+
+
+def _features(dataset: Any, removed: str | Sequence[str]) -> Any:
+    """Return the columns that there will be, so that they do not hang on what stands in the first rows."""
+    from datasets import Features
+
+    from rechain.exports import parquet
+
+    if not dataset.features:
+        return None
+    ours = Features.from_arrow_schema(parquet.SCHEMA)
+    gone = {removed} if isinstance(removed, str) else set(removed)
+    kept = {name: kind for name, kind in dataset.features.items() if name not in gone}
+    return Features({**kept, **{name: ours[name] for name in COLUMNS}})
+
+
+class _Mapped:
+    """Turns columns of questions into columns of chains."""
+
+    def __init__(self, recoverer: Recoverer) -> None:
+        self._recoverer = recoverer
+        self.made_by = __version__, stamp(recoverer.made_by)
+        """tells a cache of what was mapped when that no longer holds"""
+
+    def __call__(self, columns: Mapping[str, Sequence[Any]], places: Sequence[int]) -> dict[str, list[Any]]:
+        rows = (dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True))
+        located = [(f"row {place}", str(place), row) for place, row in zip(places, rows, strict=True)]
+        return recovered_columns(self._recoverer, located)

@@ -1,0 +1,101 @@
+"""A trained Ranker and Reasoner as a model that scores candidate chains."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from rechain.candidates import Candidates
+from rechain.errors import InputError, QuestionError
+from rechain.game.checkpoints import load_weights, read_tensors
+from rechain.game.data import Prepared
+from rechain.game.decoding import Decoded, decode
+from rechain.game.players import Players
+from rechain.game.settings import GameSettings
+from rechain.models.batch import Batch
+from rechain.preparation.lexicon import Lexicon, vector_rows
+from rechain.preparation.questions import Preparation
+from rechain.preparation.vectors import Vectors
+from rechain.scoring.model import Contributions, Step
+from rechain.training.runs import WEIGHTS, RunFolder, no_vectors
+
+
+class TrainedModel:
+    """What `rechain train` has written, behind the interface that every model has."""
+
+    def __init__(self, players: Players, settings: GameSettings, rows: Mapping[str, int]) -> None:
+        """Take the players, how they were trained, and the row of every word in their table of vectors."""
+        self.players = players.eval()
+        self.settings = settings
+        self.rows = rows
+
+    @classmethod
+    def load(cls, path: Path, vectors: Vectors | None = None, device: str = "cpu") -> "TrainedModel":
+        """Read a model from the folder of a finished run, or from a file of weights for which vectors are given."""
+        folder, path = (path, path / WEIGHTS) if path.is_dir() else (None, path)
+        if folder and RunFolder(folder).is_begun and not path.exists():
+            raise InputError(f"the run in {folder} is not finished; finish it with `rechain train … --resume`.")
+        weights, told = read_tensors(path)
+        vectors = RunFolder(folder).vectors() if folder else vectors or no_vectors()
+        settings = GameSettings.of(told["settings"], str(path))
+        players = Players(torch.from_numpy(vectors.table), int(told["hops"]), settings).to(device)
+        load_weights(players, weights, path)
+        return cls(players, settings, vector_rows(vectors.words))
+
+    def to(self, device: str) -> "TrainedModel":
+        """Return the model on a device."""
+        self.players.to(device)
+        return self
+
+    def read(self, preparation: Preparation) -> Batch:
+        """Return prepared questions as the players read them, all in one batch."""
+        data = Prepared.for_settings(preparation.arrays(), self.players.mean_reward.device, self.settings)
+        return data.batch(np.arange(len(data)))
+
+    def score(self, candidates: Candidates) -> Sequence[Contributions]:
+        """Return what Ranker, Reasoner, links and words contribute to every chain."""
+        batch = self._batch(candidates)
+        decoded = self._decode(batch)
+        return self._contributions(decoded, batch.link_weight[0].tolist(), batch.lexical[0].tolist())
+
+    def steps(self, candidates: Candidates) -> list[list[Step]]:
+        """Return what Ranker and Reasoner say on the way to every chain, in the order in which they are asked."""
+        plan = self.players.plan
+        decoded = self._decode(self._batch(candidates))
+        selections, namings = decoded.selections[0].exp().tolist(), decoded.namings[0].exp().tolist()
+        return [
+            [
+                *(Step("ranker", said, step.role) for step, said in zip(plan.steps, selected, strict=True)),
+                *(Step("reasoner", said, r.role, r.link) for r, said in zip(plan.readings, named, strict=False)),
+            ]
+            for selected, named in zip(selections, namings, strict=True)
+        ]
+
+    def _batch(self, candidates: Candidates) -> Batch:
+        hops = self.players.plan.hops
+        if candidates.hops != hops:
+            raise QuestionError("other_hops", f"the model recovers chains of {hops} passages, not {candidates.hops}")
+        preparation = Preparation(Lexicon(self.rows))
+        preparation.add(candidates)
+        return self.read(preparation)
+
+    def _decode(self, batch: Batch) -> Decoded:
+        """Ask the Ranker and, where it counts, the Reasoner."""
+        return decode(self.players, batch, asks_reasoner=self._reasoner_weight > 0)
+
+    @property
+    def _reasoner_weight(self) -> float:
+        """How much the Reasoner counts; only the cooperative row has taught it."""
+        return self.settings.reasoner_weight if self.settings.row == "cooperative" else 0.0
+
+    def _contributions(self, decoded: Decoded, links: list[float], lexical: list[float]) -> list[Contributions]:
+        settings = self.settings
+        told = {
+            "ranker": (1.0, decoded.ranker[0].tolist()),
+            "reasoner": (self._reasoner_weight, decoded.reasoner[0].tolist()),
+            "links": (settings.link_weight, links),
+            "lexical": (settings.lexical_weight, lexical),
+        }
+        used = {name: (weight, values) for name, (weight, values) in told.items() if weight}
+        return [{name: weight * values[n] for name, (weight, values) in used.items()} for n in range(len(links))]

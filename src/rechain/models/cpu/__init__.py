@@ -1,0 +1,1 @@
+"""The encoder on a CPU: 8-bit weights, and texts without padding."""

@@ -1,0 +1,1 @@
+"""From questions to the arrays that networks read. No torch here."""

@@ -1,0 +1,286 @@
+"""From questions to the arrays that the networks read (`rechain.game.data` says how they lie there). No torch here."""
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from rechain.candidates import Candidates, CandidateSettings, find_candidates
+from rechain.errors import QuestionError
+from rechain.linking.entities import Entity
+from rechain.preparation.arrays import ANSWER, ASKED, BESIDE
+from rechain.preparation.lexicon import Lexicon
+from rechain.schema import Question
+from rechain.scoring.lexical import EntityPairs, EntitySentences, Lexical, names_entities
+from rechain.system.tensors import Array
+from rechain.text.answers import AnswerMatcher
+from rechain.text.passages import PassageView
+from rechain.text.words import Text
+
+MAX_ENTITIES = 512
+_LAST_WORD = 2**15 - 1  # further than any network reads
+
+
+class _Lists:
+    """Lists of different lengths, one after another."""
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+        self._starts = [0]
+
+    def end(self) -> None:
+        """End the list to which values were added."""
+        self._starts.append(len(self.values))
+
+    @property
+    def starts(self) -> Array:
+        return np.array(self._starts, dtype=np.int64)
+
+
+class Preparation:
+    """Takes questions one at a time and returns them as arrays; all must have chains of the same length."""
+
+    def __init__(self, lexicon: Lexicon, settings: CandidateSettings | None = None) -> None:
+        self.ids: list[str] = []
+        """the questions that were taken"""
+        self.left_out: Counter[str] = Counter()
+        """why others were not"""
+        self._lexicon = lexicon
+        self._settings = settings
+        self._hops: int | None = None
+        self._texts: dict[tuple[str, str], int] = {}
+        self._tokens, self._passages, self._chains = _Lists(), _Lists(), _Lists()
+        self._entities, self._mentions, self._marks = _Lists(), _Lists(), _Lists()
+        self._title_lengths: list[int] = []
+        self._question_texts: list[int] = []
+        self._lexical = Lexical()
+
+    def take(self, question: Question, made: tuple[int, ...] | None = None) -> bool:
+        """Take a question, or count why it cannot be; `made` is the chain a pseudo question was made from."""
+        try:
+            candidates = find_candidates(question, self._settings)
+        except QuestionError as error:
+            self.left_out[error.code] += 1
+            return False
+        if self._hops not in (None, candidates.hops):
+            self.left_out["other_hops"] += 1
+            return False
+        if made is not None and all(chain.passages != made for chain in candidates.chains):
+            self.left_out["other_chains"] += 1
+            return False
+        self.add(candidates, made)
+        return True
+
+    def add(self, candidates: Candidates, made: tuple[int, ...] | None = None) -> None:
+        """Add a question whose C is known."""
+        self._hops = candidates.hops
+        self._add_texts(candidates.question, candidates.views)
+        entities = _QuestionEntities(candidates, made)
+        self._add_entities(entities)
+        for passage in range(len(candidates.views)):
+            self._mentions.values += entities.mentions(passage)
+            self._mentions.end()
+            self._marks.values += entities.marks(passage)
+            self._marks.end()
+        self._add_chains(candidates, entities, made)
+
+    def add_reading(self, question: Question, entities: Collection[str], hops: int) -> None:
+        """Add a question that has no C and is only asked for the entities of its passages, which are given by name."""
+        self._hops = hops
+        views = [PassageView(passage) for passage in question.passages]
+        self._add_texts(question, views)
+        any_link = (1 << (hops - 1)) - 1
+        holders = [sum(1 << n for n, view in enumerate(views) if view.mentions(entity)) for entity in entities]
+        self._entities.values += [(any_link, held) for held in holders]
+        self._entities.end()
+        for places in map(_Places, views):
+            for number, entity in enumerate(entities):
+                self._mentions.values += [(number, word, 0.0) for word in places.words_of(entity, True)]
+            self._mentions.end()
+            for entity in question.question_entities:
+                self._marks.values += places.marks_of(entity, ASKED)
+            self._marks.end()
+        self._chains.end()
+
+    def _add_texts(self, question: Question, views: Sequence[PassageView]) -> None:
+        self.ids.append(question.id)
+        self._question_texts.append(self._text(("", question.question), (), Text(question.question).words))
+        for view in views:
+            key = (view.passage.title, view.passage.text)
+            self._passages.values.append(self._text(key, view.title.words, view.text.words))
+        self._passages.end()
+
+    def _text(self, key: tuple[str, str], title: Sequence[str], text: Sequence[str]) -> int:
+        """Return the number of a text, which is kept once however many questions have it."""
+        if key not in self._texts:
+            self._texts[key] = len(self._texts)
+            self._tokens.values += self._lexicon.numbers([*title, *text] or ["?"])
+            self._tokens.end()
+            self._title_lengths.append(len(title))
+        return self._texts[key]
+
+    def _add_entities(self, entities: "_QuestionEntities") -> None:
+        self._entities.values += [(entities.links_of(e), sum(1 << h for h in set(e.holders))) for e in entities.found]
+        self._entities.end()
+
+    def _add_chains(self, candidates: Candidates, entities: "_QuestionEntities", made: tuple[int, ...] | None) -> None:
+        scores = self._lexical.score(candidates)
+        for chain, contributions in zip(candidates.chains, scores, strict=True):
+            links = [entities.number_of(edge.key) if edge.is_given else -1 for edge in chain.edges]
+            lexical = sum(contributions.values())
+            self._chains.values.append((*chain.passages, *links, chain.weight, lexical, chain.passages == made))
+        self._chains.end()
+
+    def arrays(self) -> dict[str, Array]:
+        """Return everything that was taken."""
+        hops = self._hops or 2
+        chains = np.array(self._chains.values, dtype=np.float64).reshape(-1, 2 * hops + 2)
+        mentions = np.array(self._mentions.values, dtype=np.float64).reshape(-1, 3)
+        marks = np.array(self._marks.values, dtype=np.int64).reshape(-1, 2)
+        most_passages = int(np.diff(self._passages.starts).max(initial=1))
+        return self._lexicon.arrays() | {
+            "tokens": np.array(self._tokens.values, dtype=np.int32),
+            "text_start": self._tokens.starts,
+            "title_length": np.array(self._title_lengths, dtype=np.int64),
+            "question_text": np.array(self._question_texts, dtype=np.int64),
+            "passage_text": np.array(self._passages.values, dtype=np.int64),
+            "passage_start": self._passages.starts,
+            "entity_start": self._entities.starts,
+            "entity_links": np.array([links for links, _ in self._entities.values], dtype=np.uint8),
+            "entity_holders": _as_bytes([holders for _, holders in self._entities.values], most_passages),
+            "mention_start": self._mentions.starts,
+            "mention_entity": mentions[:, 0].astype(np.int16),
+            "mention_token": mentions[:, 1].clip(max=_LAST_WORD).astype(np.int16),
+            "mention_weight": mentions[:, 2].astype(np.float16),
+            "mark_start": self._marks.starts,
+            "mark_token": marks[:, 0].clip(max=_LAST_WORD).astype(np.int16),
+            "mark_kind": marks[:, 1].astype(np.uint8),
+            "chain_start": self._chains.starts,
+            "chain_passages": chains[:, :hops].astype(np.int16),
+            "chain_links": chains[:, hops : 2 * hops - 1].astype(np.int16),
+            "chain_link_weight": chains[:, 2 * hops - 1].astype(np.float32),
+            "chain_lexical": chains[:, 2 * hops].astype(np.float32),
+            "chain_made": chains[:, 2 * hops + 1].astype(np.uint8),
+        }
+
+
+def prepare(questions: Iterable[Question], lexicon: Lexicon, settings: CandidateSettings | None = None) -> Preparation:
+    """Take all questions that have chains."""
+    preparation = Preparation(lexicon, settings)
+    for question in questions:
+        preparation.take(question)
+    return preparation
+
+
+def entity_names(candidates: Candidates) -> list[str]:
+    """Return the names of a question's entities, in the order of their numbers in the arrays."""
+    return [entity.name for entity in _QuestionEntities(candidates).found]
+
+
+def _as_bytes(numbers: Sequence[int], bits: int) -> Array:
+    """Return numbers as rows of bytes, the lowest first."""
+    size = (bits + 7) // 8
+    return np.frombuffer(b"".join(n.to_bytes(size, "little") for n in numbers), np.uint8).reshape(-1, size)
+
+
+class _QuestionEntities:
+    """The entities of one question by which its passages are linked, and where they stand."""
+
+    def __init__(self, candidates: Candidates, passages: Collection[int] | None = None) -> None:
+        """Find the entities of all passages, or of some: the others then have none."""
+        self._candidates = candidates
+        graph = candidates.all_links(passages)
+        every = range(len(candidates.views))
+        self._of_passage = [graph.entities(n) if n in (passages or every) else () for n in every]
+        wanted = {id(e): e for entities in self._of_passage for e in entities if e.name not in candidates.ends}
+        self.found = sorted(wanted.values(), key=lambda entity: -entity.weight)[:MAX_ENTITIES]
+        self._number = {id(entity): number for number, entity in enumerate(self.found)}
+        self._given = {entity.name: number for number, entity in enumerate(self.found) if entity.is_given}
+        self._pairs = EntityPairs(candidates) if names_entities(candidates) else None
+        self._views = [_Places(view) for view in candidates.views]
+
+    def number_of(self, name: str) -> int:
+        """Return the number of an entity that the data names."""
+        return self._given.get(name, -1)
+
+    def links_of(self, entity: Entity) -> int:
+        """Return which links of a chain an entity may be, as bits."""
+        types = self._candidates.link_types
+        if not types:
+            return (1 << (self._candidates.hops - 1)) - 1
+        return sum(1 << n for n, kind in enumerate(types) if entity.is_given and entity.name.startswith(kind + ":"))
+
+    def mentions(self, passage: int) -> Iterator[tuple[int, int, float]]:
+        """Yield (entity, first word, weight) of every mention in a passage."""
+        for entity in self._of_passage[passage]:
+            number = self._number.get(id(entity))
+            if number is None:
+                continue
+            weight = self._pairs.evidence(passage, entity.name) if self._pairs else entity.weight
+            for word in self._views[passage].words_of(entity.name, entity.is_given):
+                yield number, word, weight
+
+    def marks(self, passage: int) -> Iterator[tuple[int, int]]:
+        """Yield (word, kind) of the words that mention an entity of the question, or the answer, or stand beside it."""
+        question, places = self._candidates.question, self._views[passage]
+        for entity in question.question_entities:
+            yield from places.marks_of(entity, ASKED)
+        if question.answer_entity is not None:
+            yield from places.marks_of(question.answer_entity, ANSWER)
+            return
+        for phrase in sorted(AnswerMatcher(question).phrases):
+            yield from ((word, ANSWER) for word in places.words_of(phrase, False))
+
+
+class _Places:
+    """At which words of a passage, title first, a name stands."""
+
+    def __init__(self, view: PassageView) -> None:
+        self._view = view
+        self._starts: list[int] | None = None
+
+    def words_of(self, name: str, is_given: bool) -> list[int]:
+        """Return the first word of every mention."""
+        in_title = len(self._view.title.words)
+        if is_given:
+            return [in_title + self._word_at(start) for start, _ in self._view.mentions(name)]
+        in_text = [in_title + word for word in _occurrences(self._view.text.joined, name)]
+        return _occurrences(self._view.title.joined, name) + in_text
+
+    def marks_of(self, entity: str, kind: int) -> Iterator[tuple[int, int]]:
+        """Yield the words that mention an entity, and all words of the sentences that do."""
+        words, title = self.words_of(entity, True), len(self._view.title.words)
+        yield from ((word, kind) for word in words)
+        if not words:
+            return
+        sentences = EntitySentences(self._view)
+        for sentence in set(sentences.of(entity)):
+            start, end = (self._word_at(offset) for offset in sentences.span(sentence))
+            yield from ((title + word, kind + BESIDE) for word in range(start, end + 1))
+
+    def _word_at(self, offset: int) -> int:
+        """Return the number of the word that stands at an offset of the text."""
+        if self._starts is None:
+            self._starts = _word_starts(self._view.text)
+        return max(bisect_right(self._starts, offset) - 1, 0)
+
+
+def _occurrences(joined: str, name: str) -> list[int]:
+    """Return at which words a phrase occurs in a text's joined words."""
+    words, word, last, at = [], 0, 0, joined.find(name)
+    while at >= 0:
+        word, last = word + joined.count(" ", last, at), at
+        words.append(word)
+        at = joined.find(name, at + len(name) - 1)
+    return words
+
+
+def _word_starts(text: Text) -> list[int]:
+    starts, at = [], 0
+    for word in text.raw_words:
+        start = text.original.index(word, at)
+        starts.append(start)
+        at = start + len(word)
+    return starts

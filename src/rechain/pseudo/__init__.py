@@ -1,6 +1,0 @@
-"""Pseudo questions: made from passages with links alone, to pretrain models before they see real questions."""
-
-from rechain.pseudo.making import PseudoMaker, PseudoQuestion, make_pseudo_questions
-from rechain.pseudo.settings import PseudoSettings
-
-__all__ = ["PseudoMaker", "PseudoQuestion", "PseudoSettings", "make_pseudo_questions"]

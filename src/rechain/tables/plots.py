@@ -1,0 +1,71 @@
+"""Plots of a report, as SVG files. Needs matplotlib, of the extra `train`."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure as Canvas
+
+from rechain.evaluation.statistics import Figure
+from rechain.game.training import PHASES
+from rechain.tables.judge import COMBINED, Row
+
+_SIZE = (7, 4)
+
+
+def draw_learning_curve(path: Path, lines: Mapping[str, Mapping[float, Figure]]) -> None:
+    """Draw chain accuracy against the number of training questions, with intervals."""
+    canvas = Canvas(_SIZE, layout="constrained")
+    axes = canvas.subplots()
+    for name, line in lines.items():
+        figures = [line[at] for at in sorted(line)]
+        value, low, high = (100 * np.array([figure[place] for figure in figures]) for place in range(3))
+        axes.errorbar(sorted(line), value, [value - low, high - value], label=name, marker="o", capsize=3)
+    axes.set_xscale("log")
+    ticks = sorted({at for line in lines.values() for at in line})
+    axes.set_xticks(ticks, [f"{at:.0f}" for at in ticks])
+    axes.set_xticks([], minor=True)
+    axes.set_xlabel("training questions")
+    axes.set_ylabel("chain accuracy, %")
+    _save(canvas, axes, path)
+
+
+def draw_rewards(path: Path, rows: Sequence[Row]) -> bool:
+    """Draw each row's reward on held-out questions after every epoch, if any is told: the mean over folds and seeds."""
+    lines = {row.name: rewards(row) for row in rows if COMBINED not in row.name}
+    lines = {name: line for name, line in lines.items() if line}
+    if not lines:
+        return False
+    canvas = Canvas(_SIZE, layout="constrained")
+    axes = canvas.subplots()
+    epochs = sorted({epoch for line in lines.values() for epoch in line}, key=_in_time)
+    for name, line in lines.items():
+        places = [place for place, epoch in enumerate(epochs) if epoch in line]
+        axes.plot(places, [line[epochs[place]] for place in places], label=name, marker=".")
+    axes.set_xticks(range(len(epochs)), [f"{phase} {epoch + 1}" for phase, epoch in epochs], rotation=60, ha="right")
+    axes.set_ylabel("reward on held-out questions")
+    _save(canvas, axes, path)
+    return True
+
+
+def rewards(row: Row) -> dict[tuple[str, int], float]:
+    """Return the mean reward of a row's games after each epoch of each phase."""
+    values: dict[tuple[str, int], list[float]] = {}
+    for story in row.stories.values():
+        for told in story.get("curve", ()):
+            if told.get("reward") is not None:
+                values.setdefault((told["phase"], told["epoch"]), []).append(told["reward"])
+    return {epoch: float(np.mean(values[epoch])) for epoch in sorted(values, key=_in_time)}
+
+
+def _in_time(epoch: tuple[str, int]) -> tuple[int, int]:
+    return PHASES.index(epoch[0]), epoch[1]
+
+
+def _save(canvas: Canvas, axes: Any, path: Path) -> None:
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize="small")
+    with matplotlib.rc_context({"svg.hashsalt": "rechain"}):
+        canvas.savefig(path, metadata={"Date": None})

@@ -1,0 +1,1 @@
+"""Words, passages and answers: how a text is seen."""

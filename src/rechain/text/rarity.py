@@ -1,0 +1,53 @@
+"""How rare words are, by a fixed table of document frequencies that comes with the package.
+
+The table is built by `benchmarks/build_idf.py`, never from the file that is read: a question's chains do not depend on
+the questions beside it.
+"""
+
+import gzip
+from collections.abc import Iterable
+from functools import cache
+from importlib.resources import files
+from math import log
+
+import orjson
+
+from rechain.text.words import Text, fold
+
+MAX_PHRASE_IDF = 12.0
+_RARE, _UNCOMMON = 6.0, 2.0
+
+
+@cache
+def _table() -> tuple[dict[str, float], float]:
+    """Return the idf of every word in the table, and that of all others, which are rarer."""
+    packed = files("rechain").joinpath("data/idf.json.gz").read_bytes()
+    table = orjson.loads(gzip.decompress(packed))
+    passages = table["passages"]
+    idf = {word: log(passages / count) for word, count in table["counts"].items()}
+    return idf, log(passages / table["min_count"])
+
+
+def idf(word: str) -> float:
+    """Return the inverse document frequency of a folded word."""
+    known, rare = _table()
+    return known.get(word, rare)
+
+
+def phrase_idf(words: Iterable[str]) -> float:
+    """Return the rarity of several words together, as if they were independent, up to a ceiling."""
+    known, rare = _table()
+    return min(sum(known.get(word, rare) for word in words), MAX_PHRASE_IDF)
+
+
+@cache
+def words_below(bound: float) -> frozenset[str]:
+    """Return the words of the table whose idf is below a bound."""
+    known, _ = _table()
+    return frozenset(word for word, value in known.items() if value < bound)
+
+
+def naming_words(question: Text) -> set[str]:
+    """Return the words of a question that name something: rare ones, and capitalised ones but for the first."""
+    capitalised = {fold(word) for word in question.raw_words[1:] if word[0].isupper()}
+    return {w for w in question.words if idf(w) >= _RARE or (w in capitalised and idf(w) >= _UNCOMMON)}

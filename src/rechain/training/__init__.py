@@ -1,0 +1,1 @@
+"""Training runs: a folder, checkpoints, progress."""

@@ -1,0 +1,62 @@
+"""What is shown of a training run: a bar, a line an epoch, TensorBoard where it is installed; checkpoints are kept."""
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from rechain.game.checkpoints import KeepCheckpoints
+from rechain.game.training import Phase
+from rechain.training.runs import CHECKPOINT, RunFolder
+
+
+class Shown(KeepCheckpoints):
+    """Watches a run for people to see."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        super().__init__(folder.path / CHECKPOINT)
+        self._folder = folder
+        self._log: Any = None
+        self._bar: Any = None
+        self._task: Any = None
+
+    def __enter__(self) -> "Shown":
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import Progress
+
+            self._bar = Progress(console=Console(stderr=True), transient=True)
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar:
+            self._bar.stop()
+        if self._log:
+            self._log.close()
+
+    def on_step(self, phase: Phase, epoch: int, step: int, steps: int) -> None:
+        """Move the bar."""
+        if self._bar:
+            described = f"{phase}, epoch {epoch + 1}"
+            if self._task is None:
+                self._task = self._bar.add_task(described, total=steps)
+            self._bar.update(self._task, description=described, total=steps, completed=step)
+
+    def on_epoch(self, figures: Mapping[str, Any]) -> None:
+        """Print a line, and log the figures."""
+        numbers = {name: value for name, value in figures.items() if isinstance(value, float)}
+        shown = ", ".join(f"{name} {value:.3f}" for name, value in numbers.items())
+        print(f"{figures['phase']}, epoch {figures['epoch'] + 1}: {shown}", file=sys.stderr)
+        if self._log is None:
+            self._log = _tensorboard(self._folder)
+        for name, value in numbers.items() if self._log else ():
+            self._log.add_scalar(f"{figures['phase']}/{name}", value, figures["epoch"])
+
+
+def _tensorboard(folder: RunFolder) -> Any:
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        print("Nothing is logged for TensorBoard, which pip install 'rechain[train]' brings.", file=sys.stderr)
+        return False
+    return SummaryWriter(str(folder.path / "log"))

@@ -1,0 +1,301 @@
+"""Output folders of numbered parts: whose they are, when they may be written to, and what is in them."""
+
+import json
+import pickle
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+import pytest
+
+from rechain.bulk import PartFormat
+from rechain.bulk.parts import Found, Origin, PartsFolder
+from rechain.bulk.work import Tally, Work, Worker
+from rechain.candidates import CandidateSettings
+from rechain.datasets.reading import Chunk, read_chunks
+from rechain.datasets.records import read_rows
+from rechain.errors import QuestionError, RechainError
+from rechain.recovery import Recoverer
+from rechain.schema import Recovered
+from rechain.version import __version__
+
+LEXICAL = partial(Recoverer, "lexical")
+ORIGIN = Origin({"a.jsonl": 7}, {"model": ("lexical",)})
+NOTHING = Found(frozenset(), frozenset())
+
+Begin = Callable[..., Found]
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "out"
+
+
+@pytest.fixture
+def begin(out: Path) -> Begin:
+    """Begin with a folder."""
+
+    def begin(origin: Origin = ORIGIN, *, overwrite: bool = False, resume: bool = False) -> Found:
+        folder = PartsFolder(str(out), PartFormat.jsonl)
+        found = folder.look(origin, overwrite, resume)
+        folder.begin(origin, found, overwrite)
+        return found
+
+    return begin
+
+
+@pytest.mark.parametrize("options", [{}, {"overwrite": True}, {"resume": True}], ids=str)
+@pytest.mark.parametrize("is_there", [False, True], ids=["absent", "empty"])
+def test_a_folder_that_is_not_there_or_empty_is_begun(out: Path, begin: Begin, options: Any, is_there: bool) -> None:
+    if is_there:
+        out.mkdir()
+    assert begin(**options) == NOTHING
+    (made_by,) = content(out).values()
+    assert json.loads(made_by) == {
+        "model": ["lexical"],
+        "questions": {"a.jsonl": 7},
+        "format": "jsonl",
+        "rechain": __version__,
+    }
+
+
+def test_a_folder_that_was_begun_is_not_begun_again_unasked(out: Path, begin: Begin) -> None:
+    begin()
+    (out / "00000-000000.jsonl").write_text("a part")
+    before = content(out)
+    with pytest.raises(RechainError) as raised:
+        begin()
+    assert str(raised.value) == (
+        f"{out} exists; name another folder, replace it with --overwrite, or go on with it with --resume."
+    )
+    assert content(out) == before
+
+
+def test_resume_tells_which_parts_are_there_and_keeps_them(out: Path, begin: Begin) -> None:
+    begin()
+    (out / "00000-000000.jsonl").write_text("a part")
+    (out / "00001-000002.jsonl").write_text("another")
+    before = content(out)
+    parts, changed = begin(resume=True)
+    assert parts == {"00000-000000.jsonl", "00001-000002.jsonl", "_rechain.json"}
+    assert not changed
+    assert content(out) == before
+
+
+def test_resume_tells_which_files_have_another_size_until_it_is_finished(out: Path, begin: Begin) -> None:
+    begin(Origin({"a.jsonl": 7, "b.jsonl": 8}, {}))
+    grown = Origin({"a.jsonl": 7, "b.jsonl": 9}, {})
+    assert begin(grown, resume=True).changed == {"b.jsonl"}
+    assert begin(grown, resume=True).changed == {"b.jsonl"}
+    PartsFolder(str(out), PartFormat.jsonl).finish(grown)
+    assert begin(grown, resume=True).changed == set()
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        Origin({"a.jsonl": 7}, {"model": ("bm25",)}),
+        Origin({"b.jsonl": 7}, {"model": ("lexical",)}),
+        Origin({"a.jsonl": 7, "b.jsonl": 1}, {"model": ("lexical",)}),
+        Origin({"a.jsonl": 7}, {"model": ("lexical",), "top": 2}),
+    ],
+    ids=str,
+)
+def test_resume_with_anything_else_is_refused_and_changes_nothing(out: Path, begin: Begin, origin: Origin) -> None:
+    begin()
+    (out / "00000-000000.jsonl").write_text("a part")
+    before = content(out)
+    with pytest.raises(RechainError) as raised:
+        begin(origin, resume=True)
+    assert str(raised.value) == (
+        f"{out} was begun with another input, model or option (see _rechain.json in it); "
+        "name another folder, or replace it with --overwrite."
+    )
+    assert content(out) == before
+
+
+def test_overwrite_takes_away_what_this_command_made_with_whatever_and_nothing_else(out: Path, begin: Begin) -> None:
+    begin()
+    half = f".00000-000002.jsonl.{16 * 'a'}"
+    for name in ("00000-000000.jsonl", "00000-000001.parquet", half, "_SUCCESS", "notes.txt", ".notes"):
+        (out / name).write_text("old")
+    begin(Origin({}, {"model": ("bm25",)}), overwrite=True)
+    assert sorted(content(out)) == [".notes", "_rechain.json", "notes.txt"]
+    assert json.loads(content(out)["_rechain.json"])["model"] == ["bm25"]
+
+
+@pytest.mark.parametrize("options", [{}, {"overwrite": True}, {"resume": True}], ids=str)
+@pytest.mark.parametrize("name", ["thesis.tex", "00000-000000.jsonl", "within/_rechain.json", "_SUCCESS"])
+def test_a_folder_of_other_files_is_refused_and_untouched(out: Path, begin: Begin, options: Any, name: str) -> None:
+    (out / name).parent.mkdir(parents=True)
+    (out / name).write_text("precious")
+    with pytest.raises(RechainError) as raised:
+        begin(**options)
+    assert str(raised.value) == f"{out} is there and was not made by this command; name another folder."
+    assert content(out) == {name: b"precious"}
+
+
+@pytest.mark.parametrize("options", [{}, {"overwrite": True}, {"resume": True}], ids=str)
+def test_a_file_of_the_folders_name_is_refused_and_untouched(out: Path, begin: Begin, options: Any) -> None:
+    out.write_text("precious")
+    with pytest.raises(RechainError, match="was not made by this command"):
+        begin(**options)
+    assert out.read_text() == "precious"
+
+
+def test_what_a_folder_is_made_by_is_written_the_same_way_in_any_order(out: Path, begin: Begin) -> None:
+    kinds = ["protein", "drug", "gene", "cell"]
+    begin(Origin({}, {"b": frozenset(kinds), "a": Path("p.jsonl"), "settings": CandidateSettings(hops=3)}))
+    before = content(out)
+    turned = {"settings": CandidateSettings(hops=3), "a": Path("p.jsonl"), "b": frozenset(kinds[::-1])}
+    begin(Origin({}, turned), resume=True)
+    assert content(out) == before
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Work(partial(Recoverer, "bm25", settings=CandidateSettings(), top=1)),
+        Work(partial(Recoverer, "lexical", settings=CandidateSettings(hops=3), top=1)),
+        Work(partial(Recoverer, "lexical", settings=CandidateSettings(), top=2)),
+        Work(partial(Recoverer, "lexical", settings=CandidateSettings(), top=1), Path("passages.jsonl")),
+        Work(partial(Recoverer, "lexical", settings=CandidateSettings(), top=1), only=("bridge",)),
+    ],
+    ids=["model", "hops", "top", "passages", "only"],
+)
+def test_work_that_comes_to_something_else_is_told_apart(begin: Begin, other: Work) -> None:
+    work = Work(partial(Recoverer, "lexical", settings=CandidateSettings(), top=1))
+    begin(Origin({}, work.described()))
+    assert begin(Origin({}, work.described()), resume=True).parts
+    with pytest.raises(RechainError, match="another input, model or option"):
+        begin(Origin({}, other.described()), resume=True)
+
+
+def test_where_a_model_computes_and_what_stops_the_work_make_no_difference(begin: Begin) -> None:
+    begin(Origin({}, Work(partial(Recoverer, "default", device="cuda"), strict=True).described()))
+    assert begin(Origin({}, Work(partial(Recoverer, "default", device="cpu")).described()), resume=True).parts
+
+
+def test_a_model_that_was_trained_again_is_told_apart(begin: Begin, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "weights").write_text("old")
+    work = Work(partial(Recoverer, str(tmp_path / "run")))
+    begin(Origin({}, work.described()))
+    assert begin(Origin({}, work.described()), resume=True).parts
+    (tmp_path / "run" / "weights").write_text("newer")
+    with pytest.raises(RechainError, match="another input, model or option"):
+        begin(Origin({}, work.described()), resume=True)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"questions": ["a.jsonl"]}'])
+def test_a_description_that_was_changed_by_hand_is_refused(out: Path, begin: Begin, text: str) -> None:
+    begin()
+    (out / "_rechain.json").write_text(text)
+    with pytest.raises(RechainError, match="another input, model or option"):
+        begin(resume=True)
+
+
+def test_looking_changes_nothing(out: Path, begin: Begin) -> None:
+    begin()
+    PartsFolder(str(out), PartFormat.jsonl).finish(ORIGIN)
+    before = content(out)
+    for options in ((True, False), (False, True)):
+        PartsFolder(str(out), PartFormat.jsonl).look(ORIGIN, *options)
+    assert content(out) == before
+
+
+def test_parts_that_a_file_no_longer_has_are_deleted(out: Path, begin: Begin) -> None:
+    begin()
+    names = ["00000-000000.jsonl", "00000-000001.jsonl", "00000-000002.jsonl", "00001-000002.jsonl"]
+    for name in names:
+        (out / name).write_text("a part")
+    PartsFolder(str(out), PartFormat.jsonl).delete_from(0, 1, begin(resume=True))
+    assert sorted(content(out)) == [names[0], names[3], "_rechain.json"]
+
+
+@pytest.mark.parametrize("place", [(10**5, 0), (0, 10**6)])
+def test_there_are_no_names_for_more_parts_than_sort(out: Path, place: tuple[int, int]) -> None:
+    with pytest.raises(RechainError, match="make --part-size larger"):
+        PartsFolder(str(out), PartFormat.jsonl).name(*place)
+
+
+@pytest.mark.parametrize("form", PartFormat)
+def test_names_sort_by_file_and_then_by_part(out: Path, form: PartFormat) -> None:
+    folder = PartsFolder(str(out), form)
+    places = [(file, part) for file in (0, 1, 9, 10, 123) for part in (0, 2, 10, 99_999)]
+    names = [folder.name(*place) for place in places]
+    assert names == sorted(names)
+    assert len(set(names)) == len(places)
+    assert folder.name(1, 2) == f"00001-000002.{form.value}"
+
+
+@pytest.fixture
+def chunks(town_file: Path) -> list[Chunk]:
+    """Twelve questions and one that cannot be read."""
+    town_file.write_text(town_file.read_text() + '{"id": "x"\n')
+    return list(read_chunks(town_file, 5))
+
+
+@pytest.fixture
+def lines(chunks: list[Chunk]) -> bytes:
+    """What the local engine writes."""
+    worker = Worker(Work(LEXICAL))
+    return b"".join(worker(chunk).lines for chunk in chunks)
+
+
+def test_a_part_of_lines_is_what_the_local_engine_writes(out: Path, chunks: list[Chunk], lines: bytes) -> None:
+    folder = PartsFolder(str(out), PartFormat.jsonl)
+    tally = folder.make("a.jsonl", chunks, Worker(Work(LEXICAL)))
+    assert content(out) == {"a.jsonl": lines}
+    assert lines.count(b"\n") == 13
+    assert tally == Tally(13, 12, {"bad_json": 1})
+
+
+def test_a_part_of_parquet_holds_the_same_records_and_is_the_same_every_time(
+    out: Path, chunks: list[Chunk], lines: bytes
+) -> None:
+    folder = PartsFolder(str(out), PartFormat.parquet)
+    for name in ("a.parquet", "b.parquet"):
+        folder.make(name, chunks, Worker(Work(LEXICAL)))
+    recovered = [each for _, each in read_rows(out / "a.parquet", Recovered)]
+    assert recovered == [Recovered.model_validate_json(line) for line in lines.splitlines()]
+    assert content(out)["a.parquet"] == content(out)["b.parquet"]
+
+
+def test_a_part_without_a_wanted_question_is_there_and_empty(out: Path, chunks: list[Chunk]) -> None:
+    worker = Worker(Work(LEXICAL, only=("bridge",)))
+    assert PartsFolder(str(out), PartFormat.jsonl).make("a.jsonl", chunks[:1], worker) == Tally()
+    assert PartsFolder(str(out), PartFormat.parquet).make("a.parquet", chunks[:1], worker) == Tally()
+    assert content(out)["a.jsonl"] == b""
+    assert pyarrow.parquet.read_table(out / "a.parquet").num_rows == 0
+
+
+def test_a_part_with_an_error_that_stops_the_work_is_not_there(out: Path, chunks: list[Chunk]) -> None:
+    folder, worker = PartsFolder(str(out), PartFormat.jsonl), Worker(Work(LEXICAL, strict=True))
+    folder.make("a.jsonl", chunks[:2], worker)
+    with pytest.raises(QuestionError, match="line 13"):
+        folder.make("b.jsonl", chunks, worker)
+    assert list(content(out)) == ["a.jsonl"]
+
+
+def test_a_finished_folder_says_so_as_others_do(out: Path, begin: Begin) -> None:
+    begin()
+    PartsFolder(str(out), PartFormat.jsonl).finish(ORIGIN)
+    assert content(out)["_SUCCESS"] == b""
+
+
+def test_a_folder_sent_to_another_process_writes_to_the_same_place(
+    tmp_path: Path, chunks: list[Chunk], lines: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    sent = pickle.dumps(PartsFolder("out", PartFormat.jsonl))
+    monkeypatch.chdir("/")
+    folder = pickle.loads(sent)
+    folder.make(folder.name(0, 0), chunks, Worker(Work(LEXICAL)))
+    assert content(tmp_path / "out") == {"00000-000000.jsonl": lines}

@@ -1,0 +1,156 @@
+"""What a worker makes of a chunk of raw records."""
+
+import json
+import pickle
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rechain.bulk.work import Done, Tally, Work, Worker
+from rechain.candidates import CandidateSettings
+from rechain.datasets import read_entries
+from rechain.datasets.files import RawRecord
+from rechain.datasets.reading import Chunk, read_chunks
+from rechain.errors import QuestionError
+from rechain.recovery import Recoverer
+from rechain.schema import Chain, Problem, Question, Recovered
+
+Towns = Callable[..., list[Question]]
+LEXICAL = partial(Recoverer, "lexical")
+
+
+def records_of(questions: Sequence[Question], kinds: Sequence[str]) -> list[bytes]:
+    """Return the questions' JSON, with a type each."""
+    typed = (question.model_copy(update={"type": kind}) for question, kind in zip(questions, kinds, strict=True))
+    return [question.model_dump_json(exclude_none=True).encode() for question in typed]
+
+
+def chunk_of(records: Sequence[bytes]) -> Chunk:
+    count = len(records)
+    return Chunk("plain", [RawRecord(f"f, line {n}", record, n / count) for n, record in enumerate(records, start=1)])
+
+
+@pytest.fixture(scope="module")
+def records(towns: Towns) -> list[bytes]:
+    """Three questions, the second of them cut off."""
+    first, second, third = records_of(towns(3), ["bridge", "bridge", "comparison"])
+    return [first, second[:50], third]
+
+
+def test_every_question_has_a_line_also_one_that_cannot_be_read(records: list[bytes]) -> None:
+    done = Worker(Work(LEXICAL))(chunk_of(records))
+    rows = [json.loads(line) for line in done.lines.splitlines()]
+    assert done.lines.endswith(b"\n")
+    assert [row["id"] for row in rows] == ["town-0", None, "town-2"]
+    assert [bool(row["chains"]) for row in rows] == [True, False, True]
+    assert rows[1]["error"]["message"].startswith("f, line 2: ")
+    assert done.tally == Tally(3, 2, Counter(bad_json=1))
+    assert (done.share, done.stopped_by) == (1.0, None)
+
+
+def test_the_lines_are_those_of_recovery_in_one_go(town_file: Path) -> None:
+    expected = "".join(row.to_json() + "\n" for row in LEXICAL().recover_many(read_entries(town_file)))
+    for size in (1, 5, 12, 99):
+        worker = Worker(Work(LEXICAL))
+        assert b"".join(worker(chunk).lines for chunk in read_chunks(town_file, size)) == expected.encode()
+
+
+def test_strict_work_stops_at_the_first_error_and_keeps_what_came_before(records: list[bytes]) -> None:
+    done = Worker(Work(LEXICAL, strict=True))(chunk_of(records))
+    (line,) = done.lines.splitlines()
+    assert json.loads(line)["id"] == "town-0"
+    assert done.tally == Tally(1, 1)
+    assert done.stopped_by
+    assert (done.stopped_by.code, str(done.stopped_by)[:11]) == ("bad_json", "f, line 2: ")
+
+
+@pytest.mark.parametrize(
+    ("only", "ids"),
+    [
+        ((), ["town-0", None, "town-2"]),
+        (("bridge",), ["town-0", None]),
+        (("comparison",), [None, "town-2"]),
+        (("other",), [None]),
+    ],
+)
+def test_the_lines_of_a_chunk_are_counted_without_recovering_chains(
+    records: list[bytes], only: tuple[str, ...], ids: list[str | None]
+) -> None:
+    work, chunk = Work(LEXICAL, only=only), chunk_of(records)
+    done = Worker(work)(chunk)
+    assert [json.loads(line)["id"] for line in done.lines.splitlines()] == ids
+    assert work.line_counter()(chunk) == done.tally.questions == len(ids)
+
+
+def test_a_chunk_without_a_wanted_question_has_no_line(records: list[bytes]) -> None:
+    done = Worker(Work(LEXICAL, only=("other",)))(chunk_of([records[0], records[2]]))
+    assert done == Done(b"", Tally(), 1.0)
+
+
+@pytest.mark.parametrize("is_file", [False, True], ids=["mapping", "file"])
+def test_questions_may_name_passages_that_the_work_brings(towns: Towns, tmp_path: Path, is_file: bool) -> None:
+    (question,) = towns(1)
+    ids = [passage.id for passage in question.passages]
+    record = question.model_dump(exclude_none=True, exclude={"passages"}) | {"passage_ids": ids}
+    path = tmp_path / "passages.jsonl"
+    path.write_text("".join(passage.model_dump_json() + "\n" for passage in question.passages))
+    known = path if is_file else {passage.id: passage for passage in question.passages}
+    done = Worker(Work(LEXICAL, known))(chunk_of([json.dumps(record).encode()]))
+    assert done.tally == Tally(1, 1)
+
+
+def test_work_and_what_is_done_can_be_sent_to_other_processes(records: list[bytes]) -> None:
+    make = partial(Recoverer, "lexical", settings=CandidateSettings(), top=2, explain=True)
+    work, chunk = Work(make, Path("p.jsonl"), ("bridge",), strict=True), chunk_of(records)
+    sent = pickle.loads(pickle.dumps(work))
+    assert (sent.passages, sent.only, sent.strict) == (work.passages, work.only, work.strict)
+    assert (sent.make_recoverer.func, sent.make_recoverer.keywords) == (Recoverer, make.keywords)
+    assert pickle.loads(pickle.dumps(chunk)) == chunk
+    done = Done(b"{}\n", Tally(2, 1, Counter(no_link=1), 0.5, 1), 0.25, QuestionError("no_link", "f, line 2: no link."))
+    again = pickle.loads(pickle.dumps(done))
+    assert again[:3] == done[:3]
+    assert (again.stopped_by.code, str(again.stopped_by)) == ("no_link", "f, line 2: no link.")
+
+
+def test_sent_work_makes_the_same_of_a_sent_chunk(records: list[bytes]) -> None:
+    work, chunk = Work(partial(Recoverer, "lexical", top=2)), chunk_of(records)
+    assert Worker(pickle.loads(pickle.dumps(work)))(pickle.loads(pickle.dumps(chunk))) == Worker(work)(chunk)
+
+
+CONFIDENCES = st.none() | st.integers(0, 8).map(lambda eighths: eighths / 8)  # they add up without rounding
+OUTCOMES = st.one_of(
+    st.builds(
+        lambda confidence: Recovered(
+            id="q", chains=[Chain(passages=["p"], links=[], score=1.0, confidence=confidence)] * 2
+        ),
+        CONFIDENCES,
+    ),
+    st.builds(
+        lambda code: Recovered(id=None, chains=[], error=Problem(code=code, message="why")),
+        st.sampled_from(["no_link", "no_tail", "bad_json"]),
+    ),
+)
+
+
+def tally_of(outcomes: Sequence[Recovered]) -> Tally:
+    tally = Tally()
+    for recovered in outcomes:
+        tally.count(recovered)
+    return tally
+
+
+@given(st.lists(st.lists(OUTCOMES, max_size=5), max_size=5))
+def test_tallies_add_up_to_the_tally_of_everything(chunks: list[list[Recovered]]) -> None:
+    total = Tally()
+    for chunk in chunks:
+        total.add(tally_of(chunk))
+    everything = [recovered for chunk in chunks for recovered in chunk]
+    assert total == tally_of(everything)
+    assert total.questions == len(everything) == total.with_chain + sum(total.problems.values())
+    told = [row.chains[0].confidence for row in everything if row.chains and row.chains[0].confidence is not None]
+    assert total.mean_confidence == (sum(told) / len(told) if told else None)

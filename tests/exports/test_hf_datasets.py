@@ -1,0 +1,241 @@
+"""Chains as columns beside those of a table of questions."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pytest
+
+from rechain.errors import RechainError
+from rechain.exports.hf_datasets import _Mapped, recovered_columns
+from rechain.exports.parquet import from_row, to_row
+from rechain.recovery import Recoverer
+from rechain.schema import Question, Recovered
+
+Row = dict[str, Any]
+
+
+@pytest.fixture(autouse=True)
+def no_cache() -> Iterator[None]:
+    """What is mapped is computed, and not found where an earlier test has left it."""
+    datasets.disable_caching()
+    datasets.disable_progress_bars()
+    yield
+    datasets.enable_progress_bars()
+    datasets.enable_caching()
+
+
+@pytest.fixture(scope="module")
+def lexical() -> Recoverer:
+    return Recoverer("lexical", top=2)
+
+
+@pytest.fixture(scope="module")
+def rows(towns: Callable[..., list[Question]]) -> list[Row]:
+    """Eight questions in the plain format, the sixth of which has no chain."""
+    rows = [question.model_dump(exclude_none=True) for question in towns(8)]
+    for row in rows:
+        row["passages"] = [{name: passage[name] for name in ("id", "title", "text")} for passage in row["passages"]]
+        for unused in ("answer_aliases", "question_entities"):
+            del row[unused]
+    rows[5]["answer"] = "yes"
+    return rows
+
+
+@pytest.fixture(scope="module")
+def expected(lexical: Recoverer, rows: list[Row]) -> list[Row]:
+    """The rows with their columns of chains."""
+    return [row | columns(recovered) for row, recovered in zip(rows, lexical.recover_many(rows), strict=True)]
+
+
+def columns(recovered: Recovered) -> Row:
+    row = to_row(recovered)
+    return {"chains": row["chains"], "error": row["error"]}
+
+
+def test_the_fixture_is_what_it_should_be(expected: list[Row]) -> None:
+    assert [len(row["chains"]) for row in expected] == [2, 1, 1, 2, 1, 0, 2, 1]
+    assert [row["error"] and row["error"]["code"] for row in expected] == [None] * 5 + ["no_tail"] + [None] * 2
+    assert expected[0].keys() == {"id", "question", "answer", "hops", "passages", "chains", "error"}
+
+
+def test_columns_tell_the_chains_and_the_error_of_every_row(
+    lexical: Recoverer, rows: list[Row], expected: list[Row]
+) -> None:
+    located = [(f"row {place}", str(place), row) for place, row in enumerate(rows)]
+    made = recovered_columns(lexical, located)
+    assert made == {name: [row[name] for row in expected] for name in ("chains", "error")}
+    assert recovered_columns(lexical, []) == {"chains": [], "error": []}
+
+
+@pytest.mark.parametrize("size", [1, 3, 8, 32])
+def test_a_dataset_keeps_its_columns_and_gets_those_of_chains(
+    lexical: Recoverer, rows: list[Row], expected: list[Row], size: int
+) -> None:
+    dataset = datasets.Dataset.from_list(rows)
+    mapped = lexical.map(dataset, batch_size=size)
+    assert mapped.to_list() == expected
+    assert mapped.column_names == [*dataset.column_names, "chains", "error"]
+    assert dataset.to_list() == rows
+
+
+def test_mapped_chains_read_back_as_they_were(lexical: Recoverer, rows: list[Row]) -> None:
+    mapped = lexical.map(datasets.Dataset.from_list(rows))
+    read = [from_row({name: row[name] for name in ("id", "chains", "error")}) for row in mapped]
+    assert read == list(lexical.recover_many(rows))
+
+
+def test_several_processes_make_the_same(lexical: Recoverer, rows: list[Row], expected: list[Row]) -> None:
+    mapped = lexical.map(datasets.Dataset.from_list(rows), num_proc=2, batch_size=3)
+    assert mapped.to_list() == expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [1, 3, 32])
+def test_a_stream_is_mapped_as_it_comes(lexical: Recoverer, rows: list[Row], expected: list[Row], size: int) -> None:
+    taken = []
+
+    def stream() -> Iterator[Row]:
+        for row in rows:
+            taken.append(row["id"])
+            yield row
+
+    mapped = lexical.map(datasets.IterableDataset.from_generator(stream), batch_size=size)
+    assert taken == []
+    assert next(iter(mapped)) == expected[0]
+    assert len(taken) <= size + 1
+    assert list(mapped) == expected
+
+
+def test_a_stream_that_knows_its_columns_knows_the_new_ones(
+    lexical: Recoverer, rows: list[Row], expected: list[Row]
+) -> None:
+    stream = datasets.Dataset.from_list(rows).to_iterable_dataset()
+    mapped = lexical.map(stream)
+    assert list(mapped.features) == [*rows[0], "chains", "error"]
+    assert list(mapped) == expected
+
+
+def hub_row(row: Row) -> Row:
+    """Return a question in the columns that HotpotQA has on the Hub."""
+    return {
+        "id": row["id"],
+        "question": row["question"],
+        "answer": row["answer"],
+        "type": "bridge",
+        "level": "hard",
+        "supporting_facts": {"title": ["nobody may look here"], "sent_id": [0]},
+        "context": {
+            "title": [passage["title"] for passage in row["passages"]],
+            "sentences": [[passage["text"]] for passage in row["passages"]],
+        },
+    }
+
+
+@pytest.mark.parametrize("is_stream", [False, True], ids=["dataset", "stream"])
+def test_the_columns_of_hotpotqa_on_the_hub_are_known(lexical: Recoverer, rows: list[Row], is_stream: bool) -> None:
+    hub_rows = list(map(hub_row, rows))
+    dataset = datasets.Dataset.from_list(hub_rows)
+    mapped = list(lexical.map(dataset.to_iterable_dataset() if is_stream else dataset, batch_size=3))
+    assert mapped == [
+        row | columns(recovered) for row, recovered in zip(hub_rows, lexical.recover_many(hub_rows), strict=True)
+    ]
+    titles = {passage["id"]: passage["title"] for passage in rows[1]["passages"]}
+    assert mapped[1]["chains"][0]["passages"] == [titles["work"], titles["maker"]]
+
+
+@pytest.mark.parametrize("is_stream", [False, True], ids=["dataset", "stream"])
+def test_a_first_batch_without_a_chain_does_not_decide_what_the_columns_are(
+    lexical: Recoverer, rows: list[Row], expected: list[Row], is_stream: bool
+) -> None:
+    """A library that guesses types by the first batch would hold `chains` for empty and `error` for text."""
+    dataset = datasets.Dataset.from_list([rows[5], rows[5], *rows[:3]])
+    mapped = lexical.map(dataset.to_iterable_dataset() if is_stream else dataset, batch_size=2)
+    assert list(mapped) == [expected[5], expected[5], *expected[:3]]
+
+
+def test_a_last_batch_without_an_error_does_not_either(
+    lexical: Recoverer, rows: list[Row], expected: list[Row]
+) -> None:
+    mapped = lexical.map(datasets.Dataset.from_list([*rows[:2], rows[5]]), batch_size=2)
+    assert mapped.to_list() == [*expected[:2], expected[5]]
+
+
+def test_an_explanation_is_json_text(rows: list[Row]) -> None:
+    explaining = Recoverer("lexical", explain=True)
+    (row,) = explaining.map(datasets.Dataset.from_list(rows[:1])).to_list()
+    (recovered,) = explaining.recover_many(rows[:1])
+    assert isinstance(row["chains"][0]["why"], str)
+    assert from_row({"id": recovered.id, "chains": row["chains"], "error": None}) == recovered
+
+
+def test_rows_without_an_id_are_told_by_their_place(lexical: Recoverer, rows: list[Row]) -> None:
+    nameless = [{name: value for name, value in row.items() if name != "id"} for row in rows]
+    nameless[6] = nameless[6] | {"question": " "}
+    mapped = lexical.map(datasets.Dataset.from_list(nameless), batch_size=4)
+    errors = [row["error"] for row in mapped]
+    assert [bool(error) for error in errors] == [False] * 5 + [True, True, False]
+    assert errors[6]["message"].startswith("row 6: ")
+
+
+def test_columns_of_an_earlier_run_are_replaced(lexical: Recoverer, rows: list[Row], expected: list[Row]) -> None:
+    once = lexical.map(datasets.Dataset.from_list(rows))
+    assert Recoverer("lexical", top=1).map(once)[0]["chains"] == expected[0]["chains"][:1]
+
+
+def test_options_are_those_of_the_datasets_own_map(lexical: Recoverer, rows: list[Row], expected: list[Row]) -> None:
+    dataset = datasets.Dataset.from_list(rows)
+    mapped = lexical.map(dataset, keep_in_memory=True, desc="Recovering")
+    assert mapped.to_list() == expected
+    assert mapped.cache_files == []
+
+
+def test_columns_may_be_removed_and_every_split_of_a_dict_is_mapped(towns: Callable[..., list[Question]]) -> None:
+    rows = datasets.Dataset.from_list([question.model_dump(exclude_none=True) for question in towns(3)])
+    mapped = Recoverer("lexical").map(datasets.DatasetDict(one=rows), remove_columns=rows.column_names)
+    assert (list(mapped), mapped["one"].column_names) == (["one"], ["chains", "error"])
+    assert mapped["one"]["chains"][:] == Recoverer("lexical").map(rows)["chains"][:]
+
+
+@pytest.mark.parametrize("option", ["features", "input_columns"])
+def test_options_that_are_not_the_callers_are_refused(option: str) -> None:
+    with pytest.raises(RechainError, match=option):
+        Recoverer("lexical").map(datasets.Dataset.from_list([{"id": "q"}]), **{option: None})
+
+
+def test_what_is_no_dataset_is_refused() -> None:
+    with pytest.raises(RechainError, match="not a list"):
+        Recoverer("lexical").map([])
+
+
+@pytest.mark.parametrize("form", ["numpy", "pandas", "arrow"])
+def test_a_dataset_keeps_the_format_it_shows_its_rows_in(
+    lexical: Recoverer, rows: list[Row], expected: list[Row], form: str
+) -> None:
+    mapped = lexical.map(datasets.Dataset.from_list(rows).with_format(form))
+    assert mapped.format["type"] == form
+    assert mapped.with_format(None).to_list() == expected
+
+
+def test_an_empty_dataset_gets_the_same_columns_as_another(lexical: Recoverer, rows: list[Row]) -> None:
+    whole = datasets.Dataset.from_list(rows)
+    mapped = lexical.map(datasets.DatasetDict({"train": whole, "test": whole.select([])}), remove_columns="hops")
+    assert mapped["test"].num_rows == 0
+    assert mapped["test"].features == mapped["train"].features
+    assert set(mapped["test"].column_names) == {"id", "question", "answer", "passages", "chains", "error"}
+
+
+def test_a_model_that_was_trained_again_is_not_answered_from_a_cache(tmp_path: Path) -> None:
+    """What a library hashes to know what it has mapped already hangs on the model's files."""
+    model, other = tmp_path / "model", tmp_path / "other.txt"
+    Recoverer("default").save_pretrained(model)
+
+    def hashed(source: str) -> str:
+        return str(datasets.fingerprint.Hasher.hash(_Mapped(Recoverer(source))))
+
+    before = hashed(str(model))
+    other.write_text("not the model's")
+    assert hashed(str(model)) == before
+    (model / "README.md").write_text("Trained again.")
+    assert hashed(str(model)) != before

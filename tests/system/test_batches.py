@@ -1,0 +1,65 @@
+"""Items gathered by their position, and when an error among them is raised."""
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rechain.system.batches import HeldBack, batches
+
+ITEMS = st.lists(st.integers(), max_size=40)
+SIZES = st.integers(1, 12)
+
+
+def failing_after(items: list[int], error: BaseException) -> Iterator[int]:
+    yield from items
+    raise error
+
+
+@given(ITEMS, SIZES)
+def test_batches_are_the_items_in_their_order_and_all_but_the_last_are_full(items: list[int], size: int) -> None:
+    gathered = list(batches(items, size))
+    assert [item for batch in gathered for item in batch] == items
+    assert all(len(batch) == size for batch in gathered[:-1])
+    assert all(1 <= len(batch) <= size for batch in gathered[-1:])
+
+
+@given(ITEMS, SIZES)
+def test_what_was_read_before_an_error_is_given_out_before_it_is_raised(items: list[int], size: int) -> None:
+    gathered, error = [], ValueError("damaged")
+    with pytest.raises(ValueError) as failure:
+        for batch in batches(failing_after(items, error), size):
+            gathered.append(batch)
+    assert failure.value is error
+    assert gathered == list(batches(items, size))
+
+
+def test_no_more_is_read_than_the_batch_needs() -> None:
+    source = iter(range(10))
+    assert next(batches(source, 3)) == [0, 1, 2]
+    assert next(source) == 3
+
+
+def test_an_error_is_held_back_until_it_is_asked_for() -> None:
+    error = ValueError("damaged")
+    items = HeldBack(failing_after([1, 2], error))
+    items.check()
+    assert list(items) == [1, 2]
+    with pytest.raises(ValueError) as failure:
+        items.check()
+    assert failure.value is error
+
+
+@given(ITEMS)
+def test_where_nothing_fails_nothing_is_raised(numbers: list[int]) -> None:
+    items = HeldBack(numbers)
+    assert list(items) == numbers
+    items.check()
+
+
+def test_an_interrupt_is_not_held_back() -> None:
+    items = iter(HeldBack(failing_after([1], KeyboardInterrupt())))
+    assert next(items) == 1
+    with pytest.raises(KeyboardInterrupt):
+        next(items)

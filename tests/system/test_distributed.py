@@ -1,0 +1,186 @@
+"""Two processes that play one game together come to what one comes to alone."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from rechain.schema import Question
+from rechain.system.distributed import average, average_gradients, is_first, is_shared, join, own_share
+
+Towns = Callable[..., list[Question]]
+
+PLAY = """
+import json, sys
+import numpy as np, torch, torch.distributed as dist
+from safetensors.torch import save_file
+from rechain.candidates import find_candidates
+from rechain.datasets import read_questions
+from rechain.game.data import Prepared
+from rechain.game.settings import GameSettings
+from rechain.game.training import Part, Training
+from rechain.preparation.lexicon import Lexicon
+from rechain.preparation.questions import Preparation
+from rechain.training.runs import no_vectors
+
+path, out, settings = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+torch.set_num_threads(1)
+rank = 0
+if len(sys.argv) > 4:
+    dist.init_process_group("gloo")
+    rank = dist.get_rank()
+questions = list(read_questions(path))
+real, pseudo = Preparation(Lexicon({})), Preparation(Lexicon({}))
+for question in questions:
+    real.take(question)
+    pseudo.take(question, find_candidates(question).chains[0].passages)
+training = Training(torch.from_numpy(no_vectors().table), Prepared(real.arrays()), GameSettings(**settings))
+data = Prepared(pseudo.arrays())
+training.run(pseudo=[Part(data, np.arange(len(data)))])
+save_file(training.players.state_dict(), f"{out}.{rank}")
+print(json.dumps(training.progress.curve))
+if dist.is_initialized():
+    dist.barrier()  # one that goes while another still talks to it can bring that one down
+    dist.destroy_process_group()
+"""
+
+
+def free_port() -> str:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return str(one.getsockname()[1])
+
+
+def play(processes: int, questions: Path, out: Path, settings: dict[str, Any]) -> list[list[dict[str, Any]]]:
+    """Play in some processes side by side; return what each says of its epochs."""
+    command = [sys.executable, "-c", PLAY, str(questions), str(out), json.dumps(settings)]
+    told = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port(), "WORLD_SIZE": str(processes)}
+    started = [
+        subprocess.Popen(
+            [*command, *(["shared"] if processes > 1 else [])],
+            env=os.environ | told | {"RANK": str(rank), "OMP_NUM_THREADS": "1"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(processes)
+    ]
+    ended = [one.communicate(timeout=120) for one in started]
+    assert all(one.returncode == 0 for one in started), "\n".join(error for _, error in ended)
+    return [json.loads(output.splitlines()[-1]) for output, _ in ended]
+
+
+ADDED_TO_ALL = {"ranker.score.bias", "reasoner.classify.bias"}
+"""what is added to all scores alike: its gradient is rounding alone, which Adam enlarges"""
+
+
+def figures(told: dict[str, Any]) -> dict[str, float]:
+    return {name: value for name, value in told.items() if isinstance(value, float)}
+
+
+SETTINGS = {
+    "hidden": 3,
+    "dropout": 0.0,
+    "pretrain_epochs": 1,
+    "game_epochs": 1,
+    "held_out": 0.25,
+    "learning_rate": 1e-3,
+    "game_learning_rate": 1e-3,
+}
+
+
+@pytest.mark.parametrize(
+    ("processes", "sizes"),
+    [
+        (
+            2,
+            {"batch_size": 4, "warm_up_batch_size": 12},
+        ),  # 4, 4 and 1 of nine questions: the second reads none of the last
+        pytest.param(3, {"batch_size": 5, "warm_up_batch_size": 7}, marks=pytest.mark.slow),  # 2, 2, 1 and 3, 2, 2
+    ],
+)
+def test_several_processes_come_to_the_same_losses_and_weights_as_one(
+    town_file: Path, tmp_path: Path, processes: int, sizes: dict[str, int]
+) -> None:
+    (alone,) = play(1, town_file, tmp_path / "alone", SETTINGS | sizes)
+    together = play(processes, town_file, tmp_path / "together", SETTINGS | sizes)
+    assert [told["phase"] for told in alone] == ["warm-up", "pretraining", "game"]
+    for curve in together:
+        for one, other in zip(alone, curve, strict=True):
+            assert figures(one) == pytest.approx(figures(other), rel=1e-5, abs=1e-5)
+    expected = load_file(tmp_path / "alone.0")
+    first = load_file(tmp_path / "together.0")
+    for name, value in (pair for pair in expected.items() if pair[0] not in ADDED_TO_ALL):
+        torch.testing.assert_close(first[name], value, rtol=1e-5, atol=1e-5, msg=lambda told, n=name: f"{n}: {told}")
+    for rank in range(1, processes):
+        other = load_file(tmp_path / f"together.{rank}")
+        assert all(torch.equal(first[name], other[name]) for name in first)
+
+
+@pytest.mark.slow
+def test_a_moving_baseline_is_the_same_in_all_processes(town_file: Path, tmp_path: Path) -> None:
+    settings = SETTINGS | {"gradient": "reinforce", "baseline": "moving", "batch_size": 5, "game_epochs": 2}
+    play(2, town_file, tmp_path / "together", settings)
+    one, two = (load_file(tmp_path / f"together.{rank}") for rank in range(2))
+    assert one["mean_reward"].all()
+    assert all(torch.equal(one[name], two[name]) for name in one)
+
+
+def test_a_process_alone_keeps_everything_to_itself() -> None:
+    assert not is_shared()
+    assert is_first()
+    questions = np.arange(5)
+    share = own_share(questions)
+    assert (share.questions.tolist(), share.weight) == ([0, 1, 2, 3, 4], 5)
+    parameter = torch.nn.Parameter(torch.zeros(2))
+    parameter.grad = torch.ones(2)
+    average_gradients([parameter], 3)
+    assert parameter.grad.tolist() == [1, 1]
+    assert average(torch.tensor(7.0), 0).item() == 7
+
+
+def test_without_torchrun_there_is_nothing_to_join(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TORCHELASTIC_RUN_ID", raising=False)
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with join("cpu") as device:
+        assert device == "cpu"
+        assert not is_shared()
+
+
+@pytest.mark.slow
+def test_torchrun_trains_in_two_processes_and_resumes(town_file: Path, tmp_path: Path) -> None:
+    quick = ["hidden=3", "dropout=0.0", "batch_size=4", "pretrain_epochs=2", "game_epochs=1", "checkpoint_steps=1"]
+    changes = [word for setting in quick for word in ("--set", setting)]
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", free_port()]
+    rechain = ["-m", "rechain.cli.main", "train", str(town_file), "--device", "cpu", *changes, "--out"]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+
+    def run(*command: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+
+    together = run(*torchrun, *rechain, str(tmp_path / "together"))
+    assert together.returncode == 0, together.stderr
+    assert together.stderr.count("pretraining, epoch 1: ") == 1
+    assert together.stderr.count("holds the model") == 1
+    alone = run(sys.executable, *rechain, str(tmp_path / "alone"))
+    assert alone.returncode == 0, alone.stderr
+    one, two = (load_file(tmp_path / name / "model.safetensors") for name in ("alone", "together"))
+    for name in one.keys() - ADDED_TO_ALL:
+        torch.testing.assert_close(one[name], two[name], rtol=1e-4, atol=1e-4)
+    (tmp_path / "together" / "model.safetensors").unlink()
+    again = run(*torchrun, *rechain, str(tmp_path / "together"), "--resume")
+    assert again.returncode == 0, again.stderr
+    resumed = load_file(tmp_path / "together" / "model.safetensors")
+    assert all(torch.equal(two[name], resumed[name]) for name in two)
+    refused = run(*torchrun, *rechain, str(tmp_path / "together"))
+    assert refused.returncode != 0
+    assert "holds a run already; go on with it by --resume" in refused.stderr

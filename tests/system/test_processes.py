@@ -1,0 +1,324 @@
+"""Worker processes: results in order, none lost and none twice, whatever becomes of the processes."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rechain.errors import InputError, MissingExtraError, QuestionError, RechainError
+from rechain.recovery import Recoverer
+from rechain.system.processes import in_order, usable_cores
+
+pytestmark = pytest.mark.skipif(not Path("/proc").is_dir(), reason="processes are looked up in /proc")
+
+# What workers do, as source: the processes need not import this file.
+SLEEP = "lambda seconds: (__import__('time').sleep(seconds), seconds)[1]"
+TELL_ME = "lambda task: (task, __import__('os').getpid())"
+HANG = "lambda task: (task, __import__('os').getpid()) if task < 2 else __import__('time').sleep(60)"
+DIE = "lambda task: __import__('os').kill(__import__('os').getpid(), 9)"
+DIE_AT_3 = "lambda task: task if task != 3 else __import__('os').kill(__import__('os').getpid(), 9)"
+DIE_ONCE = """lambda task: (
+    task[0] if not task[1] or __import__('os').path.exists(task[1])
+    else (open(task[1], 'w').close(), __import__('os').kill(__import__('os').getpid(), 9))
+)"""
+
+
+def worker(source: str) -> Callable[[], Callable[[Any], Any]]:
+    """Return what makes, in another process, a worker of its source."""
+    return partial(eval, source, {})
+
+
+def is_running(process: int) -> bool:
+    """Tell whether a process is there and not merely waiting for its end to be noticed."""
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z"
+
+
+def wait_until_gone(processes: set[int], seconds: float = 10.0) -> set[int]:
+    """Wait for processes to end; return those that have not."""
+    limit = time.monotonic() + seconds
+    while (left := {process for process in processes if is_running(process)}) and time.monotonic() < limit:
+        time.sleep(0.02)
+    return left
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_results_come_in_the_order_of_the_tasks_however_long_each_takes(workers: int) -> None:
+    durations = [0.06, 0.0, 0.03, 0.0, 0.0, 0.05, 0.01, 0.0, 0.02, 0.0, 0.04, 0.0]
+    assert list(in_order(worker(SLEEP), durations, workers)) == durations
+
+
+def test_no_tasks_are_no_results_and_no_processes() -> None:
+    assert list(in_order(worker(DIE), [], 3)) == []
+
+
+def test_few_tasks_are_taken_ahead_of_the_results() -> None:
+    taken, workers = [], 2
+    source = (taken.append(number) or number for number in range(30))
+    for number, result in enumerate(in_order(worker(SLEEP), (0 * task for task in source), workers)):
+        assert result == 0
+        assert number < len(taken) <= number + 2 * workers
+    assert len(taken) == 30
+
+
+def test_tasks_are_done_in_so_many_other_processes_which_then_end() -> None:
+    results = list(in_order(worker(TELL_ME), range(30), 2))
+    assert [task for task, _ in results] == list(range(30))
+    processes = {process for _, process in results}
+    assert 1 <= len(processes) <= 2
+    assert os.getpid() not in processes
+    assert not wait_until_gone(processes)
+
+
+@pytest.mark.parametrize("error", [InputError("f is damaged."), OSError("gone")], ids=["ours", "another"])
+def test_an_error_of_the_source_comes_after_all_earlier_results(error: Exception) -> None:
+    def tasks() -> Iterator[float]:
+        yield from (0.05, 0.0, 0.02)
+        raise error
+
+    results = []
+    with pytest.raises(type(error)) as failure:
+        for result in in_order(worker(SLEEP), tasks(), 2):
+            results.append(result)
+    assert failure.value is error
+    assert results == [0.05, 0.0, 0.02]
+
+
+IMPORT = "lambda task: task if task < 3 else (_ for _ in ()).throw(__import__('rechain.errors').errors.{})"
+
+
+@pytest.mark.parametrize(
+    ("raised", "expected"),
+    [
+        ("QuestionError('no_link', 'no link')", QuestionError("no_link", "no link")),
+        ("MissingExtraError('Reading', 'parquet')", MissingExtraError("Reading", "parquet")),
+    ],
+)
+def test_an_error_in_a_worker_reaches_the_caller_after_the_results_before_it(
+    raised: str, expected: RechainError
+) -> None:
+    results = []
+    with pytest.raises(type(expected)) as failure:
+        for result in in_order(worker(IMPORT.format(raised)), range(9), 2):
+            results.append(result)
+    assert vars(failure.value) == vars(expected)
+    assert str(failure.value) == str(expected)
+    assert results == [0, 1, 2]
+
+
+def test_a_worker_that_cannot_be_made_tells_why() -> None:
+    with pytest.raises(RechainError, match="there is no model 'nonsense'"):
+        list(in_order(partial(Recoverer, "nonsense"), range(3), 1))
+
+
+def test_a_worker_that_is_killed_is_replaced_and_every_task_has_one_result(tmp_path: Path) -> None:
+    """Three times, not one after another."""
+    tasks = [(number, str(tmp_path / str(number)) if number in (0, 4, 11) else "") for number in range(12)]
+    assert list(in_order(worker(DIE_ONCE), tasks, 2)) == list(range(12))
+    assert {path.name for path in tmp_path.iterdir()} == {"0", "4", "11"}
+
+
+def test_a_task_that_is_taken_when_a_worker_has_just_died_is_done_too(tmp_path: Path) -> None:
+    died = tmp_path / "died"
+
+    def tasks() -> Iterator[tuple[int, str]]:
+        yield 0, str(died)
+        while not died.exists():
+            time.sleep(0.01)
+        time.sleep(0.3)  # until that is noticed
+        yield from ((number, "") for number in (1, 2, 3))
+
+    assert list(in_order(worker(DIE_ONCE), tasks(), 2)) == [0, 1, 2, 3]
+
+
+def test_a_task_at_which_workers_always_die_is_given_up_with_one_sentence_after_all_before_it() -> None:
+    results = []
+    with pytest.raises(RechainError) as failure:
+        for result in in_order(worker(DIE_AT_3), range(9), 2, lambda task: f"line {task}"):
+            results.append(result)
+    assert results == [0, 1, 2]
+    assert "died 3 times at line 3" in str(failure.value)
+    assert "\n" not in str(failure.value)
+
+
+ALWAYS = """
+import sys
+from functools import partial
+from rechain.system.processes import in_order
+from rechain.errors import RechainError
+from rechain.system.processes import in_order, usable_cores
+
+for _ in range(6):
+    try:
+        list(in_order(partial(eval, sys.argv[1], {}), range(99), 8))
+    except RechainError as error:
+        print(error)
+"""
+
+
+@pytest.mark.slow
+def test_workers_that_die_at_once_get_one_sentence_though_there_are_many() -> None:
+    """Some of them die while the tasks are still being handed out."""
+    done = subprocess.run([sys.executable, "-c", ALWAYS, DIE], capture_output=True, text=True, timeout=60)
+    assert done.stderr == ""
+    assert done.stdout.count("a worker process died 3 times at ") == 6
+    assert done.returncode == 0
+
+
+STARTER_KILLED = """
+import os
+import sys
+from functools import partial
+from multiprocessing import forkserver
+from rechain.system.processes import in_order
+
+for _ in range(6):
+    results = in_order(partial(eval, sys.argv[1], {}), [0.02] * 10, 2)
+    done = [next(results)]
+    os.kill(forkserver._forkserver._forkserver_pid, 9)
+    done += results
+    print(len(done))
+"""
+
+
+@pytest.mark.slow
+def test_the_process_that_starts_workers_is_replaced_as_they_are_if_it_is_killed() -> None:
+    """Several times, for it goes wrong only where its end is not yet known."""
+    done = subprocess.run([sys.executable, "-c", STARTER_KILLED, SLEEP], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "10\n" * 6), done.stderr[-500:]
+
+
+@pytest.mark.parametrize("how", ["closed", "an error of the source"])
+def test_no_worker_is_left_when_nobody_wants_the_results(how: str) -> None:
+    """Those that are busy for long are not waited for."""
+    results = in_order(worker(HANG), range(9), 2)
+    processes = {next(results)[1], next(results)[1]}
+    start = time.monotonic()
+    if how == "closed":
+        results.close()
+    else:
+        with pytest.raises(ValueError):
+            results.throw(ValueError("not wanted any more"))
+    assert time.monotonic() - start < 5
+    assert not wait_until_gone(processes)
+
+
+PARENT = """
+import sys
+from functools import partial
+from rechain.system.processes import in_order
+
+for task, process in in_order(partial(eval, sys.argv[1], {}), range(9), 2):
+    print(process, flush=True)
+"""
+
+
+def test_no_worker_outlives_a_process_that_is_killed() -> None:
+    with subprocess.Popen([sys.executable, "-c", PARENT, HANG], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout
+        processes = {int(parent.stdout.readline()) for _ in range(2)}
+        processes |= descendants(parent.pid)
+        assert len(processes) >= 3  # two workers, or one twice, and who starts them
+        assert all(map(is_running, processes))
+        parent.send_signal(signal.SIGKILL)
+    assert not wait_until_gone(processes)
+
+
+def descendants(process: int) -> set[int]:
+    """Return the processes that a process has started, and those that these have."""
+    parents = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    found, new = set(), {process}
+    while new := {child for child, parent in parents.items() if parent in new} - found:
+        found |= new
+    return found
+
+
+IMPORTED_NOWHERE = """
+from functools import partial
+from rechain.system.processes import in_order
+
+class Task(int): ...
+
+results = in_order(partial(eval, "lambda task: task", {}), [1, Task(2), 3], 2)
+print(next(results))
+try:
+    next(results)
+except Exception as error:
+    print(type(error).__name__)
+"""
+
+
+def test_a_task_that_other_processes_cannot_read_fails_in_its_turn() -> None:
+    done = subprocess.run([sys.executable, "-c", IMPORTED_NOWHERE], capture_output=True, text=True, timeout=30)
+    assert (done.stdout, done.stderr) == ("1\nAttributeError\n", "")
+
+
+@pytest.mark.parametrize("source", ["lambda task: (lambda: task)", "lambda task: open('/dev/null')"])
+def test_a_result_that_cannot_be_sent_is_an_error_and_no_death(source: str) -> None:
+    with pytest.raises(Exception, match="pickle"):
+        list(in_order(worker(source), range(3), 1))
+
+
+def test_a_task_that_cannot_be_sent_fails_after_the_results_before_it() -> None:
+    results = in_order(worker("lambda task: task"), [1, 2, lambda: 3, 4], 2)
+    assert [next(results), next(results)] == [1, 2]
+    with pytest.raises(Exception, match="pickle"):
+        next(results)
+
+
+WITHIN_THE_GUARD = """
+from rechain.system.processes import in_order
+
+if __name__ == "__main__":
+    def make(): ...
+
+    try:
+        list(in_order(make, [1, 2], 2))
+    except Exception as error:
+        print(f"{type(error).__name__}: {error}")
+"""
+
+
+def test_what_other_processes_cannot_find_gets_one_sentence(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(WITHIN_THE_GUARD)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=30)
+    assert done.stdout.startswith(
+        "RechainError: worker processes cannot load what they are to do: Can't get attribute 'make'"
+    )
+    assert done.stdout.endswith('it must stand in a file, outside `if __name__ == "__main__":`.\n')
+
+
+UNGUARDED = """
+from functools import partial
+from rechain.system.processes import in_order
+
+print(list(in_order(partial(eval, "lambda task: task", {}), [1, 2], 2)))
+"""
+
+
+def test_a_script_that_starts_workers_wherever_it_is_imported_is_told_so(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(UNGUARDED)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=30)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("rechain.errors.RechainError: worker processes cannot start: ")
+
+
+def test_there_is_a_core_to_use() -> None:
+    assert 1 <= usable_cores() <= (os.cpu_count() or 1)

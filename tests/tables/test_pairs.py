@@ -1,0 +1,153 @@
+"""Pairs: AUC by hand, and what the Reasoner is asked."""
+
+from dataclasses import asdict
+from math import isclose
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from rechain.errors import InputError, RechainError
+from rechain.evaluation.gold import PairLabel
+from rechain.game.checkpoints import _metadata
+from rechain.game.model import TrainedModel
+from rechain.game.players import Players
+from rechain.game.settings import GameSettings
+from rechain.preparation.vectors import Vectors
+from rechain.schema import Passage, Question
+from rechain.tables.pairs import (
+    Pair,
+    auc,
+    auc_with_interval,
+    guess_auc,
+    guess_scores,
+    lexical_auc,
+    lexical_scores,
+    pair_auc,
+    pairs_of,
+    reasoner_scores,
+)
+
+TOGETHER = Passage(id="0", text="DB00001 binds P12345 . Q23456 was seen .")
+APART = Passage(id="1", text="P12345 was measured . DB00001 was given . Q23456 too .")
+QUESTION = Question(id="MH_1", question="interacts_with DB00001?", answer="DB00002", hops=3, passages=[TOGETHER, APART])
+SETTINGS = GameSettings(hidden=3, dropout=0.0)
+
+
+def label(support: int, a: str, b: str, interacts: bool, question: str = "MH_1") -> PairLabel:
+    return PairLabel(id=question, support=support, a=a, b=b, interacts=interacts)
+
+
+LABELS = [
+    label(0, "DB00001", "P12345", True),
+    label(0, "P12345", "DB00001", True),
+    label(0, "P12345", "Q23456", False),
+    label(1, "DB00001", "P12345", False),
+    label(1, "DB00001", "P12345", False, question="MH_2"),
+    label(7, "DB00001", "P12345", True),
+]
+
+
+@pytest.fixture
+def reader(vectors: Vectors) -> TrainedModel:
+    """A Reasoner that was never trained."""
+    torch.manual_seed(0)
+    return TrainedModel(Players(torch.from_numpy(vectors.table), 3, SETTINGS).eval(), SETTINGS, {"was": 1, "born": 2})
+
+
+@pytest.mark.parametrize(
+    ("scores", "positives", "expected"),
+    [
+        ([1, 2, 3, 4], [0, 0, 1, 1], 1.0),
+        ([4, 3, 2, 1], [0, 0, 1, 1], 0.0),
+        ([1, 3, 2, 4], [0, 0, 1, 1], 3 / 4),
+        ([5, 5, 5], [0, 1, 0], 1 / 2),
+        ([1, 2, 2, 3], [0, 1, 0, 1], (1 + 0.5 + 1 + 1) / 4),
+        ([0, 0, 1], [1, 0, 0], (0.5 + 0) / 2),
+    ],
+)
+def test_auc_counts_pairs_in_the_right_order_and_ties_by_half(
+    scores: list[float], positives: list[int], expected: float
+) -> None:
+    assert auc(np.array(scores), np.array(positives, bool)) == pytest.approx(expected)
+
+
+def test_every_pair_of_a_known_passage_counts_once() -> None:
+    pairs = pairs_of([QUESTION], LABELS)
+    assert [(pair.passage.id, pair.one, pair.two, pair.interacts) for pair in pairs] == [
+        ("0", "drug:DB00001", "protein:P12345", True),
+        ("0", "protein:P12345", "protein:Q23456", False),
+        ("1", "drug:DB00001", "protein:P12345", False),
+    ]
+
+
+def test_the_interval_holds_the_value_and_comes_from_both_kinds() -> None:
+    pairs = [Pair(TOGETHER, "a", "b", interacts=number % 2 == 0) for number in range(20)]
+    figure = auc_with_interval(pairs, lambda some: np.array([float(p.interacts) for p in some]))
+    assert figure == (1.0, 1.0, 1.0, 20)
+    noisy = auc_with_interval(pairs, lambda some: np.random.default_rng(0).random(len(some)))
+    assert noisy.low < noisy.value < noisy.high
+
+
+def test_auc_needs_both_kinds_of_pairs() -> None:
+    for labels in ([LABELS[0]], LABELS[2:4], []):
+        with pytest.raises(RechainError, match="some that interact and some that do not"):
+            lexical_auc([QUESTION], labels)
+
+
+def test_the_lexical_rule_prefers_pairs_in_one_sentence() -> None:
+    scores = lexical_scores(pairs_of([QUESTION], LABELS))
+    assert scores[0] > scores[1] == scores[2]
+    assert lexical_auc([QUESTION], LABELS).value == 1.0
+
+
+def test_the_reasoner_is_asked_for_either_entity_among_the_others(reader: TrainedModel) -> None:
+    torch.nn.init.zeros_(reader.players.reasoner.classify.weight)
+    pairs = pairs_of([QUESTION], LABELS)
+    assert np.allclose(reasoner_scores(reader, pairs), np.log(1 / 2))  # two others in each, all equally likely
+    only = Pair(Passage(id="2", text="DB00001 binds P12345 ."), "drug:DB00001", "protein:P12345", True)
+    assert isclose(float(reasoner_scores(reader, [only])[0]), 0.0, abs_tol=1e-6)
+
+
+def test_an_entity_with_two_mentions_gets_the_sum_of_both(reader: TrainedModel) -> None:
+    torch.nn.init.zeros_(reader.players.reasoner.classify.weight)
+    twice = Passage(id="2", text="DB00001 binds P12345 . Then P12345 binds Q23456 .")
+    score = reasoner_scores(reader, [Pair(twice, "drug:DB00001", "protein:P12345", True)])
+    assert float(score[0]) == pytest.approx((np.log(2 / 3) + np.log(1 / 2)) / 2, abs=1e-5)
+
+
+def test_a_guess_knows_the_mentions_alone(reader: TrainedModel) -> None:
+    torch.nn.init.zeros_(reader.players.reasoner.classify.weight)
+    twice = Passage(id="2", text="DB00001 binds P12345 . Then P12345 binds Q23456 .")
+    pairs = [*pairs_of([QUESTION], LABELS), Pair(twice, "drug:DB00001", "protein:P12345", True)]
+    assert guess_scores(pairs)[0] == pytest.approx(np.log(1 / 2))
+    assert guess_scores(pairs)[-1] == pytest.approx((np.log(2 / 3) + np.log(1 / 2)) / 2)
+    assert np.allclose(reasoner_scores(reader, pairs), guess_scores(pairs), atol=1e-5)
+    assert guess_auc([QUESTION], LABELS).value == 1 / 2
+
+
+def test_an_entity_that_the_passage_does_not_hold_is_very_unlikely(reader: TrainedModel) -> None:
+    score = reasoner_scores(reader, [Pair(TOGETHER, "drug:DB00001", "protein:P99999", False)])
+    assert float(score[0]) < -5
+
+
+def test_the_scores_do_not_depend_on_what_else_is_asked(reader: TrainedModel) -> None:
+    pairs = pairs_of([QUESTION], LABELS)
+    alone = [float(reasoner_scores(reader, [pair])[0]) for pair in pairs]
+    assert np.allclose(reasoner_scores(reader, pairs), alone, atol=1e-5)
+    assert pair_auc(reader, [QUESTION], LABELS).value == auc(np.array(alone), np.array([True, False, False]))
+
+
+def test_kept_weights_are_read_with_vectors_of_their_width(
+    tmp_path: Path, reader: TrainedModel, vectors: Vectors
+) -> None:
+    path = tmp_path / "cooperative.0.0.model"
+    save_file(reader.players.state_dict(), path, _metadata({"settings": asdict(SETTINGS), "hops": 3}))
+    again = TrainedModel.load(path, vectors)
+    pairs = pairs_of([QUESTION], LABELS)
+    assert again.rows == {"was": 1, "born": 2, "unused": 3}
+    assert np.allclose(reasoner_scores(again, pairs), reasoner_scores(reader, pairs))
+    with pytest.raises(InputError, match="is of other networks or word vectors than these"):
+        TrainedModel.load(path, Vectors([], np.zeros((0, 2), np.float16)))

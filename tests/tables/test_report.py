@@ -1,0 +1,169 @@
+"""The report: what stands beside the paper's figures, and what is left out."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rechain.evaluation.statistics import Figure
+from rechain.game.plays import write_plays
+from rechain.game.settings import GameSettings
+from rechain.schema import Gold, Question
+from rechain.tables.judge import Judged, judge_plays
+from rechain.tables.plan import contest
+from rechain.tables.plots import rewards
+from rechain.tables.report import brief_table, curve_rows, main_table, percent, points, write_report
+
+FOLD_0 = ["q0", "q1", "q3", "q5"]
+Fabricate = Callable[..., None]
+Judge = Callable[[], Judged]
+
+
+def story(reward: float = 0.5, questions: int = 100, **seconds: float) -> dict[str, object]:
+    curve = [
+        {"phase": "pretraining", "epoch": 0, "reward": reward},
+        {"phase": "game", "epoch": 0, "reward": 2 * reward},
+    ]
+    return {"curve": curve, "questions": questions, **seconds}
+
+
+@pytest.fixture
+def judge(folder: Path, questions: list[Question], golds: dict[str, Gold]) -> Judge:
+    return lambda: judge_plays(folder, questions, golds, GameSettings(lexical_weight=0.5))
+
+
+def cells(text: str, row: str) -> list[list[str]]:
+    """Return the cells of all lines of tables that begin with a name."""
+    lines = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")
+    ]
+    return [line for line in lines if line[0] == row]
+
+
+def test_figures_show_their_interval() -> None:
+    assert percent(Figure(0.9034, 0.893, 0.9127, 10)) == "90.3 (89.3 to 91.3)"
+    assert points(Figure(-0.0014, -0.008, 0.005, 10)) == "-0.1 (-0.8 to +0.5)"
+    assert percent(None) == points(None) == ""
+
+
+def test_our_figures_stand_beside_the_papers(fabricate: Fabricate, judge: Judge) -> None:
+    fabricate("cooperative", 0, 0, FOLD_0)
+    header, rows = main_table(judge(), "hotpotqa")
+    assert header == ["", "paper, %", "chain accuracy, %", "head, %", "tail, %", "with links and lexical, %"]
+    assert [row[0] for row in rows] == ["random", "cooperative", "lexical", "cooperative + links and lexical"]
+    assert rows[1][1] == "87.2 (90.1 / 96.7)"
+    assert rows[1][2].startswith("80.0 (")
+    assert rows[1][5] == rows[3][2]
+    assert [rows[0][5], rows[2][5], rows[3][5]] == ["", "", ""]
+    _, brief = brief_table(judge(), "hotpotqa")
+    assert [row[1] for row in brief] == ["40.3", "87.2", "", ""]
+    assert brief[2][3] == "+0.0 (+0.0 to +0.0)"
+
+
+def test_rows_are_compared_on_the_games_they_have_in_common(folder: Path, fabricate: Fabricate, judge: Judge) -> None:
+    fabricate("tail-to-head", 0, 0, ["q0"])
+    fabricate("cooperative", 0, 0, FOLD_0)
+    fabricate("cooperative", 1, 0, [])
+    text = write_report(folder, judge(), "hotpotqa").read_text()
+    assert "what they have in common (1 fold (0) and 1 seed (0))" in text
+    assert cells(text, "cooperative")[0][2].startswith("80.0 (")
+    assert cells(text, "cooperative - tail-to-head")[0][1].startswith("+60.0 (")
+    assert "Left out, because it is not played yet: independent, head-to-tail." in text
+
+
+def test_what_is_not_played_is_left_out_with_a_sentence(folder: Path, fabricate: Fabricate, judge: Judge) -> None:
+    write_plays(contest(GameSettings(), 2, 2, 1, 0, ablations=False), folder)
+    fabricate("independent", 0, 0, FOLD_0)
+    text = write_report(folder, judge(), "hotpotqa").read_text()
+    assert "5 of the 6 plays are not done yet" in text
+    assert "## Ablations\n\nNone was played." in text
+    assert "## Learning curve\n\nNone was played." in text
+    assert "learning_curve.svg" not in text
+
+
+def test_nothing_played_at_all_still_shows_the_baselines(folder: Path, judge: Judge) -> None:
+    text = write_report(folder, judge(), "hotpotqa").read_text()
+    assert "Found: no game." in text
+    assert cells(text, "lexical")[0][2].startswith("87.5 (")
+
+
+def test_ablations_are_compared_with_the_plain_row(folder: Path, fabricate: Fabricate, judge: Judge) -> None:
+    fabricate("cooperative", 0, 0, FOLD_0)
+    fabricate("cooperative", 1, 0, [])
+    fabricate("cooperative hard C", 0, 0, ["q0"])
+    fabricate("tail-to-head links", 0, 0, ["q0", "q1"])
+    text = write_report(folder, judge(), "hotpotqa").read_text()
+    _, own, plain, difference, combined, games = cells(text, "cooperative hard C")[0]
+    assert own.startswith("20.0 (")
+    assert plain.startswith("80.0 (")
+    assert difference.startswith("-60.0 (")
+    assert combined.startswith("80.0 (")
+    assert games == "1"
+    assert cells(text, "tail-to-head links")[0][2:4] == ["", ""]
+
+
+def test_the_learning_curve_is_on_the_same_games(folder: Path, fabricate: Fabricate, judge: Judge) -> None:
+    fabricate("cooperative on 10%", 0, 0, ["q0"], story(questions=10))
+    fabricate("cooperative on 50%", 0, 0, ["q0", "q1"], story(questions=50))
+    fabricate("cooperative", 0, 0, ["q0", "q1", "q3"], story(questions=100))
+    fabricate("cooperative", 1, 0, [])
+    fabricate("tail-to-head on 10% after pseudo", 0, 0, [], story(questions=10))
+    fabricate("tail-to-head after pseudo", 0, 0, FOLD_0, story(questions=100))
+    judged = judge()
+    assert {name: list(rows) for name, rows in curve_rows(judged).items()} == {
+        "cooperative": [10, 50, 100],
+        "tail-to-head after pseudo": [10, 100],
+    }
+    text = write_report(folder, judged, "hotpotqa").read_text()
+    assert [cells(text, f"{share} %")[0][1] for share in (10, 50, 100)] == ["10", "50", "100"]
+    assert [cells(text, f"{share} %")[0][2][:4] for share in (10, 50, 100)] == ["20.0", "40.0", "60.0"]
+    assert cells(text, "50 %")[0][3] == ""
+    assert "`cooperative`: a power law" in text
+    assert (folder / "learning_curve.svg").read_text().startswith("<?xml")
+    assert cells(text, "tail-to-head after pseudo")[0][1].startswith("80.0 (")
+
+
+def test_times_that_rows_share_count_once_in_all(folder: Path, fabricate: Fabricate, judge: Judge) -> None:
+    fabricate("cooperative", 0, 0, [], story(warm_up_seconds=0.5, pretraining_seconds=10.25, game_seconds=20.0))
+    fabricate("tail-to-head", 0, 0, [], story(warm_up_seconds=0.5, pretraining_seconds=10.25, game_seconds=5.0))
+    fabricate("cooperative", 1, 0, [], story(warm_up_seconds=0.5, pretraining_seconds=10.25, game_seconds=20.0))
+    text = write_report(folder, judge(), "hotpotqa").read_text()
+    assert "All plays together took 66 s" in text
+    assert cells(text, "cooperative")[-1] == ["cooperative", "2", "62", "30.8"]
+
+
+def test_rewards_are_averaged_over_games_and_drawn(folder: Path, fabricate: Fabricate, judge: Judge) -> None:
+    fabricate("cooperative", 0, 0, [], story(reward=0.2))
+    fabricate("cooperative", 1, 0, [], story(reward=0.4))
+    judged = judge()
+    expected = {("pretraining", 0): pytest.approx(0.3), ("game", 0): pytest.approx(0.6)}
+    assert rewards(judged.rows["cooperative"]) == expected
+    assert "(reward.svg)" in write_report(folder, judged, "hotpotqa").read_text()
+    first = (folder / "reward.svg").read_bytes()
+    write_report(folder, judged, "hotpotqa")
+    assert (folder / "reward.svg").read_bytes() == first
+
+
+def test_pairs_are_told_where_there_are_any(folder: Path, judge: Judge) -> None:
+    text = write_report(folder, judge(), "medhop", {"lexical": Figure(0.75, 0.7, 0.8, 150)}).read_text()
+    assert cells(text, "lexical")[-1] == ["lexical", "75.0 (70.0 to 80.0)", "150"]
+    assert "paper, MedHop, %" in text
+
+
+def test_without_matplotlib_the_plots_are_left_out(folder: Path, judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "rechain.tables.plots", None)
+    text = write_report(folder, judge(), "hotpotqa").read_text()
+    assert "They need matplotlib: pip install 'rechain[train]'." in text
+
+
+def test_what_the_reasoner_adds_is_shown_for_every_setting_played_with_and_without_it(
+    fabricate: Fabricate, judge: Judge, folder: Path
+) -> None:
+    fabricate("cooperative", 0, 0, FOLD_0)
+    fabricate("cooperative links", 0, 0, FOLD_0)
+    fabricate("tail-to-head links", 0, 0, FOLD_0)
+    text = write_report(folder, judge(), "hotpotqa").read_text()
+    section = text[text.index("## What the Reasoner adds") :].partition("\n## ")[0]
+    assert cells(section, "cooperative links") == [["cooperative links", "+0.0 (+0.0 to +0.0)", "1"]]
+    assert cells(section, "cooperative") == []
