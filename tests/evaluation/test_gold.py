@@ -18,9 +18,11 @@ from rechain.schema import Gold, GoldChain, Question
 SOURCE = Path(rechain.__file__).parent
 GOLD_READERS = {"read_gold", "read_gold_of_questions", "gold_from_pairs"}
 EVALUATION = {f"evaluation/{name}.py" for name in ("gold", "judging", "candidates")}
-MAY_READ_GOLD = EVALUATION | {"cli/options.py", "cli/demo.py", "tables/judge.py"} | {
-    f"datasets/{name}.py" for name in ("formats", "reading", "plain", "hotpotqa", "twowiki", "musique", "qangaroo")
-}
+MAY_READ_GOLD = (
+    EVALUATION
+    | {"cli/options.py", "cli/demo.py", "tables/judge.py"}
+    | {f"datasets/{name}.py" for name in ("formats", "reading", "plain", "hotpotqa", "twowiki", "musique", "qangaroo")}
+)
 # out of labels and into them; no model sees either
 MAY_READ_GOLD |= {"labels/exchange.py", "web/label_api.py"}
 MAY_ASK_FOR_GOLD = {f"cli/{name}.py" for name in ("options", "candidates", "evaluate", "reproduce", "serve")}

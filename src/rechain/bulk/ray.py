@@ -341,7 +341,7 @@ class _Cutter:
             yield HeldBack(chunks_of(address, read_opened(address, opened, file.size), self._cluster.batch_size))
 
     def _is_there(self, name: str, part: Sequence[Chunk], reader: QuestionReader | None) -> bool:
-        """Return whether a part need not be made; given a reader, as its file has changed, it must name its questions."""
+        """Return whether a part need not be made; with a reader, as its file has changed, its ids are compared."""
         is_there = name in self._found.parts
         return is_there and (reader is None or self._folder.ids(name) == _ids(part, reader))
 

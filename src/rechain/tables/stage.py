@@ -132,7 +132,7 @@ def _make(
 
 
 def _is_apart(question: Question, chain: Sequence[int], texts: set[str], starts: set[str]) -> bool:
-    """Return whether a pseudo question's chain has nothing of a fold: no passage of it or, by entities, not its start."""
+    """Return whether a pseudo chain has nothing of a fold: no passage of it or, by entities, not its start."""
     if question.question_entities:
         return question.question_entities[0] not in starts
     return not any(question.passages[place].text in texts for place in chain)
