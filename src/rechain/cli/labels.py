@@ -30,7 +30,8 @@ from rechain.errors import InputError
 
 if TYPE_CHECKING:
     from rechain.candidates import CandidateSettings
-    from rechain.labels.agreement import Agreement, Kappa
+    from rechain.evaluation.statistics import Kappa
+    from rechain.labels.agreement import Agreement
     from rechain.labels.exchange import Imported
     from rechain.labels.store import LabelStore
     from rechain.schema import Question
