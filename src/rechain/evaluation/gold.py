@@ -50,9 +50,12 @@ def read_gold(path: str | Path, questions: Iterable[Question], same: Same = "lin
 def read_label_rows(path: Path) -> Iterator[tuple[str, PairLabel | Gold]]:
     """Yield every row of a file of labelled pairs or gold chains, and where it stands."""
     fields = _first_fields(path)
-    if not fields & {"chains", "interacts"}:
+    if "chains" in fields:
+        yield from read_rows(path, Gold)
+    elif "interacts" in fields:
+        yield from read_rows(path, PairLabel)
+    else:
         raise InputError(f"{path} holds neither labelled pairs (field interacts) nor gold chains (field chains).")
-    yield from read_rows(path, Gold if "chains" in fields else PairLabel)
 
 
 def _first_fields(path: Path) -> frozenset[str]:
