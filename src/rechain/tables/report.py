@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -175,7 +176,7 @@ def _differences(results: Results) -> Iterator[str]:
         return title, points(difference(rows[one], rows[two])), str(len(games))
 
     names = [row.name for row in _table_rows(results)]
-    pairs = [(one, two) for two, one in zip(names, names[1:], strict=False)]
+    pairs = [(one, two) for two, one in pairwise(names)]
     if {"cooperative", "cooperative" + COMBINED} <= set(names):
         pairs.append(("cooperative" + COMBINED, "cooperative"))
     body = [compare(f"{one} - {two}", one, two) for one, two in pairs]
@@ -256,7 +257,8 @@ def _extrapolate(name: str, curve: Sequence[CurvePoint]) -> str:
     errors = [(p.questions, 1 - p.accuracy.value) for p in curve if p.questions and p.accuracy and p.accuracy.value < 1]
     if len(errors) < 3:
         return ""
-    slope, start = np.polyfit(*np.log(np.array(errors)).T, 1)
+    questions, log_errors = np.log(np.array(errors)).T
+    slope, start = np.polyfit(questions, log_errors, 1)
     error = float(np.exp(start + slope * np.log(PAPER_QUESTIONS)))
     return (
         f"`{name}`: a power law through these errors would give {100 * (1 - error):.1f} % with the paper's"
