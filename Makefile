@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 # Where the real data is that benchmarks measure on.
 DATA ?= ../shared/data
 
-.PHONY: demo serve test test-slow test-web lint walk bench clean
+.PHONY: demo serve test test-slow test-web test-python lint docs walk bench clean
 
 demo: .venv/installed
 	$(BIN)/rechain demo
