@@ -30,7 +30,8 @@ from rechain.errors import InputError
 
 if TYPE_CHECKING:
     from rechain.candidates import CandidateSettings
-    from rechain.labels.agreement import Agreement, Kappa
+    from rechain.evaluation.statistics import Kappa
+    from rechain.labels.agreement import Agreement
     from rechain.labels.exchange import Imported
     from rechain.labels.store import LabelStore
     from rechain.schema import Question
@@ -108,13 +109,14 @@ def import_(
 
     Example: rechain labels import labels.sqlite interactions.jsonl medhop/train.json --annotator paper
     """
-    from rechain.labels.exchange import read_labels
+    from rechain.evaluation.gold import read_label_rows
+    from rechain.labels.exchange import labels_from_rows
     from rechain.labels.store import LabelStore
 
     settings = candidate_settings(hops, link_types, linkers, spacy_model, min_weight, limit)
     with LabelStore(path) as store:
         asked = readable(questions, passages, only, "Importing labels")
-        imported = read_labels(file, asked, annotator, settings, same_chain_of(questions))
+        imported = labels_from_rows(read_label_rows(file), asked, annotator, settings, same_chain_of(questions))
         if not imported.labels:
             raise InputError(f"{file} holds no label of the questions in {questions}.")
         store.add(imported.labels)

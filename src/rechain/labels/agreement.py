@@ -1,30 +1,16 @@
 """How far annotators agree: Cohen's kappa with an interval, what they decide, and what is left in doubt."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import combinations
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 from rechain.candidates.units import Mode, Unit, Value
-from rechain.evaluation.statistics import RESAMPLES
+from rechain.evaluation.statistics import Kappa, kappa_with_interval
 from rechain.labels.store import Label
-
-if TYPE_CHECKING:
-    from rechain.system.tensors import Array
 
 Decision = Literal["yes", "no"]
 
 MODES: tuple[Mode, ...] = get_args(Mode)
-FEWEST_QUESTIONS = 5
-"""from so many questions on an interval says something"""
-
-
-class Kappa(NamedTuple):
-    """Cohen's kappa, over how many questions, and its 95 % bootstrap interval: None where those are too few."""
-
-    value: float
-    low: float | None
-    high: float | None
-    questions: int
 
 
 class Agreement(NamedTuple):
@@ -59,59 +45,6 @@ class Doubt(NamedTuple):
     def differs(self) -> bool:
         """Whether annotators differ, not only hesitate."""
         return len({label.value for label in self.labels}) > 1
-
-
-def cohens_kappa(one: Sequence[str], two: Sequence[str]) -> float | None:
-    """Return by how much two annotators agree beyond chance; None without items, or where chance alone is certain."""
-    kappa = float(_kappas(_tables(one, two, [""] * len(one)).sum(0)))
-    return None if kappa != kappa else kappa
-
-
-def kappa_with_interval(
-    one: Sequence[str], two: Sequence[str], questions: Sequence[str], seed: int = 0
-) -> Kappa | None:
-    """Return Cohen's kappa with a 95 % bootstrap interval over questions, as units of one question hang together.
-
-    `questions` says to which question each item belongs; of fewer than five there is no interval. Resamples in which
-    kappa is not defined do not count.
-    """
-    import numpy as np
-
-    tables = _tables(one, two, questions)
-    kappa, count = float(_kappas(tables.sum(0))), len(tables)
-    if kappa != kappa:
-        return None
-    if count < FEWEST_QUESTIONS:
-        return Kappa(kappa, None, None, count)
-    generator = np.random.default_rng(seed)
-    draws = (generator.integers(count, size=count) for _ in range(RESAMPLES))
-    flat = tables.reshape(count, -1)
-    sums = np.stack([np.bincount(draw, minlength=count) @ flat for draw in draws])
-    low, high = np.nanpercentile(_kappas(sums.reshape(-1, *tables.shape[1:])), [2.5, 97.5])
-    return Kappa(kappa, float(low), float(high), count)
-
-
-def _tables(one: Sequence[str], two: Sequence[str], questions: Sequence[str]) -> "Array":
-    """Return for every question how often one said this and two said that: [questions, values, values]."""
-    import numpy as np
-
-    values = {value: number for number, value in enumerate(sorted({*one, *two}))}
-    places = {question: number for number, question in enumerate(dict.fromkeys(questions))}
-    tables = np.zeros((len(places), len(values), len(values)), dtype=np.int64)
-    for first, second, question in zip(one, two, questions, strict=True):
-        tables[places[question], values[first], values[second]] += 1
-    return tables
-
-
-def _kappas(tables: "Array") -> "Array":
-    """Return kappa of tables [..., values, values]; not a number where it is not defined."""
-    import numpy as np
-
-    total, equal = tables.sum((-2, -1)), np.trace(tables, axis1=-2, axis2=-1)
-    by_chance = (tables.sum(-1) * tables.sum(-2)).sum(-1)
-    room = total**2 - by_chance
-    kappas: Array = np.where(room > 0, (equal * total - by_chance) / np.maximum(room, 1), np.nan)
-    return kappas
 
 
 def agreements(labels: Iterable[Label]) -> list[Agreement]:
