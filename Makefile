@@ -30,6 +30,10 @@ lint: .venv/installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# The site, in build/site: no network, and every warning, such as a link that leads nowhere, is an error.
+docs: .venv/installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir build/site
+
 # How many files and functions of the package one question passes, command by command.
 walk: .venv/installed-dev
 	$(BIN)/python benchmarks/walk.py
@@ -58,6 +62,10 @@ bench: .venv/installed-bench
 
 .venv/installed-bench: .venv/installed-dev
 	$(PIP) -e .[bench]
+	touch $@
+
+.venv/installed-docs: .venv/installed
+	$(PIP) -e .[docs]
 	touch $@
 
 clean:
