@@ -37,11 +37,11 @@ def evaluate(
     """
     from rechain.evaluation.judging import (
         accuracy_at_confidence,
-        expected_calibration_error,
         is_unambiguous,
         judge,
         summarise,
     )
+    from rechain.evaluation.statistics import expected_calibration_error
 
     recovered = _read_chains(chains)
     golds = questions.gold(gold)
@@ -65,7 +65,7 @@ def evaluate(
     if missing:
         print(f"{missing} questions are not in {chains}; they count as wrong.", file=sys.stderr)
     figures, at_confidence = summarise(verdicts), accuracy_at_confidence(verdicts)
-    error = expected_calibration_error(verdicts)
+    error = expected_calibration_error((verdict.confidence, verdict.correct) for verdict in verdicts)
     if json:
         told = {"expected calibration error": error, "accuracy at confidence": at_confidence}
         print_json({"figures": figures, **told})

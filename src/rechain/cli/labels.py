@@ -15,7 +15,8 @@ from rechain.errors import InputError
 
 if TYPE_CHECKING:
     from rechain.candidates import CandidateSettings
-    from rechain.labels.agreement import Agreement, Kappa
+    from rechain.evaluation.statistics import Kappa
+    from rechain.labels.agreement import Agreement
     from rechain.labels.exchange import Imported
     from rechain.labels.store import LabelStore
     from rechain.schema import Question
@@ -77,13 +78,14 @@ def import_(
 
     Example: rechain labels import labels.sqlite interactions.jsonl medhop/train.json --annotator paper
     """
-    from rechain.labels.exchange import read_labels
+    from rechain.evaluation.gold import read_label_rows
+    from rechain.labels.exchange import labels_from_rows
     from rechain.labels.store import LabelStore
 
-    settings = candidates.settings()
+    rows, settings = read_label_rows(file), candidates.settings()
     with LabelStore(labels_file) as store:
         asked = questions.readable("Importing labels")
-        imported = read_labels(file, asked, annotator, settings, questions.same_chain)
+        imported = labels_from_rows(rows, asked, annotator, settings, questions.same_chain)
         if not imported.labels:
             raise InputError(f"{file} holds no label of the questions in {questions.path}.")
         store.add(imported.labels)

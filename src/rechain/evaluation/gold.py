@@ -11,9 +11,11 @@ from rechain.candidates.units import find_units
 from rechain.datasets.files import read_records
 from rechain.datasets.reading import read_gold_of_questions
 from rechain.datasets.records import read_by_id, read_rows
+from rechain.errors import InputError
 from rechain.schema import WHOLE, Gold, GoldChain, NotBlank, Question, Same
 
 _ALL = CandidateSettings(limit=1_000_000)
+"""every candidate chain, as the pairs of all of them were labelled"""
 
 
 class PairLabel(BaseModel):
@@ -35,9 +37,9 @@ def read_gold(path: str | Path, questions: Iterable[Question], same: Same = "lin
     `same` says what counts as the same chain where a gold file does not.
     """
     path = Path(path)
-    fields = fields_of(path)
+    fields = _first_fields(path)
     if "chains" in fields:
-        golds: Iterable[Gold] = (_with_default(gold, same) for gold in read_by_id(path, Gold).values())
+        golds: Iterable[Gold] = (with_default(gold, same) for gold in read_by_id(path, Gold).values())
     elif "interacts" in fields:
         golds = gold_from_pairs((label for _, label in read_rows(path, PairLabel)), questions)
     else:
@@ -45,12 +47,24 @@ def read_gold(path: str | Path, questions: Iterable[Question], same: Same = "lin
     return {gold.id: gold for gold in golds}
 
 
-def fields_of(path: Path) -> frozenset[str]:
-    """Return the fields of a file's first record, which tell what kind of file it is."""
+def read_label_rows(path: Path) -> Iterator[tuple[str, PairLabel | Gold]]:
+    """Yield every row of a file of labelled pairs or gold chains, and where it stands."""
+    fields = _first_fields(path)
+    if "chains" in fields:
+        yield from read_rows(path, Gold)
+    elif "interacts" in fields:
+        yield from read_rows(path, PairLabel)
+    else:
+        raise InputError(f"{path} holds neither labelled pairs (field interacts) nor gold chains (field chains).")
+
+
+def _first_fields(path: Path) -> frozenset[str]:
+    """Return the fields of a file's first record, by which its kind is recognised."""
     return frozenset(next((value for _, value, _ in read_records(path) if isinstance(value, dict)), {}))
 
 
-def _with_default(gold: Gold, same: Same) -> Gold:
+def with_default(gold: Gold, same: Same) -> Gold:
+    """Return gold that compares chains by `same` unless it says how itself."""
     return gold.model_copy(update={"same": same}) if gold.same is None and same == "passages" else gold
 
 
