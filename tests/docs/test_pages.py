@@ -41,7 +41,7 @@ def test_files_of_the_project_that_a_page_links_to_exist(page: str) -> None:
 
 @pytest.mark.parametrize("page", NOW)
 def test_files_that_a_page_names_exist(page: str) -> None:
-    """Paths such as `src/rechain/schema.py` or `benchmarks/bulk.py`, and `linking/graph` for a module of the package."""
+    """Paths such as `src/rechain/schema.py` or `benchmarks/bulk.py`, and `linking/graph` for a module."""
     text = (ROOT / page).read_text()
     paths = re.findall(r"\b(?:src/rechain|benchmarks|tests|docs)/[\w/]+\.(?:py|sh|md|toml|svg|png|jsonl)\b", text)
     assert [path for path in paths if not (ROOT / path).exists()] == []
