@@ -10,11 +10,9 @@ from torch import Tensor
 
 from rechain.candidates import Candidate, Candidates
 from rechain.linking import Edge
-from rechain.models.chain_reader import ChainReader, TextBatch
-from rechain.reader.arrays import Tails, best_by, flat_texts
-from rechain.reader.data import Texts
+from rechain.models.chain_reader import ChainReader, TextBatch, Texts
 from rechain.reader.settings import ReaderSettings
-from rechain.reader.texts import ChainTexts, TokenText
+from rechain.reader.texts import ChainTexts, Tails, TokenText, best_by, flat_texts
 from rechain.scoring.evidence import PRIOR, nothing, weigh
 from rechain.scoring.model import Contributions, PlayerStep, Scores
 from rechain.system.devices import precision
