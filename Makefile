@@ -28,6 +28,7 @@ lint: .venv/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 # How many files and functions of the package one question passes, command by command.
 walk: .venv/installed-dev

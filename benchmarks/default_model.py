@@ -324,8 +324,8 @@ def facts(stage: Path, data: Path) -> Any:
     """Return what is told of the model: the figures are those of readers that did not learn what they are judged on."""
     from common import percent
 
-    from rechain.evaluation.judging import expected_calibration_error, most_confident
-    from rechain.evaluation.statistics import mean_with_interval
+    from rechain.evaluation.judging import most_confident
+    from rechain.evaluation.statistics import expected_calibration_error, mean_with_interval
     from rechain.reader.card import Facts
 
     views = views_of(stage, [f"fold{fold}" for fold in range(FOLDS)])
@@ -334,7 +334,9 @@ def facts(stage: Path, data: Path) -> Any:
         verdicts = Judged(stage, data, name).verdicts(joint(views), NOTHING[name])
         told = f"{name}, {len(verdicts)} questions, {FOLDS}-fold cross-fitted"
         figures[f"{told}: chain accuracy, %"] = percent(mean_with_interval([v.correct for v in verdicts]))
-        figures[f"{told}: expected calibration error"] = _round(expected_calibration_error(verdicts))
+        figures[f"{told}: expected calibration error"] = _round(
+            expected_calibration_error((v.confidence, v.correct) for v in verdicts)
+        )
         figures[f"{told}: accuracy of the most confident three quarters, %"] = _percent(most_confident(verdicts, 0.75))
     return Facts(
         title="rechain's default model",
@@ -406,14 +408,16 @@ def judge_confidence(judged: Judged, views: dict[str, Array], name: str) -> None
     """Print calibration, and accuracy among the most confident."""
     from common import print_rows
 
-    from rechain.evaluation.judging import expected_calibration_error, most_confident
+    from rechain.evaluation.judging import most_confident
+    from rechain.evaluation.statistics import expected_calibration_error
 
     verdicts = judged.verdicts(joint(views), NOTHING[name])
+    error = expected_calibration_error((v.confidence, v.correct) for v in verdicts)
     shares = {"half": 0.5, "three quarters": 0.75}
     rows = [(f"accuracy, best {share}, %", _percent(most_confident(verdicts, shares[share]))) for share in shares]
     print_rows(
         ("confidence", "measured"),
-        [("expected calibration error", _round(expected_calibration_error(verdicts))), *rows],
+        [("expected calibration error", _round(error)), *rows],
     )
 
 

@@ -22,8 +22,8 @@ from common import Pair, data_folder, percent, print_heading, print_rows, with_g
 from rechain.candidates import Candidates, CandidateSettings, find_candidates
 from rechain.datasets import read_questions
 from rechain.errors import QuestionError
-from rechain.evaluation.judging import Verdict, expected_calibration_error, is_unambiguous, judge, most_confident
-from rechain.evaluation.statistics import mean_with_interval
+from rechain.evaluation.judging import Verdict, is_unambiguous, judge, most_confident
+from rechain.evaluation.statistics import expected_calibration_error, mean_with_interval
 from rechain.game.model import TrainedModel
 from rechain.game.players import Players
 from rechain.game.settings import GameSettings
@@ -115,7 +115,7 @@ def cost_of_bytes(pairs: Sequence[Pair], models: dict[str, ChainReaderModel]) ->
             (
                 name,
                 percent(mean_with_interval([verdict.correct for verdict in found])),
-                f"{expected_calibration_error(found):.4f}",
+                f"{expected_calibration_error((v.confidence, v.correct) for v in found):.4f}",
                 share_right(most_confident(found, 0.75)),
             )
         )

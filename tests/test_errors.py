@@ -6,6 +6,7 @@ import pytest
 
 from rechain.errors import InputError, MissingExtraError, QuestionError, RechainError
 from rechain.recovery import NoConfidenceError
+from rechain.schema import Problem
 
 
 @pytest.mark.parametrize(
@@ -28,7 +29,7 @@ def test_an_error_that_was_pickled_says_the_same(error: RechainError) -> None:
 
 def test_a_question_error_that_was_pickled_keeps_its_code() -> None:
     again = pickle.loads(pickle.dumps(QuestionError("no_link", "no link")))
-    assert (again.code, again.problem.code, again.problem.message) == ("no_link", "no_link", "no link")
+    assert (again.code, Problem.of(again)) == ("no_link", Problem(code="no_link", message="no link"))
 
 
 def test_a_missing_extra_is_named_once_though_the_error_was_pickled_twice() -> None:

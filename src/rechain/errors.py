@@ -1,10 +1,5 @@
 """What a user can get wrong, said in one sentence each."""
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from rechain.schema import Problem
-
 
 class RechainError(Exception):
     """A mistake that the user can mend: the command line prints its message and exits with code 2."""
@@ -24,13 +19,6 @@ class QuestionError(RechainError):
     def __reduce__(self) -> tuple[type, tuple[str, str]]:
         """Tell pickle how to make it again."""
         return type(self), (self.code, str(self))
-
-    @property
-    def problem(self) -> "Problem":
-        """The error as it is written out."""
-        from rechain.schema import Problem
-
-        return Problem(code=self.code, message=str(self))
 
 
 class MissingExtraError(RechainError):

@@ -11,7 +11,7 @@ from rechain.candidates import Candidate, Candidates, CandidateSettings, find_ca
 from rechain.datasets.inputs import PassageLike, QuestionLike, as_entry, as_question
 from rechain.datasets.reading import Entry
 from rechain.errors import QuestionError, RechainError
-from rechain.schema import Chain, Link, Question, Recovered
+from rechain.schema import Chain, Link, Problem, Question, Recovered
 from rechain.scoring import BASELINES
 from rechain.scoring.model import BUNDLED, BatchModel, Contributions, Model, Step, StepwiseModel
 from rechain.system.batches import batches
@@ -211,7 +211,7 @@ class Recoverer:
                     raise candidates
                 chains = _best(candidates, next(scored), wanted)
             except QuestionError as error:
-                yield Recovered(id=entry.id, chains=[], error=entry.located(error).problem)
+                yield Recovered(id=entry.id, chains=[], error=Problem.of(entry.located(error)))
             else:
                 yield Recovered(id=candidates.question.id, chains=chains)
 

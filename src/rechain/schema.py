@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal, Self, overload
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError, from_json
 
+from rechain.errors import QuestionError
+
 SPACES = r"\u0009-\u000d\u001c-\u0020\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 """what str.strip takes away, spelt out: what \\s means differs between Python, Rust and JavaScript"""
 NOT_BLANK = f"[^{SPACES}]"
@@ -134,6 +136,11 @@ class Problem(_Record):
 
     code: str
     message: str
+
+    @classmethod
+    def of(cls, error: QuestionError) -> Self:
+        """Return an error as it is written out."""
+        return cls(code=error.code, message=str(error))
 
 
 class Recovered(_Record):

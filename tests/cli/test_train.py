@@ -141,7 +141,7 @@ def test_the_run_needs_a_folder(train: Command, town_file: Path) -> None:
         (["--set", "hiden=3"], "there is no setting 'hiden'; the settings are"),
         (["--set", "hidden=many"], "the setting hidden should be a whole number"),
         (["--set", "hidden="], "the setting hidden should be a whole number"),
-        (["--set", "seed=-1"], "the setting seed should not be negative"),
+        (["--set", "seed=-1"], "the setting seed should be at least 0, not -1"),
         (["--setting", "nonsense"], "the setting row should be one of independent, conditional, cooperative"),
         (["--config", "absent.toml"], "absent.toml cannot be read: No such file"),
         (["--vectors", "absent.txt"], "absent.txt"),

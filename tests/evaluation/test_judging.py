@@ -6,14 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rechain.candidates import CandidateSettings
-from rechain.errors import QuestionError
-from rechain.evaluation.candidates import CandidateCount, count_candidates, errors_of, summarise_candidates
 from rechain.evaluation.judging import (
     CONFIDENCES,
     Verdict,
     accuracy_at_confidence,
-    expected_calibration_error,
     is_correct,
     is_same_entity,
     is_unambiguous,
@@ -21,7 +17,6 @@ from rechain.evaluation.judging import (
     most_confident,
     summarise,
 )
-from rechain.evaluation.statistics import BINS, mean_with_interval
 from rechain.schema import Chain, Gold, GoldChain, Link, Passage, Question
 
 
@@ -152,38 +147,6 @@ def test_a_question_is_unambiguous_where_one_gold_passage_holds_the_answer() -> 
 # ---- figures
 
 
-def test_a_mean_comes_with_its_interval_and_number() -> None:
-    figure = mean_with_interval([True, True, True, False])
-    assert figure is not None
-    assert (figure.value, figure.questions) == (0.75, 4)
-    assert 0.0 <= figure.low <= 0.75 <= figure.high == 1.0
-    assert mean_with_interval([]) is None
-    assert mean_with_interval([2.0, 2.0]) == (2.0, 2.0, 2.0, 2)
-
-
-def test_an_interval_is_the_same_each_time_and_narrows_with_more_questions() -> None:
-    few, many = [True, False] * 20, [True, False] * 500
-    assert mean_with_interval(few) == mean_with_interval(few)
-    narrow, wide = mean_with_interval(many), mean_with_interval(few)
-    assert narrow and wide
-    assert narrow.high - narrow.low < (wide.high - wide.low) / 3
-
-
-def test_the_interval_of_a_mean_is_about_two_standard_errors_on_either_side() -> None:
-    figure = mean_with_interval([True] * 300 + [False] * 100)
-    assert figure
-    error = (0.75 * 0.25 / 400) ** 0.5
-    assert figure.low == pytest.approx(0.75 - 1.96 * error, abs=0.006)
-    assert figure.high == pytest.approx(0.75 + 1.96 * error, abs=0.006)
-
-
-def test_intervals_cover_the_truth_in_about_95_of_100_samples() -> None:
-    draw = random.Random(7).random
-    figures = [mean_with_interval([draw() < 0.7 for _ in range(100)], seed=n) for n in range(60)]
-    covering = sum(figure.low <= 0.7 <= figure.high for figure in figures if figure)
-    assert 52 <= covering < 60
-
-
 def test_every_figure_is_taken_over_the_questions_that_allow_it() -> None:
     verdicts = [
         Verdict(True, True, True, True, True, True),
@@ -261,98 +224,7 @@ def test_chains_that_were_dropped_do_not_change_the_best_half() -> None:
     assert most_confident(kept + dropped, 0.5) == most_confident(kept + [NOTHING] * 2, 0.5) == kept
 
 
-def test_the_calibration_error_is_the_weighted_gap_of_the_bins() -> None:
-    verdicts = [sure(0.95, True), sure(0.97, True), sure(0.99, False), sure(0.41, False), NOTHING]
-    gaps = 3 / 4 * abs((0.95 + 0.97 + 0.99) / 3 - 2 / 3) + 1 / 4 * 0.41
-    assert expected_calibration_error(verdicts) == pytest.approx(gaps)
-
-
-def test_gaps_cancel_within_a_bin_and_not_between_bins() -> None:
-    low, high = 0.5 - 0.4 / BINS, 0.5 + 0.4 / BINS
-    assert expected_calibration_error([sure(low, False), sure(high, True)]) == pytest.approx(0.0)
-    assert expected_calibration_error([sure(0.25, True), sure(0.75, False)]) == pytest.approx(0.75)
-
-
-@pytest.mark.parametrize(("confidence", "correct", "error"), [(1.0, True, 0.0), (1.0, False, 1.0), (0.0, False, 0.0)])
-def test_certainty_is_binned_too(confidence: float, correct: bool, error: float) -> None:
-    assert expected_calibration_error([sure(confidence, correct)]) == error
-
-
-def test_confidence_that_is_as_often_right_as_it_says_has_hardly_an_error() -> None:
-    draw = random.Random(3).random
-    honest = [sure(confidence, draw() < confidence) for confidence in (draw() for _ in range(20_000))]
-    boastful = [sure(min(1.0, v.confidence + 0.2), v.correct) for v in honest if v.confidence is not None]
-    assert expected_calibration_error(honest) == pytest.approx(0.0, abs=0.02)
-    assert expected_calibration_error(boastful) == pytest.approx(0.18, abs=0.02)
-
-
 def test_models_without_confidence_have_no_figures_of_it() -> None:
     verdicts = [Verdict(True, True), NOTHING]
-    assert expected_calibration_error(verdicts) is None
-    assert expected_calibration_error([]) is None
     assert most_confident(verdicts, 0.5) == []
     assert set(summarise(verdicts)) == {"chain accuracy", "coverage"}
-
-
-# ---- candidates
-
-
-def test_the_chains_tails_and_correct_chains_of_a_question_are_counted(bridge_question: Question) -> None:
-    right = gold(GoldChain(passages=["opera", "composer"]), same="passages")
-    count = count_candidates(bridge_question, CandidateSettings(), right)
-    assert (count.chains, count.tails, count.correct, count.error, count.is_cut) == (3, 2, 1, None, False)
-    assert count_candidates(bridge_question, CandidateSettings(), None).correct is None
-    assert count_candidates(bridge_question, CandidateSettings(limit=1), right).is_cut
-
-
-def test_a_gold_chain_that_names_its_links_by_text_is_found_in_c(bridge_question: Question) -> None:
-    right = gold(GoldChain(passages=["opera", "composer"], links=["Anton Quillfeather"]))
-    assert count_candidates(bridge_question, CandidateSettings(), right).correct == 1
-
-
-@pytest.mark.parametrize(
-    ("answer", "hops", "code", "tails"),
-    [
-        ("Oslo", 2, "no_tail", 0),
-        ("yes", 2, "no_tail", 0),
-        ("autumn", 2, "no_link", 1),
-        ("Prague", 5, "too_few_passages", 2),
-    ],
-)
-def test_a_question_without_a_chain_says_why(
-    bridge_question: Question, answer: str, hops: int, code: str, tails: int
-) -> None:
-    asked = bridge_question.model_copy(update={"answer": answer})
-    count = count_candidates(asked, CandidateSettings(hops=hops), gold(GoldChain(passages=["a"])))
-    assert (count.chains, count.tails, count.correct) == (0, tails, 0)
-    assert count.error
-    assert count.error.code == code
-
-
-def failed(code: str, tails: int = 0) -> CandidateCount:
-    return CandidateCount(0, tails, 0, QuestionError(code, "why"))
-
-
-def test_the_statistics_of_c_are_those_of_the_paper() -> None:
-    counts = [CandidateCount(4, 2, 1), CandidateCount(2, 1, 2), failed("no_tail"), CandidateCount(6, 1, 0)]
-    figures = {name: (figure.value, figure.questions) for name, figure in summarise_candidates(counts).items()}
-    assert figures == {
-        "chains a question": (3.0, 4),
-        "tails a question": (1.0, 4),
-        "gold chain in C": (0.5, 4),
-        "accuracy of a random pick": (pytest.approx((0.25 + 1.0) / 4), 4),
-        "questions without a chain": (0.25, 4),
-    }
-
-
-def test_questions_without_a_chain_are_counted_by_why() -> None:
-    counts = [failed("no_tail"), CandidateCount(4, 2, 1), failed("no_link", tails=1), failed("no_tail")]
-    assert errors_of(counts) == {"no_tail": 2, "no_link": 1}
-
-
-def test_without_gold_only_sizes_are_told() -> None:
-    assert set(summarise_candidates([CandidateCount(4, 2, None)])) == {
-        "chains a question",
-        "tails a question",
-        "questions without a chain",
-    }

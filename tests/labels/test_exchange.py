@@ -11,8 +11,8 @@ import pytest
 from rechain.candidates.units import Unit, Units, find_units
 from rechain.datasets import read_questions
 from rechain.errors import InputError, RechainError
-from rechain.evaluation.gold import read_gold
-from rechain.labels.exchange import export_gold, export_pairs, gold_from_labels, read_labels
+from rechain.evaluation.gold import read_gold, read_label_rows
+from rechain.labels.exchange import Imported, export_gold, export_pairs, gold_from_labels, labels_from_rows
 from rechain.labels.store import Label, LabelStore
 from rechain.schema import Gold, GoldChain, Question
 
@@ -30,6 +30,11 @@ ROWS = [
 def write_lines(path: Path, *records: object) -> Path:
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
     return path
+
+
+def read_labels(path: Path, *arguments: Any, **options: Any) -> Imported:
+    """Read a file of rows and make labels of them."""
+    return labels_from_rows(read_label_rows(path), *arguments, **options)
 
 
 def labels_of(values: Sequence[str | None], units: Sequence[Unit], name: str = "anna") -> list[Label]:

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from rechain.errors import RechainError
-from rechain.system.devices import device_named
+from rechain.system.devices import device_named, precision
 
 
 def test_without_a_name_it_is_a_gpu_if_there_is_one() -> None:
@@ -14,3 +14,15 @@ def test_without_a_name_it_is_a_gpu_if_there_is_one() -> None:
 def test_a_device_that_is_not_there_is_a_mistake(name: str) -> None:
     with pytest.raises(RechainError, match=f"there is no device '{name}' here"):
         device_named(name)
+
+
+def test_networks_compute_with_32_bits_on_a_cpu() -> None:
+    with precision(torch.device("cpu")):
+        assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == torch.float32
+
+
+@pytest.mark.filterwarnings("ignore:CUDA is not available")
+@pytest.mark.parametrize("is_short", [True, False])
+def test_networks_compute_with_16_bits_on_a_gpu_where_they_may(is_short: bool) -> None:
+    with precision(torch.device("cuda"), is_short):
+        assert torch.is_autocast_enabled("cuda") == (is_short and torch.cuda.is_available())

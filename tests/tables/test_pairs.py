@@ -10,6 +10,7 @@ import torch
 
 from rechain.errors import InputError, RechainError
 from rechain.evaluation.gold import PairLabel
+from rechain.evaluation.statistics import auc
 from rechain.game.model import TrainedModel
 from rechain.game.players import Players
 from rechain.game.settings import GameSettings
@@ -18,8 +19,7 @@ from rechain.schema import Passage, Question
 from rechain.system.tensors import save_tensors
 from rechain.tables.pairs import (
     Pair,
-    auc,
-    auc_with_interval,
+    auc_of,
     guess_auc,
     guess_scores,
     lexical_auc,
@@ -57,23 +57,6 @@ def reader(vectors: Vectors) -> TrainedModel:
     return TrainedModel(Players(torch.from_numpy(vectors.table), 3, SETTINGS).eval(), SETTINGS, {"was": 1, "born": 2})
 
 
-@pytest.mark.parametrize(
-    ("scores", "positives", "expected"),
-    [
-        ([1, 2, 3, 4], [0, 0, 1, 1], 1.0),
-        ([4, 3, 2, 1], [0, 0, 1, 1], 0.0),
-        ([1, 3, 2, 4], [0, 0, 1, 1], 3 / 4),
-        ([5, 5, 5], [0, 1, 0], 1 / 2),
-        ([1, 2, 2, 3], [0, 1, 0, 1], (1 + 0.5 + 1 + 1) / 4),
-        ([0, 0, 1], [1, 0, 0], (0.5 + 0) / 2),
-    ],
-)
-def test_auc_counts_pairs_in_the_right_order_and_ties_by_half(
-    scores: list[float], positives: list[int], expected: float
-) -> None:
-    assert auc(np.array(scores), np.array(positives, bool)) == pytest.approx(expected)
-
-
 def test_every_pair_of_a_known_passage_counts_once() -> None:
     pairs = pairs_of([QUESTION], LABELS)
     assert [(pair.passage.id, pair.one, pair.two, pair.interacts) for pair in pairs] == [
@@ -85,9 +68,9 @@ def test_every_pair_of_a_known_passage_counts_once() -> None:
 
 def test_the_interval_holds_the_value_and_comes_from_both_kinds() -> None:
     pairs = [Pair(TOGETHER, "a", "b", interacts=number % 2 == 0) for number in range(20)]
-    figure = auc_with_interval(pairs, lambda some: np.array([float(p.interacts) for p in some]))
+    figure = auc_of(pairs, lambda some: np.array([float(p.interacts) for p in some]))
     assert figure == (1.0, 1.0, 1.0, 20)
-    noisy = auc_with_interval(pairs, lambda some: np.random.default_rng(0).random(len(some)))
+    noisy = auc_of(pairs, lambda some: np.random.default_rng(0).random(len(some)))
     assert noisy.low < noisy.value < noisy.high
 
 

@@ -197,11 +197,14 @@ def test_what_was_imported_of_other_pairs_can_be_settled(medhop: TestClient) -> 
             "the rows, line 2: an earlier line says the opposite of this pair; remove one of them.",
         ),
         ([GOLD, GOLD], "the rows, line 2: the id 'MH_1' stands there twice."),
-        ([ROWS[0], GOLD], "the rows, line 2: the field support is missing."),
+        (
+            [ROWS[0], GOLD],
+            "the rows, line 2: gold chains stand among labelled pairs; import the two apart.",
+        ),
         ([ROWS[0] | {"evidence": "x" * 2001}], "the rows, line 1: note: string should have at most 2000 characters."),
         (
             [GOLD | {"chains": [{"passages": ["0", "2"], "links": []}]}],
-            "the rows, question 'MH_1': unit.entities: 2 passages go with 1 entities, not 0.",
+            "the rows, line 1, question 'MH_1': unit.entities: 2 passages go with 1 entities, not 0.",
         ),
     ],
 )

@@ -6,26 +6,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Self
 
 import typer
 
 from rechain.bulk import Engine, PartFormat
 from rechain.cli.options import (
+    CandidateOptions,
     Device,
-    Hops,
-    Limit,
-    Linkers,
-    LinkTypes,
     MinConfidence,
-    MinWeight,
     Only,
+    OutputOptions,
+    Overwrite,
     Passages,
-    SpacyModel,
     Strict,
-    candidate_settings,
+    grouped,
 )
-from rechain.cli.output import Overwrite, Resume, StandardOutput, check_output
 from rechain.errors import RechainError
 
 if TYPE_CHECKING:
@@ -36,7 +32,9 @@ if TYPE_CHECKING:
 _ON_RAY = "On Ray"
 
 
+@grouped
 def recover(
+    *,
     questions: Annotated[
         str,
         typer.Argument(
@@ -57,7 +55,9 @@ def recover(
         ),
     ] = None,
     overwrite: Overwrite = False,
-    resume: Resume = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the output file where an interrupted run has stopped.")
+    ] = False,
     top: Annotated[int, typer.Option(min=1, help="How many chains a question, best first.")] = 1,
     explain: Annotated[bool, typer.Option("--explain", help="Say what contributed to each score.")] = False,
     min_confidence: MinConfidence = None,
@@ -86,12 +86,7 @@ def recover(
     device: Device = None,
     passages: Passages = None,
     only: Only = None,
-    hops: Hops = None,
-    link_types: LinkTypes = None,
-    linkers: Linkers = None,
-    spacy_model: SpacyModel = None,
-    min_weight: MinWeight = None,
-    limit: Limit = None,
+    candidates: CandidateOptions,
     strict: Strict = False,
 ) -> None:
     """Recover the chains of questions.
@@ -105,7 +100,7 @@ def recover(
     recoverer = partial(
         Recoverer,
         str(Path(model).absolute()) if Path(model).is_dir() else model,  # other nodes have other working folders
-        settings=candidate_settings(hops, link_types, linkers, spacy_model, min_weight, limit),
+        settings=candidates.settings(),
         top=top,
         explain=explain,
         device=device,
@@ -123,7 +118,7 @@ def recover(
     if (part_format, part_size, gpus) != (None, None, None) or "://" in questions + (out or ""):
         raise RechainError("--format, --part-size, --gpus and addresses such as s3:// are for --engine ray.")
     file = Path(out) if out and out != "-" else None
-    check_output(file, overwrite, Path(questions), passages, resume=resume)
+    OutputOptions(file, overwrite).check(Path(questions), passages, resume=resume)
     wanted = default_workers(model, device) if workers is None else workers
     _recover_here(work, Path(questions), batch_size, wanted, file, overwrite, resume)
 
@@ -182,6 +177,21 @@ def _recover_on_ray(
         _report(tally, None)
     else:
         print("Nothing was left to do: all parts are there.", file=sys.stderr)
+
+
+class StandardOutput:
+    """Takes lines for standard output."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Leave it open: it is not ours."""
+
+    def write(self, lines: bytes) -> None:
+        """Print lines at once."""
+        sys.stdout.write(lines.decode())
+        sys.stdout.flush()
 
 
 def _count(tally: "Tally", done: "Done") -> None:

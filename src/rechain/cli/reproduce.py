@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rechain.cli.options import Device, GoldFile, Passages, Questions, gold_of, readable
+from rechain.cli.options import Device, GoldFile, Passages, Questions, QuestionsInput
 from rechain.cli.tables import print_table
 from rechain.cli.train import VectorsFile, read_vectors_of
 from rechain.errors import RechainError
@@ -102,11 +102,12 @@ def _settings(data_set: str, config: Path | None) -> "GameSettings":
 
 def _read(data_set: str, questions: Path, test: Path | None, passages: Path | None) -> _Asked:
     wanted = _ROW_TYPES.get(data_set)
-    read = list(readable(questions, passages, None, "Reading questions"))
+    read = list(QuestionsInput(questions, passages).readable("Reading questions"))
     training = [question for question in read if wanted is None or question.type == wanted]
     tested = training
     if test is not None:
-        tested = [q for q in readable(test, passages, None, "Reading questions") if wanted is None or q.type == wanted]
+        tested = list(QuestionsInput(test, passages).readable("Reading questions"))
+        tested = [question for question in tested if wanted is None or question.type == wanted]
     for path, found in ((questions, training), (test, tested)):
         if not found:
             raise RechainError(f"{path} holds no question of type {wanted}.")
@@ -217,7 +218,7 @@ class _Judging:
         from rechain.tables.judge import choose, read_pair_labels
 
         self._asked = asked
-        self._golds = gold_of(file, passages, gold)
+        self._golds = QuestionsInput(file, passages).gold(gold)
         self.labels = read_pair_labels(gold) if gold else []
         if not self.labels and not choose(asked.tested, self._golds):
             hint = f"in {gold}" if gold else f"in {file}; name their file with --gold"

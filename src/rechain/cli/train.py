@@ -7,20 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rechain.cli.options import (
-    Device,
-    Hops,
-    Limit,
-    Linkers,
-    LinkTypes,
-    MinWeight,
-    Only,
-    Passages,
-    Questions,
-    SpacyModel,
-    candidate_settings,
-    readable,
-)
+from rechain.cli.options import CandidateOptions, Device, QuestionsInput, grouped
 from rechain.errors import RechainError
 
 if TYPE_CHECKING:
@@ -44,8 +31,10 @@ Set = Annotated[
 ]
 
 
+@grouped
 def train(
-    questions: Questions,
+    *,
+    questions: QuestionsInput,
     out: Annotated[Path, typer.Option(metavar="RUN", help="The folder of the run.")],
     setting: Annotated[
         str | None, typer.Option(metavar="ROW", help="independent, conditional or cooperative (which is the default).")
@@ -59,14 +48,7 @@ def train(
     seed: Annotated[int | None, typer.Option(min=0, help="The seed of everything that is random.")] = None,
     device: Device = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in that folder.")] = False,
-    passages: Passages = None,
-    only: Only = None,
-    hops: Hops = None,
-    link_types: LinkTypes = None,
-    linkers: Linkers = None,
-    spacy_model: SpacyModel = None,
-    min_weight: MinWeight = None,
-    limit: Limit = None,
+    candidates: CandidateOptions,
 ) -> None:
     """Train a Ranker and a Reasoner from questions and answers alone.
 
@@ -82,12 +64,9 @@ def train(
     folder = RunFolder(out)
     _check_folder(folder, resume)
     settings = game_settings(config, set_, setting, seed)
-    candidates = candidate_settings(hops, link_types, linkers, spacy_model, min_weight, limit)
     with join(device_named(device)) as where:
-        known = read_vectors_of(vectors)
-        material = prepare_game(
-            readable(questions, passages, only, "Preparing"), known, candidates, warm_up, settings.seed
-        )
+        source, known = questions.readable("Preparing"), read_vectors_of(vectors)
+        material = prepare_game(source, known, candidates.settings(), warm_up, settings.seed)
         _report_left_out(material.left_out)
         with Shown(folder) as watcher, _saying_how_to_resume(folder):
             training = train_run(folder, material, settings, device=where, resume=resume, watcher=watcher)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import NamedTuple
 
-from rechain.evaluation.statistics import BINS, Figure, mean_with_interval
+from rechain.evaluation.statistics import Figure, mean_with_interval
 from rechain.schema import Chain, Gold, GoldChain, Question
 from rechain.text.answers import AnswerMatcher
 from rechain.text.words import phrase, strip_suffix
@@ -119,21 +119,6 @@ def most_confident(verdicts: Sequence[Verdict], share: float) -> list[Verdict]:
 
 def _tell_confidence(verdicts: Iterable[Verdict]) -> bool:
     return any(verdict.confidence is not None for verdict in verdicts)
-
-
-def expected_calibration_error(verdicts: Iterable[Verdict]) -> float | None:
-    """Return how far confidence lies from accuracy: the mean over bins, weighted by how many chains are in each.
-
-    There are 15 bins of equal width; what stands between two counts with the upper. Questions without a chain do not
-    count, and without confidence there is no error.
-    """
-    bins: dict[int, list[tuple[float, bool]]] = {}
-    for verdict in verdicts:
-        if verdict.confidence is not None:
-            place = min(int(verdict.confidence * BINS), BINS - 1)
-            bins.setdefault(place, []).append((verdict.confidence, verdict.correct))
-    gaps = [abs(sum(confidence - correct for confidence, correct in chains)) for chains in bins.values()]
-    return sum(gaps) / sum(map(len, bins.values())) if bins else None
 
 
 class AtConfidence(NamedTuple):

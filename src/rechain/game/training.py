@@ -1,4 +1,4 @@
-"""The game, played: warm-up, distant supervision, then Reasoner and Ranker in turn; `rechain.system.loop` has the loop."""
+"""The game, played: warm-up, distant supervision, then Reasoner and Ranker in turn (`rechain.system.loop` loops)."""
 
 import copy
 from collections.abc import Callable, Sequence

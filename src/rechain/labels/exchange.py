@@ -1,19 +1,17 @@
-"""Labels out of the store and into it: as gold chains, and as labelled pairs in the manner of MedHop's."""
+"""Labels as rows: exported as gold chains or as labelled pairs like MedHop's, and made from either."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from rechain.candidates import CandidateSettings
 from rechain.candidates.units import THE_QUESTION, Unit, Units, Value, find_units
-from rechain.datasets.records import read_rows
 from rechain.datasets.validation import describe
 from rechain.errors import InputError
-from rechain.evaluation.gold import PairLabel, fields_of, read_gold
+from rechain.evaluation.gold import PairLabel, with_default
 from rechain.evaluation.judging import is_correct
 from rechain.labels.agreement import Decision, by_unit, decided
 from rechain.labels.store import Label, LabelStore, checked_annotator
@@ -24,17 +22,13 @@ UNTOUCHED, UNDECIDED = "untouched", "undecided"
 """why a question, or a pair, is left out of an export: nobody labelled it, or not all of it is decided"""
 
 
-def _decisions(labels: Iterable[Label]) -> dict[Unit, Decision | None]:
-    return {unit: decided(given) for unit, given in by_unit(labels).items()}
-
-
 def gold_from_labels(units: Units, labels: Iterable[Label]) -> Gold | None:
-    """Return the chains of a question that its labels say are right; None where not every candidate is decided.
+    """Return the chains of a question that are right by its labels; None where not every candidate is decided.
 
-    A chain that nobody labelled itself is right where all its pairs are, and wrong where one is. Chains that are no
+    A chain that has no label itself is right where all its pairs are, and wrong where one is. Chains that are no
     candidates count where they were labelled right.
     """
-    decisions = _decisions(labels)
+    decisions = {unit: decided(of_unit) for unit, of_unit in by_unit(labels).items()}
     verdicts = [_verdict(units, number, decisions) for number in range(len(units.chains))]
     if None in verdicts:
         return None
@@ -69,7 +63,7 @@ def export_gold(
     settings: CandidateSettings | None = None,
     left_out: Counter[str] | None = None,
 ) -> Iterator[Gold]:
-    """Yield gold of the questions whose labels decide every candidate chain; `left_out` counts the others, by why."""
+    """Yield gold of the questions whose labels decide every candidate chain; `left_out` counts the others by reason."""
     left_out = Counter() if left_out is None else left_out
     touched = store.questions()
     for question in questions:
@@ -90,9 +84,9 @@ def export_pairs(
     settings: CandidateSettings | None = None,
     left_out: Counter[str] | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Yield the questions' pairs that are decided, as rows; `left_out` counts the labelled ones that are not.
+    """Yield the pairs that are decided as rows; `left_out` counts the labelled ones that are not.
 
-    The entities of a pair stand as on the chain, from the question to the answer.
+    The entities of a pair are in the order of the chain, from the question to the answer.
     """
     left_out = Counter() if left_out is None else left_out
     touched = store.questions()
@@ -113,13 +107,13 @@ def _row(units: Units, pair: Unit, decision: Decision, evidence: str | None) -> 
 
 
 def _evidence(labels: list[Label], decision: Decision) -> str | None:
-    """Return the first note of those who said what was decided, of what settles first."""
+    """Return the first note of the labels that agree with the decision, those that settle first."""
     agreeing = sorted((label for label in labels if label.value == decision), key=lambda label: not label.settles)
     return next((label.note for label in agreeing if label.note), None)
 
 
 def _without_kind(entity: str) -> str:
-    """Leave the kind out of an id that tells it by itself ("drug:DB00072"), so that an import puts it back."""
+    """Return an entity's id without its kind ("drug:DB00072") where an import can put the kind back."""
     bare = entity.partition(":")[2]
     return bare if identifier(bare) == entity else entity
 
@@ -130,125 +124,113 @@ def _support(passage: str) -> int | str:
 
 @dataclass
 class Imported:
-    """Labels that a file holds, and what was odd about it."""
+    """Labels made from rows, and what was unusual about the rows."""
 
     labels: list[Label] = field(default_factory=list)
     other_questions: int = 0
-    """rows of questions that were not given; those of pairs are kept as they stand"""
+    """rows of other questions; those of pairs are kept as they stand"""
     other_pairs: int = 0
     """pairs on no candidate chain, which are kept as they stand"""
     other_chains: int = 0
-    """right chains that are no candidates, which are kept"""
+    """correct chains that are no candidates, which are kept"""
     unusable_chains: int = 0
-    """right chains that are no candidates and were not kept: of one passage, or in no order"""
+    """correct chains that are no candidates and were not kept: of one passage, or in no order"""
 
 
-def read_labels(
-    path: str | Path,
+def labels_from_rows(
+    rows: Iterable[tuple[str, PairLabel | Gold]],
     questions: Iterable[Question],
     annotator: str,
     settings: CandidateSettings | None = None,
     same: Same = "links",
 ) -> Imported:
-    """Read labelled pairs, or gold chains, as labels of one annotator.
+    """Make labels of one annotator from rows, each with its place for error messages: pairs or gold chains, not both.
 
     Of a question with gold chains the candidates among them are right and all others wrong. `same` says what counts as
-    the same chain where a gold file does not.
+    the same chain where a gold row does not.
     """
-    path, annotator = Path(path), checked_annotator(annotator)
-    fields = fields_of(path)
-    if "chains" in fields:
-        return _GoldImport(annotator, settings).read(path, questions, same)
-    if "interacts" in fields:
-        return _PairImport(annotator, settings).read(path, questions)
-    raise InputError(f"{path} holds neither labelled pairs (field interacts) nor gold chains (field chains).")
+    importer = _Importer(checked_annotator(annotator))
+    pairs: dict[str, list[tuple[str, PairLabel]]] = {}
+    golds: dict[str, tuple[str, Gold]] = {}
+    for where, row in rows:
+        if golds if isinstance(row, PairLabel) else pairs:
+            raise InputError(f"{where}: gold chains stand among labelled pairs; import the two apart.")
+        if isinstance(row, PairLabel):
+            pairs.setdefault(row.id, []).append((where, row))
+        elif row.id in golds:
+            raise InputError(f"{where}: the id '{row.id}' stands there twice.")
+        else:
+            golds[row.id] = where, with_default(row, same)
+    for question in questions:
+        if question.id in pairs:
+            importer.add_pairs(pairs.pop(question.id), find_units(question, settings))
+        elif question.id in golds:
+            importer.add_gold(*golds.pop(question.id), find_units(question, settings))
+    for others in pairs.values():
+        importer.add_pairs(others, None)
+    importer.imported.other_questions = sum(map(len, pairs.values())) + len(golds)
+    return importer.imported
 
 
-class _Import:
-    def __init__(self, annotator: str, settings: CandidateSettings | None) -> None:
+class _Importer:
+    """Turns rows into labels, question by question."""
+
+    def __init__(self, annotator: str) -> None:
         self._annotator = annotator
-        self._settings = settings
-        self._imported = Imported()
+        self.imported = Imported()
+
+    def add_pairs(self, rows: Iterable[tuple[str, PairLabel]], units: Units | None) -> None:
+        """Add the labelled pairs of a question, which has units where it is known; repeated pairs count once."""
+        labels: dict[Unit, Label] = {}
+        for where, row in rows:
+            for label in self._labels_of_pair(where, row, units):
+                first = labels.setdefault(label.unit, label)
+                if first.value != label.value:
+                    raise InputError(f"{where}: an earlier line says the opposite of this pair; remove one of them.")
+                if first.note is None:
+                    labels[label.unit] = label
+        self.imported.labels += labels.values()
+
+    def _labels_of_pair(self, where: str, row: PairLabel, units: Units | None) -> list[Label]:
+        passage = str(row.support)
+        pairs: Sequence[Unit | dict[str, Any]] = units.pairs_named(passage, row.a, row.b) if units else ()
+        if not pairs:
+            self.imported.other_pairs += units is not None
+            entities = [identifier(name) or name for name in (row.a, row.b)]
+            pairs = [{"question": row.id, "passages": [passage], "entities": entities}]
+        return [self._label(where, "yes" if row.interacts else "no", pair, row.evidence) for pair in pairs]
+
+    def add_gold(self, where: str, gold: Gold, units: Units) -> None:
+        """Add a label of every candidate of a question, and of its gold chains that are no candidates."""
+        where = f"{where}, question '{gold.id}'"
+        golds = [gold.model_copy(update={"chains": [chain]}) for chain in gold.chains]
+        matched: set[int] = set()
+        for number, unit in enumerate(units.chains):
+            links = units.links(number)
+            same = {place for place, one in enumerate(golds) if _is_same(unit, links, one)}
+            matched |= same
+            self.imported.labels.append(self._label(where, "yes" if same else "no", unit))
+        for place, chain in enumerate(gold.chains):
+            if place not in matched:
+                self._add_other_chain(where, gold.id, chain)
+
+    def _add_other_chain(self, where: str, question: str, chain: GoldChain) -> None:
+        if len(chain.passages) < 2 or not chain.ordered:  # no unit is made of it: one has an order, and links
+            self.imported.unusable_chains += 1
+            return
+        entities = [THE_QUESTION] * (len(chain.passages) - 1) if chain.links is None else chain.links
+        unit = {"question": question, "passages": chain.passages, "entities": entities}
+        self.imported.labels.append(self._label(where, "yes", unit))
+        self.imported.other_chains += 1
 
     def _label(self, where: str, value: Value, unit: Unit | dict[str, Any], note: str | None = None) -> Label:
         try:
-            given = {"annotator": self._annotator, "unit": unit, "value": value, "note": note}
-            return Label.model_validate(given)
+            return Label.model_validate({"annotator": self._annotator, "unit": unit, "value": value, "note": note})
         except ValidationError as error:
             raise InputError(f"{where}: {describe(error)[1]}.") from error
 
 
-class _PairImport(_Import):
-    """Reads rows of labelled pairs; one that stands there twice counts once."""
-
-    def read(self, path: Path, questions: Iterable[Question]) -> Imported:
-        rows: dict[str, list[tuple[str, PairLabel]]] = {}
-        for where, row in read_rows(path, PairLabel):
-            rows.setdefault(row.id, []).append((where, row))
-        for question in questions:
-            if question.id in rows:
-                self._add(rows.pop(question.id), find_units(question, self._settings))
-        for others in rows.values():
-            self._imported.other_questions += len(others)
-            self._add(others, None)
-        return self._imported
-
-    def _add(self, rows: Iterable[tuple[str, PairLabel]], units: Units | None) -> None:
-        labels: dict[Unit, Label] = {}
-        for where, row in rows:
-            for label in self._labels(where, row, units):
-                known = labels.setdefault(label.unit, label)
-                if known.value != label.value:
-                    raise InputError(f"{where}: an earlier line says the opposite of this pair; remove one of them.")
-                if known.note is None:
-                    labels[label.unit] = label
-        self._imported.labels += labels.values()
-
-    def _labels(self, where: str, row: PairLabel, units: Units | None) -> list[Label]:
-        passage = str(row.support)
-        found: Sequence[Unit | dict[str, Any]] = units.pairs_named(passage, row.a, row.b) if units else ()
-        if not found:
-            self._imported.other_pairs += units is not None
-            entities = [identifier(name) or name for name in (row.a, row.b)]
-            found = [{"question": row.id, "passages": [passage], "entities": entities}]
-        value: Value = "yes" if row.interacts else "no"
-        return [self._label(where, value, unit, row.evidence) for unit in found]
-
-
 def _is_same(unit: Unit, links: Sequence[str], gold: Gold) -> bool:
-    """Return whether a candidate is a gold chain; where that tells the order, in this order."""
+    """Return whether a candidate is the one chain of a gold, in its order where that is known."""
     (chain,) = gold.chains
     return is_correct(unit.passages, links, gold) and (not chain.ordered or list(unit.passages) == chain.passages)
-
-
-class _GoldImport(_Import):
-    """Reads gold chains."""
-
-    def read(self, path: Path, questions: Iterable[Question], same: Same) -> Imported:
-        golds = dict(read_gold(path, (), same))
-        for question in questions:
-            if gold := golds.pop(question.id, None):
-                self._add(f"{path}, question '{gold.id}'", gold, find_units(question, self._settings))
-        self._imported.other_questions = len(golds)
-        return self._imported
-
-    def _add(self, where: str, gold: Gold, units: Units) -> None:
-        golds = [gold.model_copy(update={"chains": [chain]}) for chain in gold.chains]
-        found: set[int] = set()
-        for number, unit in enumerate(units.chains):
-            links = units.links(number)
-            same = {place for place, one in enumerate(golds) if _is_same(unit, links, one)}
-            found |= same
-            self._imported.labels.append(self._label(where, "yes" if same else "no", unit))
-        for place, chain in enumerate(gold.chains):
-            if place not in found:
-                self._add_other(where, gold.id, chain)
-
-    def _add_other(self, where: str, question: str, chain: GoldChain) -> None:
-        if len(chain.passages) < 2 or not chain.ordered:
-            self._imported.unusable_chains += 1
-            return
-        entities = [THE_QUESTION] * (len(chain.passages) - 1) if chain.links is None else chain.links
-        unit = {"question": question, "passages": chain.passages, "entities": entities}
-        self._imported.labels.append(self._label(where, "yes", unit))
-        self._imported.other_chains += 1

@@ -15,9 +15,9 @@ from rechain.reader.arrays import Tails, best_by, flat_texts
 from rechain.reader.data import Texts
 from rechain.reader.settings import ReaderSettings
 from rechain.reader.texts import ChainTexts, TokenText
-from rechain.reader.training import precision
 from rechain.scoring.evidence import PRIOR, nothing, weigh
 from rechain.scoring.model import Contributions, Scores, Step
+from rechain.system.devices import precision
 from rechain.system.tensors import Array
 
 _UNLIKELY = 0.02

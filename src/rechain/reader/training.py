@@ -7,7 +7,6 @@ them believe; their common belief at the end then teaches the one that is kept.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ from torch import Tensor, nn
 from rechain.models.chain_reader import NEVER, ChainReader
 from rechain.reader.data import ReaderData, Step
 from rechain.reader.settings import ReaderSettings
+from rechain.system.devices import precision
 from rechain.system.tensors import Array
 
 
@@ -204,11 +204,6 @@ def examine(model: ChainReader, data: ReaderData, questions: Array, size: int = 
         step = data.step(questions[start : start + size])
         with torch.inference_mode(), precision(data.device):
             yield step, look(model, data, step)
-
-
-def precision(device: torch.device) -> AbstractContextManager[object]:
-    """Return the arithmetic for a device: 16 bits on a GPU."""
-    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=device.type == "cuda")
 
 
 def _optimiser(model: ChainReader, settings: ReaderSettings) -> torch.optim.Optimizer:

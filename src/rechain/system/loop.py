@@ -1,4 +1,4 @@
-"""The loop of a training run, whatever is trained: phases, epochs, steps, held-out questions, checkpoints. No files here.
+"""The loop of a training run, whatever is trained: phases, epochs, steps, held-out questions, checkpoints. No files.
 
 It stands below `game` and `reader`, which both plug into it, so that either runs from prepared tensors alone.
 """
@@ -81,7 +81,7 @@ class TrainingLoop(ABC):
 
     @abstractmethod
     def batches(self, phase: str, epoch: int) -> Sequence[Any]:
-        """Return the batches of an epoch in their order, which hangs on the seed alone: a resumed epoch has the same."""
+        """Return the batches of an epoch in their order; a resumed epoch must have the same."""
 
     @abstractmethod
     def step(self, phase: str, batch: Any) -> dict[str, Tensor]:
@@ -91,7 +91,7 @@ class TrainingLoop(ABC):
     def held_out_figures(self) -> dict[str, float]:
         """Return the figures on held-out questions, where there are any; none of them needs a label."""
 
-    def end_phase(self, phase: str) -> None:
+    def end_phase(self, phase: str) -> None:  # noqa: B027 - most phases have nothing to do
         """Do what follows a phase, once its best weights are restored."""
 
     def run(self, watcher: Watcher | None = None, until: str | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Arrays and tensors in safetensors files, which are replaced as a whole: after any interruption there is a good one."""
+"""Arrays and tensors in safetensors files, replaced as a whole: after any interruption there is a good one."""
 
 import json
 from collections.abc import Mapping

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from rechain.errors import RechainError
-from rechain.evaluation.statistics import RESAMPLES, Figure
+from rechain.evaluation.statistics import Figure, auc_with_interval
 from rechain.game.model import TrainedModel
 from rechain.preparation.lexicon import Lexicon
 from rechain.preparation.questions import Preparation
@@ -74,12 +74,12 @@ def pair_auc(
         said = reasoner_scores(model, pairs)
         return said - guess_scores(pairs) if over_guess else said
 
-    return auc_with_interval(pairs_of(questions, labels), score)
+    return auc_of(pairs_of(questions, labels), score)
 
 
 def guess_auc(questions: Iterable[Question], labels: Iterable[LabelledPair]) -> Figure:
     """Return the AUC of a guess among the mentions of a passage, which a Reasoner that learned nothing comes to."""
-    return auc_with_interval(pairs_of(questions, labels), guess_scores)
+    return auc_of(pairs_of(questions, labels), guess_scores)
 
 
 def guess_scores(pairs: Sequence[Pair]) -> Array:
@@ -95,7 +95,7 @@ def guess_scores(pairs: Sequence[Pair]) -> Array:
 
 def lexical_auc(questions: Iterable[Question], labels: Iterable[LabelledPair]) -> Figure:
     """Return the AUC of the lexical rule: how closely the two stand together."""
-    return auc_with_interval(pairs_of(questions, labels), lexical_scores)
+    return auc_of(pairs_of(questions, labels), lexical_scores)
 
 
 def lexical_scores(pairs: Sequence[Pair]) -> Array:
@@ -139,21 +139,9 @@ def _question(passage: Passage, entity: str) -> Question:
     return Question(id=entity, question=asked, answer="?", question_entities=[entity], passages=[passage])
 
 
-def auc(scores: Array, is_positive: Array) -> float:
-    """Return how often a positive has the higher score of a positive and a negative, ties counting half."""
-    _, place, count = np.unique(scores, return_inverse=True, return_counts=True)
-    rank = (np.cumsum(count) - (count - 1) / 2)[place]
-    positives, negatives = int(is_positive.sum()), int((~is_positive).sum())
-    return float((rank[is_positive].sum() - positives * (positives + 1) / 2) / (positives * negatives))
-
-
-def auc_with_interval(pairs: Sequence[Pair], score: Callable[[Sequence[Pair]], Array], seed: int = 0) -> Figure:
+def auc_of(pairs: Sequence[Pair], score: Callable[[Sequence[Pair]], Array]) -> Figure:
     """Return the AUC of a score with a 95 % bootstrap interval over pairs."""
     is_positive = np.array([pair.interacts for pair in pairs], dtype=bool)
     if is_positive.all() or not is_positive.any():
         raise RechainError("AUC needs labelled pairs of these questions, some that interact and some that do not.")
-    scores, generator = score(pairs), np.random.default_rng(seed)
-    draws = (generator.integers(len(pairs), size=len(pairs)) for _ in range(RESAMPLES))
-    told = [auc(scores[draw], is_positive[draw]) for draw in draws if 0 < is_positive[draw].sum() < len(draw)]
-    low, high = np.percentile(told, [2.5, 97.5])
-    return Figure(auc(scores, is_positive), float(low), float(high), len(pairs))
+    return auc_with_interval(score(pairs), is_positive)

@@ -293,7 +293,7 @@ def _told(name: str, content: Question | QuestionError) -> tuple[str, str, str]:
 
 def _written(content: Question | QuestionError) -> tuple[str | None, str | None]:
     if isinstance(content, QuestionError):
-        return None, content.problem.model_dump_json()
+        return None, Problem.of(content).model_dump_json()
     return content.model_dump_json(exclude_defaults=True), None
 
 

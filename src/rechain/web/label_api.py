@@ -1,8 +1,6 @@
 """Labels by REST: give, take back, read, export, import; and how far annotators agree."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import orjson
@@ -15,7 +13,7 @@ from rechain.candidates.units import Mode, Unit, Value
 from rechain.errors import InputError, QuestionError, RechainError
 from rechain.evaluation.gold import PairLabel
 from rechain.labels.agreement import Agreement, agreements
-from rechain.labels.exchange import export_gold, export_pairs, read_labels
+from rechain.labels.exchange import export_gold, export_pairs, labels_from_rows
 from rechain.labels.store import Annotator, Label, Note
 from rechain.schema import Gold, NotBlank, Question
 from rechain.web.api import CHAINS, PAIR, refusals
@@ -159,24 +157,23 @@ async def import_rows(
 
 
 def _import(site: Site, annotator: str, rows: list[PairLabel | Gold]) -> ImportedCounts:
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "rows.jsonl"
-        path.write_bytes(_written(rows))
-        asked = {row.id for row in rows}
-        questions = (content for name in asked if (content := _content(site, name)) is not None)
-        try:
-            found = read_labels(path, questions, annotator, site.settings, site.same)
-        except InputError as error:
-            raise ConflictError(str(error).replace(str(path), "the rows")) from error
-    site.labels.add(found.labels)
-    odd = (found.other_questions, found.other_pairs, found.other_chains, found.unusable_chains)
-    names = ("other_questions", "other_pairs", "other_chains", "unusable_chains")
-    return ImportedCounts(labels=len(found.labels), **dict(zip(names, odd, strict=True)))
-
-
-def _written(rows: list[PairLabel | Gold]) -> bytes:
+    _check_unicode(rows)
+    places = ((f"the rows, line {number}", row) for number, row in enumerate(rows, start=1))
+    names = dict.fromkeys(row.id for row in rows)
+    questions = (content for name in names if (content := _content(site, name)) is not None)
     try:
-        return b"".join(row.model_dump_json(exclude_none=True).encode() + b"\n" for row in rows)
+        imported = labels_from_rows(places, questions, annotator, site.settings, site.same)
+    except InputError as error:
+        raise ConflictError(str(error)) from error
+    site.labels.add(imported.labels)
+    return ImportedCounts.model_validate(vars(imported) | {"labels": len(imported.labels)})
+
+
+def _check_unicode(rows: Iterable[BaseModel]) -> None:
+    """Refuse halves of surrogate pairs, which JSON may escape but neither UTF-8 nor SQLite can hold."""
+    try:
+        for row in rows:
+            row.model_dump_json()
     except ValueError as error:
         raise RechainError("the rows hold halves of characters, which no text in Unicode has.") from error
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from rechain.labels.agreement import kappa_with_interval
+from rechain.evaluation.statistics import kappa_with_interval
 
 pytestmark = pytest.mark.web
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from rechain.cli.output import StandardOutput, check_output, tell_if_unfinished
+from rechain.cli.options import OutputOptions, report_unfinished
+from rechain.cli.recover import StandardOutput
 from rechain.errors import RechainError
 
 
@@ -18,7 +19,7 @@ def existing(tmp_path: Path) -> Path:
 def problem(out: Path | None, overwrite: bool, *inputs: Path | None, resume: bool | None = None) -> str | None:
     """Return what is wrong with an output, if anything is."""
     try:
-        check_output(out, overwrite, *inputs, resume=resume)
+        OutputOptions(out, overwrite).check(*inputs, resume=resume)
     except RechainError as error:
         return str(error)
     return None
@@ -73,14 +74,14 @@ def test_lines_for_standard_output_are_printed_as_they_are(capsys: pytest.Captur
 
 
 def test_a_folder_of_chains_that_is_not_finished_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    tell_if_unfinished(tmp_path)
-    tell_if_unfinished(tmp_path / "chains.jsonl")
+    report_unfinished(tmp_path)
+    report_unfinished(tmp_path / "chains.jsonl")
     assert capsys.readouterr().err == ""
     (tmp_path / "_rechain.json").touch()
-    tell_if_unfinished(tmp_path)
+    report_unfinished(tmp_path)
     assert capsys.readouterr().err == (
         f"{tmp_path} is not finished; `rechain recover` goes on with it with --resume.\n"
     )
     (tmp_path / "_SUCCESS").touch()
-    tell_if_unfinished(tmp_path)
+    report_unfinished(tmp_path)
     assert capsys.readouterr().err == ""
