@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 # Where the real data is that benchmarks measure on.
 DATA ?= ../shared/data
 
-.PHONY: demo serve test test-slow test-web lint walk bench clean
+.PHONY: demo serve test test-slow test-web test-python lint docs walk bench clean
 
 demo: .venv/installed
 	$(BIN)/rechain demo
@@ -29,6 +29,10 @@ lint: .venv/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# The site, in build/site: no network, and every warning, such as a link that leads nowhere, is an error.
+docs: .venv/installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir build/site
 
 # How many files and functions of the package one question passes, command by command.
 walk: .venv/installed-dev
@@ -58,6 +62,10 @@ bench: .venv/installed-bench
 
 .venv/installed-bench: .venv/installed-dev
 	$(PIP) -e .[bench]
+	touch $@
+
+.venv/installed-docs: .venv/installed
+	$(PIP) -e .[docs]
 	touch $@
 
 clean:

@@ -13,7 +13,7 @@ from rechain.datasets.reading import Entry
 from rechain.errors import QuestionError, RechainError
 from rechain.schema import Chain, Link, Problem, Question, Recovered
 from rechain.scoring import BASELINES
-from rechain.scoring.model import BUNDLED, BatchModel, Contributions, Model, Step, StepwiseModel
+from rechain.scoring.model import BUNDLED, BatchModel, Contributions, Model, PlayerStep, StepwiseModel
 from rechain.system.batches import batches
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class _Scored(NamedTuple):
 
     contributions: Contributions
     confidence: float | None = None
-    steps: Sequence[Step] = ()
+    steps: Sequence[PlayerStep] = ()
 
 
 class Recoverer:

@@ -5,7 +5,7 @@ from math import log
 import pytest
 
 from rechain.candidates import find_candidates
-from rechain.linking.weights import BONUS
+from rechain.linking import KINDS
 from rechain.recovery import Recoverer
 from rechain.schema import Mention, Passage, Question
 from rechain.scoring.lexical import LINK_FACTOR, MENTION_FACTOR, Lexical
@@ -23,7 +23,7 @@ def test_words_of_the_question_in_either_passage_count_once_by_idf_and_links_by_
     (score,) = Lexical().score(found)
     shared = ["river", "castle", "a"]
     assert score["question words"] == pytest.approx(sum(map(idf, shared)))
-    assert score["links"] == pytest.approx(LINK_FACTOR * (BONUS["name"] + idf("quorvath")))
+    assert score["links"] == pytest.approx(LINK_FACTOR * (KINDS["name"].bonus + idf("quorvath")))
     assert set(score) == {"question words", "links"}
 
 

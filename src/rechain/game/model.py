@@ -13,7 +13,7 @@ from rechain.game.settings import GameSettings
 from rechain.models.batch import Batch
 from rechain.preparation.lexicon import Lexicon
 from rechain.preparation.questions import Preparation
-from rechain.scoring.model import Contributions, Step
+from rechain.scoring.model import Contributions, PlayerStep
 
 
 class TrainedModel:
@@ -41,15 +41,15 @@ class TrainedModel:
         decoded = self._decode(batch)
         return self._contributions(decoded, batch.link_weight[0].tolist(), batch.lexical[0].tolist())
 
-    def steps(self, candidates: Candidates) -> list[list[Step]]:
+    def steps(self, candidates: Candidates) -> list[list[PlayerStep]]:
         """Return what Ranker and Reasoner say on the way to every chain, in the order in which they are asked."""
         plan = self.players.plan
         decoded = self._decode(self._batch(candidates))
         selections, namings = decoded.selections[0].exp().tolist(), decoded.namings[0].exp().tolist()
         return [
             [
-                *(Step("ranker", said, step.role) for step, said in zip(plan.steps, selected, strict=True)),
-                *(Step("reasoner", said, r.role, r.link) for r, said in zip(plan.readings, named, strict=False)),
+                *(PlayerStep("ranker", said, step.role) for step, said in zip(plan.steps, selected, strict=True)),
+                *(PlayerStep("reasoner", said, r.role, r.link) for r, said in zip(plan.readings, named, strict=False)),
             ]
             for selected, named in zip(selections, namings, strict=True)
         ]
