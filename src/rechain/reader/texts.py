@@ -16,10 +16,9 @@ from rechain.linking import Edge
 from rechain.preparation.arrays import FIRST_END, FROM_BEFORE, LAST_END, TO_NEXT
 from rechain.system.tensors import Array
 from rechain.text.answers import AnswerMatcher
-from rechain.text.lazy import lazy
-from rechain.text.passages import PassageView, title_before
-from rechain.text.sentences import AskedSentences, rarities, stretches
-from rechain.text.words import Span, Text
+from rechain.text.passages import PassageView, SentenceOverlaps, stretches, title_before
+from rechain.text.rarity import rarities
+from rechain.text.words import Span, Text, lazy
 
 _MARKED, _ANSWERING = 1000.0, 500.0
 _LONGEST_QUESTION = 3
@@ -63,7 +62,7 @@ class ChainTexts:
             [text for view in views for text in (_title(view), view.passage.text)], add_special_tokens=False
         )
         for passage, view, title, text in zip(new, views, encoded[::2], encoded[1::2], strict=True):
-            sentences = AskedSentences(view, self._asked, list(stretches(view)))
+            sentences = SentenceOverlaps(view, self._asked, list(stretches(view)))
             self._passages[passage] = _PassageTokens(title, text, sentences)
         return [self._passages[passage] for passage in passages]
 
@@ -113,7 +112,7 @@ class ChainTexts:
 class _PassageTokens:
     """A passage cut into tokens: its title, unless the text begins with it, and its text."""
 
-    def __init__(self, title: Encoding, text: Encoding, sentences: AskedSentences) -> None:
+    def __init__(self, title: Encoding, text: Encoding, sentences: SentenceOverlaps) -> None:
         self._sentences = sentences
         self._title = len(title.ids)
         self._ids = np.array([*title.ids, *text.ids], dtype=np.uint32)
@@ -166,7 +165,7 @@ class _PassageTokens:
         for number, span in enumerate(self._sentences.spans):
             worth[number] += _MARKED * len(set(marks[self._at(span)].tolist()) - {0})
         if answer is not None:
-            worth[self._sentences.answering(answer)] += _ANSWERING
+            worth[self._sentences.holding(answer.phrases)] += _ANSWERING
         return [int(number) for number in np.argsort(-worth, kind="stable")]
 
 
