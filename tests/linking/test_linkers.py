@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rechain.linking.matching import find_holders
+from rechain.linking.linkers import find_holders
 from rechain.schema import Passage
 from rechain.text.passages import PassageView
 from rechain.text.words import phrase

@@ -1,11 +1,11 @@
-"""How surprising a link is."""
+"""How rare words are."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rechain.linking.weights import BONUS
-from rechain.text.rarity import MAX_PHRASE_IDF, idf, phrase_idf, words_below
+from rechain.text.rarity import MAX_PHRASE_IDF, idf, phrase_idf, rarities, words_below
+from rechain.text.words import Text
 
 RAREST = idf("qwzxvk")
 
@@ -24,11 +24,8 @@ def test_a_phrase_is_as_rare_as_its_words_together_up_to_a_ceiling() -> None:
     assert phrase_idf([]) == 0
 
 
-def test_kinds_are_ranked_title_part_name_word_and_given_entities_above_all() -> None:
-    kinds = ["mention", "title", "title part", "name", "word"]
-    assert [BONUS[kind] for kind in kinds] == sorted((BONUS[kind] for kind in kinds), reverse=True)
-    assert len({BONUS[kind] for kind in kinds}) == 5
-    assert BONUS["identifier"] == BONUS["mention"]
+def test_rarities_are_those_of_the_distinct_folded_words() -> None:
+    assert rarities(Text("Ång the ANG!")) == {"ang": idf("ang"), "the": idf("the")}
 
 
 @given(st.floats(0, 12, allow_nan=False))
