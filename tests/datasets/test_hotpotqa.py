@@ -48,6 +48,9 @@ QUESTION = Question(
     ],
 )
 GOLD = Gold(id="5a8b57f2", chains=[GoldChain(passages=["Zorilla", "Anton Quillfeather"])], same="passages")
+UNORDERED = GoldChain(passages=["Anton Quillfeather", "Zorilla"], ordered=False)
+AS_GIVEN = Gold(id="5a8b57f2", chains=[UNORDERED], same="passages")
+"""as the record has it: evaluation finds the tail"""
 
 
 def as_published(path: Path) -> None:
@@ -76,7 +79,7 @@ def test_questions_and_gold_are_the_same_in_every_layout(tmp_path: Path, write: 
 def test_the_order_of_the_hubs_columns_does_not_matter() -> None:
     turned = HUB | {field: dict(reversed(HUB[field].items())) for field in ("context", "supporting_facts")}
     assert HotpotQA().question(turned) == QUESTION
-    assert HotpotQA().gold(turned) == GOLD
+    assert HotpotQA().gold(turned) == AS_GIVEN
 
 
 def test_a_question_holds_no_gold() -> None:
@@ -85,10 +88,12 @@ def test_a_question_holds_no_gold() -> None:
     assert json.loads(written).keys() == Question.model_fields.keys()
 
 
-def test_gold_that_fullwiki_did_not_retrieve_is_still_gold() -> None:
+def test_gold_that_fullwiki_did_not_retrieve_is_still_gold(tmp_path: Path) -> None:
     fullwiki = RECORD | {"context": [*RECORD["context"][:1], RECORD["context"][2]]}
     assert [passage.id for passage in HotpotQA().question(fullwiki).passages] == ["Weather", "Anton Quillfeather"]
-    assert HotpotQA().gold(fullwiki) == GOLD
+    assert HotpotQA().gold(fullwiki) == AS_GIVEN
+    (tmp_path / "questions").write_text(json.dumps([fullwiki]))
+    assert read_gold(tmp_path / "questions", []) == {GOLD.id: GOLD}
 
 
 def test_test_questions_have_no_gold_but_can_be_asked() -> None:
@@ -99,9 +104,9 @@ def test_test_questions_have_no_gold_but_can_be_asked() -> None:
 
 
 @pytest.mark.parametrize("answer", ["Anton Quillfeather", "yes"], ids=["in both", "in none"])
-def test_gold_is_unordered_unless_just_one_passage_holds_the_answer(answer: str) -> None:
-    gold = HotpotQA().gold(RECORD | {"answer": answer})
-    assert gold is not None
+def test_gold_is_unordered_unless_just_one_passage_holds_the_answer(tmp_path: Path, answer: str) -> None:
+    (tmp_path / "questions").write_text(json.dumps([RECORD | {"answer": answer}]))
+    gold = read_gold(tmp_path / "questions", [])["5a8b57f2"]
     assert set(gold.chains[0].passages) == {"Zorilla", "Anton Quillfeather"}
     assert not gold.chains[0].ordered
 

@@ -17,8 +17,7 @@ from tokenizers import Tokenizer
 from rechain.candidates import Candidates, find_of_any_length
 from rechain.errors import InputError, RechainError
 from rechain.models.chain_reader import ChainReader
-from rechain.models.cpu.packed import PackedEncoder
-from rechain.models.cpu.quantised import Int8Linear, quantise
+from rechain.models.cpu import Int8Linear, PackedEncoder, quantise
 from rechain.models.text_encoders import GruEncoder
 from rechain.reader.model import ChainReaderModel
 from rechain.reader.pretrained import BUNDLED, CARD, CONFIG, TOKENIZER, WEIGHTS, find, load, push, save
@@ -195,11 +194,11 @@ def test_a_foreign_config_is_refused(folder: Path, content: str, words: str) -> 
         (["encoder", "num_hidden_layers"], 2, "does not hold the weights of this model"),
         (["encoder", "intermediate_size"], 12, "does not hold the weights of this model"),
         (["encoder", "vocab_size"], 100, "does not hold the weights of this model"),
-        (["settings"], None, "has settings that this version does not know"),
-        (["settings", "wisdom"], 3, "has settings that this version does not know"),
+        (["settings"], None, "the settings should be names with values"),
+        (["settings", "wisdom"], 3, "there is no setting 'wisdom'"),
         (["settings", "most_chains"], 0, "most_chains should be at least 1, not 0"),
         (["settings", "margin"], "wide", "margin should be a number, not 'wide'"),
-        (["settings", "temperature"], 0, "temperature should be greater than 0, not 0"),
+        (["settings", "temperature"], 0, "temperature should be more than 0, not 0"),
         (["settings", "max_tokens"], 5000, "max_tokens is 5000, but the encoder reads 320"),
     ],
 )

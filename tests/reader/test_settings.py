@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from rechain.reader.settings import ReaderSettings
 @pytest.mark.parametrize("name", ["max_tokens", "most_chains", "teachers", "epochs", "batch_size"])
 @pytest.mark.parametrize("value", [0, -3])
 def test_what_is_counted_is_at_least_one(name: str, value: int) -> None:
-    with pytest.raises(RechainError, match=f"{name} should be at least .*, not {value}"):
+    with pytest.raises(RechainError, match=f"^the setting {name} should be at least .*, not {value}"):
         ReaderSettings(**{name: value})
 
 
@@ -33,7 +34,7 @@ def test_what_is_counted_is_at_least_one(name: str, value: int) -> None:
     ],
 )
 def test_a_wrong_value_is_said_in_one_sentence(name: str, value: Any) -> None:
-    with pytest.raises(RechainError, match=f"^{name} should be .*not {re.escape(repr(value))}.$"):
+    with pytest.raises(RechainError, match=f"^the setting {name} should be .*not {re.escape(repr(value))}.$"):
         ReaderSettings(**{name: value})
 
 
@@ -44,3 +45,9 @@ def test_whole_numbers_are_numbers() -> None:
 def test_the_defaults_are_right() -> None:
     settings = ReaderSettings()
     assert all(getattr(settings, field.name) == field.default for field in fields(settings))
+
+
+def test_they_are_read_from_a_file_and_changed_by_the_caller(tmp_path: Path) -> None:
+    path = tmp_path / "reader.toml"
+    path.write_text("epochs = 5\nmargin = 2\n")
+    assert ReaderSettings.read(path, seed=7) == ReaderSettings(epochs=5, margin=2.0, seed=7)

@@ -1,7 +1,7 @@
-"""What is labelled: whole candidate chains, or the entity pairs that their passages should relate.
+"""What people label: whole candidate chains, or the entity pairs that their passages should relate.
 
 A pair is a passage and the two entities at its sides on a chain: the one that leads into it and the one that leads on.
-Several chains may share a pair; who labels it labels it for all of them.
+Several chains may share a pair, and a label of it counts for all of them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,8 +15,7 @@ from rechain.candidates import Candidate, Candidates, CandidateSettings, find_of
 from rechain.errors import QuestionError
 from rechain.linking import Edge
 from rechain.schema import NotBlank, Question
-from rechain.text.lazy import lazy
-from rechain.text.words import phrase
+from rechain.text.words import lazy, phrase
 
 Value = Literal["yes", "no", "unsure"]
 Mode = Literal["pairs", "chains"]
@@ -39,18 +38,18 @@ class Unit(BaseModel):
     @classmethod
     def _fit_the_passages(cls, entities: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
         passages = len(info.data.get("passages", ()))
-        wanted = 2 if passages == 1 else passages - 1
-        if len(entities) != wanted:
+        expected = 2 if passages == 1 else passages - 1
+        if len(entities) != expected:
             raise PydanticCustomError(
                 "bad_unit",
-                "{passages} passages go with {wanted} entities, not {found}",
-                {"passages": passages, "wanted": max(wanted, 0), "found": len(entities)},
+                "{passages} passages go with {expected} entities, not {entities}",
+                {"passages": passages, "expected": max(expected, 0), "entities": len(entities)},
             )
         return tuple(sorted(entities)) if passages == 1 else entities
 
     @property
     def mode(self) -> Mode:
-        """Whether it is a pair or a chain."""
+        """Whether it is one of the pairs or of the chains."""
         return "pairs" if len(self.passages) == 1 else "chains"
 
 
@@ -62,8 +61,8 @@ class Units:
         self.pairs: dict[Unit, list[int]] = {}
         """every pair once, in order of first use, and the numbers of the chains that share it"""
         self._sides: dict[Unit, tuple[str, str]] = {}
-        self._known: dict[tuple[int, str, str], Unit] = {}
-        self._pairs_of = [self._find_pairs(chain) for chain in candidates.chains]
+        self._units: dict[tuple[int, str, str], Unit] = {}
+        self._pairs_of = [[self._pair(*step) for step in steps(candidates, chain)] for chain in candidates.chains]
         self.chains: list[Unit] = [self._chain(chain) for chain in candidates.chains]
         """the candidate chains in their order"""
         for number, pairs in enumerate(self._pairs_of):
@@ -80,45 +79,45 @@ class Units:
         return self._pairs_of[chain]
 
     def of(self, mode: Mode) -> Sequence[Unit]:
-        """Return all units of a kind."""
+        """Return all units of a mode."""
         return list(self.pairs) if mode == "pairs" else self.chains
 
-    def waiting(self, mode: Mode, said: Mapping[Unit, Value]) -> list[Unit]:
-        """Return what is yet to be labelled after what was said: a pair only while a chain of it may still be right."""
+    def waiting(self, mode: Mode, values: Mapping[Unit, Value]) -> list[Unit]:
+        """Return the units yet to be labelled after some labels: a pair only while one of its chains may be right."""
         if mode == "chains":
-            return [unit for unit in self.chains if unit not in said]
-        wrong = {number for pair, chains in self.pairs.items() if said.get(pair) == "no" for number in chains}
-        return [pair for pair, chains in self.pairs.items() if pair not in said and not wrong.issuperset(chains)]
+            return [unit for unit in self.chains if unit not in values]
+        wrong = {number for pair, chains in self.pairs.items() if values.get(pair) == "no" for number in chains}
+        return [pair for pair, chains in self.pairs.items() if pair not in values and not wrong.issuperset(chains)]
 
     def links(self, chain: int) -> list[str]:
         """Return the linking entities of a chain as they are written out."""
         return [link.entity for link in self.candidates.chains[chain].links]
 
     def name(self, entity: str) -> str:
-        """Return an entity as people see it: the text of a name, the id of a given one."""
+        """Return an entity as people see it: the id where the data gives one, else the text of its name."""
         if entity == THE_QUESTION:
             return "the question"
         edge = self._edges.get(entity)
         return entity if edge is None or edge.is_given else edge.link.entity
 
     def in_order(self, pair: Unit) -> tuple[str, str]:
-        """Return the entities of a pair as they follow on the first chain that has it, if any has."""
+        """Return the entities of a pair in the order of the first chain that has it, if any has."""
         one, two = pair.entities
         return self._sides.get(pair, (one, two))
 
     def pairs_named(self, passage: str, one: str, two: str) -> Sequence[Unit]:
-        """Return the pairs that somebody means who writes two entities in his own way: ids with or without kind."""
-        wanted = Unit(question=self.question.id, passages=(passage,), entities=(one, two))
-        if wanted in self.pairs:
-            return [wanted]
+        """Return the pairs of a passage by their entities in any spelling: ids with or without kind, other case."""
+        exact = Unit(question=self.question.id, passages=(passage,), entities=(one, two))
+        if exact in self.pairs:
+            return [exact]
         return self._by_spelling.get((passage, frozenset((_spelling(one), _spelling(two)))), [])
 
     @lazy
     def _by_spelling(self) -> dict[tuple[str, frozenset[str]], list[Unit]]:
-        found: dict[tuple[str, frozenset[str]], list[Unit]] = {}
+        pairs: dict[tuple[str, frozenset[str]], list[Unit]] = {}
         for pair in self.pairs:
-            found.setdefault((pair.passages[0], frozenset(map(_spelling, pair.entities))), []).append(pair)
-        return found
+            pairs.setdefault((pair.passages[0], frozenset(map(_spelling, pair.entities))), []).append(pair)
+        return pairs
 
     @lazy
     def _edges(self) -> dict[str, Edge]:
@@ -132,20 +131,17 @@ class Units:
         passages = tuple(self.question.passages[number].id for number in chain.passages)
         return Unit(question=self.question.id, passages=passages, entities=_keys(chain))
 
-    def _find_pairs(self, chain: Candidate) -> list[Unit]:
-        return [self._pair(*step) for step in steps(self.candidates, chain)]
-
     def _pair(self, passage: int, one: str, two: str) -> Unit:
-        if (passage, one, two) not in self._known:
+        if (passage, one, two) not in self._units:
             name = self.question.passages[passage].id
             unit = Unit(question=self.question.id, passages=(name,), entities=(one, two))
-            self._known[passage, one, two] = unit
+            self._units[passage, one, two] = unit
             self._sides.setdefault(unit, (one, two))
-        return self._known[passage, one, two]
+        return self._units[passage, one, two]
 
 
 def find_units(question: Question, settings: CandidateSettings | None = None) -> Units:
-    """Build C of a question, of chains of any length where nobody says which, and return its units, if any."""
+    """Return the units of a question's candidate chains, which have any length where nothing fixes one."""
     try:
         return Units(find_of_any_length(question, settings))
     except QuestionError:
@@ -163,10 +159,10 @@ def steps(candidates: Candidates, chain: Candidate) -> Iterator[tuple[int, str, 
 
 def _start(candidates: Candidates, chain: Candidate) -> str:
     """Return the entity of the question that a chain starts from: one that its head mentions, if any."""
-    named = candidates.question.question_entities
+    entities = candidates.question.question_entities
     head = candidates.views[chain.passages[0]]
-    first = named[0] if named else THE_QUESTION
-    return next((entity for entity in named if head.mentions(entity)), first).strip()
+    first = entities[0] if entities else THE_QUESTION
+    return next((entity for entity in entities if head.mentions(entity)), first).strip()
 
 
 def _keys(chain: Candidate) -> tuple[str, ...]:
@@ -174,6 +170,6 @@ def _keys(chain: Candidate) -> tuple[str, ...]:
 
 
 def _spelling(entity: str) -> str:
-    """Return what is common to the ways of writing an entity: its words, folded, without the kind of an id."""
+    """Return what the spellings of an entity have in common: its words, folded, without the kind of an id."""
     bare = entity.partition(":")[2] or entity
     return phrase(bare).strip() or bare

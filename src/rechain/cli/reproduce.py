@@ -1,13 +1,12 @@
 """rechain reproduce: the paper's tables, from the questions to a report."""
 
 import sys
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rechain.cli.options import Device, GoldFile, Passages, Questions, gold_of, readable
+from rechain.cli.options import Device, GoldFile, Passages, Questions, QuestionsInput
 from rechain.cli.tables import print_table
 from rechain.cli.train import VectorsFile, read_vectors_of
 from rechain.errors import RechainError
@@ -57,8 +56,9 @@ def reproduce(
     from rechain.tables.stage import TableQuestions, check_material, check_played, is_prepared, stage
 
     settings = table_settings(data_set, config)
-    read = partial(readable, passages=passages, only=None, what="Reading questions")
-    table = TableQuestions.read(data_set, questions, test, read)
+    table = TableQuestions.read(
+        data_set, questions, test, lambda path: QuestionsInput(path, passages).readable("Reading questions")
+    )
     # What is wrong with gold, or with a folder of an earlier run, is said before hours of training.
     golds, labels = ({}, []) if prepare_only else _read_gold(table.tested, test or questions, passages, gold)
     was_prepared = is_prepared(out, table, folds)
@@ -94,7 +94,7 @@ def _read_gold(
     from rechain.tables.judge import choose
     from rechain.tables.pairs import read_pair_labels
 
-    golds, labels = gold_of(file, passages, gold), read_pair_labels(gold) if gold else []
+    golds, labels = QuestionsInput(file, passages).gold(gold), read_pair_labels(gold) if gold else []
     if not labels and not choose(tested, golds):
         hint = f"in {gold}" if gold else f"in {file}; name their file with --gold"
         raise RechainError(f"no question that is to be judged has gold chains {hint}.")
@@ -110,13 +110,13 @@ def _judge_pairs(
     device: str | None,
 ) -> "dict[str, Figure]":
     """Return how well the lexical rule, a guess and, where there is one, a trained Reasoner tell interacting pairs."""
-    from rechain.game.model import TrainedModel
     from rechain.system.devices import device_named
     from rechain.tables.pairs import judge_pairs, kept_weights, pairs_of
+    from rechain.training.game_runs import load_game
 
     pairs = pairs_of(questions, labels)
     model = model or kept_weights(folder)
     if model is None:
         return judge_pairs(pairs)
-    reader = TrainedModel.load(model, read_vectors_of(vectors), device_named(device))
+    reader = load_game(model, read_vectors_of(vectors), device_named(device))
     return judge_pairs(pairs, reader, model.name)

@@ -1,4 +1,4 @@
-"""What every format module offers, and what several of them need."""
+"""What every format module offers, and what several of them need. The list of formats is `reading.FORMATS`."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,11 +12,13 @@ from rechain.schema import Gold, Passage, Question, Same
 
 
 class Format(ABC):
-    """One published format. `question` never looks at gold evidence; `gold` reads nothing else."""
+    """One published format. `question` never reads gold evidence; `gold` reads little else."""
 
     name: ClassVar[str]
     same: ClassVar[Same] = "passages"
     """what counts as the same chain in this data set"""
+    gold_tail_holds_answer: ClassVar[bool] = False
+    """whether evaluation orders the gold passages by which of them holds the answer, as the data gives no order"""
 
     @abstractmethod
     def recognises(self, record: dict[str, Any]) -> bool:
@@ -31,24 +33,24 @@ class Format(ABC):
         """Turn a record into its gold chains, where it has any."""
 
     def sentences(self, record: dict[str, Any]) -> Mapping[str, Sequence[str]]:
-        """Return the sentences of which passages consist, by their ids, where the record gives them."""
+        """Return the sentences of the passages, by passage id, where the record gives them."""
         return {}
 
 
 def make_passages(field: str, passages: Iterable[Mapping[str, str]]) -> list[Passage]:
-    """Make passages of the items of a field, which an error names.
+    """Make passages of the items of a field, which errors name.
 
-    A passage that stands there twice, word for word, as some do in 2WikiMultihopQA, is taken once.
+    A passage that is repeated word for word, as some are in 2WikiMultihopQA, is taken once.
     """
-    made: dict[tuple[str, str], Passage] = {}
+    unique: dict[tuple[str, str], Passage] = {}
     for number, fields in enumerate(passages):
         try:
             passage = Passage.model_validate(fields)
         except ValidationError as error:
             code, message = describe(error)
             raise QuestionError(code, f"{field}[{number}].{message}") from error
-        made.setdefault((passage.id, passage.text), passage)
-    return list(made.values())
+        unique.setdefault((passage.id, passage.text), passage)
+    return list(unique.values())
 
 
 def join_sentences(sentences: Iterable[str]) -> str:

@@ -1,6 +1,7 @@
 """HotpotQA, distractor and fullwiki, as published and as on the Hugging Face Hub."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any, ClassVar
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, Field
@@ -8,24 +9,19 @@ from pydantic_core import PydanticCustomError
 
 from rechain.datasets.formats import Format, join_sentences, make_passages
 from rechain.schema import Gold, GoldChain, NotBlank, Question
-from rechain.text.answers import AnswerMatcher
 
 
-def as_pairs(first: str, second: str) -> BeforeValidator:
+def _as_pairs(first: str, second: str, value: Any) -> Any:
     """Turn the Hub's columns, {"title": […], "sentences": […]}, into the published list of pairs."""
-
-    def pair(value: Any) -> Any:
-        if not isinstance(value, dict) or not all(isinstance(value.get(name), list) for name in (first, second)):
-            return value
-        if len(value[first]) != len(value[second]):
-            raise PydanticCustomError("columns", "its columns are of different lengths")
-        return list(map(list, zip(value[first], value[second], strict=True)))
-
-    return BeforeValidator(pair)
+    if not isinstance(value, dict) or not all(isinstance(value.get(name), list) for name in (first, second)):
+        return value
+    if len(value[first]) != len(value[second]):
+        raise PydanticCustomError("columns", "its columns are of different lengths")
+    return list(map(list, zip(value[first], value[second], strict=True)))
 
 
-Context = Annotated[list[tuple[str, list[str]]], as_pairs("title", "sentences")]
-SupportingFacts = Annotated[list[tuple[str, int]], as_pairs("title", "sent_id")]
+Context = Annotated[list[tuple[str, list[str]]], BeforeValidator(partial(_as_pairs, "title", "sentences"))]
+SupportingFacts = Annotated[list[tuple[str, int]], BeforeValidator(partial(_as_pairs, "title", "sent_id"))]
 
 
 class HotpotQuestion(BaseModel):
@@ -49,16 +45,15 @@ class HotpotQuestion(BaseModel):
 
 
 class _Gold(BaseModel):
+    id: NotBlank = Field(validation_alias=AliasChoices("_id", "id"))
     supporting_facts: SupportingFacts = []
-
-    def titles(self) -> list[str]:
-        return list(dict.fromkeys(title for title, _ in self.supporting_facts))
 
 
 class HotpotQA(Format):
-    """Two gold passages; the one that holds the answer, where just one does, is the tail (Section 4.1)."""
+    """Two gold passages, without their order; the one that holds the answer is the tail (Section 4.1)."""
 
     name = "hotpotqa"
+    gold_tail_holds_answer = True
     _fields: ClassVar[type[HotpotQuestion]] = HotpotQuestion
 
     def recognises(self, record: dict[str, Any]) -> bool:
@@ -71,11 +66,6 @@ class HotpotQA(Format):
         return dict(self._fields.model_validate(record).context)
 
     def gold(self, record: dict[str, Any]) -> Gold | None:
-        titles = _Gold.model_validate(record).titles()
-        if not titles:
-            return None
-        question = self.question(record)
-        answer = AnswerMatcher(question)
-        tails = {p.id for p in question.passages if p.id in titles and answer.is_held_by(p)}
-        chain = GoldChain(passages=sorted(titles, key=tails.__contains__), ordered=len(tails) == 1)
-        return Gold(id=question.id, chains=[chain], same=self.same)
+        gold = _Gold.model_validate(record)
+        titles = list(dict.fromkeys(title for title, _ in gold.supporting_facts))
+        return Gold(id=gold.id, chains=[GoldChain(passages=titles, ordered=False)], same=self.same) if titles else None

@@ -38,7 +38,7 @@ class _Question(BaseModel):
         )
 
 
-class _Step(BaseModel):
+class _SubQuestion(BaseModel):
     question: str
     answer: str
     paragraph_support_idx: int | None = None
@@ -46,12 +46,12 @@ class _Step(BaseModel):
 
 class _Gold(BaseModel):
     id: NotBlank
-    question_decomposition: list[_Step] = []
+    question_decomposition: list[_SubQuestion] = []
 
     def is_linear(self) -> bool:
-        """Whether every step asks about the answer of the step before, and of no other."""
-        references = [set(map(int, _REFERENCE.findall(step.question))) for step in self.question_decomposition]
-        return all(referred == {number} for number, referred in enumerate(references[1:], start=1))
+        """Return whether every subquestion refers to the answer of the one before ("#1"), and to no other."""
+        references = [set(map(int, _REFERENCE.findall(part.question))) for part in self.question_decomposition]
+        return all(numbers == {number} for number, numbers in enumerate(references[1:], start=1))
 
 
 class MuSiQue(Format):
@@ -67,13 +67,13 @@ class MuSiQue(Format):
 
     def gold(self, record: dict[str, Any]) -> Gold | None:
         gold = _Gold.model_validate(record)
-        steps = gold.question_decomposition
-        if not steps or any(step.paragraph_support_idx is None for step in steps):
+        parts = gold.question_decomposition
+        if not parts or any(part.paragraph_support_idx is None for part in parts):
             return None
         linear = gold.is_linear()
         chain = GoldChain(
-            passages=[str(step.paragraph_support_idx) for step in steps],
-            links=[step.answer for step in steps[:-1]] if linear else None,
+            passages=[str(part.paragraph_support_idx) for part in parts],
+            links=[part.answer for part in parts[:-1]] if linear else None,
             ordered=linear,
         )
         return Gold(id=gold.id, chains=[chain], same=self.same)

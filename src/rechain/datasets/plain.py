@@ -1,6 +1,7 @@
 """The plain format of FORMATS.md: questions with their passages, or with ids into a separate passages file."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from rechain.datasets.formats import Format
@@ -8,14 +9,15 @@ from rechain.errors import InputError, QuestionError
 from rechain.schema import Gold, Passage, Question
 
 
+@dataclass(frozen=True)
 class Plain(Format):
-    """The project's own format. Its gold, if any, stands in a file of its own."""
+    """The project's own format. Its gold, if any, is in a separate file."""
 
     name = "plain"
     same = "links"
 
-    def __init__(self, passages: Mapping[str, Passage] | None = None) -> None:
-        self._passages = passages
+    passages: Mapping[str, Passage] | None = None
+    """by id, for questions that name their passages by id"""
 
     def recognises(self, record: dict[str, Any]) -> bool:
         return "question" in record and ("passages" in record or "passage_ids" in record)
@@ -30,11 +32,11 @@ class Plain(Format):
         return None
 
     def _look_up(self, ids: Any) -> list[Passage]:
-        if self._passages is None:
+        if self.passages is None:
             raise InputError("the questions name their passages by id; give the passages' file with --passages FILE.")
         if not isinstance(ids, list):
             raise QuestionError("bad_field", "passage_ids should be a list of passage ids")
         for number, key in enumerate(ids):
-            if not isinstance(key, str) or key not in self._passages:
+            if not isinstance(key, str) or key not in self.passages:
                 raise QuestionError("unknown_passage", f"passage_ids[{number}] ({key!r}) is not in the passages file")
-        return [self._passages[key] for key in ids]
+        return [self.passages[key] for key in ids]

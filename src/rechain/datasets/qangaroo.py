@@ -29,7 +29,10 @@ class _Question(BaseModel):
         )
 
     def _medhop_fields(self) -> dict[str, Any]:
-        """MedHop's chains are drug, protein, protein, drug: three passages, two proteins (Section 4.1)."""
+        """Return the fields that MedHop has beyond WikiHop.
+
+        Its chains are drug, protein, protein, drug: three passages, two proteins (Section 4.1).
+        """
         if not (query := _MEDHOP_QUERY.fullmatch(self.query)):
             return {}
         return {

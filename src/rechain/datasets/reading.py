@@ -1,6 +1,7 @@
 """From a file of any known format to questions; a record that cannot be read takes its place as an error."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,13 +23,14 @@ from rechain.system.batches import batches
 PassageSource = Mapping[str, Passage] | str | Path | None
 """Passages by id, or the file that they stand in."""
 
-_FORMATS: Sequence[Format] = (Plain(), TwoWiki(), HotpotQA(), MuSiQue(), Qangaroo())
+FORMATS: Sequence[Format] = (Plain(), TwoWiki(), HotpotQA(), MuSiQue(), Qangaroo())
+"""every known format; the first that recognises a record is taken, so TwoWiki comes before the wider HotpotQA"""
+# A file whose first records are all unknown is given up: the reason comes at once, not after hours of bad lines.
 _UNKNOWN_RECORDS = 100
-"""so many records of no known format, and none of a known one before them, end the reading"""
 
 
 class Entry(NamedTuple):
-    """A question, or why it cannot be read; where it stands, and what share of the file was read by then."""
+    """A question, or why it cannot be read; its place, and the share of the input that was read by then."""
 
     where: str
     id: str | None
@@ -43,14 +45,14 @@ class Entry(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """Records that stand one after another in one file, and the name of the file's format, if it is known."""
+    """Consecutive records of one file, and the name of the file's format, if it is known."""
 
     form: str | None
     records: Sequence[RawRecord]
 
     @property
     def where(self) -> str:
-        """From where to where it goes."""
+        """The places of the first and the last record."""
         first, last = self.records[0].where, self.records[-1].where
         return first if first == last else f"{first} to {last}"
 
@@ -60,12 +62,12 @@ class QuestionReader:
 
     def __init__(self, passages: PassageSource = None, only: Collection[str] = ()) -> None:
         """Take the passages that questions name by id; `only` keeps the questions of these types."""
-        known = read_by_id(Path(passages), Passage) if isinstance(passages, str | Path) else passages
-        self._formats = {form.name: form for form in (Plain(known), *_FORMATS[1:])}
+        by_id = read_by_id(Path(passages), Passage) if isinstance(passages, str | Path) else passages
+        self._formats = {form.name: form for form in FORMATS} | {Plain.name: Plain(by_id)}
         self._only = frozenset(only)
 
     def entries(self, chunk: Chunk) -> Iterator[Entry]:
-        """Yield what stands in a chunk, question by question, if it is of a wanted type."""
+        """Yield the questions of a chunk that are of a wanted type, and the errors among them."""
         form = self._formats[chunk.form] if chunk.form else None
         for raw in chunk.records:
             entry = _entry(raw.parsed(), form)
@@ -74,19 +76,32 @@ class QuestionReader:
 
 
 def read_chunks(path: str | Path, size: int) -> Iterator[Chunk]:
-    """Cut a file, or every file of a folder, into chunks of so many records; the last of each file may be shorter."""
+    """Cut a file, or every file of a folder, into chunks of `size` records; the last of each file may be shorter."""
     for part, records in read_parts(Path(path)):
         yield from chunks_of(part, records, size)
 
 
 def chunks_of(path: str | Path, records: Iterable[RawRecord], size: int) -> Iterator[Chunk]:
-    """Cut the records of one file into chunks. Before an error is raised, what was read is given out."""
-    for batch in batches(_with_format(path, records), size):
-        yield Chunk(batch[0][1], [record for record, _ in batch])
+    """Cut the records of one file, whose format the first recognised record decides, into chunks.
+
+    What was read before an error is yielded before it is raised.
+    """
+    remaining = iter(records)
+    first: list[RawRecord] = []
+    form: Format | None = None
+    for raw in islice(remaining, _UNKNOWN_RECORDS):
+        first.append(raw)
+        if form := _recognised(raw.parsed().value):
+            break
+    for batch in batches(chain(first, remaining if form else ()), size):
+        yield Chunk(form.name if form else None, batch)
+    if first and form is None:
+        names = ", ".join(known.name for known in FORMATS)
+        raise InputError(f"{path} holds no question in a format that rechain reads ({names}).")
 
 
 def read_entries(path: str | Path, *, passages: PassageSource = None, only: Collection[str] = ()) -> Iterator[Entry]:
-    """Yield what stands in a file, question by question; `only` keeps the questions of these types."""
+    """Yield every question of a file, or why it cannot be read; `only` keeps the questions of these types."""
     reader = QuestionReader(passages, only)
     for chunk in read_chunks(path, 1):
         yield from reader.entries(chunk)
@@ -104,8 +119,8 @@ def read_questions(
 
 def no_question(path: str | Path, only: Collection[str]) -> InputError:
     """Return the error for a file in which there is no question, or none of a wanted type."""
-    wanted = f" of type {' or '.join(only)}" if only else ""
-    return InputError(f"{path} holds no question{wanted}.")
+    types = f" of type {' or '.join(only)}" if only else ""
+    return InputError(f"{path} holds no question{types}.")
 
 
 def read_record(where: str, record: Mapping[str, Any]) -> Entry:
@@ -115,19 +130,21 @@ def read_record(where: str, record: Mapping[str, Any]) -> Entry:
     return _entry(RawRecord(where, fields), Plain({}) if form is None or isinstance(form, Plain) else form)
 
 
-def read_gold_of_questions(path: str | Path) -> Iterator[Gold]:
-    """Yield the gold chains that stand in a questions file. Only `rechain.evaluation.gold` calls this."""
+def read_gold_of_questions(path: str | Path) -> Iterator[tuple[Gold, Question | None]]:
+    """Yield the gold of a questions file, and the question where its answer decides the order of the gold passages.
+
+    Only `rechain.evaluation.gold` calls this.
+    """
     for record, form in _records_with_format(path):
         try:
-            gold = form.gold(record) if form else None
+            if form and (gold := form.gold(record)):
+                yield gold, form.question(record) if form.gold_tail_holds_answer else None
         except (ValidationError, QuestionError):
-            gold = None
-        if gold:
-            yield gold
+            continue
 
 
 def read_sentences(path: str | Path) -> Iterator[tuple[str | None, Mapping[str, Sequence[str]]]]:
-    """Yield for every question its id and, of formats that give them, the sentences of its passages."""
+    """Yield the id of every question and, of formats that give them, the sentences of its passages."""
     for record, form in _records_with_format(path):
         try:
             yield _identity(record), form.sentences(record) if form else {}
@@ -145,49 +162,31 @@ def _records_with_format(path: str | Path) -> Iterator[tuple[dict[str, Any], For
     for chunk in read_chunks(path, 1):
         value = chunk.records[0].parsed().value
         if isinstance(value, dict):
-            yield value, next((form for form in _FORMATS if form.name == chunk.form), None)
-
-
-def _with_format(path: str | Path, records: Iterable[RawRecord]) -> Iterator[tuple[RawRecord, str | None]]:
-    """Yield every record with the name of its file's format, which the first recognised record decides."""
-    form: Format | None = None
-    waiting: list[RawRecord] = []
-    raw: RawRecord | None = None
-    for raw in records:
-        form = form or _recognised(raw.parsed().value)
-        waiting.append(raw)
-        if form is not None or len(waiting) == _UNKNOWN_RECORDS:
-            yield from ((record, form.name if form else None) for record in waiting)
-            waiting.clear()
-        if form is None and not waiting:
-            break
-    yield from ((record, None) for record in waiting)
-    if form is None and raw is not None:
-        names = ", ".join(candidate.name for candidate in _FORMATS)
-        raise InputError(f"{path} holds no question in a format that rechain reads ({names}).")
+            yield value, next((form for form in FORMATS if form.name == chunk.form), None)
 
 
 def _recognised(record: Any) -> Format | None:
-    return next((form for form in _FORMATS if isinstance(record, dict) and form.recognises(record)), None)
+    return next((form for form in FORMATS if isinstance(record, dict) and form.recognises(record)), None)
 
 
 def _entry(raw: RawRecord, form: Format | None) -> Entry:
-    return Entry(raw.where, _identity(raw.value), _content(raw.where, raw.value, form), raw.share)
-
-
-def _content(where: str, record: Any, form: Format | None) -> Question | QuestionError:
-    if isinstance(record, QuestionError):
-        return record
+    """Return the question of a parsed record, or why it is none."""
+    where, record, share = raw
+    content: Question | QuestionError
     try:
-        if not isinstance(record, dict):
+        if isinstance(record, QuestionError):  # which names its place already
+            content = record
+        elif not isinstance(record, dict):
             raise QuestionError("bad_record", "a question should be an object, in braces")
-        if form is None:
+        elif form is None:
             raise QuestionError("missing_field", "the field passages (or passage_ids) is missing")
-        return form.question(record)
+        else:
+            content = form.question(record)
     except ValidationError as error:
-        return bad_record(where, error)
+        content = bad_record(where, error)
     except QuestionError as error:
-        return QuestionError(error.code, f"{where}: {error}.")
+        content = QuestionError(error.code, f"{where}: {error}.")
+    return Entry(where, _identity(record), content, share)
 
 
 def _identity(record: Any) -> str | None:

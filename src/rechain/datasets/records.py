@@ -1,4 +1,4 @@
-"""Files of one kind of row, which are read whole: passages, gold, chains. A bad row stops the reading."""
+"""Files of one kind of row: passages, gold, chains. A bad row stops the reading."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +16,7 @@ RowWithId = TypeVar("RowWithId", Gold, Passage, Recovered)
 
 
 def read_rows(path: Path, kind: type[Row]) -> Iterator[tuple[str, Row]]:
-    """Yield every row and where it stands."""
+    """Yield every row with its place."""
     for where, value, _ in read_records(path):
         if isinstance(value, QuestionError):
             raise InputError(str(value))

@@ -8,11 +8,11 @@ from pydantic import BaseModel, BeforeValidator
 from rechain.datasets.hotpotqa import Context, HotpotQA, HotpotQuestion, SupportingFacts
 from rechain.schema import Gold, GoldChain
 
-_CHAIN_TYPES = ("compositional", "inference")
+_CHAIN_TYPES = ("compositional", "inference")  # the others compare, or compare two chains
 
 
 def _parsed(value: Any) -> Any:
-    """The Hub's Parquet files hold the nested fields as JSON text."""
+    """Parse JSON text, as which the Hub's Parquet files hold the nested fields."""
     return orjson.loads(value) if isinstance(value, str) else value
 
 
@@ -29,6 +29,7 @@ class TwoWiki(HotpotQA):
     """Compositional and inference questions are chains; the object of the first triple links their passages."""
 
     name = "2wiki"
+    gold_tail_holds_answer = False
     _fields = _Question
 
     def recognises(self, record: dict[str, Any]) -> bool:

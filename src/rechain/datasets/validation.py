@@ -1,4 +1,4 @@
-"""How data that does not fit the schema is described."""
+"""Sentences about data that does not fit the schema."""
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -6,12 +6,12 @@ from pydantic_core import ErrorDetails
 from rechain.errors import QuestionError
 from rechain.schema import NOT_BLANK
 
-# Checks of the schema's own, whose message begins with the field, and the codes of their errors.
+# Checks that `schema` adds to pydantic's, whose messages begin with the field, and the codes of their errors.
 _OWN_CHECKS = {"bad_span": "bad_field", "link_types": "bad_field", "repeated_id": "duplicate_passage"}
 
 
 def bad_record(where: str, error: ValidationError) -> QuestionError:
-    """Say in one sentence which field of a record is wrong, and how."""
+    """Return an error that says in one sentence which field of a record is wrong, and how."""
     code, message = describe(error)
     return QuestionError(code, f"{where}: {message}.")
 
@@ -32,13 +32,9 @@ def describe_detail(first: ErrorDetails) -> tuple[str, str]:
         return "empty_field", f"{field} is empty"
     if first["type"] in _OWN_CHECKS:
         return _OWN_CHECKS[first["type"]], f"{field}.{first['msg']}".removeprefix(".")
-    return "bad_field", f"{field}: {_lower_first(first['msg'])}"
+    return "bad_field", f"{field}: {first['msg'][:1].lower()}{first['msg'][1:]}"
 
 
 def _field(location: tuple[int | str, ...]) -> str:
     parts = [f"[{part}]" if isinstance(part, int) else f".{part}" for part in location]
     return "".join(parts).removeprefix(".")
-
-
-def _lower_first(message: str) -> str:
-    return message[:1].lower() + message[1:]

@@ -13,6 +13,7 @@ from rechain.datasets.reading import read_gold_of_questions
 from rechain.datasets.records import read_by_id, read_rows
 from rechain.errors import InputError
 from rechain.schema import WHOLE, Gold, GoldChain, NotBlank, Question, Same
+from rechain.text.answers import AnswerMatcher
 
 _ALL = CandidateSettings(limit=1_000_000)
 """every candidate chain, as the pairs of all of them were labelled"""
@@ -43,7 +44,7 @@ def read_gold(path: str | Path, questions: Iterable[Question], same: Same = "lin
     elif "interacts" in fields:
         golds = gold_from_pairs((label for _, label in read_rows(path, PairLabel)), questions)
     else:
-        golds = read_gold_of_questions(path)
+        golds = (_with_tail(gold, question) for gold, question in read_gold_of_questions(path))
     return {gold.id: gold for gold in golds}
 
 
@@ -66,6 +67,19 @@ def _first_fields(path: Path) -> frozenset[str]:
 def with_default(gold: Gold, same: Same) -> Gold:
     """Return gold that compares chains by `same` unless it says how itself."""
     return gold.model_copy(update={"same": same}) if gold.same is None and same == "passages" else gold
+
+
+def _with_tail(gold: Gold, question: Question | None) -> Gold:
+    """Order gold passages by the question's answer, if that decides: the one that holds it, if just one does, is last.
+
+    So the paper orders the two gold passages of HotpotQA (Section 4.1).
+    """
+    if question is None:
+        return gold
+    answer, names = AnswerMatcher(question), gold.chains[0].passages
+    tails = {passage.id for passage in question.passages if passage.id in names and answer.is_held_by(passage)}
+    chain = GoldChain(passages=sorted(names, key=tails.__contains__), ordered=len(tails) == 1)
+    return gold.model_copy(update={"chains": [chain]})
 
 
 def gold_from_pairs(labels: Iterable[PairLabel], questions: Iterable[Question]) -> Iterator[Gold]:

@@ -1,6 +1,6 @@
-"""How far annotators agree: Cohen's kappa with an interval, what they decide, and what is left in doubt."""
+"""How far annotators agree: Cohen's kappa of every two, what their labels decide, and what is left in doubt."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import Literal, NamedTuple, get_args
 
@@ -24,7 +24,7 @@ class Agreement(NamedTuple):
     equal: float
     """the share of units that both labelled alike"""
     kappa: Kappa | None
-    """Cohen's kappa, None where it is not defined: both said one and the same of everything"""
+    """None where it is not defined: both gave one and the same value to everything"""
 
 
 class Doubt(NamedTuple):
@@ -32,7 +32,7 @@ class Doubt(NamedTuple):
 
     unit: Unit
     labels: list[Label]
-    """what each of them says"""
+    """the annotators' own labels"""
     settled: Label | None
     """what was agreed on since, which may again be unsure"""
 
@@ -53,45 +53,40 @@ def agreements(labels: Iterable[Label]) -> list[Agreement]:
     return [agreement for mode in MODES for agreement in _agreements(mode, own)]
 
 
-def _agreements(mode: Mode, labels: Iterable[Label]) -> Iterable[Agreement]:
-    said: dict[str, dict[Unit, str]] = {}
+def _agreements(mode: Mode, labels: Iterable[Label]) -> Iterator[Agreement]:
+    values: dict[str, dict[Unit, str]] = {}
     for label in labels:
         if label.unit.mode == mode:
-            said.setdefault(label.annotator, {})[label.unit] = label.value
-    for one, two in combinations(sorted(said), 2):
-        if units := [unit for unit in said[one] if unit in said[two]]:
-            yield _compared(mode, (one, two), units, said)
-
-
-def _compared(mode: Mode, names: tuple[str, str], units: list[Unit], said: dict[str, dict[Unit, str]]) -> Agreement:
-    one, two = ([said[name][unit] for unit in units] for name in names)
-    questions = [unit.question for unit in units]
-    equal = sum(map(str.__eq__, one, two)) / len(units)
-    kappa = kappa_with_interval(one, two, questions)
-    return Agreement(mode, *names, len(units), len(set(questions)), equal, kappa)
+            values.setdefault(label.annotator, {})[label.unit] = label.value
+    for one, two in combinations(sorted(values), 2):
+        if common := [unit for unit in values[one] if unit in values[two]]:
+            first, second = ([values[name][unit] for unit in common] for name in (one, two))
+            questions = [unit.question for unit in common]
+            equal = sum(map(str.__eq__, first, second)) / len(common)
+            kappa = kappa_with_interval(first, second, questions)
+            yield Agreement(mode, one, two, len(common), len(set(questions)), equal, kappa)
 
 
 def doubts(labels: Iterable[Label]) -> list[Doubt]:
-    """Return the units that annotators or what was settled leave open, in the order in which they were first labelled.
+    """Return the units that annotators, or what was settled, leave open, in the order of their first labels.
 
-    Those that were settled since are among them. Labels are in the order in which they were given.
+    Those that were settled since are among them. Labels are in the order in which they were added.
     """
-    found = []
-    for unit, given in by_unit(labels).items():
-        own = [label for label in given if not label.settles]
-        if decided(own) is None or decided(given) is None:
-            found.append(Doubt(unit, own, _settling(given)))
-    return found
+    doubtful = []
+    for unit, of_unit in by_unit(labels).items():
+        own = [label for label in of_unit if not label.settles]
+        if decided(own) is None or decided(of_unit) is None:
+            doubtful.append(Doubt(unit, own, _settling(of_unit)))
+    return doubtful
 
 
-def decided(labels: Iterable[Label]) -> Decision | None:
-    """Return what holds of one unit: what was settled, else what all agree on; None where that is neither yes nor no.
+def decided(labels: Sequence[Label]) -> Decision | None:
+    """Return the decision on one unit: what was settled, else what all agree on; None if that is neither yes nor no.
 
-    Labels are in the order in which they were given.
+    Labels are in the order in which they were added.
     """
-    given = list(labels)
-    settled = _settling(given)
-    values: set[Value] = {settled.value} if settled else {label.value for label in given}
+    settled = _settling(labels)
+    values: set[Value] = {settled.value} if settled else {label.value for label in labels}
     if values == {"yes"}:
         return "yes"
     return "no" if values == {"no"} else None
@@ -105,6 +100,6 @@ def by_unit(labels: Iterable[Label]) -> dict[Unit, list[Label]]:
     return units
 
 
-def _settling(labels: Iterable[Label]) -> Label | None:
+def _settling(labels: Sequence[Label]) -> Label | None:
     """Return the label that settles a unit, the last if several do."""
-    return next((label for label in reversed(list(labels)) if label.settles), None)
+    return next((label for label in reversed(labels) if label.settles), None)

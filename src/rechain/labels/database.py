@@ -1,6 +1,6 @@
-"""The file that labels live in: an SQLite database, made at the first write, shared by several processes.
+"""The file that holds labels: an SQLite database, created at the first write, shared by several processes.
 
-Between two writes all is in this one file (there is no write-ahead log beside it), so that a copy of it is whole.
+Between two writes everything is in this one file (there is no write-ahead log beside it), so that a copy is complete.
 """
 
 import os
@@ -17,6 +17,7 @@ APPLICATION = 0x7265636C
 """marks an SQLite file as one of labels ("recl")"""
 VERSION = 1
 _WAIT_S = 30.0
+"""how long a write waits for another process's: far longer than any takes, also on a slow network disk"""
 _MAGIC = b"SQLite format 3\0"
 _SCHEMA = (
     """CREATE TABLE events (
@@ -37,44 +38,39 @@ _SCHEMA = (
 
 
 class Database:
-    """One connection to the file, for all threads of this process; where there is no file yet, all reads are empty."""
+    """One connection to the file, for all threads of this process; as long as there is no file, reads are empty."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file if it is there; say what is wrong with it, or with its place."""
+        """Open the file if it exists; raises InputError where it, or its folder, cannot be used."""
         self.path = path
         self._lock = Lock()
         self._connection: sqlite3.Connection | None = None
-        self._is_made = False
+        self._has_tables = False
         self._file: tuple[int, int] | None = None
         with self._one_sentence():
             self._check_place()
             self._opened()
 
     def rows(self, statement: str, *values: object) -> list[Any]:
-        """Return what a SELECT finds."""
+        """Return the rows that a SELECT yields."""
         with self._lock, self._one_sentence():
             database = self._opened()
             return [] if database is None else database.execute(statement, values).fetchall()
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """Write all or nothing; what was written is on the disk when this ends."""
+        """Write all or nothing; it is on the disk when this ends."""
         with self._lock, self._one_sentence():
-            database = self._opened() or self._make()
-            database.execute("BEGIN IMMEDIATE")
-            try:
+            database = self._opened() or self._create_tables()
+            with _transaction(database):
                 yield database
-                database.execute("COMMIT")
-            finally:
-                if database.in_transaction:
-                    database.execute("ROLLBACK")
 
     def close(self) -> None:
         """Close the connection; the next use opens it again."""
         with self._lock:
             if self._connection is not None:
                 self._connection.close()
-            self._connection, self._is_made, self._file = None, False, None
+            self._connection, self._has_tables, self._file = None, False, None
 
     def _check_place(self) -> None:
         folder = self.path.parent
@@ -88,36 +84,31 @@ class Database:
             raise InputError(f"{self.path} cannot be written: it and its folder should allow it.")
 
     def _opened(self) -> sqlite3.Connection | None:
-        """Return the connection, or None as long as nobody has written anything."""
+        """Return the connection, or None as long as nothing was written."""
         if self._connection is not None:
             self._check_identity()
         elif self.path.exists():
             self._check_start()
             self._connect()
-        if self._connection is not None and not self._is_made:
-            self._is_made = _check_kind(self._connection, self.path)
-        return self._connection if self._is_made else None
+        if self._connection is not None and not self._has_tables:
+            self._has_tables = _check_kind(self._connection, self.path)
+        return self._connection if self._has_tables else None
 
     def _connect(self) -> sqlite3.Connection:
         database = sqlite3.connect(self.path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False)
-        database.execute("PRAGMA synchronous = FULL")
+        database.execute("PRAGMA synchronous = FULL")  # a label that was acknowledged survives a power cut
         self._file = _identity(self.path)
         self._connection = database
         return database
 
-    def _make(self) -> sqlite3.Connection:
-        """Make the tables, unless another process just did."""
+    def _create_tables(self) -> sqlite3.Connection:
+        """Create the tables, unless another process just did."""
         database = self._connection or self._connect()
-        database.execute("BEGIN IMMEDIATE")
-        try:
+        with _transaction(database):
             if not _check_kind(database, self.path):
                 for statement in _SCHEMA:
                     database.execute(statement)
-            database.execute("COMMIT")
-        finally:
-            if database.in_transaction:
-                database.execute("ROLLBACK")
-        self._is_made = True
+        self._has_tables = True
         return database
 
     def _check_start(self) -> None:
@@ -132,12 +123,23 @@ class Database:
 
     @contextmanager
     def _one_sentence(self) -> Iterator[None]:
-        """Turn what SQLite and the system say into one sentence with the file's name."""
+        """Turn errors of SQLite and the system into one sentence with the file's name."""
         try:
             yield
         except (sqlite3.Error, OSError) as error:
             what = error.strerror if isinstance(error, OSError) else str(error)
             raise InputError(f"{self.path} cannot be read or written: {what}.") from error
+
+
+@contextmanager
+def _transaction(database: sqlite3.Connection) -> Iterator[None]:
+    database.execute("BEGIN IMMEDIATE")  # takes the write lock now: two that read first and then write would both fail
+    try:
+        yield
+        database.execute("COMMIT")
+    finally:
+        if database.in_transaction:
+            database.execute("ROLLBACK")
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
@@ -149,7 +151,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def _check_kind(database: sqlite3.Connection, path: Path) -> bool:
-    """Return whether the tables are made; a file that is another program's, or a newer version's, is a mistake."""
+    """Return whether the tables exist; raises InputError for a file of another program or of a newer version."""
     application, version, tables = (
         database.execute(statement).fetchone()[0]
         for statement in ("PRAGMA application_id", "PRAGMA user_version", "SELECT COUNT(*) FROM sqlite_master")

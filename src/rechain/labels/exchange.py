@@ -22,17 +22,13 @@ UNTOUCHED, UNDECIDED = "untouched", "undecided"
 """why a question, or a pair, is left out of an export: nobody labelled it, or not all of it is decided"""
 
 
-def _decisions(labels: Iterable[Label]) -> dict[Unit, Decision | None]:
-    return {unit: decided(given) for unit, given in by_unit(labels).items()}
-
-
 def gold_from_labels(units: Units, labels: Iterable[Label]) -> Gold | None:
-    """Return the chains of a question that its labels say are right; None where not every candidate is decided.
+    """Return the chains of a question that are right by its labels; None where not every candidate is decided.
 
-    A chain that nobody labelled itself is right where all its pairs are, and wrong where one is. Chains that are no
+    A chain that has no label itself is right where all its pairs are, and wrong where one is. Chains that are no
     candidates count where they were labelled right.
     """
-    decisions = _decisions(labels)
+    decisions = {unit: decided(of_unit) for unit, of_unit in by_unit(labels).items()}
     verdicts = [_verdict(units, number, decisions) for number in range(len(units.chains))]
     if None in verdicts:
         return None
@@ -67,7 +63,7 @@ def export_gold(
     settings: CandidateSettings | None = None,
     left_out: Counter[str] | None = None,
 ) -> Iterator[Gold]:
-    """Yield gold of the questions whose labels decide every candidate chain; `left_out` counts the others, by why."""
+    """Yield gold of the questions whose labels decide every candidate chain; `left_out` counts the others by reason."""
     left_out = Counter() if left_out is None else left_out
     touched = store.questions()
     for question in questions:
@@ -88,9 +84,9 @@ def export_pairs(
     settings: CandidateSettings | None = None,
     left_out: Counter[str] | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Yield the questions' pairs that are decided, as rows; `left_out` counts the labelled ones that are not.
+    """Yield the pairs that are decided as rows; `left_out` counts the labelled ones that are not.
 
-    The entities of a pair stand as on the chain, from the question to the answer.
+    The entities of a pair are in the order of the chain, from the question to the answer.
     """
     left_out = Counter() if left_out is None else left_out
     touched = store.questions()
@@ -111,13 +107,13 @@ def _row(units: Units, pair: Unit, decision: Decision, evidence: str | None) -> 
 
 
 def _evidence(labels: list[Label], decision: Decision) -> str | None:
-    """Return the first note of those who said what was decided, of what settles first."""
+    """Return the first note of the labels that agree with the decision, those that settle first."""
     agreeing = sorted((label for label in labels if label.value == decision), key=lambda label: not label.settles)
     return next((label.note for label in agreeing if label.note), None)
 
 
 def _without_kind(entity: str) -> str:
-    """Leave the kind out of an id that tells it by itself ("drug:DB00072"), so that an import puts it back."""
+    """Return an entity's id without its kind ("drug:DB00072") where an import can put the kind back."""
     bare = entity.partition(":")[2]
     return bare if identifier(bare) == entity else entity
 

@@ -1,4 +1,4 @@
-"""Which question comes next to whom: some come to all annotators, so that they can be compared, the others to one."""
+"""Which question an annotator gets next: some go to all annotators, so that they can be compared, the others to one."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,12 +10,12 @@ from rechain.errors import RechainError
 from rechain.labels.store import LabelStore
 
 Waiting = Callable[[str, Mapping[Unit, Value]], Sequence[Unit]]
-"""What is yet to be labelled of a question, after what somebody has said of it."""
+"""Returns the units of a question that are yet to be labelled, after the labels that somebody gave."""
 
 
 @dataclass
 class Progress:
-    """How far an annotator has come."""
+    """How much an annotator has labelled."""
 
     annotator: str
     labels: Counter[Value] = field(default_factory=Counter)
@@ -23,14 +23,14 @@ class Progress:
     begun: int = 0
     """questions with at least one label"""
     claimed: int = 0
-    """questions that nobody else gets"""
+    """questions that only this annotator gets"""
 
 
 class Queue:
-    """The queues of all annotators, in the order of the questions file."""
+    """The queues of all annotators, in the order of the questions."""
 
     def __init__(self, store: LabelStore, overlap: float) -> None:
-        """Share out questions; `overlap` is the share of them that comes to everybody, 0 to 1."""
+        """Share out questions; `overlap` is the share, 0 to 1, that goes to everybody."""
         if not 0 <= overlap <= 1:
             raise RechainError(f"the overlap is a share from 0 to 1, not {overlap}.")
         self._store = store
@@ -38,57 +38,55 @@ class Queue:
         self._shared: dict[str, bool] = {}
         self._has_units: dict[tuple[Mode, str], bool] = {}
         self._finished: dict[tuple[str, Mode, str], tuple[int, bool]] = {}
-        """whether an annotator has finished a question, and of which of his events that was said"""
+        """whether an annotator has finished a question, and the annotator's latest event when that was found"""
 
     def is_shared(self, question: str) -> bool:
-        """Return whether a question comes to all annotators; its id decides, whoever asks and whenever."""
+        """Return whether a question goes to all annotators."""
         if question not in self._shared:
-            drawn = int.from_bytes(sha256(question.encode()).digest()[:8], "big") / 2**64
-            self._shared[question] = drawn < self.overlap
+            # By a hash of the id, so that every process and every restart shares the same questions, and a larger
+            # overlap only adds to them.
+            share = int.from_bytes(sha256(question.encode()).digest()[:8], "big") / 2**64
+            self._shared[question] = share < self.overlap
         return self._shared[question]
 
     def next_question(self, annotator: str, mode: Mode, ids: Sequence[str], waiting: Waiting) -> str | None:
-        """Return the first question that an annotator may label and has not finished, and claim it if need be.
+        """Return the first question that an annotator may label and has not finished, and claim it if it is not shared.
 
-        `waiting` returns what is yet to be labelled of a question in this mode; questions of which there is nothing to
-        label are passed over. It may be slow: it is asked once whether there is, and again only where the annotator's
-        labels changed.
+        `waiting` returns what is yet to be labelled of a question in this mode; questions with nothing to label are
+        passed over. It may be slow, so it is called once per question, and again only where the annotator's labels
+        changed.
         """
         claims, latest = self._store.claims(), self._store.latest(annotator, mode)
         for question in ids:
-            is_free = self.is_shared(question) or claims.get(question, annotator) == annotator
-            if not is_free or self._is_finished(annotator, mode, question, latest.get(question), waiting):
+            is_own = self.is_shared(question) or claims.get(question) == annotator
+            if not is_own and question in claims:
                 continue
-            if self._is_worth_labelling(mode, question, waiting) and self._is_given(question, annotator, claims):
+            if self._is_finished(annotator, mode, question, latest.get(question), waiting):
+                continue
+            # another process may have claimed it since, so the store decides
+            if self._has_units_in(mode, question, waiting) and (
+                is_own or self._store.claim(question, annotator) == annotator
+            ):
                 return question
         return None
 
-    def release(self, annotator: str) -> list[str]:
-        """Give back the questions an annotator claimed and has not begun; return their ids."""
-        return self._store.release(annotator)
-
     def progress(self, ids: Iterable[str]) -> list[Progress]:
-        """Return how far all annotators have come with some questions, by name."""
-        wanted = frozenset(ids)
-        found = {name: Progress(name) for name in self._store.annotators()}
+        """Return how much every annotator has labelled of some questions, by name."""
+        served = frozenset(ids)
+        progress = {name: Progress(name) for name in self._store.annotators()}
         begun: set[tuple[str, str]] = set()
         for tally in self._store.tallies():
-            if tally.question in wanted:
+            if tally.question in served:
                 begun.add((tally.annotator, tally.question))
-                found.setdefault(tally.annotator, Progress(tally.annotator)).labels[tally.value] += tally.units
+                progress.setdefault(tally.annotator, Progress(tally.annotator)).labels[tally.value] += tally.units
         for name, _ in begun:
-            found[name].begun += 1
+            progress[name].begun += 1
         for question, name in self._store.claims().items():
-            if question in wanted:
-                found.setdefault(name, Progress(name)).claimed += 1
-        return [found[name] for name in sorted(found)]
+            if question in served:
+                progress.setdefault(name, Progress(name)).claimed += 1
+        return [progress[name] for name in sorted(progress)]
 
-    def _is_given(self, question: str, annotator: str, claims: dict[str, str]) -> bool:
-        if self.is_shared(question) or claims.get(question) == annotator:
-            return True
-        return self._store.claim(question, annotator) == annotator
-
-    def _is_worth_labelling(self, mode: Mode, question: str, waiting: Waiting) -> bool:
+    def _has_units_in(self, mode: Mode, question: str, waiting: Waiting) -> bool:
         if (mode, question) not in self._has_units:
             self._has_units[mode, question] = bool(waiting(question, {}))
         return self._has_units[mode, question]
@@ -100,7 +98,7 @@ class Queue:
         event, is_finished = self._finished.get((annotator, mode, question), (None, False))
         if event != latest:
             labels = self._store.of_question(question)
-            said = {label.unit: label.value for label in labels if label.annotator == annotator and not label.settles}
-            is_finished = not waiting(question, said)
+            own = {label.unit: label.value for label in labels if label.annotator == annotator and not label.settles}
+            is_finished = not waiting(question, own)
             self._finished[annotator, mode, question] = latest, is_finished
         return is_finished

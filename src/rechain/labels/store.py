@@ -1,4 +1,4 @@
-"""Labels, written at once and kept for good: a log of all that was ever said, and what holds now."""
+"""Labels, written at once and kept for good: a log of every label ever given, and those that hold now."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 LONGEST_NAME = 80
 LONGEST_NOTE = 2000
 
-# no control characters, no ends of lines, and none of the marks that turn the direction of writing; not blank
+# A name is shown to other annotators, so it must not be invisible or reorder the text around it: no control characters,
+# no line ends, no marks that turn the direction of writing, and not blank.
 _UNSEEN = r"\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069"
 _NAME = rf"^[^{_UNSEEN}]*[^{SPACES}{_UNSEEN}][^{_UNSEEN}]*$"
 
@@ -39,9 +40,9 @@ Annotator = Annotated[
 ]
 """an annotator's name"""
 Note = Annotated[str, StringConstraints(max_length=LONGEST_NOTE)]
-"""why somebody labelled something so, in words"""
+"""an annotator's reason, in words"""
 
-_EVENT = "e.seq, e.at, e.annotator, e.question, e.passages, e.entities, e.value, e.note, e.settles, e.undone_at"
+_EVENT = "e.seq, e.at, e.annotator, e.question, e.passages, e.entities, e.value, e.note, e.settles"
 _CURRENT = f"SELECT {_EVENT} FROM labels JOIN events AS e USING (seq)"
 _TO_UNDO = f"SELECT {_EVENT} FROM events AS e WHERE annotator = ? AND undone_at IS NULL ORDER BY seq DESC LIMIT 1"
 _SAME = "question = ? AND passages = ? AND entities = ? AND annotator = ? AND settles = ?"
@@ -53,7 +54,7 @@ def now() -> datetime:
 
 
 def checked_annotator(name: str) -> str:
-    """Return a name that can be an annotator's, or say what is wrong with it."""
+    """Return a name without blanks around it; raises RechainError where it cannot be an annotator's."""
     try:
         return TypeAdapter(Annotator).validate_python(name.strip())
     except ValidationError as error:
@@ -61,12 +62,10 @@ def checked_annotator(name: str) -> str:
         raise RechainError(f"an annotator's name has {limits}, so {name[:100]!r} is none.") from error
 
 
-class _Record(BaseModel):
+class Label(BaseModel):
+    """An annotator's judgement of a unit; or, where it settles, what was agreed on after annotators differed."""
+
     model_config = ConfigDict(frozen=True)
-
-
-class Label(_Record):
-    """What an annotator says of a unit; or, where it settles, what was agreed on after annotators differed."""
 
     annotator: Annotator
     unit: Unit
@@ -86,16 +85,8 @@ class Label(_Record):
         return at.astimezone(UTC)
 
 
-class Event(_Record):
-    """A label as it stands in the log, whether it holds or not."""
-
-    seq: int
-    label: Label
-    undone_at: AwareDatetime | None = None
-
-
 class Tally(NamedTuple):
-    """How many units of a question an annotator labelled so."""
+    """How many units of a question an annotator gave a value to."""
 
     annotator: str
     question: str
@@ -107,7 +98,7 @@ class LabelStore(AbstractContextManager["LabelStore"]):
     """The labels in one file. Threads and processes may share it; the file is made at the first write."""
 
     def __init__(self, path: str | Path) -> None:
-        """Open a file of labels, if there is one. Raises InputError, which says why, where that cannot be."""
+        """Open a file of labels, if there is one; raises InputError where it, or its place, cannot be used."""
         self.path = Path(path)
         self._database = Database(self.path)
 
@@ -124,38 +115,34 @@ class LabelStore(AbstractContextManager["LabelStore"]):
             return
         with self._database.writing() as database:
             for label in labels:
-                statement = "INSERT INTO events VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, NULL)"
-                who, what = label.annotator, _columns(label.unit)
-                said = label.value, label.note, label.settles
-                event = database.execute(statement, (_written(label.at), who, *what, *said))
+                unit, judgement = _columns(label.unit), (label.value, label.note, label.settles)
+                event = database.execute(
+                    "INSERT INTO events VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, NULL)",
+                    (_timestamp(label.at), label.annotator, *unit, *judgement),
+                )
                 _set_current(database, label, event.lastrowid)
 
     def undo(self, annotator: str) -> Label | None:
-        """Take an annotator's latest label back, so that the one before it holds again; return what was taken back."""
+        """Take an annotator's latest label back, so that the one before it holds again; return the label taken back."""
         if not self._database.rows(_TO_UNDO, annotator):
             return None
         with self._database.writing() as database:
-            found = database.execute(_TO_UNDO, (annotator,)).fetchone()
-            if found is None:
+            row = database.execute(_TO_UNDO, (annotator,)).fetchone()  # again: another process may have undone it
+            if row is None:
                 return None
-            label = self._event(found).label
-            database.execute("UPDATE events SET undone_at = ? WHERE seq = ?", (_written(now()), found[0]))
-            held = f"SELECT MAX(seq) FROM events WHERE {_SAME} AND undone_at IS NULL"
-            _set_current(database, label, database.execute(held, _key(label)).fetchone()[0])
+            label = self._label(row)
+            database.execute("UPDATE events SET undone_at = ? WHERE seq = ?", (_timestamp(now()), row[0]))
+            before = f"SELECT MAX(seq) FROM events WHERE {_SAME} AND undone_at IS NULL"
+            _set_current(database, label, database.execute(before, _key(label)).fetchone()[0])
         return label
 
     def of_question(self, question: str) -> list[Label]:
-        """Return the labels of a question that hold, in the order in which they were given."""
+        """Return the labels of a question that hold, in the order in which they were added."""
         return list(self._labels(f"{_CURRENT} WHERE labels.question = ? ORDER BY seq", question))
 
     def all(self) -> Iterator[Label]:
-        """Yield all labels that hold, in the order in which they were given."""
+        """Yield all labels that hold, in the order in which they were added."""
         return self._labels(f"{_CURRENT} ORDER BY seq")
-
-    def history(self, question: str) -> list[Event]:
-        """Return all that was ever said of a question, in order."""
-        rows = self._database.rows(f"SELECT {_EVENT} FROM events AS e WHERE question = ? ORDER BY seq", question)
-        return list(map(self._event, rows))
 
     def annotators(self) -> list[str]:
         """Return the names of all who labelled or claimed something, sorted."""
@@ -167,59 +154,59 @@ class LabelStore(AbstractContextManager["LabelStore"]):
         return {question for (question,) in self._database.rows("SELECT DISTINCT question FROM labels")}
 
     def latest(self, annotator: str, mode: Mode) -> dict[str, int]:
-        """Return the questions an annotator has labels of, and the number of the latest event that holds of each.
+        """Return the questions that an annotator labelled, and the number of the latest event of each that holds.
 
-        Where that number is the same as before, so are the labels: what is added has a higher one, and what is undone
-        had the highest.
+        As long as that number is the same, so are the labels: a label that is added has a higher one, and one that is
+        undone had the highest.
         """
         statement = "SELECT question, MAX(seq) FROM labels WHERE annotator = ? AND mode = ? AND settles = 0"
         return dict(self._database.rows(f"{statement} GROUP BY question", annotator, mode))
 
     def tallies(self) -> list[Tally]:
         """Return how many units of each question every annotator labelled with each value, settling apart."""
-        counted = "SELECT e.annotator, e.question, e.value, COUNT(*) FROM labels JOIN events AS e USING (seq)"
-        rows = self._database.rows(f"{counted} WHERE e.settles = 0 GROUP BY 1, 2, 3 ORDER BY 1, 2, 3")
+        rows = self._database.rows(
+            "SELECT e.annotator, e.question, e.value, COUNT(*) FROM labels JOIN events AS e USING (seq) "
+            "WHERE e.settles = 0 GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"
+        )
         return [Tally(*row) for row in rows]
 
     def claims(self) -> dict[str, str]:
-        """Return the questions that belong to one annotator, and to whom."""
+        """Return the annotator of every question that was claimed."""
         return dict(self._database.rows("SELECT question, annotator FROM claims ORDER BY at, question"))
 
     def claim(self, question: str, annotator: str) -> str:
-        """Give a question to an annotator unless somebody has it; return whose it is then."""
+        """Give a question to an annotator unless somebody has it; return who has it then."""
         with self._database.writing() as database:
-            claim = question, annotator, _written(now())
+            claim = question, annotator, _timestamp(now())
             database.execute("INSERT OR IGNORE INTO claims VALUES (?, ?, ?)", claim)
-            found = database.execute("SELECT annotator FROM claims WHERE question = ?", (question,))
-            return str(found.fetchone()[0])
+            owner = database.execute("SELECT annotator FROM claims WHERE question = ?", (question,))
+            return str(owner.fetchone()[0])
 
     def release(self, annotator: str) -> list[str]:
-        """Give back an annotator's questions of which he has labelled nothing; return their ids."""
+        """Give back the questions that an annotator claimed and has not labelled; return their ids."""
         if annotator not in self.claims().values():
             return []
         idle = "annotator = :name AND question NOT IN (SELECT question FROM labels WHERE annotator = :name)"
         with self._database.writing() as database:
-            found = database.execute(f"SELECT question FROM claims WHERE {idle} ORDER BY at", {"name": annotator})
-            questions = [question for (question,) in found]
+            rows = database.execute(f"SELECT question FROM claims WHERE {idle} ORDER BY at", {"name": annotator})
+            questions = [question for (question,) in rows]
             database.execute(f"DELETE FROM claims WHERE {idle}", {"name": annotator})
         return questions
 
     def _labels(self, statement: str, *values: str) -> Iterator[Label]:
-        rows = self._database.rows(statement, *values)
-        return (self._event(row).label for row in rows)
+        return map(self._label, self._database.rows(statement, *values))
 
-    def _event(self, row: Iterable[Any]) -> Event:
-        seq, at, annotator, question, passages, entities, value, note, settles, undone_at = row
+    def _label(self, row: Iterable[Any]) -> Label:
+        seq, at, annotator, question, passages, entities, value, note, settles = row
         try:
             unit = Unit(question=question, passages=json.loads(passages), entities=json.loads(entities))
-            label = Label(annotator=annotator, unit=unit, value=value, note=note, settles=bool(settles), at=at)
-            return Event(seq=seq, label=label, undone_at=undone_at)
+            return Label(annotator=annotator, unit=unit, value=value, note=note, settles=bool(settles), at=at)
         except ValueError as error:
             raise InputError(f"{self.path} is damaged: its event {seq} cannot be read.") from error
 
 
 def _set_current(database: "sqlite3.Connection", label: Label, seq: int | None) -> None:
-    """Say which event holds of a unit, by one annotator; None: no more."""
+    """Set which event of an annotator holds for a unit; None: no label is left."""
     if seq is None:
         database.execute(f"DELETE FROM labels WHERE {_SAME}", _key(label))
     else:
@@ -239,5 +226,5 @@ def _json(names: Sequence[str]) -> str:
     return json.dumps(names, ensure_ascii=False, separators=(",", ":"))
 
 
-def _written(at: datetime) -> str:
+def _timestamp(at: datetime) -> str:
     return at.isoformat(timespec="microseconds")

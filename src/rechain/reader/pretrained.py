@@ -1,8 +1,7 @@
 """Chain readers in folders and on the Hub: weights as safetensors, settings and tokeniser as JSON, and a model card."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,8 +9,7 @@ from typing import Any
 
 from rechain.errors import InputError, RechainError
 from rechain.models.chain_reader import ChainReader
-from rechain.models.cpu.packed import packed
-from rechain.models.cpu.quantised import quantise
+from rechain.models.cpu import packed, quantise
 from rechain.models.text_encoders import PretrainedEncoder, unfilled
 from rechain.preparation.arrays import TEXT_MARKS
 from rechain.reader.card import plain_card
@@ -153,19 +151,12 @@ def _read_config(path: Path) -> dict[str, Any]:
         raise InputError(f"{path} is not that of a rechain model; `Recoverer.save_pretrained` writes one.")
     if config.get("format") != _FORMAT or config.get("features") != list(FEATURES):
         raise InputError(f"{path} was written by another version of rechain, whose models this one cannot read.")
-    if not isinstance(config.get("quantised"), bool) or "encoder" not in config:
+    if not isinstance(config.get("quantised"), bool) or not {"encoder", "settings"} <= config.keys():
         raise InputError(f"{path} does not say what the model is; was it changed by hand?")
-    return config | {"settings": _settings(config.get("settings"), path)}
-
-
-def _settings(values: Any, path: Path) -> ReaderSettings:
-    known = {field.name for field in fields(ReaderSettings)}
-    if not isinstance(values, Mapping) or set(values) - known:
-        raise InputError(f"{path} has settings that this version does not know; was it changed by hand?")
     try:
-        return ReaderSettings(**values)
-    except (TypeError, RechainError) as error:
-        raise InputError(f"{path}: {error}") from error
+        return config | {"settings": ReaderSettings.of(config["settings"], str(path))}
+    except RechainError as error:
+        raise InputError(str(error)) from error
 
 
 def _make_encoder(shape: Any, path: Path) -> PretrainedEncoder:

@@ -21,7 +21,7 @@ from queue import SimpleQueue
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from rechain.errors import RechainError
-from rechain.system.batches import HeldBack
+from rechain.system.batches import DeferredErrors
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -53,7 +53,7 @@ def in_order(
     tasks of about the same length busy. If the next task cannot be had, the results of those before it come first and
     the error then.
     """
-    source = HeldBack(tasks)
+    source = DeferredErrors(tasks)
     pool = _Pool(make_worker, workers, describe, ahead or 2 * workers)
     try:
         for task in source:
@@ -62,7 +62,7 @@ def in_order(
                 yield pool.result()
         while not pool.is_idle:
             yield pool.result()
-        source.check()
+        source.raise_error()
         pool.end()
     finally:
         pool.close()

@@ -121,7 +121,7 @@ async def start(request: Request) -> Response:
 async def release(request: Request, site: AtSite) -> Response:
     """Give back the questions that an annotator has not begun."""
     if (annotator := annotator_of(request)) is not None:
-        await run_in_threadpool(site.queue.release, annotator)
+        await run_in_threadpool(site.labels.release, annotator)
     return RedirectResponse("/label", 303)
 
 
