@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from rechain.datasets.reading import Chunk, PassageSource, QuestionReader
 from rechain.errors import QuestionError
-from rechain.recovery import Recoverer, stamp
+from rechain.recovery import Recoverer, model_stamp
 from rechain.schema import Recovered
 
 
@@ -80,7 +80,7 @@ class Work:
         """Return all that results depend on, but for the questions and rounding."""
         make = self.make_recoverer
         options = {name: value for name, value in make.keywords.items() if name != "device"}
-        model = {"model": make.args, "files of the model": stamp(make), **options}
+        model = {"model": make.args, "files of the model": model_stamp(make), **options}
         return {**model, "passages": self.passages, "only": self.only}
 
     def line_counter(self) -> Callable[[Chunk], int]:
@@ -113,8 +113,7 @@ class Worker:
 
     def recovered(self, chunk: Chunk) -> Iterator[Recovered]:
         """Yield the chains of a chunk's questions; raises QuestionError where an error should stop the work."""
-        entries = self._reader.entries(chunk)
-        for recovered in self._recoverer.recover_many(entries, batch_size=len(chunk.records)):
+        for recovered in self._recoverer.recover_entries(self._reader.entries(chunk)):
             if self._strict and recovered.error:
                 raise QuestionError(recovered.error.code, recovered.error.message)
             yield recovered
