@@ -43,7 +43,7 @@ from rechain.candidates import Candidates, find_candidates, find_of_any_length
 from rechain.datasets.reading import QuestionReader, read_chunks
 from rechain.errors import QuestionError
 from rechain.models.chain_reader import ChainReader, Texts
-from rechain.models.cpu.packed import packed
+from rechain.models.cpu import packed
 from rechain.models.text_encoders import untrained
 from rechain.preparation.arrays import TEXT_MARKS
 from rechain.reader.model import ChainReaderModel, WeighedQuestion

@@ -347,9 +347,9 @@ def _load(name: str, device: str | None) -> Model | BatchModel:
     from rechain.system.devices import device_named
 
     if Path(name).is_dir() and not (Path(name) / "config.json").exists():
-        from rechain.game.model import TrainedModel
+        from rechain.training.models import load_model
 
-        return TrainedModel.load(Path(name), device=device_named(device))
+        return load_model(Path(name), device_named(device))
     if name != BUNDLED and "/" not in name and not Path(name).is_dir():
         known = ", ".join((BUNDLED, *BASELINES))
         raise RechainError(

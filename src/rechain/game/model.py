@@ -1,24 +1,19 @@
 """A trained Ranker and Reasoner as a model that scores candidate chains."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
-import torch
 
 from rechain.candidates import Candidates
-from rechain.errors import InputError, QuestionError
-from rechain.game.checkpoints import load_weights, read_tensors
+from rechain.errors import QuestionError
 from rechain.game.data import Prepared
 from rechain.game.decoding import Decoded, decode
 from rechain.game.players import Players
 from rechain.game.settings import GameSettings
 from rechain.models.batch import Batch
-from rechain.preparation.lexicon import Lexicon, vector_rows
+from rechain.preparation.lexicon import Lexicon
 from rechain.preparation.questions import Preparation
-from rechain.preparation.vectors import Vectors
 from rechain.scoring.model import Contributions, PlayerStep
-from rechain.training.runs import WEIGHTS, RunFolder, no_vectors
 
 
 class TrainedModel:
@@ -29,19 +24,6 @@ class TrainedModel:
         self.players = players.eval()
         self.settings = settings
         self.rows = rows
-
-    @classmethod
-    def load(cls, path: Path, vectors: Vectors | None = None, device: str = "cpu") -> "TrainedModel":
-        """Read a model from the folder of a finished run, or from a file of weights for which vectors are given."""
-        folder, path = (path, path / WEIGHTS) if path.is_dir() else (None, path)
-        if folder and RunFolder(folder).is_begun and not path.exists():
-            raise InputError(f"the run in {folder} is not finished; finish it with `rechain train … --resume`.")
-        weights, told = read_tensors(path)
-        vectors = RunFolder(folder).vectors() if folder else vectors or no_vectors()
-        settings = GameSettings.of(told["settings"], str(path))
-        players = Players(torch.from_numpy(vectors.table), int(told["hops"]), settings).to(device)
-        load_weights(players, weights, path)
-        return cls(players, settings, vector_rows(vectors.words))
 
     def to(self, device: str) -> "TrainedModel":
         """Return the model on a device."""

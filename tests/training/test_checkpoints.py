@@ -12,21 +12,17 @@ import torch
 from safetensors.torch import save_file
 
 from rechain.errors import InputError
-from rechain.game.checkpoints import (
-    KeepCheckpoints,
-    load_checkpoint,
-    read_tensors,
-    save_checkpoint,
-    save_weights,
-    write_atomically,
-)
 from rechain.game.data import Prepared
 from rechain.game.settings import GameSettings
-from rechain.game.training import Training, Watcher
+from rechain.game.training import Training
 from rechain.preparation.lexicon import Lexicon
 from rechain.preparation.questions import prepare
 from rechain.schema import Passage, Question
-from rechain.training.runs import no_vectors
+from rechain.system.files import write_atomically
+from rechain.system.loop import Watcher
+from rechain.system.tensors import load_tensors
+from rechain.training.game_runs import no_vectors
+from rechain.training.runs import KeepCheckpoints, load_checkpoint
 
 Towns = Callable[..., list[Question]]
 SMALL: dict[str, Any] = {
@@ -62,6 +58,10 @@ def data(towns: Towns) -> Prepared:
 def make(data: Prepared, width: int | None = None, **settings: Any) -> Training:
     table = torch.from_numpy(no_vectors().table) if width is None else torch.zeros(1, width)
     return Training(table, data, GameSettings(**(SMALL | settings)))
+
+
+def save_checkpoint(training: Training, path: Path) -> None:
+    KeepCheckpoints(path).on_checkpoint(training)
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ def test_trained_vectors_are_kept_and_frozen_ones_are_not(data: Prepared, tmp_pa
     sizes = {}
     for trained in (True, False):
         save_checkpoint(make(data, train_vectors=trained), tmp_path / "checkpoint")
-        sizes[trained] = sum("vectors.table" in name for name in read_tensors(tmp_path / "checkpoint")[0])
+        sizes[trained] = sum("vectors.table" in name for name in load_tensors(tmp_path / "checkpoint")[0])
     assert sizes == {True: 2, False: 0}
 
 
@@ -201,7 +201,7 @@ def test_a_checkpoint_of_vectors_of_another_width_is_an_error(data: Prepared, tm
 
 
 def test_weights_alone_cannot_be_resumed(data: Prepared, tmp_path: Path) -> None:
-    save_weights(make(data), tmp_path / "model")
+    make(data).save_weights(tmp_path / "model")
     with pytest.raises(InputError, match="holds weights alone, not the state of a run"):
         load_checkpoint(make(data), tmp_path / "model")
 
