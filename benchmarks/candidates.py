@@ -13,7 +13,7 @@ from rechain.candidates import CandidateSettings
 from rechain.datasets import read_questions
 from rechain.evaluation.candidates import count_candidates, errors_of, summarise_candidates
 from rechain.evaluation.judging import is_unambiguous
-from rechain.linking.weights import DEFAULT_MIN_WEIGHT
+from rechain.linking import DEFAULT_MIN_WEIGHT
 
 HEADER = ("questions", "number", "setting", "chains", "tails", "gold in C, %", "random pick, %", "without a chain")
 NO_LIMIT = 1_000_000

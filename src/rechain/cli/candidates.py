@@ -1,37 +1,17 @@
 """rechain candidates: what C looks like."""
 
-from rechain.cli.options import (
-    GoldFile,
-    Hops,
-    Limit,
-    Linkers,
-    LinkTypes,
-    MinWeight,
-    Only,
-    Passages,
-    Questions,
-    SpacyModel,
-    Strict,
-    candidate_settings,
-    entries,
-    gold_of,
-)
+from rechain.cli.options import CandidateOptions, GoldFile, QuestionsInput, Strict, grouped
 from rechain.cli.tables import Json, print_figures, print_json, print_table
 from rechain.errors import QuestionError
 
 
+@grouped
 def candidates(
-    questions: Questions,
+    *,
+    questions: QuestionsInput,
     gold: GoldFile = None,
     json: Json = False,
-    passages: Passages = None,
-    only: Only = None,
-    hops: Hops = None,
-    link_types: LinkTypes = None,
-    linkers: Linkers = None,
-    spacy_model: SpacyModel = None,
-    min_weight: MinWeight = None,
-    limit: Limit = None,
+    options: CandidateOptions,
     strict: Strict = False,
 ) -> None:
     """Build the candidate chains of questions and print statistics: how many, gold among them, why there are none.
@@ -40,10 +20,10 @@ def candidates(
     """
     from rechain.evaluation.candidates import CandidateCount, count_candidates, errors_of, summarise_candidates
 
-    settings = candidate_settings(hops, link_types, linkers, spacy_model, min_weight, limit)
-    golds = gold_of(questions, passages, gold)
+    settings = options.settings()
+    golds = questions.gold(gold)
     counts: list[CandidateCount] = []
-    for entry in entries(questions, passages, only, "Building candidates"):
+    for entry in questions.entries("Building candidates"):
         if isinstance(entry.content, QuestionError):
             count = CandidateCount(0, 0, None, entry.content)
         else:
@@ -56,7 +36,7 @@ def candidates(
     if json:
         print_json({"figures": figures, "questions without a chain": errors, "questions cut at the limit": cut})
         return
-    print_figures(f"Candidate chains of {questions}", figures)
+    print_figures(f"Candidate chains of {questions.path}", figures)
     if errors:
         print_table("Why there is no chain", ("", "questions"), [(code, str(n)) for code, n in errors.items()])
     if cut:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rechain.cli.options import GoldFile, Only, Passages, Questions, Strict, entries, gold_of
-from rechain.cli.output import tell_if_unfinished
+from rechain.cli.options import GoldFile, QuestionsInput, Strict, grouped, report_unfinished
 from rechain.cli.progress import working
 from rechain.cli.tables import Json, print_figures, print_json, print_table
 from rechain.errors import InputError, QuestionError, RechainError
@@ -20,16 +19,16 @@ if TYPE_CHECKING:
 _SHOWN = 5
 
 
+@grouped
 def evaluate(
+    *,
     chains: Annotated[Path, typer.Argument(metavar="CHAINS", help="Chains, as `rechain recover` writes them.")],
-    questions: Questions,
+    questions: QuestionsInput,
     gold: GoldFile = None,
     unambiguous: Annotated[
         bool, typer.Option("--unambiguous", help="Only questions of which exactly one gold passage holds the answer.")
     ] = False,
     json: Json = False,
-    passages: Passages = None,
-    only: Only = None,
     strict: Strict = False,
 ) -> None:
     """Compare recovered chains with gold chains.
@@ -45,9 +44,9 @@ def evaluate(
     from rechain.evaluation.statistics import expected_calibration_error
 
     recovered = _read_chains(chains)
-    golds = gold_of(questions, passages, gold)
+    golds = questions.gold(gold)
     verdicts, left_out, missing = [], [], 0
-    for entry in entries(questions, passages, only, "Evaluating"):
+    for entry in questions.entries("Evaluating"):
         question = entry.content
         if isinstance(question, QuestionError):
             if strict:
@@ -60,7 +59,7 @@ def evaluate(
     _report(left_out)
     if not verdicts:
         hint = f"in {gold}" if gold else "in it; name their file with --gold"
-        raise RechainError(f"no question of {questions} that was asked for has gold chains {hint}.")
+        raise RechainError(f"no question of {questions.path} that was asked for has gold chains {hint}.")
     if missing == len(verdicts):
         raise RechainError(f"{chains} holds the chains of none of these questions.")
     if missing:
@@ -87,7 +86,7 @@ def _read_chains(path: Path) -> Mapping[str, "Recovered"]:
     from rechain.datasets.records import read_by_id
     from rechain.schema import Recovered
 
-    tell_if_unfinished(path)
+    report_unfinished(path)
     with working("Reading chains"):
         chains = read_by_id(path, Recovered)
     if not chains:

@@ -4,14 +4,12 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rechain.cli.options import MinConfidence, Passages, entries
-from rechain.cli.output import Out, Overwrite, check_output, output_to, tell_if_unfinished
+from rechain.cli.options import MinConfidence, OutputOptions, Passages, QuestionsInput, grouped, report_unfinished
 from rechain.errors import RechainError
 
 if TYPE_CHECKING:
@@ -30,7 +28,9 @@ class To(StrEnum):
     parquet = "parquet"
 
 
+@grouped
 def export(
+    *,
     chains: Annotated[
         Path, typer.Argument(metavar="CHAINS", help="Chains, as `rechain recover` writes them; '-' is standard input.")
     ],
@@ -49,8 +49,7 @@ def export(
         ),
     ] = None,
     passages: Passages = None,
-    out: Out = None,
-    overwrite: Overwrite = False,
+    output: OutputOptions,
     min_confidence: MinConfidence = None,
     negatives: Annotated[
         int | None, typer.Option("--negatives", min=1, help="Triplets with so many hard negatives a positive (1).")
@@ -64,17 +63,13 @@ def export(
 
     if negatives is not None and to != To.triplets:
         raise RechainError("--negatives is for triplets; leave it out.")
-    check_output(out, overwrite, chains, questions, passages)
-    tell_if_unfinished(chains)
+    output.check(chains, questions, passages)
+    report_unfinished(chains)
     selection = Selection(min_confidence)
     if to == To.parquet:
-        _write_parquet(chains, out, selection)
+        _write_parquet(chains, output.out, selection)
     else:
-        lines = _lines(to, chains, _named(to, chains, questions), passages, negatives or 1, selection)
-        first = next(lines, None)  # what cannot be read leaves the output alone
-        with output_to(out) as file:
-            for line in chain([] if first is None else [first], lines):
-                print(line, file=file)
+        output.write(_lines(to, chains, _named(to, chains, questions), passages, negatives or 1, selection))
     _report(selection)
 
 
@@ -99,7 +94,7 @@ def _lines(
     from rechain.exports.joining import join, with_sentences, without_sentences
     from rechain.schema import Recovered
 
-    asked = entries(questions, passages, None, "Exporting")
+    asked = QuestionsInput(questions, passages).entries("Exporting")
     told = with_sentences(asked, questions) if to == To.hotpotqa else without_sentences(asked)
     joined = join(read_rows(chains, Recovered), told, selection)
     rows = selection.rows(joined, _rows_of(to, negatives))

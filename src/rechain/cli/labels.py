@@ -4,27 +4,12 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from enum import StrEnum
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rechain.cli.options import (
-    Hops,
-    Limit,
-    Linkers,
-    LinkTypes,
-    MinWeight,
-    Only,
-    Passages,
-    Questions,
-    SpacyModel,
-    candidate_settings,
-    readable,
-    same_chain_of,
-)
-from rechain.cli.output import Out, Overwrite, check_output, output_to
+from rechain.cli.options import CandidateOptions, OutputOptions, QuestionsInput, grouped
 from rechain.cli.tables import Json, print_json, print_table
 from rechain.errors import InputError
 
@@ -52,20 +37,14 @@ class To(StrEnum):
 
 
 @labels.command()
+@grouped
 def export(
-    path: LabelsFile,
-    questions: Questions,
+    *,
+    labels_file: LabelsFile,
+    questions: QuestionsInput,
     to: Annotated[To, typer.Option("--to", help="Gold chains, or labelled pairs.")] = To.gold,
-    out: Out = None,
-    overwrite: Overwrite = False,
-    passages: Passages = None,
-    only: Only = None,
-    hops: Hops = None,
-    link_types: LinkTypes = None,
-    linkers: Linkers = None,
-    spacy_model: SpacyModel = None,
-    min_weight: MinWeight = None,
-    limit: Limit = None,
+    output: OutputOptions,
+    candidates: CandidateOptions,
 ) -> None:
     """Write what labels decide: gold chains, which `rechain evaluate --gold` takes, or labelled pairs.
 
@@ -73,37 +52,27 @@ def export(
 
     Example: rechain labels export labels.sqlite questions.jsonl --to gold --out gold.jsonl
     """
-    settings = candidate_settings(hops, link_types, linkers, spacy_model, min_weight, limit)
+    settings = candidates.settings()
     left_out: Counter[str] = Counter()
     seen: set[str] = set()
-    written = 0
-    with _existing(path) as store:
-        asked = _noted(readable(questions, passages, only, "Exporting labels"), seen)
+    with _existing(labels_file) as store:
+        asked = _noted(questions.readable("Exporting labels"), seen)
         lines = _lines(to, asked, store, settings, left_out)
-        check_output(out, overwrite, path, questions, passages)
-        first = next(lines, None)  # what cannot be read leaves the output alone
-        with output_to(out) as file:
-            for line in chain([] if first is None else [first], lines):
-                print(line, file=file)
-                written += 1
+        output.check(labels_file, questions.path, questions.passages)
+        written = output.write(lines)
         others = len(store.questions() - seen)
     _report_export(to, written, left_out, others)
 
 
 @labels.command("import")
+@grouped
 def import_(
-    path: LabelsFile,
+    *,
+    labels_file: LabelsFile,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Labelled pairs, or gold chains.")],
-    questions: Questions,
+    questions: QuestionsInput,
     annotator: Annotated[str, typer.Option("--annotator", metavar="NAME", help="Whose labels they are.")],
-    passages: Passages = None,
-    only: Only = None,
-    hops: Hops = None,
-    link_types: LinkTypes = None,
-    linkers: Linkers = None,
-    spacy_model: SpacyModel = None,
-    min_weight: MinWeight = None,
-    limit: Limit = None,
+    candidates: CandidateOptions,
 ) -> None:
     """Take labels over from a file of labelled pairs or gold chains, all or none.
 
@@ -113,12 +82,12 @@ def import_(
     from rechain.labels.exchange import labels_from_rows
     from rechain.labels.store import LabelStore
 
-    settings = candidate_settings(hops, link_types, linkers, spacy_model, min_weight, limit)
-    with LabelStore(path) as store:
-        asked = readable(questions, passages, only, "Importing labels")
-        imported = labels_from_rows(read_label_rows(file), asked, annotator, settings, same_chain_of(questions))
+    rows, settings = read_label_rows(file), candidates.settings()
+    with LabelStore(labels_file) as store:
+        asked = questions.readable("Importing labels")
+        imported = labels_from_rows(rows, asked, annotator, settings, questions.same_chain)
         if not imported.labels:
-            raise InputError(f"{file} holds no label of the questions in {questions}.")
+            raise InputError(f"{file} holds no label of the questions in {questions.path}.")
         store.add(imported.labels)
     _report_import(imported)
 

@@ -1,18 +1,27 @@
-"""Options that several commands share, and what is made of them."""
+"""Options that several commands share: where questions come from, how candidates are built, where records go."""
 
+import inspect
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, fields, is_dataclass
+from functools import wraps
+from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rechain.bulk import is_unfinished
 from rechain.errors import QuestionError, RechainError
+from rechain.system.files import replacing
 
 if TYPE_CHECKING:
     from rechain.candidates import CandidateSettings
     from rechain.datasets import Entry
     from rechain.schema import Gold, Question, Same
+
+STANDARD_INPUT = Path("-")
 
 Questions = Annotated[
     Path, typer.Argument(metavar="QUESTIONS", help="Questions, in any known format; '-' is standard input.")
@@ -24,29 +33,10 @@ Only = Annotated[
     list[str] | None,
     typer.Option("--only", metavar="TYPE", help="Only questions of this type, e.g. bridge; may be repeated."),
 ]
-Hops = Annotated[
-    int | None,
-    typer.Option("--hops", min=2, max=8, help="Passages in a chain; overrides the file, which else decides, or 2."),
+GoldFile = Annotated[
+    Path | None,
+    typer.Option("--gold", metavar="FILE", help="Gold chains or labelled pairs, if not in the questions file."),
 ]
-LinkTypes = Annotated[
-    str | None,
-    typer.Option(
-        "--link-types",
-        metavar="TYPES",
-        help="Types of the linking entities, e.g. gene,drug; overrides the file; '' is any.",
-    ),
-]
-Linkers = Annotated[
-    str | None,
-    typer.Option("--linkers", metavar="NAMES", help="Linkers: anchors,identifiers,titles,names,spacy."),
-]
-SpacyModel = Annotated[
-    str | None, typer.Option("--spacy-model", metavar="NAME", help="The model of the linker spacy (en_core_web_sm).")
-]
-MinWeight = Annotated[
-    float | None, typer.Option("--min-weight", help="Links of less weight than this do not count (7.0).")
-]
-Limit = Annotated[int | None, typer.Option("--limit", min=1, help="The most candidate chains a question (1000).")]
 MinConfidence = Annotated[
     float | None,
     typer.Option(
@@ -56,91 +46,197 @@ MinConfidence = Annotated[
         help="Leave out chains of less confidence; for models that tell one.",
     ),
 ]
-GoldFile = Annotated[
-    Path | None,
-    typer.Option("--gold", metavar="FILE", help="Gold chains or labelled pairs, if not in the questions file."),
-]
 Device = Annotated[
     str | None, typer.Option("--device", metavar="NAME", help="cpu, cuda, cuda:1, …; a GPU if there is one.")
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first question that has an error.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the output file if there is one.")]
 
 
-def candidate_settings(
-    hops: int | None,
-    link_types: str | None,
-    linkers: str | None,
-    spacy_model: str | None,
-    min_weight: float | None,
-    limit: int | None,
-) -> "CandidateSettings":
-    """Gather the options that say how C is built."""
-    from rechain.candidates import CandidateSettings
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command take option groups: parameters that are dataclasses, each field of which is an option.
 
-    given = {
-        "hops": hops,
-        "link_types": _separated(link_types),
-        "linkers": _separated(linkers),
-        "spacy_model": spacy_model,
-        "min_weight": min_weight,
-        "limit": limit,
-    }
-    return CandidateSettings(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
-
-
-def _separated(text: str | None) -> list[str] | None:
-    return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
-
-
-def entries(questions: Path, passages: Path | None, only: list[str] | None, what: str) -> Iterator["Entry"]:
-    """Read questions under a progress bar; a file in which no question is of a wanted type is a mistake."""
-    from rechain.cli.progress import with_progress, working
-    from rechain.datasets.reading import no_question, read_entries
-    from rechain.datasets.records import read_by_id
-    from rechain.schema import Passage
-
-    with working("Reading passages"):
-        known = None if passages is None else read_by_id(passages, Passage)
-    found = False
-    for entry in with_progress(read_entries(questions, passages=known, only=only or ()), what):
-        found = True
-        yield entry
-    if not found:
-        raise no_question(questions, only or ())
-
-
-def readable(questions: Path, passages: Path | None, only: list[str] | None, what: str) -> Iterator["Question"]:
-    """Read the questions that can be read, and say how many cannot, and why the first of them cannot."""
-    left_out: list[QuestionError] = []
-    for entry in entries(questions, passages, only, what):
-        if isinstance(entry.content, QuestionError):
-            left_out.append(entry.content)
+    typer reads the options of a command from its signature. So the signature is rewritten: the fields of a group stand
+    in its place, and are gathered into the group again when the command is called. Own code, because typer has no
+    groups (fastapi/typer#154, open since 2020), pydantic-typer names options `--group.field` (its issue 10), and
+    dataclass-click is for click alone.
+    """
+    groups: dict[str, type[Any]] = {}
+    parameters: list[inspect.Parameter] = []
+    for parameter in inspect.signature(command).parameters.values():
+        kind: type[Any] = parameter.annotation
+        if is_dataclass(kind):
+            groups[parameter.name] = kind
+            parameters += inspect.signature(kind).parameters.values()
         else:
-            yield entry.content
-    if left_out:
-        print(f"Left out: {len(left_out)} of the questions cannot be read; the first: {left_out[0]}", file=sys.stderr)
+            parameters.append(parameter)
+
+    @wraps(command)
+    def call(**values: Any) -> None:
+        for name, group in groups.items():
+            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
+        command(**values)
+
+    # Keyword-only, as a positional parameter without a default may not follow one with a default.
+    keywords = [parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in parameters]
+    call.__signature__ = inspect.Signature(keywords)  # type: ignore[attr-defined]
+    return call
 
 
-def gold_of(questions: Path, passages: Path | None, gold: Path | None) -> "Mapping[str, Gold]":
-    """Read the gold chains, from their own file or out of the questions file; evaluation alone calls this."""
-    from rechain.cli.progress import working
-    from rechain.datasets import read_entries
-    from rechain.evaluation.gold import read_gold
+@dataclass(frozen=True)
+class QuestionsInput:
+    """The questions that a command reads."""
 
-    def asked() -> "Iterator[Question]":
-        if questions == Path("-"):
-            raise RechainError("standard input can be read only once; put the questions into a file.")
-        contents = (entry.content for entry in read_entries(questions, passages=passages))
-        yield from (content for content in contents if not isinstance(content, QuestionError))
+    path: Questions
+    passages: Passages = None
+    only: Only = None
 
-    if gold is None and questions == Path("-"):
-        return {}
-    with working("Reading gold"):
-        return read_gold(gold or questions, asked(), same_chain_of(questions))
+    def entries(self, activity: str) -> Iterator["Entry"]:
+        """Read questions under a progress bar; it is a mistake if none is of a type that `only` names."""
+        from rechain.cli.progress import with_progress, working
+        from rechain.datasets.reading import no_question, read_entries
+        from rechain.datasets.records import read_by_id
+        from rechain.schema import Passage
+
+        with working("Reading passages"):
+            passages = None if self.passages is None else read_by_id(self.passages, Passage)
+        is_empty = True
+        for entry in with_progress(read_entries(self.path, passages=passages, only=self.only or ()), activity):
+            is_empty = False
+            yield entry
+        if is_empty:
+            raise no_question(self.path, self.only or ())
+
+    def readable(self, activity: str) -> Iterator["Question"]:
+        """Read the questions that can be read; then print how many cannot, and why the first of them cannot."""
+        errors: list[QuestionError] = []
+        for entry in self.entries(activity):
+            if isinstance(entry.content, QuestionError):
+                errors.append(entry.content)
+            else:
+                yield entry.content
+        if errors:
+            print(f"Left out: {len(errors)} of the questions cannot be read; the first: {errors[0]}", file=sys.stderr)
+
+    def gold(self, file: Path | None) -> "Mapping[str, Gold]":
+        """Read the gold chains, from their own file or out of the questions file; commands that judge call this."""
+        from rechain.cli.progress import working
+        from rechain.datasets import read_entries
+        from rechain.evaluation.gold import read_gold
+
+        def questions() -> "Iterator[Question]":
+            if self.path == STANDARD_INPUT:
+                raise RechainError("standard input can be read only once; put the questions into a file.")
+            contents = (entry.content for entry in read_entries(self.path, passages=self.passages))
+            yield from (content for content in contents if not isinstance(content, QuestionError))
+
+        if file is None and self.path == STANDARD_INPUT:
+            return {}
+        with working("Reading gold"):
+            return read_gold(file or self.path, questions(), self.same_chain)
+
+    @property
+    def same_chain(self) -> "Same":
+        """What counts as the same chain of these questions; of a pipe, which is read only once, the links too."""
+        from rechain.datasets.reading import same_chain
+
+        return same_chain(self.path) if self.path.is_file() or self.path.is_dir() else "links"
 
 
-def same_chain_of(questions: Path) -> "Same":
-    """Return what counts as the same chain of these questions; of a pipe, which is read only once, the links too."""
-    from rechain.datasets.reading import same_chain
+@dataclass(frozen=True)
+class CandidateOptions:
+    """How the candidate chains of a question are built; None leaves it to CandidateSettings."""
 
-    return same_chain(questions) if questions.is_file() or questions.is_dir() else "links"
+    hops: Annotated[
+        int | None,
+        typer.Option("--hops", min=2, max=8, help="Passages in a chain; overrides the file, which else decides, or 2."),
+    ] = None
+    link_types: Annotated[
+        str | None,
+        typer.Option(
+            "--link-types",
+            metavar="TYPES",
+            help="Types of the linking entities, e.g. gene,drug; overrides the file; '' is any.",
+        ),
+    ] = None
+    linkers: Annotated[
+        str | None,
+        typer.Option("--linkers", metavar="NAMES", help="Linkers: anchors,identifiers,titles,names,spacy."),
+    ] = None
+    spacy_model: Annotated[
+        str | None,
+        typer.Option("--spacy-model", metavar="NAME", help="The model of the linker spacy (en_core_web_sm)."),
+    ] = None
+    min_weight: Annotated[
+        float | None, typer.Option("--min-weight", help="Links of less weight than this do not count (7.0).")
+    ] = None
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, help="The most candidate chains a question (1000).")
+    ] = None
+
+    def settings(self) -> "CandidateSettings":
+        """Return the settings that these options stand for."""
+        from rechain.candidates import CandidateSettings
+
+        values = {name: value for name, value in vars(self).items() if value is not None}
+        for name in values.keys() & {"link_types", "linkers"}:
+            values[name] = [part.strip() for part in values[name].split(",") if part.strip()]
+        return CandidateSettings(**values)
+
+
+@dataclass(frozen=True)
+class OutputOptions:
+    """Where the records that a command writes go: a file that is not replaced unasked, or standard output."""
+
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="Where the records go, a line each; else standard output."),
+    ] = None
+    overwrite: Overwrite = False
+
+    def check(self, *inputs: Path | None, resume: bool | None = None) -> None:
+        """Raise an error where the output file exists and should not be replaced, or is one of the inputs.
+
+        `resume` is None where nothing can be resumed.
+        """
+        out, overwrite = self.out, self.overwrite
+        if resume and out is None:
+            raise RechainError("--resume goes on with an output file; name it with --out FILE.")
+        if resume and overwrite:
+            raise RechainError("--resume goes on with a file and --overwrite replaces it; choose one of them.")
+        if out is None:
+            return
+        if not out.parent.is_dir():
+            raise RechainError(f"{out} cannot be written: there is no folder {out.parent}.")
+        if out.is_dir():
+            raise RechainError(f"{out} is a folder; name a file for the output.")
+        if resume and out.exists() and not out.is_file():
+            raise RechainError(f"{out} is no file that one could go on with; leave --resume out.")
+        if any(path is not None and path.is_dir() and path.resolve() in out.resolve().parents for path in inputs):
+            raise RechainError(f"{out} lies in a folder that is read; name a file elsewhere for the output.")
+        if not out.exists():
+            return
+        if not overwrite and not resume:
+            rest = "replace it with --overwrite" + ("" if resume is None else ", or go on with it with --resume")
+            raise RechainError(f"{out} exists; name another file, {'' if resume is not None else 'or '}{rest}.")
+        if any(path is not None and path.exists() and out.samefile(path) for path in inputs):
+            raise RechainError(f"{out} is what is read; name another file for the output.")
+
+    def write(self, lines: Iterator[str]) -> int:
+        """Write lines and return how many; a file takes its name when it is whole."""
+        first = list(islice(lines, 1))  # before the file is opened, so that an error in the input leaves it alone
+        count = 0
+        with nullcontext() if self.out is None else replacing(self.out) as file:
+            for line in chain(first, lines):
+                count += 1
+                if file is None:
+                    print(line)
+                else:
+                    file.write(f"{line}\n".encode())
+        return count
+
+
+def report_unfinished(chains: Path) -> None:
+    """Print a note if a folder of chains is one that a run on Ray has not completed."""
+    if is_unfinished(chains):
+        print(f"{chains} is not finished; `rechain recover` goes on with it with --resume.", file=sys.stderr)

@@ -6,37 +6,35 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Self
 
 import typer
 
 from rechain.bulk import Engine, PartFormat
 from rechain.cli.options import (
+    CandidateOptions,
     Device,
-    Hops,
-    Limit,
-    Linkers,
-    LinkTypes,
     MinConfidence,
-    MinWeight,
     Only,
+    OutputOptions,
+    Overwrite,
     Passages,
-    SpacyModel,
     Strict,
-    candidate_settings,
+    grouped,
 )
-from rechain.cli.output import Overwrite, Resume, StandardOutput, check_output
 from rechain.errors import RechainError
 
 if TYPE_CHECKING:
     from rechain.bulk.ray import Cluster
-    from rechain.bulk.resume import Begun
-    from rechain.bulk.work import Done, Tally, Work
+    from rechain.bulk.resume import Progress
+    from rechain.bulk.work import Tally, Work
 
 _ON_RAY = "On Ray"
 
 
+@grouped
 def recover(
+    *,
     questions: Annotated[
         str,
         typer.Argument(
@@ -57,7 +55,9 @@ def recover(
         ),
     ] = None,
     overwrite: Overwrite = False,
-    resume: Resume = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the output file where an interrupted run has stopped.")
+    ] = False,
     top: Annotated[int, typer.Option(min=1, help="How many chains a question, best first.")] = 1,
     explain: Annotated[bool, typer.Option("--explain", help="Say what contributed to each score.")] = False,
     min_confidence: MinConfidence = None,
@@ -86,26 +86,20 @@ def recover(
     device: Device = None,
     passages: Passages = None,
     only: Only = None,
-    hops: Hops = None,
-    link_types: LinkTypes = None,
-    linkers: Linkers = None,
-    spacy_model: SpacyModel = None,
-    min_weight: MinWeight = None,
-    limit: Limit = None,
+    candidates: CandidateOptions,
     strict: Strict = False,
 ) -> None:
     """Recover the chains of questions.
 
     Example: rechain recover hotpot_dev_distractor_v1.json --only bridge --out chains.jsonl
     """
-    from rechain.bulk.local import default_workers
-    from rechain.bulk.work import Work
+    from rechain.bulk.work import Work, default_workers
     from rechain.recovery import Recoverer
 
     recoverer = partial(
         Recoverer,
         str(Path(model).absolute()) if Path(model).is_dir() else model,  # other nodes have other working folders
-        settings=candidate_settings(hops, link_types, linkers, spacy_model, min_weight, limit),
+        settings=candidates.settings(),
         top=top,
         explain=explain,
         device=device,
@@ -123,7 +117,7 @@ def recover(
     if (part_format, part_size, gpus) != (None, None, None) or "://" in questions + (out or ""):
         raise RechainError("--format, --part-size, --gpus and addresses such as s3:// are for --engine ray.")
     file = Path(out) if out and out != "-" else None
-    check_output(file, overwrite, Path(questions), passages, resume=resume)
+    OutputOptions(file, overwrite).check(Path(questions), passages, resume=resume)
     wanted = default_workers(model, device) if workers is None else workers
     _recover_here(work, Path(questions), batch_size, wanted, file, overwrite, resume)
 
@@ -132,24 +126,22 @@ def _recover_here(
     work: "Work", questions: Path, batch_size: int, workers: int, out: Path | None, overwrite: bool, resume: bool
 ) -> None:
     """Recover chains in worker processes of this machine, into a file that is whole whenever they are stopped."""
-    from rechain.bulk.local import recover_chunks
-    from rechain.bulk.resume import GrowingFile, take_up
-    from rechain.bulk.work import Tally
+    from rechain.bulk.resume import GrowingFile, find_progress
+    from rechain.bulk.work import Tally, recover_chunks
     from rechain.cli.progress import with_tally
     from rechain.datasets.reading import no_question, read_chunks
 
     chunks = read_chunks(questions, batch_size)
-    begun: Begun | None = None
+    before: Progress | None = None
     if out and resume and out.exists():
-        begun, chunks = take_up(out, chunks, work.line_counter())
+        before, chunks = find_progress(out, chunks, work.line_counter())
     tally = Tally()
-    with _telling_what_is_done(out, tally), GrowingFile(out, begun, overwrite) if out else StandardOutput() as file:
-        for done in with_tally(recover_chunks(work, chunks, batch_size, workers), "Recovering"):
-            file.write(done.lines)
-            _count(tally, done)
+    with _telling_what_is_done(out, tally), GrowingFile(out, before, overwrite) if out else StandardOutput() as file:
+        for result in with_tally(recover_chunks(work, chunks, batch_size, workers), "Recovering", tally):
+            file.write(result.lines)
     if not tally.questions:
         raise no_question(questions, work.only)
-    _report(tally, begun)
+    _report(tally, before)
 
 
 def _recover_on_ray(
@@ -176,19 +168,27 @@ def _recover_on_ray(
     tally = Tally()
     with _telling_what_is_done(folder.storage.address_of(""), tally), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Ray's advice to its own users
-        for done in with_tally(parts, "Recovering"):
-            _count(tally, done)
+        for _ in with_tally(parts, "Recovering", tally):
+            pass  # the workers write the parts
     if tally.questions:
         _report(tally, None)
     else:
         print("Nothing was left to do: all parts are there.", file=sys.stderr)
 
 
-def _count(tally: "Tally", done: "Done") -> None:
-    """Take a chunk or part into account, and stop if it says so."""
-    tally.add(done.tally)
-    if done.stopped_by:
-        raise done.stopped_by
+class StandardOutput:
+    """Takes lines for standard output."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Leave it open: it is not ours."""
+
+    def write(self, lines: bytes) -> None:
+        """Print lines at once."""
+        sys.stdout.write(lines.decode())
+        sys.stdout.flush()
 
 
 @contextmanager
@@ -206,12 +206,12 @@ def _telling_what_is_done(out: Path | str | None, tally: "Tally") -> Iterator[No
         raise
 
 
-def _report(tally: "Tally", begun: "Begun | None") -> None:
-    if begun and begun.lines + tally.questions == begun.whole_lines:
-        print(f"Nothing was left to do: all {begun.whole_lines} questions are there.", file=sys.stderr)
+def _report(tally: "Tally", before: "Progress | None") -> None:
+    if before and before.lines + tally.questions == before.whole_lines:
+        print(f"Nothing was left to do: all {before.whole_lines} questions are there.", file=sys.stderr)
         return
     asked = "1 question" if tally.questions == 1 else f"{tally.questions} questions"
-    there = f" after the {begun.lines} that were there" if begun and begun.lines else ""
+    there = f" after the {before.lines} that were there" if before and before.lines else ""
     without = ", ".join(f"{count} {code}" for code, count in tally.problems.most_common())
     end = f"; without: {without}." if without else "."
     print(f"{asked}{there}, {tally.with_chain} with a chain{end}", file=sys.stderr)

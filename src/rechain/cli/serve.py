@@ -14,22 +14,7 @@ from urllib.parse import quote
 
 import typer
 
-from rechain.cli.options import (
-    Device,
-    GoldFile,
-    Hops,
-    Limit,
-    Linkers,
-    LinkTypes,
-    MinWeight,
-    Only,
-    Passages,
-    SpacyModel,
-    candidate_settings,
-    entries,
-    gold_of,
-    same_chain_of,
-)
+from rechain.cli.options import CandidateOptions, Device, GoldFile, Only, Passages, QuestionsInput, grouped
 from rechain.cli.progress import working
 from rechain.errors import InputError, MissingExtraError, RechainError
 
@@ -47,7 +32,9 @@ _SHORTEST_TOKEN = 8
 _MOST_CONNECTIONS = 500
 
 
+@grouped
 def serve(
+    *,
     questions: Annotated[
         Path | None,
         typer.Argument(metavar="[QUESTIONS]", help="Questions, in any known format; without, the examples."),
@@ -90,12 +77,7 @@ def serve(
     passages: Passages = None,
     only: Only = None,
     device: Device = None,
-    hops: Hops = None,
-    link_types: LinkTypes = None,
-    linkers: Linkers = None,
-    spacy_model: SpacyModel = None,
-    min_weight: MinWeight = None,
-    limit: Limit = None,
+    candidates: CandidateOptions,
 ) -> None:
     """Explore, compare and label chains in the browser, and recover them by REST.
 
@@ -109,10 +91,10 @@ def serve(
     except ImportError as error:
         raise MissingExtraError("rechain serve", "web") from error
     token, listening = _token(host, token), _listen(host, port)
-    settings = candidate_settings(hops, link_types, linkers, spacy_model, min_weight, limit)
+    settings = candidates.settings()
     with _examples_or(questions, gold) as (path, gold_path):
         site = _site(path, labels, overlap, guidelines, settings)
-        _add_questions(site, path, passages, only, gold_path)
+        _add_questions(site, QuestionsInput(path, passages, only), gold_path)
         _add_sources(site, chains or [], model or [], settings, device)
     limits = Limits(body=max_body * 1_000_000, seconds=time_limit)
     config = uvicorn.Config(
@@ -177,11 +159,9 @@ def _site(
     return Site(Index(), store, Queue(store, overlap), text, settings)
 
 
-def _add_questions(
-    site: "Site", questions: Path, passages: Path | None, only: list[str] | None, gold: Path | None
-) -> None:
-    golds = gold_of(questions, passages, gold)
-    asked = entries(questions, passages, only, "Reading")
+def _add_questions(site: "Site", questions: QuestionsInput, gold: Path | None) -> None:
+    golds = questions.gold(gold)
+    asked = questions.entries("Reading")
     matched = 0
 
     def with_gold() -> "Iterator[tuple[Entry, Gold | None]]":
@@ -195,7 +175,7 @@ def _add_questions(
     if gold is not None and not matched:
         raise RechainError(f"{gold} holds gold of none of these questions.")
     site.has_gold = matched > 0
-    site.same = same_chain_of(questions)
+    site.same = questions.same_chain
 
 
 def _add_sources(

@@ -10,7 +10,7 @@ from starlette.convertors import Convertor, register_url_convertor
 
 from rechain.datasets import Entry
 from rechain.datasets.inputs import as_entry
-from rechain.recovery import Wanted
+from rechain.recovery import Options
 from rechain.schema import WHOLE, Gold, NotBlank, Problem, Question, Recovered
 from rechain.version import __version__
 from rechain.web.forms import MOST_PASSAGES, of_bounded_size
@@ -125,7 +125,7 @@ async def recover(
     """
     questions = body if isinstance(body, list) else [body]
     entries = await run_in_threadpool(lambda: [one.entry(number) for number, one in enumerate(questions)])
-    recovered = await ask(site.recovery, entries, Wanted(top, explain, min_confidence))
+    recovered = await ask(site.recovery, entries, Options(top, explain, min_confidence))
     rows = [one.to_json() for one in recovered]
     text = f"[{','.join(rows)}]" if isinstance(body, list) else rows[0]
     return Response(text, media_type="application/json")

@@ -14,7 +14,7 @@ from rechain.datasets import Entry
 from rechain.errors import QuestionError, RechainError
 from rechain.labels.queue import Queue
 from rechain.labels.store import LabelStore
-from rechain.recovery import Recoverer, Wanted
+from rechain.recovery import Options, Recoverer
 from rechain.schema import Question, Recovered, Same
 from rechain.web.index import Index, Stored
 from rechain.web.service import BusyError, RecoveryService
@@ -26,7 +26,7 @@ _AT_ONCE = 8
 _CROWD = 32
 """from so many waiting questions on a page does not add its own, which would be shown too late anyway"""
 _log = logging.getLogger("rechain.web")
-EVERYTHING = Wanted(top=MOST_SHOWN, explain=True)
+EVERYTHING = Options(top=MOST_SHOWN, explain=True)
 """what a question's page needs of its chains"""
 
 
@@ -163,9 +163,9 @@ AtSite = Annotated[Site, Depends(_site_of)]
 """the site, as a parameter of a request handler"""
 
 
-async def ask(service: RecoveryService, entries: Sequence[Entry], wanted: Wanted) -> list[Recovered]:
+async def ask(service: RecoveryService, entries: Sequence[Entry], options: Options) -> list[Recovered]:
     """Return what a service recovers; a caller that is cancelled takes its questions back."""
-    return await asyncio.wrap_future(service.ask(entries, wanted))
+    return await asyncio.wrap_future(service.ask(entries, options))
 
 
 class _Filler:

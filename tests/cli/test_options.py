@@ -1,0 +1,87 @@
+"""Where records go: what is checked before anything is written."""
+
+from pathlib import Path
+
+import pytest
+
+from rechain.cli.options import OutputOptions, report_unfinished
+from rechain.cli.recover import StandardOutput
+from rechain.errors import RechainError
+
+
+@pytest.fixture
+def existing(tmp_path: Path) -> Path:
+    path = tmp_path / "chains.jsonl"
+    path.write_text("precious")
+    return path
+
+
+def problem(out: Path | None, overwrite: bool, *inputs: Path | None, resume: bool | None = None) -> str | None:
+    """Return what is wrong with an output, if anything is."""
+    try:
+        OutputOptions(out, overwrite).check(*inputs, resume=resume)
+    except RechainError as error:
+        return str(error)
+    return None
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize("resume", [None, False])
+def test_standard_output_and_a_new_file_are_always_fine(tmp_path: Path, overwrite: bool, resume: bool | None) -> None:
+    assert problem(None, overwrite, resume=resume) is None
+    assert problem(tmp_path / "new", overwrite, tmp_path / "questions", None, resume=resume) is None
+
+
+def test_an_existing_file_needs_a_word(existing: Path) -> None:
+    start = f"{existing} exists; name another file, "
+    assert problem(existing, False) == start + "or replace it with --overwrite."
+    asked = problem(existing, False, resume=False)
+    assert asked == start + "replace it with --overwrite, or go on with it with --resume."
+    assert problem(existing, True) is None
+    assert problem(existing, True, resume=False) is None
+    assert problem(existing, False, resume=True) is None
+
+
+def test_resume_goes_with_a_file_and_without_overwrite(existing: Path) -> None:
+    assert problem(None, False, resume=True) == "--resume goes on with an output file; name it with --out FILE."
+    both = "--resume goes on with a file and --overwrite replaces it; choose one of them."
+    assert problem(existing, True, resume=True) == both
+    assert problem(existing.with_name("new"), False, resume=True) is None
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_what_is_read_is_not_written(existing: Path, resume: bool) -> None:
+    link = existing.with_name("link")
+    link.symlink_to(existing)
+    for out, source in ((existing, existing), (link, existing), (existing, link)):
+        assert problem(out, not resume, None, source, resume=resume) == (
+            f"{out} is what is read; name another file for the output."
+        )
+
+
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    out = tmp_path / "missing" / "chains.jsonl"
+    assert problem(out, False, resume=True) == f"{out} cannot be written: there is no folder {out.parent}."
+
+
+def test_lines_for_standard_output_are_printed_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    with StandardOutput() as output:
+        output.write('{"id":"ž"}\n'.encode())
+        assert capsys.readouterr().out == '{"id":"ž"}\n'
+        output.write(b"")
+    print("still open")
+    assert capsys.readouterr().out == "still open\n"
+
+
+def test_a_folder_of_chains_that_is_not_finished_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report_unfinished(tmp_path)
+    report_unfinished(tmp_path / "chains.jsonl")
+    assert capsys.readouterr().err == ""
+    (tmp_path / "_rechain.json").touch()
+    report_unfinished(tmp_path)
+    assert capsys.readouterr().err == (
+        f"{tmp_path} is not finished; `rechain recover` goes on with it with --resume.\n"
+    )
+    (tmp_path / "_SUCCESS").touch()
+    report_unfinished(tmp_path)
+    assert capsys.readouterr().err == ""
