@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 # Where the real data is that benchmarks measure on.
 DATA ?= ../shared/data
 
-.PHONY: demo serve test test-slow test-web lint walk bench clean
+.PHONY: demo serve test test-slow test-web test-python lint docs walk bench clean
 
 demo: .venv/installed
 	$(BIN)/rechain demo
@@ -24,11 +24,25 @@ test-slow: .venv/installed-dev
 test-web: .venv/installed-dev
 	$(BIN)/python -m pytest -m web
 
+# What needs no torch, on another Python: make test-python PYTHON=python3.12. (torch's CPU build is pinned for 3.11.)
+LIGHT := ahocorasick_rs bm25s huggingface_hub numpy orjson pydantic rich safetensors tokenizers typer
+ROOMS := $(addprefix tests/,text linking candidates datasets scoring evaluation exports labels test_schema.py test_errors.py)
+OTHER := .venv-$(notdir $(PYTHON))
+test-python:
+	$(PYTHON) -m venv $(OTHER)
+	$(OTHER)/bin/python -m pip install --quiet -c constraints.txt $(LIGHT) pyarrow datasets hypothesis pytest
+	$(OTHER)/bin/python -m pip install --quiet --no-deps -e .
+	$(OTHER)/bin/python -m pytest -m "not slow and not web and not torch" --ignore tests/linking/test_spacy_names.py $(ROOMS)
+
 lint: .venv/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# The site, in build/site: no network, and every warning, such as a link that leads nowhere, is an error.
+docs: .venv/installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir build/site
 
 # How many files and functions of the package one question passes, command by command.
 walk: .venv/installed-dev
@@ -58,6 +72,10 @@ bench: .venv/installed-bench
 
 .venv/installed-bench: .venv/installed-dev
 	$(PIP) -e .[bench]
+	touch $@
+
+.venv/installed-docs: .venv/installed
+	$(PIP) -e .[docs]
 	touch $@
 
 clean:

@@ -42,15 +42,13 @@ from rechain.bulk.resume import GrowingFile
 from rechain.candidates import Candidates, find_candidates, find_of_any_length
 from rechain.datasets.reading import QuestionReader, read_chunks
 from rechain.errors import QuestionError
-from rechain.models.chain_reader import ChainReader
-from rechain.models.cpu.packed import packed
+from rechain.models.chain_reader import ChainReader, Texts
+from rechain.models.cpu import packed
 from rechain.models.text_encoders import untrained
 from rechain.preparation.arrays import TEXT_MARKS
-from rechain.reader.arrays import flat_texts
-from rechain.reader.data import Texts
 from rechain.reader.model import ChainReaderModel, WeighedQuestion
 from rechain.reader.pretrained import find, load
-from rechain.reader.texts import TokenText
+from rechain.reader.texts import TokenText, flat_texts
 from rechain.recovery import BATCH_SIZE, Recoverer, Wanted
 from rechain.schema import Question, Recovered
 from rechain.scoring.evidence import FEATURES

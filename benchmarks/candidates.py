@@ -14,7 +14,7 @@ from rechain.datasets import read_questions
 from rechain.errors import QuestionError
 from rechain.evaluation.candidates import CandidateCount, count_candidates, errors_of, summarise_candidates
 from rechain.evaluation.judging import is_unambiguous
-from rechain.linking.weights import DEFAULT_MIN_WEIGHT
+from rechain.linking import DEFAULT_MIN_WEIGHT
 
 HEADER = ("questions", "number", "setting", "chains", "tails", "gold in C, %", "random pick, %", "without a chain")
 NO_LIMIT = 1_000_000

@@ -15,7 +15,7 @@ from torch.profiler import ProfilerActivity, profile
 from rechain.game.decoding import decode
 from rechain.game.plays import Stage
 from rechain.game.settings import GameSettings
-from rechain.game.training import Phase, Training
+from rechain.game.training import Part, Training
 
 SIZE, STEPS = 256, 6
 _GRU_KERNELS = ("_forward", "_backward", "rnn", "gru", "lstm")
@@ -31,14 +31,14 @@ def main() -> None:
     for row, phases in (("independent", ("pretraining",)), ("conditional", ("game",)), ("cooperative", ("game",))):
         training = Training(stage.vectors, stage.questions(settings), settings.but(row=row))
         for phase in phases:
-            print(f"{row}, {phase}: {_rate(_step(training, phase)):.0f} questions/s")  # type: ignore[arg-type]
+            print(f"{row}, {phase}: {_rate(_step(training, phase)):.0f} questions/s")
     print(f"cooperative, decoding C: {_rate(_decode(training)):.0f} questions/s")
     if device == "cuda":
         print(f"share of GRU kernels in a step of the game: {100 * _gru_share(_step(training, 'game')):.0f} %")
 
 
-def _step(training: Training, phase: Phase) -> Callable[[int], None]:
-    return lambda number: _drop(training._step(phase, training.data.batch(_questions(training, number))))
+def _step(training: Training, phase: str) -> Callable[[int], None]:
+    return lambda number: _drop(training.step(phase, Part(training.data, _questions(training, number))))
 
 
 def _decode(training: Training) -> Callable[[int], None]:

@@ -26,6 +26,7 @@ from rechain.preparation.questions import Preparation, entity_names
 from rechain.preparation.vectors import read_vectors
 from rechain.schema import Gold
 from rechain.tables.pairs import guess_auc, lexical_auc, pair_auc
+from rechain.training.game_runs import load_game
 
 MODEL = "plays/cooperative.0.0.model"
 
@@ -101,8 +102,8 @@ def main() -> None:
     data = data_folder()
     print_heading()
     hotpotqa, drughop = (Path(name) / MODEL for name in sys.argv[2:4])
-    two_wiki(data, TrainedModel.load(hotpotqa, read_vectors(data / "vectors/glove.6B.100d.subset.npz")))
-    med_hop(data, TrainedModel.load(drughop, read_vectors(data / "vectors/bio.100d.npz")))
+    two_wiki(data, load_game(hotpotqa, read_vectors(data / "vectors/glove.6B.100d.subset.npz")))
+    med_hop(data, load_game(drughop, read_vectors(data / "vectors/bio.100d.npz")))
 
 
 if __name__ == "__main__":

@@ -22,14 +22,11 @@ from rechain.candidates import find_candidates
 from rechain.datasets import read_questions
 from rechain.errors import QuestionError
 from rechain.evaluation.judging import is_unambiguous
-from rechain.linking import LINKERS, LinkGraph
-from rechain.linking.names import pairs_of
-from rechain.linking.titles import titles_of
-from rechain.linking.weights import BONUS, DEFAULT_MIN_WEIGHT
+from rechain.linking import DEFAULT_LINKERS, DEFAULT_MIN_WEIGHT, LinkGraph, names, titles
+from rechain.linking.linkers import Context
 from rechain.schema import Passage, Question
 from rechain.text.answers import AnswerMatcher
 from rechain.text.passages import PassageView
-from rechain.text.rarity import idf
 
 REPEATS = 7
 LINKED = 400
@@ -68,17 +65,14 @@ def link(questions: Sequence[Question]) -> None:
     """Find the links to the passages that hold the answer, as for chains of two."""
     for question in questions:
         views = [PassageView(passage) for passage in question.passages]
-        LinkGraph(views, DEFAULT_MIN_WEIGHT, LINKERS - {"identifiers"}, ends=tails_of(question, views))
+        LinkGraph(views, DEFAULT_MIN_WEIGHT, DEFAULT_LINKERS - {"identifiers"}, ends=tails_of(question, views))
 
 
 def phrases_of(question: Question) -> list[str]:
     """Return all that `link` looks for: titles, pairs of capitalised words, rare words and words of titles."""
     views = [PassageView(passage) for passage in question.passages]
-    tails = [views[number] for number in tails_of(question, views)]
-    words = {word for view in tails for word in view.vocabulary if idf(word) >= DEFAULT_MIN_WEIGHT}
-    least = DEFAULT_MIN_WEIGHT - BONUS["title part"]
-    words |= {word for view in views for word in view.title_words if idf(word) >= least}
-    return sorted({phrase.strip() for phrase in (*titles_of(views), *pairs_of(tails, DEFAULT_MIN_WEIGHT))} | words)
+    context = Context(views, tails_of(question, views), DEFAULT_MIN_WEIGHT)
+    return sorted({phrase.strip() for phrase in (*titles.phrases(context), *names.phrases(context))})
 
 
 def link_with_spacy(questions: Sequence[Question], phrases: Sequence[Sequence[str]]) -> None:

@@ -20,14 +20,14 @@ def test_the_output_does_not_depend_on_the_seed_of_hashes(model: str) -> None:
 
 
 OVERLAPS = """
-from rechain.text.passages import PassageView
-from rechain.text.sentences import AskedSentences, rarities
+from rechain.text.passages import PassageView, SentenceOverlaps
+from rechain.text.rarity import rarities
 from rechain.schema import Passage
 from rechain.text.words import Text
 
 words = "quellmarine zandvoort borkum amaranth kraan harbour sailed winter opera anton composer verdict".split()
 asked = rarities(Text(" ".join(words)))
-sentences = AskedSentences(PassageView(Passage(id="p", text=" ".join(words) + ". " + " ".join(words[1:]))), asked)
+sentences = SentenceOverlaps(PassageView(Passage(id="p", text=" ".join(words) + ". " + " ".join(words[1:]))), asked)
 print([overlap.hex() for overlap in sentences.overlaps])
 """
 

@@ -13,7 +13,7 @@ from rechain.datasets.reading import Entry
 from rechain.errors import QuestionError, RechainError
 from rechain.schema import Chain, Link, Problem, Question, Recovered
 from rechain.scoring import BASELINES
-from rechain.scoring.model import BUNDLED, BatchModel, Contributions, Model, Step, StepwiseModel
+from rechain.scoring.model import BUNDLED, BatchModel, Contributions, Model, PlayerStep, StepwiseModel
 from rechain.system.batches import batches
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class _Scored(NamedTuple):
 
     contributions: Contributions
     confidence: float | None = None
-    steps: Sequence[Step] = ()
+    steps: Sequence[PlayerStep] = ()
 
 
 class Recoverer:
@@ -353,9 +353,9 @@ def _load(name: str, device: str | None) -> Model | BatchModel:
     from rechain.system.devices import device_named
 
     if Path(name).is_dir() and not (Path(name) / "config.json").exists():
-        from rechain.game.model import TrainedModel
+        from rechain.training.models import load_model
 
-        return TrainedModel.load(Path(name), device=device_named(device))
+        return load_model(Path(name), device_named(device))
     if name != BUNDLED and "/" not in name and not Path(name).is_dir():
         known = ", ".join((BUNDLED, *BASELINES))
         raise RechainError(

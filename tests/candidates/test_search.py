@@ -18,7 +18,7 @@ from rechain.datasets import read_questions
 from rechain.errors import QuestionError, RechainError
 from rechain.evaluation.gold import read_gold
 from rechain.evaluation.judging import is_correct
-from rechain.linking.weights import BONUS, DEFAULT_MIN_WEIGHT
+from rechain.linking import DEFAULT_MIN_WEIGHT, KINDS
 from rechain.schema import Mention, Passage, Question
 from rechain.text.rarity import MAX_PHRASE_IDF, idf
 from rechain.text.words import phrase
@@ -74,7 +74,7 @@ def test_passages_with_several_links_count_once_with_the_strongest() -> None:
     passages = [("", "by Quorvath and Zimbelot"), ("Zimbelot", "Quorvath of Ostrela")]
     (chain,) = find_candidates(text_question(passages)).chains
     assert [link.entity for link in chain.links] == ["Zimbelot"]
-    assert chain.weight == pytest.approx(BONUS["title"] + idf("zimbelot"))
+    assert chain.weight == pytest.approx(KINDS["title"].bonus + idf("zimbelot"))
 
 
 def test_both_directions_count_where_both_passages_hold_the_answer() -> None:
@@ -281,14 +281,14 @@ def reference_links(one: Words, two: Words) -> dict[tuple[str, ...], float]:
     both = one.is_capitalised and two.is_capitalised
     for passage in (one, two):
         if passage.title:
-            add(passage.title, BONUS["title"] + min(len(passage.title) * RAREST, MAX_PHRASE_IDF), widened=False)
+            add(passage.title, KINDS["title"].bonus + min(len(passage.title) * RAREST, MAX_PHRASE_IDF), widened=False)
         for word in passage.title:
-            add([word], BONUS["title part"] + RAREST)
+            add([word], KINDS["title part"].bonus + RAREST)
         for pair in pairwise(passage.text):
             if both and not set(pair) & set(FILLERS):
-                add(pair, BONUS["name"] + min(1.5 * RAREST, MAX_PHRASE_IDF))
+                add(pair, KINDS["name"].bonus + min(1.5 * RAREST, MAX_PHRASE_IDF))
     for word in NAMES:
-        add([word], (BONUS["name"] if both else BONUS["word"]) + RAREST)
+        add([word], (KINDS["name"].bonus if both else KINDS["word"].bonus) + RAREST)
     return links
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from rechain.game.checkpoints import read_tensors
 from rechain.schema import Question
+from rechain.system.tensors import load_tensors
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 RECHAIN = [sys.executable, "-c", "from rechain.cli.main import main; main()"]
@@ -180,7 +180,7 @@ def test_a_file_without_any_candidate_chain_tells_the_reasons(train: Command, tm
 def test_a_loss_that_is_no_number_is_one_sentence(train: Command, tmp_path: Path) -> None:
     told = refused(train("--set", "learning_rate=1e30"))
     assert "is no longer a number in epoch 1 of the pretraining; lower learning_rate" in told
-    assert read_tensors(tmp_path / "run" / "checkpoint.safetensors")[1]["progress"]["epoch"] == 0
+    assert load_tensors(tmp_path / "run" / "checkpoint.safetensors")[1]["progress"]["epoch"] == 0
 
 
 def test_a_broken_checkpoint_is_named(train: Command, tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def test_ctrl_c_ends_a_run_with_one_sentence_and_it_can_be_resumed(town_file: Pa
     assert "Traceback" not in err
     resumable = f"The run in {tmp_path / 'run'} goes on from its last checkpoint with --resume."
     assert err.strip().splitlines()[-2:] == [resumable, "rechain: interrupted."]
-    assert read_tensors(checkpoint)[1]["progress"]["phase"] < 3
+    assert load_tensors(checkpoint)[1]["progress"]["phase"] < 3
     assert sorted(path.name for path in checkpoint.parent.iterdir() if path.suffix == ".new") == []
     resumed = start(town_file, tmp_path / "run", *long, "--resume")
     _, err = resumed.communicate(timeout=120)
@@ -231,7 +231,7 @@ def test_a_full_disk_ends_a_run_with_one_sentence_and_the_checkpoint_before_it(t
     assert process.returncode == 2
     assert "Traceback" not in err
     assert err.strip().splitlines()[-1] == f"rechain: {checkpoint} cannot be written: File too large."
-    assert read_tensors(checkpoint)[1]["progress"]["phase"] == 1
+    assert load_tensors(checkpoint)[1]["progress"]["phase"] == 1
     assert not list(checkpoint.parent.glob("*.new"))
 
 

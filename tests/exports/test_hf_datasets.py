@@ -226,6 +226,7 @@ def test_an_empty_dataset_gets_the_same_columns_as_another(lexical: Recoverer, r
     assert set(mapped["test"].column_names) == {"id", "question", "answer", "passages", "chains", "error"}
 
 
+@pytest.mark.torch
 def test_a_model_that_was_trained_again_is_not_answered_from_a_cache(tmp_path: Path) -> None:
     """What a library hashes to know what it has mapped already hangs on the model's files."""
     model, other = tmp_path / "model", tmp_path / "other.txt"

@@ -13,12 +13,12 @@ from safetensors.numpy import save_file
 from rechain.candidates import CandidateSettings
 from rechain.datasets import read_questions
 from rechain.errors import RechainError
-from rechain.game.model import TrainedModel
 from rechain.game.settings import GameSettings
 from rechain.preparation.vectors import Vectors
 from rechain.recovery import Recoverer
 from rechain.schema import Question
-from rechain.training.runs import VECTORS, WEIGHTS, WORDS, RunFolder, gather, no_vectors, train
+from rechain.training.game_runs import VECTORS, WORDS, load_game, no_vectors, prepare_game
+from rechain.training.runs import WEIGHTS, RunFolder, train
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 Towns = Callable[..., list[Question]]
@@ -26,7 +26,7 @@ SETTINGS = GameSettings(hidden=3, batch_size=4, pretrain_epochs=1, game_epochs=1
 
 
 def train_small(questions: list[Question], path: Path, vectors: Vectors | None = None, **changes: object) -> Path:
-    material = gather(questions, vectors or no_vectors(), CandidateSettings())
+    material = prepare_game(questions, vectors or no_vectors(), CandidateSettings())
     train(RunFolder(path), material, SETTINGS.but(**changes))
     return path
 
@@ -191,7 +191,7 @@ def test_to_recover_needs_no_gradients(run: Path, towns: Towns) -> None:
 def test_a_reasoner_that_does_not_count_is_not_asked(
     run: Path, monkeypatch: pytest.MonkeyPatch, town_file: Path
 ) -> None:
-    model = TrainedModel.load(run)
+    model = load_game(run)
     question = next(iter(read_questions(town_file)))
     counted = Recoverer(model, explain=True).recover(question).chains[0].why
     assert counted is not None and "reasoner" in counted

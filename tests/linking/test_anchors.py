@@ -1,8 +1,7 @@
 """Entities given with the data."""
 
-from rechain.linking.anchors import find
-from rechain.linking.entities import Entity
-from rechain.linking.weights import BONUS
+from rechain.linking.anchors import MENTION, find
+from rechain.linking.linkers import Context, Entity
 from rechain.schema import Mention, Passage
 from rechain.text.passages import PassageView
 from rechain.text.rarity import idf
@@ -14,7 +13,7 @@ def view(number: int, text: str, *entities: tuple[str, str], title: str = "") ->
 
 
 def found(*views: PassageView) -> dict[str, Entity]:
-    return {entity.name: entity for entity in find(views)}
+    return {entity.name: entity for entity in find(Context(views, range(len(views)), 0.0), {})}
 
 
 def test_an_entity_that_two_passages_mention_is_found_whatever_it_is_called_there() -> None:
@@ -45,5 +44,5 @@ def test_data_without_mentions_gives_nothing() -> None:
 def test_the_weight_is_that_of_a_given_entity_plus_the_rarity_of_its_name() -> None:
     one, two = view(0, "the river", ("e", "river")), view(1, "the river", ("e", "river"))
     entity = found(one, two)["e"]
-    assert entity.weight == BONUS["mention"] + idf("river")
+    assert entity.weight == MENTION.bonus + idf("river")
     assert (entity.kind, entity.is_given) == ("mention", True)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from rechain.linking.edges import Edge
-from rechain.linking.entities import Entity
+from rechain.linking.graph import Edge
+from rechain.linking.linkers import Entity
 from rechain.schema import LinkKind, Mention, Passage
 from rechain.text.passages import PassageView
 

@@ -3,8 +3,8 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rechain.linking.graph import LINKERS, LinkGraph
-from rechain.linking.weights import DEFAULT_MIN_WEIGHT
+from rechain.linking.graph import DEFAULT_MIN_WEIGHT, LinkGraph
+from rechain.linking.registry import DEFAULT_LINKERS
 from rechain.schema import Link, Mention, Passage
 from rechain.text.passages import PassageView
 
@@ -79,7 +79,7 @@ def test_only_the_linkers_asked_for_are_used() -> None:
     pair = views(("Quorvath", "Old Zimbelot sang."), ("", "Quorvath and Zimbelot"))
     kinds = {
         name: {link.kind for _, link in links(LinkGraph(pair, 0.0, frozenset({name}), links_a_pair=9), 1)}
-        for name in LINKERS
+        for name in DEFAULT_LINKERS
     }
     assert kinds["titles"] == {"title"}
     assert kinds["names"] <= {"name", "word"}

@@ -2,22 +2,25 @@
 
 from rechain.candidates import CandidateSettings, find_candidates
 from rechain.linking.identifiers import find
+from rechain.linking.linkers import Context
 from rechain.schema import Mention, Passage, Question
 from rechain.text.passages import PassageView
 
 
-def views(*texts: str) -> list[PassageView]:
-    return [PassageView(Passage(id=str(number), text=text)) for number, text in enumerate(texts)]
+def context(*texts: str) -> Context:
+    views = [PassageView(Passage(id=str(number), text=text)) for number, text in enumerate(texts)]
+    return Context(views, range(len(views)), 0.0)
 
 
 def test_an_identifier_in_two_passages_is_found() -> None:
-    (entity,) = find(views("DB00072 binds P04637", "P04637 acts", "DB00073 rests, not XP04637"))
+    (entity,) = find(context("DB00072 binds P04637", "P04637 acts", "DB00073 rests, not XP04637"), {})
     assert (entity.name, entity.kind, entity.holders) == ("protein:P04637", "identifier", [0, 1])
     assert entity.is_given
 
 
 def test_masks_link_as_well() -> None:
-    assert [entity.name for entity in find(views("___MASK3___ binds", "on ___MASK3___"))] == ["mask:___MASK3___"]
+    (entity,) = find(context("___MASK3___ binds", "on ___MASK3___"), {})
+    assert entity.name == "mask:___MASK3___"
 
 
 def chain_question(answer: str, passages: list[Passage]) -> Question:

@@ -7,7 +7,8 @@ import spacy
 
 from rechain.candidates import CandidateSettings, find_candidates
 from rechain.errors import RechainError
-from rechain.linking.spacy_names import names_of
+from rechain.linking.linkers import Context
+from rechain.linking.spacy_names import phrases
 from rechain.schema import Passage, Question
 from rechain.text.passages import PassageView
 
@@ -23,7 +24,7 @@ def model(tmp_path: Path) -> str:
 
 def test_the_names_are_the_entities_of_the_texts(model: str) -> None:
     views = [PassageView(Passage(id="1", text="The National Film Board moved, and the National Film Board grew."))]
-    assert names_of(views, model) == [" national film board "]
+    assert phrases(Context(views, [0], 0.0, model)) == [" national film board "]
 
 
 def test_a_name_that_spacy_finds_links_two_passages(model: str) -> None:
@@ -44,4 +45,4 @@ def test_a_name_that_spacy_finds_links_two_passages(model: str) -> None:
 
 def test_a_model_that_is_not_there_gets_one_sentence() -> None:
     with pytest.raises(RechainError, match="no_such_model"):
-        names_of([PassageView(Passage(id="1", text="Text."))], "no_such_model")
+        phrases(Context([PassageView(Passage(id="1", text="Text."))], [0], 0.0, "no_such_model"))

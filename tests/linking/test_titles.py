@@ -3,8 +3,8 @@
 import pytest
 
 from rechain.linking.graph import LinkGraph
-from rechain.linking.titles import titles_of
-from rechain.linking.weights import BONUS
+from rechain.linking.linkers import Context
+from rechain.linking.titles import TITLE, TITLE_PART, phrases
 from rechain.schema import Passage
 from rechain.text.passages import PassageView
 from rechain.text.rarity import idf, phrase_idf
@@ -25,10 +25,14 @@ def whole(*passages: tuple[str, str], after: int = 0) -> list[tuple[int, str]]:
 
 
 def test_the_phrases_to_look_for_are_the_titles_without_their_suffix() -> None:
-    assert list(titles_of(views(("Mercury (planet)", "x"), ("", "y"), ("St. Louis", "z")))) == [
-        " mercury ",
-        " st louis ",
-    ]
+    passages = views(("Mercury (planet)", "x"), ("", "y"), ("St. Louis", "z"))
+    nothing_else = 100.0  # no part of a title weighs as much
+    assert list(phrases(Context(passages, range(3), nothing_else))) == [" mercury ", " st louis "]
+
+
+def test_words_of_titles_are_looked_for_where_they_weigh_enough_and_stand_at_an_end() -> None:
+    passages = views(("The Quillfeather", "x"), ("Zorn", "y"))
+    assert set(phrases(Context(passages, [0], 7.0))) == {" the quillfeather ", " zorn ", " quillfeather "}
 
 
 @pytest.mark.parametrize(
@@ -79,7 +83,7 @@ def test_a_whole_title_weighs_more_than_a_part_of_it() -> None:
     passages = views(("Anton Quillfeather", "He."), ("", "by Anton Quillfeather"), ("", "by Quillfeather"))
     by_passage = {edge.before: edge.weight for edge in LinkGraph(passages, 0.0, frozenset({"titles"})).edges(0)}
     assert by_passage == {
-        1: BONUS["title"] + phrase_idf(["anton", "quillfeather"]),
-        2: BONUS["title part"] + idf("quillfeather"),
+        1: TITLE.bonus + phrase_idf(["anton", "quillfeather"]),
+        2: TITLE_PART.bonus + idf("quillfeather"),
     }
     assert by_passage[1] > by_passage[2]

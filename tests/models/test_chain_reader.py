@@ -1,13 +1,16 @@
-"""The two heads of the chain reader, by hand."""
+"""Texts in batches, and the two heads of the chain reader, by hand."""
 
 from math import exp, log
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from rechain.models.chain_reader import ChainReader, TextBatch
+from rechain.models.chain_reader import ChainReader, TextBatch, Texts
 from rechain.models.text_encoders import GruEncoder
 
 
@@ -92,3 +95,44 @@ def test_everything_learns() -> None:
     said = made.rank(texts).sum() + made.name_links(texts, 2)[0, 0] + made.weigh(torch.ones(3))
     said.backward()
     assert all(parameter.grad is not None and parameter.grad.any() for parameter in made.parameters())
+
+
+# ---- batches of texts
+
+LENGTHS = [3, 1, 4, 1, 5, 2]
+
+
+def texts(dtype: type = np.uint16) -> Texts:
+    """The tokens of text n are 10 n + 1, 10 n + 2, …"""
+    ids = [10 * number + place for number, length in enumerate(LENGTHS) for place in range(1, length + 1)]
+    arrays = {
+        "ids": np.array(ids, dtype=dtype),
+        "marks": np.array([token % 2 for token in ids], dtype=np.uint8),
+        "slots": np.array([token // 10 for token in ids], dtype=np.uint8),
+        "text_start": np.cumsum([0, *LENGTHS], dtype=np.int64),
+    }
+    return Texts(arrays, "cpu")
+
+
+@pytest.mark.parametrize("dtype", [np.uint16, np.int32])
+def test_a_batch_is_as_long_as_its_longest_text_and_padded_with_zeros(dtype: type) -> None:
+    batch = texts(dtype).batch(torch.tensor([5, 0]))
+    assert batch.ids.tolist() == [[51, 52, 0], [1, 2, 3]]
+    assert batch.marks.tolist() == [[1, 0, 0], [1, 0, 1]]
+    assert batch.slots.tolist() == [[5, 5, 0], [0, 0, 0]]
+    assert batch.lengths.tolist() == [2, 3]
+
+
+@given(numbers=st.lists(st.integers(0, 5), min_size=1, max_size=12), most=st.integers(1, 20))
+def test_outputs_come_in_order_and_no_more_is_read_at_once_than_allowed(numbers: list[int], most: int) -> None:
+    read: list[TextBatch] = []
+
+    def head(batch: TextBatch) -> torch.Tensor:
+        read.append(batch)
+        return batch.ids.sum(1)
+
+    outputs = texts().read(torch.tensor(numbers), head, most)
+    sums = [sum(10 * number + place for place in range(1, length + 1)) for number, length in enumerate(LENGTHS)]
+    assert outputs.tolist() == [sums[number] for number in numbers]
+    assert all(batch.ids.numel() <= most or len(batch.ids) == 1 for batch in read)
+    assert sum(len(batch.ids) for batch in read) == len(numbers)

@@ -7,10 +7,12 @@ import pytest
 import torch
 from tokenizers import Tokenizer
 
+from rechain.candidates import Candidates, find_candidates
 from rechain.models.chain_reader import ChainReader
 from rechain.models.text_encoders import GruEncoder, untrained
 from rechain.preparation.arrays import TEXT_MARKS
 from rechain.reader.pretrained import BUNDLED, TOKENIZER, find, read_tokenizer
+from rechain.schema import Passage, Question
 from rechain.scoring.evidence import FEATURES, PRIOR
 from rechain.system.tensors import Array
 
@@ -35,6 +37,14 @@ def _one_thread(one_thread: None) -> None:
 def tokenizer() -> Tokenizer:
     """The tokeniser of the bundled model."""
     return read_tokenizer(find(BUNDLED) / TOKENIZER)
+
+
+@pytest.fixture
+def web() -> Candidates:
+    """Two tails; the first is linked by two entities, one of them from two heads."""
+    texts = ["about Quorvath", "of Quorvath", "by Brimlad", "Quorvath and Brimlad in Ostrela", "Brimlad of Ostrela"]
+    passages = [Passage(id=str(n), text=text) for n, text in enumerate(texts)]
+    return find_candidates(Question(id="web", question="Who?", answer="Ostrela", passages=passages, hops=2))
 
 
 @pytest.fixture(scope="session")

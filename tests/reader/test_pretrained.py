@@ -17,8 +17,7 @@ from tokenizers import Tokenizer
 from rechain.candidates import Candidates, find_of_any_length
 from rechain.errors import InputError, RechainError
 from rechain.models.chain_reader import ChainReader
-from rechain.models.cpu.packed import PackedEncoder
-from rechain.models.cpu.quantised import Int8Linear, quantise
+from rechain.models.cpu import Int8Linear, PackedEncoder, quantise
 from rechain.models.text_encoders import GruEncoder
 from rechain.reader.model import ChainReaderModel
 from rechain.reader.pretrained import BUNDLED, CARD, CONFIG, TOKENIZER, WEIGHTS, find, load, push, save

@@ -12,7 +12,7 @@ from tokenizers import Tokenizer
 
 from rechain.candidates import Candidates, find_candidates, find_of_any_length
 from rechain.preparation.arrays import FIRST_END, FROM_BEFORE, LAST_END, TO_NEXT
-from rechain.reader.texts import ChainTexts, TokenText, boundary_tokens, share_out
+from rechain.reader.texts import ChainTexts, Tails, TokenText, best_by, boundary_tokens, flat_texts, share_out
 from rechain.schema import Mention, Passage, Question
 
 FILLING = ["It rained on that day.", "Some went home early.", "Nothing else is known.", "The others slept on."]
@@ -261,3 +261,34 @@ def test_what_one_does_not_need_goes_to_the_others() -> None:
     assert share_out(100, [30, 200, 20]) == [30, 50, 20]
     assert share_out(0, [3, 4]) == [0, 0]
     assert share_out(100, [3, 4]) == [3, 4]
+
+
+def test_tails_have_a_slot_for_every_entity(web: Candidates) -> None:
+    candidates = web
+    tails = Tails(candidates.chains)
+    places = {chain.passages: tails.place(chain) for chain in candidates.chains}
+    assert places[0, 3] == places[1, 3]
+    assert places[2, 3][0] == places[0, 3][0] != places[2, 4][0]
+    assert {places[0, 3][1], places[2, 3][1]} == {1, 2}
+    assert places[2, 4][1] == 1
+    assert tails.most_entities == 2
+    for chain in candidates.chains:
+        tail, slot = chain.passages[-1], places[chain.passages][1]
+        assert tails.edges[tail][slot - 1].key == chain.edges[-1].key
+    assert Tails([]).most_entities == 0
+
+
+def test_the_best_come_first_and_ties_in_their_order() -> None:
+    assert best_by(np.array([1.0, 3.0, 2.0, 3.0]), 3) == [1, 3, 2]
+    assert best_by(np.array([1.0]), 5) == [0]
+
+
+def test_texts_stand_one_after_another() -> None:
+    def text(*ids: int) -> TokenText:
+        return TokenText(np.array(ids, dtype=np.uint32), *(np.full(len(ids), n, dtype=np.uint8) for n in (1, 2)))
+
+    flat = flat_texts([text(5, 6), text(7)])
+    assert (flat["ids"].tolist(), flat["text_start"].tolist()) == ([5, 6, 7], [0, 2, 3])
+    assert (flat["marks"].tolist(), flat["slots"].tolist()) == ([1, 1, 1], [2, 2, 2])
+    assert flat["ids"].dtype == np.uint16
+    assert flat_texts([text(2**16)])["ids"].tolist() == [2**16]

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from rechain.models.chain_reader import ChainReader, TextBatch
-from rechain.reader.data import ReaderData, Step
+from rechain.reader.data import QuestionBatch, ReaderData
 from rechain.reader.settings import ReaderSettings
 from rechain.reader.training import (
     Beliefs,
@@ -38,10 +38,12 @@ def tensor(*rows: list[float]) -> Tensor:
     return torch.tensor(rows)
 
 
-def two_and_one() -> Step:
+def two_and_one() -> QuestionBatch:
     """A question with chains 0 and 1, and one with chain 2 alone."""
     is_chain = torch.tensor([[True, True], [True, False]])
-    return Step(is_chain, torch.tensor([[0, 1], [2, 2]]), torch.zeros(2, 2, 1), torch.zeros(2, 2, dtype=torch.bool))
+    return QuestionBatch(
+        is_chain, torch.tensor([[0, 1], [2, 2]]), torch.zeros(2, 2, 1), torch.zeros(2, 2, dtype=torch.bool)
+    )
 
 
 def softmax(*logits: float) -> list[float]:
@@ -60,24 +62,24 @@ def test_views_count_by_their_weights() -> None:
 
 def test_belief_is_what_all_readers_say_together_on_average() -> None:
     settings = ReaderSettings(ranker_weight=0.5, reasoner_weight=0.25)
-    step, beliefs = two_and_one(), Beliefs(2, 3, CPU, settings)
+    batch, beliefs = two_and_one(), Beliefs(2, 3, CPU, settings)
     evidence = tensor([1.0, 0.0], [5.0, 0.0])
-    first, second = beliefs.of(step, evidence).tolist()
+    first, second = beliefs.of(batch, evidence).tolist()
     assert first == pytest.approx(softmax(1.0, 0.0))  # nobody has said anything yet
     assert second == pytest.approx([1.0, 0.0])
-    beliefs.note(0, step, Views(tensor([2.0, 6.0], [9.0, 7.0]), tensor([-4.0, 0.0], [0.0, 7.0]), evidence))
-    beliefs.note(1, step, Views(tensor([0.0, 2.0], [9.0, 7.0]), tensor([0.0, -8.0], [0.0, 7.0]), evidence))
-    first, second = beliefs.of(step, evidence).tolist()
+    beliefs.note(0, batch, Views(tensor([2.0, 6.0], [9.0, 7.0]), tensor([-4.0, 0.0], [0.0, 7.0]), evidence))
+    beliefs.note(1, batch, Views(tensor([0.0, 2.0], [9.0, 7.0]), tensor([0.0, -8.0], [0.0, 7.0]), evidence))
+    first, second = beliefs.of(batch, evidence).tolist()
     assert first == pytest.approx(softmax(1.0 + 0.5 * 1.0 - 0.25 * 2.0, 0.0 + 0.5 * 4.0 - 0.25 * 4.0))
     assert second == pytest.approx([1.0, 0.0])
 
 
 def test_what_a_reader_says_again_replaces_what_it_said() -> None:
-    step, beliefs = two_and_one(), Beliefs(1, 3, CPU, ReaderSettings(ranker_weight=1.0))
+    batch, beliefs = two_and_one(), Beliefs(1, 3, CPU, ReaderSettings(ranker_weight=1.0))
     nothing = torch.zeros(2, 2)
     for ranker in (tensor([8.0, 0.0], [0.0, 0.0]), tensor([0.0, 1.0], [0.0, 0.0])):
-        beliefs.note(0, step, Views(ranker, nothing, nothing))
-    assert beliefs.of(step, nothing)[0].tolist() == pytest.approx(softmax(0.0, 1.0))
+        beliefs.note(0, batch, Views(ranker, nothing, nothing))
+    assert beliefs.of(batch, nothing)[0].tolist() == pytest.approx(softmax(0.0, 1.0))
 
 
 def test_padding_has_no_probability() -> None:
@@ -99,14 +101,14 @@ def test_learning_rates_grow_and_then_fall_to_nothing(toy_reader: Make, toy_arra
     data = ReaderData(toy_arrays(2), "cpu")
     settings = replace(QUICK, warm_up_share=0.2, learning_rate=1.0, head_learning_rate=3.0, evidence_learning_rate=2.0)
     lesson = Lesson([toy_reader(0)], settings, 10)
-    step, rates = data.step(np.array([0, 1])), []
+    batch, rates = data.batch(np.array([0, 1])), []
     for _ in range(10):
         groups = lesson._optimisers[0].param_groups
         rates.append(groups[0]["lr"])
         assert [group["lr"] / groups[0]["lr"] for group in groups] == pytest.approx([1, 3, 2])
         for group in groups:
             group["lr"] = 0.0  # what is taught does not matter here
-        lesson.learn(0, data, step, lambda evidence: torch.full_like(evidence, 0.5))
+        lesson.learn(0, data, batch, lambda evidence: torch.full_like(evidence, 0.5))
     assert rates == pytest.approx([0.5, 1.0, 1.0, 7 / 8, 6 / 8, 5 / 8, 4 / 8, 3 / 8, 2 / 8, 1 / 8])
     assert lesson._optimisers[0].param_groups[0]["lr"] == 0.0
 
@@ -125,9 +127,9 @@ def test_every_parameter_is_taught_once(toy_reader: Make) -> None:
 
 def test_a_chain_is_looked_at_as_the_heads_say(toy_reader: Make, toy_arrays: Arrays) -> None:
     data, reader = ReaderData(toy_arrays(3), "cpu"), toy_reader(1).eval()
-    step = data.step(np.array([2, 0]))
+    batch = data.batch(np.array([2, 0]))
     with torch.inference_mode():
-        views = look(reader, data, step)
+        views = look(reader, data, batch)
         for row, question in enumerate((2, 0)):
             for place in range(2):
                 chain = 2 * question + place
@@ -135,7 +137,7 @@ def test_a_chain_is_looked_at_as_the_heads_say(toy_reader: Make, toy_arrays: Arr
                 links = reader.name_links(data.texts.batch(data.tail_text[chain : chain + 1]), 2)
                 assert views.ranker[row, place] == pytest.approx(rank.item(), abs=1e-5)
                 assert views.reasoner[row, place] == pytest.approx(links[0, data.tail_slot[chain] - 1].item(), abs=1e-5)
-                assert views.evidence[row, place] == pytest.approx(step.features[row, place].item())
+                assert views.evidence[row, place] == pytest.approx(batch.features[row, place].item())
     assert views.reasoner.exp().sum(1).tolist() == pytest.approx([1, 1], abs=1e-5)
 
 
@@ -151,9 +153,9 @@ def test_where_one_entity_alone_can_link_no_tail_is_read(
         return torch.full((len(batch.ids), entities), -0.5)
 
     monkeypatch.setattr(reader, "name_links", name_links)
-    assert look(reader, data, data.step(np.array([0, 1]))).reasoner.tolist() == [[0, 0], [-0.5, -0.5]]
+    assert look(reader, data, data.batch(np.array([0, 1]))).reasoner.tolist() == [[0, 0], [-0.5, -0.5]]
     assert read == [(1, 2)]
-    assert look(reader, data, data.step(np.array([0]))).reasoner.tolist() == [[0, 0]]
+    assert look(reader, data, data.batch(np.array([0]))).reasoner.tolist() == [[0, 0]]
     assert len(read) == 1
 
 
@@ -164,8 +166,8 @@ def accuracy(reader: ChainReader, arrays: dict[str, Array], view: str) -> float:
     """Return the share of questions in which a view finds the right one of the two chains."""
     data = ReaderData(arrays, "cpu")
     right = []
-    for step, views in examine(reader, data, np.arange(len(data)), size=7):
-        right += (getattr(views, view).argmax(1) == step.made.int().argmax(1)).tolist()
+    for batch, views in examine(reader, data, np.arange(len(data)), size=7):
+        right += (getattr(views, view).argmax(1) == batch.made.int().argmax(1)).tolist()
     return sum(right) / len(right)
 
 
@@ -228,21 +230,21 @@ def test_beliefs_are_estimated_again_or_stay_those_of_the_prior(toy_reader: Make
         settings = replace(QUICK, reestimates=reestimates, ranker_weight=1.0, epochs=6)
         reader = toy_reader(0)
         beliefs = teach_together([reader], untold, settings, np.arange(64))
-        step = untold.step(np.arange(64))
-        belief = beliefs.of(step, torch.zeros_like(step.features[..., 0]))
-        right = belief[step.made].min().item()
+        batch = untold.batch(np.arange(64))
+        belief = beliefs.of(batch, torch.zeros_like(batch.features[..., 0]))
+        right = belief[batch.made].min().item()
         assert (right > 0.97) is is_sure
 
 
 def test_final_beliefs_are_those_of_the_readers(toy_reader: Make, toy_arrays: Arrays) -> None:
     data, settings = ReaderData(toy_arrays(5), "cpu"), ReaderSettings()
     reader = toy_reader(3)
-    step = data.step(np.arange(5))
+    batch = data.batch(np.arange(5))
     with torch.inference_mode():
-        views = look(reader.eval(), data, step)
+        views = look(reader.eval(), data, batch)
     beliefs = final_beliefs([reader, reader], data, settings, np.arange(5))
-    expected = masked_softmax(views.joint(settings), step)
-    torch.testing.assert_close(beliefs.of(step, views.evidence), expected)
+    expected = masked_softmax(views.joint(settings), batch)
+    torch.testing.assert_close(beliefs.of(batch, views.evidence), expected)
 
 
 def test_the_seed_decides_everything(toy_reader: Make, toy_arrays: Arrays) -> None:

@@ -5,7 +5,7 @@ from math import log
 import pytest
 
 from rechain.candidates import find_candidates
-from rechain.linking.weights import BONUS
+from rechain.linking import KINDS
 from rechain.recovery import Recoverer
 from rechain.schema import Mention, Passage, Question
 from rechain.scoring.lexical import LINK_FACTOR, MENTION_FACTOR, Lexical
@@ -23,14 +23,14 @@ def test_words_of_the_question_in_either_passage_count_once_by_idf_and_links_by_
     (score,) = Lexical().score(found)
     shared = ["river", "castle", "a"]
     assert score["question words"] == pytest.approx(sum(map(idf, shared)))
-    assert score["links"] == pytest.approx(LINK_FACTOR * (BONUS["name"] + idf("quorvath")))
+    assert score["links"] == pytest.approx(LINK_FACTOR * (KINDS["name"].bonus + idf("quorvath")))
     assert set(score) == {"question words", "links"}
 
 
 def test_the_head_that_the_question_speaks_of_is_preferred() -> None:
     texts = "A bridge by Quorvath", "A castle by Quorvath", "Quorvath was born in Ostrela"
     for asked, head in ("Where was the maker of the bridge born?", "0"), ("Where was the castle's maker born?", "1"):
-        assert Recoverer().recover(text_question(asked, *texts)).chains[0].passages == [head, "2"]
+        assert Recoverer("lexical").recover(text_question(asked, *texts)).chains[0].passages == [head, "2"]
 
 
 def test_a_strong_link_outweighs_a_common_word() -> None:
@@ -40,7 +40,7 @@ def test_a_strong_link_outweighs_a_common_word() -> None:
         Passage(id="tail", title="Brimlad", text="a quorvath in Ostrela"),
     ]
     question = Question(id="q", question="Who was there?", answer="Ostrela", passages=passages)
-    assert Recoverer().recover(question).chains[0].passages == ["strong", "tail"]
+    assert Recoverer("lexical").recover(question).chains[0].passages == ["strong", "tail"]
 
 
 def passage(name: str, text: str, **entities: str) -> Passage:
@@ -107,4 +107,4 @@ def test_identifiers_in_the_text_count_as_entities_do() -> None:
         hops=2,
         passages=passages,
     )
-    assert Recoverer().recover(question).chains[0].passages == ["near", "tail"]
+    assert Recoverer("lexical").recover(question).chains[0].passages == ["near", "tail"]

@@ -30,7 +30,7 @@ from rechain.game.settings import GameSettings
 from rechain.game.training import Part, Training
 from rechain.preparation.lexicon import Lexicon
 from rechain.preparation.questions import Preparation
-from rechain.training.runs import no_vectors
+from rechain.training.game_runs import no_vectors
 
 path, out, settings = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
 torch.set_num_threads(1)
@@ -43,9 +43,11 @@ real, pseudo = Preparation(Lexicon({})), Preparation(Lexicon({}))
 for question in questions:
     real.take(question)
     pseudo.take(question, find_candidates(question).chains[0].passages)
-training = Training(torch.from_numpy(no_vectors().table), Prepared(real.arrays()), GameSettings(**settings))
 data = Prepared(pseudo.arrays())
-training.run(pseudo=[Part(data, np.arange(len(data)))])
+parts = [Part(data, np.arange(len(data)))]
+table = torch.from_numpy(no_vectors().table)
+training = Training(table, Prepared(real.arrays()), GameSettings(**settings), pseudo=parts)
+training.run()
 save_file(training.players.state_dict(), f"{out}.{rank}")
 print(json.dumps(training.progress.curve))
 if dist.is_initialized():

@@ -7,17 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import save_file
 
 from rechain.errors import InputError, RechainError
 from rechain.evaluation.gold import PairLabel
 from rechain.evaluation.statistics import auc
-from rechain.game.checkpoints import _metadata
 from rechain.game.model import TrainedModel
 from rechain.game.players import Players
 from rechain.game.settings import GameSettings
 from rechain.preparation.vectors import Vectors
 from rechain.schema import Passage, Question
+from rechain.system.tensors import save_tensors
 from rechain.tables.pairs import (
     Pair,
     auc_of,
@@ -29,6 +28,7 @@ from rechain.tables.pairs import (
     pairs_of,
     reasoner_scores,
 )
+from rechain.training.game_runs import load_game
 
 TOGETHER = Passage(id="0", text="DB00001 binds P12345 . Q23456 was seen .")
 APART = Passage(id="1", text="P12345 was measured . DB00001 was given . Q23456 too .")
@@ -127,10 +127,10 @@ def test_kept_weights_are_read_with_vectors_of_their_width(
     tmp_path: Path, reader: TrainedModel, vectors: Vectors
 ) -> None:
     path = tmp_path / "cooperative.0.0.model"
-    save_file(reader.players.state_dict(), path, _metadata({"settings": asdict(SETTINGS), "hops": 3}))
-    again = TrainedModel.load(path, vectors)
+    save_tensors(reader.players.state_dict(), {"settings": asdict(SETTINGS), "hops": 3}, path)
+    again = load_game(path, vectors)
     pairs = pairs_of([QUESTION], LABELS)
     assert again.rows == {"was": 1, "born": 2, "unused": 3}
     assert np.allclose(reasoner_scores(again, pairs), reasoner_scores(reader, pairs))
     with pytest.raises(InputError, match="is of other networks or word vectors than these"):
-        TrainedModel.load(path, Vectors([], np.zeros((0, 2), np.float16)))
+        load_game(path, Vectors([], np.zeros((0, 2), np.float16)))

@@ -3,8 +3,9 @@
 import pytest
 
 from rechain.schema import Mention, Passage
-from rechain.text.passages import PassageView
-from rechain.text.words import phrase
+from rechain.text.passages import PassageView, SentenceOverlaps, stretches
+from rechain.text.rarity import idf, rarities
+from rechain.text.words import Text, phrase
 
 
 def view(text: str, title: str = "", mentions: list[Mention] | None = None) -> PassageView:
@@ -26,7 +27,6 @@ def test_a_phrase_is_held_by_title_or_text_but_not_across_them(wanted: str, held
 def test_the_vocabulary_is_the_distinct_words_of_title_and_text() -> None:
     read = view("The planet, the SUN", "Dvořák (x)")
     assert read.vocabulary == {"the", "planet", "sun", "dvorak"}
-    assert read.title_words == {"dvorak"}
 
 
 def test_given_mentions_are_gathered_by_entity_in_order() -> None:
@@ -62,5 +62,61 @@ def test_sentences_end_before_a_capital_or_a_bracket(text: str, sentences: list[
 def test_every_character_stands_in_a_sentence() -> None:
     read = view("One.  Two. Three")
     assert read.sentences == [(0, 4), (6, 10), (11, 16)]
-    assert [read.sentence_at(place) for place in (0, 3, 6, 9, 11, 15)] == [0, 0, 1, 1, 2, 2]
-    assert [read.sentence_at(place) for place in (4, 5, 10)] == [0, 0, 1]  # the blanks after a sentence are its own
+    places = [0, 3, 6, 9, 11, 15, 4, 5, 10]
+    mentions = [Mention(entity="e", start=place, end=place + 1) for place in places]
+    with_mentions = view("One.  Two. Three", mentions=mentions)
+    # the blanks after a sentence belong to it
+    assert with_mentions.sentences_with("e") == [0, 0, 1, 1, 2, 2, 0, 0, 1]
+
+
+# ---- sentences beside a question
+
+TEXT = "The Zimbelot sang. The SANG of Quorvath, of Quorvath! It slept. Zimbelot sang of New Ostrela."
+
+
+def sentences(asked: str = "Who sang of a Zimbelot?") -> SentenceOverlaps:
+    return SentenceOverlaps(PassageView(Passage(id="p", text=TEXT)), rarities(Text(asked)))
+
+
+def test_every_sentence_holds_some_of_the_question_each_word_once() -> None:
+    assert sentences().overlaps == pytest.approx(
+        [
+            idf("zimbelot") + idf("sang"),
+            idf("sang") + idf("of"),
+            0,
+            idf("zimbelot") + idf("sang") + idf("of"),
+        ]
+    )
+
+
+@pytest.mark.parametrize(("name", "best"), [(" zimbelot ", 3), (" quorvath ", 1), (" it ", 2), (" ostrela ", 3)])
+def test_the_best_sentence_with_a_name_holds_most_of_the_question(name: str, best: int) -> None:
+    asked = sentences()
+    assert asked.best_with((name,)) == asked.overlaps[best]
+    assert asked.best_with((name,)) == asked.overlaps[best]  # once more, from what is kept
+
+
+def test_names_are_whole_words_within_a_sentence() -> None:
+    assert sentences().best_with((" zimbe ",)) == 0
+    assert sentences().best_with((" sang the ",)) == 0
+
+
+def test_the_sentences_that_hold_one_of_some_phrases() -> None:
+    asked = sentences()
+    assert asked.holding([" zimbelot "]) == [0, 3]
+    assert asked.holding([" nobody ", " new ostrela ", " quorvath "]) == [1, 3]
+    assert asked.best_with((" zimbelot ", " quorvath ")) == asked.overlaps[3]
+    assert (asked.holding([" nobody "]), asked.best_with((" nobody ",))) == ([], 0)
+
+
+def test_only_a_very_long_sentence_is_parted_and_no_name_is_lost_between_parts() -> None:
+    long = " ".join(f"w{number}" for number in range(1000))
+    view = PassageView(Passage(id="p", text=f"It slept. A {long}. It slept."))
+    first, *parts, last = stretches(view)
+    assert (first, last) == (view.sentences[0], view.sentences[2])
+    assert (parts[0][0], parts[-1][1]) == view.sentences[1]
+    texts = [view.passage.text[start:end] for start, end in parts]
+    assert max(map(len, texts)) <= 300
+    assert all(any(f"w{number} w{number + 1}" in text for text in texts) for number in range(999))
+    short = PassageView(Passage(id="p", text=TEXT))
+    assert list(stretches(short)) == short.sentences

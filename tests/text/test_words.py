@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rechain.text.words import Text, fold, phrase, strip_suffix
+from rechain.text.words import Text, fold, lazy, phrase, strip_suffix
 
 ODD = (
     "aZß ﬁéÅ\u0301\u0323\u030c 1234567890,.'+#_-!\x00\x01\x1c\n\t\u00a0İıςΣǅℂ²½①⒈Ⅷ🎻\u200dΩ"
@@ -180,3 +180,35 @@ def test_no_text_takes_long(text: str) -> None:
     start = time.perf_counter()
     Text(strip_suffix(text))
     assert time.perf_counter() - start < 2
+
+
+class Counted:
+    def __init__(self) -> None:
+        self.times = 0
+
+    @lazy
+    def value(self) -> int:
+        """What it is worth."""
+        self.times += 1
+        return 42
+
+
+def test_a_lazy_attribute_is_computed_once_and_only_when_asked_for() -> None:
+    counted = Counted()
+    assert counted.times == 0
+    assert (counted.value, counted.value) == (42, 42)
+    assert counted.times == 1
+
+
+def test_every_instance_has_its_own_value() -> None:
+    one, two = Counted(), Counted()
+    assert one.value == 42
+    assert (one.times, two.times) == (1, 0)
+
+
+def test_a_lazy_attribute_keeps_its_docstring() -> None:
+    assert vars(Counted)["value"].__doc__ == "What it is worth."
+
+
+def test_asked_of_the_class_it_is_itself_as_a_cached_property_is() -> None:
+    assert Counted.value is vars(Counted)["value"]

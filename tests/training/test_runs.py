@@ -13,12 +13,13 @@ import rechain
 from rechain.candidates import CandidateSettings
 from rechain.datasets import read_questions
 from rechain.errors import InputError, RechainError
-from rechain.game.checkpoints import KeepCheckpoints, read_tensors
 from rechain.game.settings import GameSettings
 from rechain.game.training import Training
 from rechain.preparation.vectors import Vectors
 from rechain.schema import Passage, Question
-from rechain.training.runs import CHECKPOINT, STORY, WEIGHTS, Material, RunFolder, gather, no_vectors, train
+from rechain.system.tensors import load_tensors
+from rechain.training.game_runs import GameMaterial, _read_vectors, no_vectors, prepare_game
+from rechain.training.runs import CHECKPOINT, STORY, WEIGHTS, KeepCheckpoints, RunFolder, train
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 Towns = Callable[..., list[Question]]
@@ -40,9 +41,9 @@ SETTINGS = GameSettings(
 
 
 @pytest.fixture(scope="module")
-def material(towns: Towns) -> Material:
+def material(towns: Towns) -> GameMaterial:
     """Twelve questions and three pseudo questions."""
-    material = gather(towns(12), no_vectors(), CandidateSettings(), pseudo=3)
+    material = prepare_game(towns(12), no_vectors(), CandidateSettings(), pseudo=3)
     assert material.pseudo is not None and len(material.pseudo["question_text"]) == 3
     return material
 
@@ -73,16 +74,16 @@ class Story(KeepCheckpoints):
 class Whole:
     """A run that nothing disturbed."""
 
-    def __init__(self, material: Material, path: Path) -> None:
+    def __init__(self, material: GameMaterial, path: Path) -> None:
         story = Story(path / CHECKPOINT)
         self.training = train(RunFolder(path), material, SETTINGS, watcher=story)
         self.moments = story.moments
         self.weights = (path / WEIGHTS).read_bytes()
-        self.state = read_tensors(path / CHECKPOINT)
+        self.state = load_tensors(path / CHECKPOINT)
 
 
 @pytest.fixture(scope="module")
-def whole(material: Material, tmp_path_factory: pytest.TempPathFactory) -> Whole:
+def whole(material: GameMaterial, tmp_path_factory: pytest.TempPathFactory) -> Whole:
     """The run that all others are compared with."""
     import torch
 
@@ -90,7 +91,7 @@ def whole(material: Material, tmp_path_factory: pytest.TempPathFactory) -> Whole
     return Whole(material, tmp_path_factory.mktemp("whole") / "run")
 
 
-def stop_and_resume(material: Material, path: Path, *moments: int) -> Training:
+def stop_and_resume(material: GameMaterial, path: Path, *moments: int) -> Training:
     """Run, be interrupted at some moments, each counted from the last resumption, and go on to the end."""
     for number, moment in enumerate(moments):
         with pytest.raises(KeyboardInterrupt):
@@ -102,7 +103,7 @@ def stop_and_resume(material: Material, path: Path, *moments: int) -> Training:
 def assert_same(path: Path, training: Training, whole: Whole) -> None:
     assert (path / WEIGHTS).read_bytes() == whole.weights
     assert training.progress == whole.training.progress
-    tensors, told = read_tensors(path / CHECKPOINT)
+    tensors, told = load_tensors(path / CHECKPOINT)
     assert told == whole.state[1]
     assert tensors.keys() == whole.state[0].keys()
     assert all(np.array_equal(value, whole.state[0][name]) for name, value in tensors.items())
@@ -132,42 +133,42 @@ MOMENTS = {
 
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_a_run_that_is_stopped_ends_as_if_it_were_not(
-    material: Material, whole: Whole, tmp_path: Path, moment: str
+    material: GameMaterial, whole: Whole, tmp_path: Path, moment: str
 ) -> None:
     training = stop_and_resume(material, tmp_path / "run", whole.moments.index(MOMENTS[moment]))
     assert_same(tmp_path / "run", training, whole)
 
 
 def test_a_game_that_is_stopped_when_it_should_end_early_plays_no_other_epoch(
-    material: Material, whole: Whole, tmp_path: Path
+    material: GameMaterial, whole: Whole, tmp_path: Path
 ) -> None:
     epochs = sum(told["phase"] == "game" for told in whole.training.progress.curve)
     end = whole.moments.index(("after checkpoint", 2, epochs, 0))
     assert_same(tmp_path / "run", stop_and_resume(material, tmp_path / "run", end), whole)
 
 
-def test_a_run_may_be_stopped_again_and_again(material: Material, whole: Whole, tmp_path: Path) -> None:
+def test_a_run_may_be_stopped_again_and_again(material: GameMaterial, whole: Whole, tmp_path: Path) -> None:
     training = stop_and_resume(material, tmp_path / "run", 4, 5, 0, 7, 3)
     assert_same(tmp_path / "run", training, whole)
 
 
 @pytest.mark.slow
 def test_a_run_that_is_stopped_at_any_moment_at_all_ends_the_same(
-    material: Material, whole: Whole, tmp_path: Path
+    material: GameMaterial, whole: Whole, tmp_path: Path
 ) -> None:
     for moment in range(len(whole.moments)):
         path = tmp_path / str(moment)
         assert_same(path, stop_and_resume(material, path, moment), whole)
 
 
-def test_a_finished_run_that_is_resumed_stays_as_it_is(material: Material, whole: Whole, tmp_path: Path) -> None:
+def test_a_finished_run_that_is_resumed_stays_as_it_is(material: GameMaterial, whole: Whole, tmp_path: Path) -> None:
     path = tmp_path / "run"
     train(RunFolder(path), material, SETTINGS)
     again = train(RunFolder(path), material, SETTINGS, resume=True)
     assert_same(path, again, whole)
 
 
-def test_to_resume_where_nothing_was_begun_starts(material: Material, whole: Whole, tmp_path: Path) -> None:
+def test_to_resume_where_nothing_was_begun_starts(material: GameMaterial, whole: Whole, tmp_path: Path) -> None:
     assert_same(tmp_path / "run", train(RunFolder(tmp_path / "run"), material, SETTINGS, resume=True), whole)
 
 
@@ -175,7 +176,7 @@ def test_to_resume_where_nothing_was_begun_starts(material: Material, whole: Who
 
 
 @pytest.fixture
-def begun(material: Material, tmp_path: Path) -> RunFolder:
+def begun(material: GameMaterial, tmp_path: Path) -> RunFolder:
     """A run that was stopped before its first checkpoint."""
     folder = RunFolder(tmp_path / "run")
     with pytest.raises(KeyboardInterrupt):
@@ -184,40 +185,40 @@ def begun(material: Material, tmp_path: Path) -> RunFolder:
     return folder
 
 
-def other_questions(towns: Towns) -> Material:
-    return gather(towns(11), no_vectors(), CandidateSettings(), pseudo=3)
+def other_questions(towns: Towns) -> GameMaterial:
+    return prepare_game(towns(11), no_vectors(), CandidateSettings(), pseudo=3)
 
 
-def other_pseudo_questions(towns: Towns) -> Material:
-    return gather(towns(12), no_vectors(), CandidateSettings(), pseudo=2)
+def other_pseudo_questions(towns: Towns) -> GameMaterial:
+    return prepare_game(towns(12), no_vectors(), CandidateSettings(), pseudo=2)
 
 
-def no_pseudo_questions(towns: Towns) -> Material:
-    return gather(towns(12), no_vectors(), CandidateSettings())
+def no_pseudo_questions(towns: Towns) -> GameMaterial:
+    return prepare_game(towns(12), no_vectors(), CandidateSettings())
 
 
-def other_vectors(towns: Towns) -> Material:
+def other_vectors(towns: Towns) -> GameMaterial:
     vectors = Vectors(["unseen"], np.ones((1, 50), np.float16))
-    return gather(towns(12), vectors, CandidateSettings(), pseudo=3)
+    return prepare_game(towns(12), vectors, CandidateSettings(), pseudo=3)
 
 
 @pytest.mark.parametrize("other", [other_questions, other_pseudo_questions, no_pseudo_questions, other_vectors])
 def test_a_run_is_resumed_only_with_what_it_was_started_with(
-    begun: RunFolder, towns: Towns, other: Callable[[Towns], Material]
+    begun: RunFolder, towns: Towns, other: Callable[[Towns], GameMaterial]
 ) -> None:
     with pytest.raises(InputError, match="was started with other questions, vectors or pseudo questions; resume with"):
         train(begun, other(towns), SETTINGS, resume=True)
 
 
 def test_a_run_is_resumed_only_with_its_settings_even_before_its_first_checkpoint(
-    begun: RunFolder, material: Material
+    begun: RunFolder, material: GameMaterial
 ) -> None:
     with pytest.raises(InputError, match=r"run\.json was written with bonus = 0\.5, not 0\.7"):
         train(begun, material, SETTINGS.but(bonus=0.7), resume=True)
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"settings": {}}'])
-def test_a_broken_record_of_a_run_is_one_sentence(begun: RunFolder, material: Material, content: str) -> None:
+def test_a_broken_record_of_a_run_is_one_sentence(begun: RunFolder, material: GameMaterial, content: str) -> None:
     (begun.path / STORY).write_text(content)
     with pytest.raises(InputError) as failure:
         train(begun, material, SETTINGS, resume=True)
@@ -230,19 +231,19 @@ def test_a_folder_without_a_run_says_so(tmp_path: Path) -> None:
         RunFolder(tmp_path).story()
 
 
-def test_the_record_says_what_was_asked(begun: RunFolder, material: Material) -> None:
+def test_the_record_says_what_was_asked(begun: RunFolder, material: GameMaterial) -> None:
     story = json.loads((begun.path / STORY).read_text())
     assert GameSettings.of(story["settings"], "") == SETTINGS
     assert (story["hops"], story["fingerprint"]) == (2, material.fingerprint)
 
 
-def test_vectors_are_read_as_they_were_written(material: Material, tmp_path: Path) -> None:
+def test_vectors_are_read_as_they_were_written(material: GameMaterial, tmp_path: Path) -> None:
     words = ["plain", "carriage\rreturn", "next\x85line", "naïve"]
     vectors = Vectors(words, np.arange(8, dtype=np.float16).reshape(4, 2))
     folder = RunFolder(tmp_path / "run")
-    folder.begin(Material(material.questions, None, vectors, {}), SETTINGS)
-    assert folder.vectors().words == words
-    assert np.array_equal(folder.vectors().matrix, vectors.matrix)
+    folder.begin(GameMaterial(material.questions, None, vectors, {}), SETTINGS)
+    assert _read_vectors(folder.path).words == words
+    assert np.array_equal(_read_vectors(folder.path).matrix, vectors.matrix)
 
 
 # ---- what is gathered
@@ -256,32 +257,31 @@ def lonely(name: str, answer: str = "Prague") -> Question:
 def test_without_any_chain_the_reasons_are_told() -> None:
     questions = [lonely("1"), lonely("2"), lonely("3", answer="Vienna")]
     with pytest.raises(RechainError) as failure:
-        gather(questions, no_vectors(), CandidateSettings())
+        prepare_game(questions, no_vectors(), CandidateSettings())
     assert str(failure.value).startswith("no question has a candidate chain to learn from (2 no_link, 1 ")
 
 
 def test_without_any_question_there_is_none_with_a_chain() -> None:
     with pytest.raises(RechainError, match="no question has a candidate chain to learn from"):
-        gather([], no_vectors(), CandidateSettings())
+        prepare_game([], no_vectors(), CandidateSettings())
 
 
 def test_questions_without_a_chain_are_left_out_and_counted(towns: Towns) -> None:
-    material = gather([*towns(3), lonely("1")], no_vectors(), CandidateSettings())
+    material = prepare_game([*towns(3), lonely("1")], no_vectors(), CandidateSettings())
     assert dict(material.left_out) == {"no_link": 1}
     assert len(material.questions["question_text"]) == 3
 
 
 def test_pseudo_questions_depend_on_the_seed_alone(towns: Towns) -> None:
-    one, same, other = (
-        gather(towns(12), no_vectors(), CandidateSettings(), pseudo=3, seed=seed).fingerprint for seed in (0, 0, 1)
-    )
+    made = [prepare_game(towns(12), no_vectors(), CandidateSettings(), pseudo=3, seed=seed) for seed in (0, 0, 1)]
+    one, same, other = (material.fingerprint for material in made)
     assert one == same != other
 
 
 @pytest.mark.parametrize("candidates", [CandidateSettings(hops=2), CandidateSettings(hops=2, min_weight=12.0)])
 def test_the_chain_of_every_pseudo_question_stands_in_the_c_of_the_run(candidates: CandidateSettings) -> None:
     demo = [*read_questions(Path(rechain.__file__).parent / "data" / "demo.jsonl")]
-    pseudo = gather(demo, no_vectors(), candidates, pseudo=30).pseudo
+    pseudo = prepare_game(demo, no_vectors(), candidates, pseudo=30).pseudo
     assert pseudo is not None
     starts = pseudo["chain_start"]
     made = [pseudo["chain_made"][start:end].sum() for start, end in pairwise(starts)]

@@ -11,11 +11,11 @@ import heapq
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from math import isfinite
 from typing import NamedTuple
 
-from rechain.candidates.settings import DEFAULT_HOPS, DEFAULT_LIMIT, LENGTHS, CandidateSettings
-from rechain.errors import QuestionError
-from rechain.linking import Edge, LinkGraph
+from rechain.errors import QuestionError, RechainError
+from rechain.linking import DEFAULT_LINKERS, DEFAULT_MIN_WEIGHT, DEFAULT_SPACY_MODEL, LINKERS, Edge, LinkGraph
 from rechain.schema import Link, Question
 from rechain.text.answers import AnswerMatcher
 from rechain.text.identifiers import identifier
@@ -23,8 +23,44 @@ from rechain.text.passages import PassageView
 from rechain.text.rarity import naming_words
 from rechain.text.words import Text
 
+DEFAULT_HOPS = 2
+LENGTHS = (2, 3, 4)
+"""passages in a chain, where the model chooses"""
+DEFAULT_LIMIT = 1000
+"""HotpotQA has 7 chains a question and DrugHop 19 (docs/results.md): the limit is for what has very many"""
 _MOST_PASSAGES = 60
+"""of more passages there are so many chains of 3 and 4 that the limit cuts most of them, by link weight alone"""
 _MOST_PARTNERS = 100
+"""in chains of 3 or more: a name in all of 1,000 passages would link a million pairs, and their paths without end"""
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateSettings:
+    """How C is built."""
+
+    hops: int | None = None
+    """passages in a chain; None: as the question says, or 2"""
+    link_types: Sequence[str] | None = None
+    """the kinds of the links, one each; None: as the question says; empty: any"""
+    min_weight: float = DEFAULT_MIN_WEIGHT
+    """links of less weight than this do not count"""
+    limit: int = DEFAULT_LIMIT
+    """the most chains of a question, best first by link weight"""
+    linkers: Collection[str] = DEFAULT_LINKERS
+    """which linkers are used"""
+    spacy_model: str = DEFAULT_SPACY_MODEL
+    """the model of the linker `spacy`, where that is used"""
+
+    def __post_init__(self) -> None:
+        """Say which setting is wrong."""
+        if self.hops is not None and not 2 <= self.hops <= 8:
+            raise RechainError(f"a chain has 2 to 8 passages, not {self.hops}.")
+        if self.limit < 1:
+            raise RechainError(f"the limit should be at least 1, not {self.limit}.")
+        if not isfinite(self.min_weight):
+            raise RechainError(f"the least weight of a link should be a number, not {self.min_weight}.")
+        if unknown := frozenset(self.linkers) - LINKERS.keys():
+            raise RechainError(f"there is no linker '{min(unknown)}'; the linkers are {', '.join(sorted(LINKERS))}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +105,12 @@ class Candidates:
     def ends(self) -> frozenset[str]:
         """The entities of question and answer that the data names, which cannot link as well."""
         return _given_ends(self.question, self.hops)
+
+    @property
+    def names_entities(self) -> bool:
+        """Whether the data names the entities of question and links, so that pairs of them can be weighed."""
+        is_given = (edge.is_given for chain in self.chains for edge in chain.edges)
+        return bool(self.question.question_entities) and all(is_given)
 
     def all_links(self, ends: Collection[int] | None = None) -> LinkGraph:
         """Find the links between all passages, not only those that chains need; or those of some passages."""
@@ -133,19 +175,18 @@ def _find(question: Question, views: Sequence[PassageView], hops: int, settings:
 def find_heads(question: Question, views: Sequence[PassageView]) -> Collection[int]:
     """Return the passages that hold an entity of the question, as chains of three or more must begin with one."""
     if question.question_entities:
-        wanted = question.question_entities
-        heads = [n for n, view in enumerate(views) if any(map(view.mentions, wanted))]
+        heads = [n for n, view in enumerate(views) if any(map(view.mentions, question.question_entities))]
     else:
-        asked = Text(question.question)
-        words = naming_words(asked)
-        heads = [n for n, view in enumerate(views) if words & view.vocabulary or _is_named(view, asked)]
+        query = Text(question.question)
+        words = naming_words(query)
+        heads = [
+            number
+            for number, view in enumerate(views)
+            if words & view.vocabulary or (view.title.words and view.title.joined in query.joined)
+        ]
     if not heads:
         raise QuestionError("no_head", "no head: no passage holds an entity of the question")
     return frozenset(heads)
-
-
-def _is_named(view: PassageView, question: Text) -> bool:
-    return bool(view.title.words) and view.title.joined in question.joined
 
 
 class _Partial(NamedTuple):
@@ -158,20 +199,12 @@ class _Partial(NamedTuple):
     def extended(self, edge: Edge) -> "_Partial":
         return _Partial((edge.before, *self.passages), (edge, *self.edges), self.weight + edge.weight)
 
-    def identity(self) -> tuple[object, ...]:
-        """What makes two chains the same: the passages, and the entities where the data gives them."""
-        return self.passages, tuple(edge.key if edge.is_given else None for edge in self.edges)
-
-
-def _lightness(end: _Partial) -> float:
-    return -end.weight
-
 
 def _distinct(chains: Iterable[_Partial]) -> Iterator[_Partial]:
-    """Leave out chains that came before, with heavier links."""
+    """Leave out chains that came before, with heavier links: of the same passages and, where given, entities."""
     seen = set()
     for chain in chains:
-        identity = chain.identity()
+        identity = chain.passages, tuple(edge.key if edge.is_given else None for edge in chain.edges)
         if identity not in seen:
             seen.add(identity)
             yield chain
@@ -212,7 +245,7 @@ class _Search:
 
     def _longer(self, ends: Iterable[_Partial]) -> Iterator[_Partial]:
         """Yield the ends that are longer by one passage, the heaviest first."""
-        return heapq.merge(*(map(end.extended, self._extensions(end)) for end in ends), key=_lightness)
+        return heapq.merge(*(map(end.extended, self._extensions(end)) for end in ends), key=lambda end: -end.weight)
 
     def _extensions(self, end: _Partial) -> Iterator[Edge]:
         """Yield the links by which a chain's end can be extended, strongest first."""
@@ -243,10 +276,12 @@ def _given_ends(question: Question, hops: int) -> frozenset[str]:
 def _linkers(question: Question, types: Sequence[str], settings: CandidateSettings) -> frozenset[str]:
     """Leave out linkers that cannot find anything of use.
 
-    Where the data names the entity of the answer, or the types of links, chains are made of the data's entities.
+    Where the data names the entity of the answer, or the types of links, chains are made of entities that it gives.
     Identifiers in the text are entities where the answer is one; elsewhere they are rare names like others.
     """
-    useful = frozenset(settings.linkers)
+    names = frozenset(settings.linkers)
     if types or question.answer_entity is not None:
-        useful &= {"anchors", "identifiers"}
-    return useful if identifier(question.answer) else useful - {"identifiers"}
+        names = frozenset(name for name in names if LINKERS[name].is_given)
+    if not any(passage.mentions for passage in question.passages):
+        names -= {"anchors"}
+    return names if identifier(question.answer) else names - {"identifiers"}

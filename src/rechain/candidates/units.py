@@ -15,8 +15,7 @@ from rechain.candidates import Candidate, Candidates, CandidateSettings, find_of
 from rechain.errors import QuestionError
 from rechain.linking import Edge
 from rechain.schema import NotBlank, Question
-from rechain.text.lazy import lazy
-from rechain.text.words import phrase
+from rechain.text.words import lazy, phrase
 
 Value = Literal["yes", "no", "unsure"]
 Mode = Literal["pairs", "chains"]

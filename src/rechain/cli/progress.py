@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rechain.bulk.work import Done, Tally
+    from rechain.bulk.work import Tally, WorkResult
     from rechain.datasets import Entry
 
 
@@ -18,18 +18,18 @@ def with_progress(entries: "Iterable[Entry]", activity: str) -> "Iterator[Entry]
             show(entry.share, number, "")
 
 
-def with_tally(results: "Iterable[Done]", tally: "Tally") -> "Iterator[Done]":
+def with_tally(results: "Iterable[WorkResult]", tally: "Tally") -> "Iterator[WorkResult]":
     """Go through the results of recovery under a bar that also shows how many questions have a chain, how confident.
 
     Whoever goes through them adds each to the tally before the next.
     """
     with _bar("Recovering") as show:
-        for done in results:
-            yield done
+        for result in results:
+            yield result
             confidence = tally.mean_confidence
             more = f", {100 * tally.with_chain / max(tally.questions, 1):.1f} % with a chain"
             more += "" if confidence is None else f", mean confidence {confidence:.2f}"
-            show(done.share, tally.questions, more)
+            show(result.share, tally.questions, more)
 
 
 @contextmanager

@@ -2,8 +2,8 @@
 
 import sys
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from collections.abc import Callable, Generator
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -28,8 +28,8 @@ from rechain.errors import RechainError
 
 if TYPE_CHECKING:
     from rechain.bulk.ray import Cluster
-    from rechain.bulk.resume import Begun
-    from rechain.bulk.work import Done, Tally, Work
+    from rechain.bulk.resume import Progress
+    from rechain.bulk.work import Tally, Work, WorkResult
 
 _ON_RAY = "On Ray"
 
@@ -132,7 +132,7 @@ def recover(
     elif ray != RayOptions() or "://" in questions + (output.out or ""):
         raise RechainError("--format, --part-size, --gpus and addresses such as s3:// are for --engine ray.")
     else:
-        from rechain.bulk.local import default_workers
+        from rechain.bulk.work import default_workers
 
         file = OutputOptions(Path(output.out) if output.out and output.out != "-" else None, output.overwrite)
         file.check(Path(questions), passages, resume=output.resume)
@@ -144,21 +144,21 @@ def _recover_here(
     work: "Work", questions: Path, batch_size: int, workers: int, output: OutputOptions, resume: bool
 ) -> None:
     """Recover chains in worker processes of this machine, into a file that is whole whenever they are stopped."""
-    from rechain.bulk.local import recover_chunks
-    from rechain.bulk.resume import GrowingFile, take_up
+    from rechain.bulk.resume import GrowingFile, find_progress
+    from rechain.bulk.work import recover_chunks
     from rechain.datasets.reading import no_question, read_chunks
 
     out = output.out
     chunks = read_chunks(questions, batch_size)
-    begun: Begun | None = None
+    before: Progress | None = None
     if out and resume and out.exists():
-        begun, chunks = take_up(out, chunks, work.line_counter())
+        before, chunks = find_progress(out, chunks, work.line_counter())
     results = recover_chunks(work, chunks, batch_size, workers)
-    with GrowingFile(out, begun, output.overwrite) if out else nullcontext() as file:
+    with GrowingFile(out, before, output.overwrite) if out else nullcontext() as file:
         tally = _collect(results, file.write if file else print_lines, out)
     if not tally.questions:
         raise no_question(questions, work.only)
-    _report(tally, begun)
+    _report(tally, before)
 
 
 def _recover_on_ray(
@@ -183,21 +183,19 @@ def _recover_on_ray(
         print("Nothing was left to do: all parts are there.", file=sys.stderr)
 
 
-def _collect(results: "Iterator[Done]", write: Callable[[bytes], object], place: Path | str | None) -> "Tally":
+def _collect(results: "Generator[WorkResult]", write: Callable[[bytes], object], place: Path | str | None) -> "Tally":
     """Write and count results as they come; if that is interrupted or fails, say where the earlier ones are."""
     from rechain.bulk.work import Tally
+    from rechain.cli.progress import with_tally
 
     tally = Tally()
-    if sys.stderr.isatty():
-        from rechain.cli.progress import with_tally
-
-        results = with_tally(results, tally)
     try:
-        for done in results:
-            write(done.lines)
-            tally.add(done.tally)
-            if done.stopped_by:
-                raise done.stopped_by
+        with closing(results):  # at once, since the traceback of an error would keep the workers
+            for result in with_tally(results, tally) if sys.stderr.isatty() else results:
+                write(result.lines)
+                tally.add(result.tally)
+                if result.stopped_by:
+                    raise result.stopped_by
     except (Exception, KeyboardInterrupt) as error:
         if not place or not tally.questions:
             raise
@@ -215,11 +213,11 @@ def print_lines(lines: bytes) -> None:
     sys.stdout.flush()
 
 
-def _report(tally: "Tally", begun: "Begun | None") -> None:
-    if begun and begun.lines + tally.questions == begun.whole_lines:
-        print(f"Nothing was left to do: all {begun.whole_lines} questions are there.", file=sys.stderr)
+def _report(tally: "Tally", before: "Progress | None") -> None:
+    if before and before.lines + tally.questions == before.whole_lines:
+        print(f"Nothing was left to do: all {before.whole_lines} questions are there.", file=sys.stderr)
         return
-    earlier = f" after the {begun.lines} that were there" if begun and begun.lines else ""
+    earlier = f" after the {before.lines} that were there" if before and before.lines else ""
     problems = ", ".join(f"{count} {code}" for code, count in tally.problems.most_common())
     end = f"; without: {problems}." if problems else "."
     print(f"{counted(tally.questions, 'question')}{earlier}, {tally.with_chain} with a chain{end}", file=sys.stderr)

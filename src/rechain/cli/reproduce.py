@@ -226,14 +226,14 @@ class _Judging:
 
     def pairs(self, model: Path | None, vectors: Path | None, device: str | None) -> "dict[str, Figure]":
         """Return how well the lexical rule, a guess and a trained Reasoner tell interacting pairs."""
-        from rechain.game.model import TrainedModel
         from rechain.system.devices import device_named
         from rechain.tables.pairs import guess_auc, lexical_auc, pair_auc
+        from rechain.training.game_runs import load_game
 
         told = self._asked.all, self.labels
         figures = {"lexical": lexical_auc(*told), "a guess among the mentions": guess_auc(*told)}
         if model is not None:
-            reader = TrainedModel.load(model, read_vectors_of(vectors), device_named(device))
+            reader = load_game(model, read_vectors_of(vectors), device_named(device))
             figures[f"Reasoner of {model.name}"] = pair_auc(reader, *told)
             figures[f"Reasoner of {model.name}, over the guess"] = pair_auc(reader, *told, over_guess=True)
         return figures

@@ -11,7 +11,7 @@ from rechain.cli.options import CandidateOptions, Device, QuestionsInput, groupe
 from rechain.errors import RechainError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rechain.game.settings import GameSettings
     from rechain.preparation.vectors import Vectors
@@ -56,20 +56,21 @@ def train(
     """
     from rechain.system.devices import device_named
     from rechain.system.distributed import join
+    from rechain.training.game_runs import prepare_game
     from rechain.training.progress import Shown
-    from rechain.training.runs import RunFolder, gather
+    from rechain.training.runs import RunFolder
     from rechain.training.runs import train as train_run
 
     folder = RunFolder(out)
     _check_folder(folder, resume)
     settings = game_settings(config, set_, setting, seed)
     with join(device_named(device)) as where:
-        known = read_vectors_of(vectors)
-        material = gather(questions.readable("Preparing"), known, candidates.settings(), warm_up, settings.seed)
+        source, known = questions.readable("Preparing"), read_vectors_of(vectors)
+        material = prepare_game(source, known, candidates.settings(), warm_up, settings.seed)
         _report_left_out(material.left_out)
         with Shown(folder) as watcher, _saying_how_to_resume(folder):
             training = train_run(folder, material, settings, device=where, resume=resume, watcher=watcher)
-        _report_reward(out, [told["reward"] for told in training.progress.curve if "reward" in told])
+        _report_best(out, training.criterion, training.progress.curve)
 
 
 @contextmanager
@@ -121,7 +122,7 @@ def read_vectors_of(path: Path | None) -> "Vectors":
     """Read word vectors, or none."""
     from rechain.cli.progress import working
     from rechain.preparation.vectors import read_vectors
-    from rechain.training.runs import no_vectors
+    from rechain.training.game_runs import no_vectors
 
     if path is None:
         print("Without --vectors every word is known by its spelling alone.", file=sys.stderr)
@@ -130,9 +131,12 @@ def read_vectors_of(path: Path | None) -> "Vectors":
         return read_vectors(path)
 
 
-def _report_reward(out: Path, rewards: "Sequence[float]") -> None:
-    told = f"its best reward on held-out questions was {max(rewards):.3f}" if rewards else "no question was held out"
-    print(f"{out} holds the model; {told}.", file=sys.stderr)
+def _report_best(out: Path, criterion: str, curve: "Sequence[Mapping[str, Any]]") -> None:
+    figures = [epoch[criterion] for epoch in curve if criterion in epoch]
+    best = (
+        f"its best {criterion} on held-out questions was {max(figures):.3f}" if figures else "no question was held out"
+    )
+    print(f"{out} holds the model; {best}.", file=sys.stderr)
 
 
 def _report_left_out(left_out: Any) -> None:

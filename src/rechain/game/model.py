@@ -1,24 +1,19 @@
 """A trained Ranker and Reasoner as a model that scores candidate chains."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
-import torch
 
 from rechain.candidates import Candidates
-from rechain.errors import InputError, QuestionError
-from rechain.game.checkpoints import load_weights, read_tensors
+from rechain.errors import QuestionError
 from rechain.game.data import Prepared
 from rechain.game.decoding import Decoded, decode
 from rechain.game.players import Players
 from rechain.game.settings import GameSettings
 from rechain.models.batch import Batch
-from rechain.preparation.lexicon import Lexicon, vector_rows
+from rechain.preparation.lexicon import Lexicon
 from rechain.preparation.questions import Preparation
-from rechain.preparation.vectors import Vectors
-from rechain.scoring.model import Contributions, Step
-from rechain.training.runs import WEIGHTS, RunFolder, no_vectors
+from rechain.scoring.model import Contributions, PlayerStep
 
 
 class TrainedModel:
@@ -29,19 +24,6 @@ class TrainedModel:
         self.players = players.eval()
         self.settings = settings
         self.rows = rows
-
-    @classmethod
-    def load(cls, path: Path, vectors: Vectors | None = None, device: str = "cpu") -> "TrainedModel":
-        """Read a model from the folder of a finished run, or from a file of weights for which vectors are given."""
-        folder, path = (path, path / WEIGHTS) if path.is_dir() else (None, path)
-        if folder and RunFolder(folder).is_begun and not path.exists():
-            raise InputError(f"the run in {folder} is not finished; finish it with `rechain train … --resume`.")
-        weights, told = read_tensors(path)
-        vectors = RunFolder(folder).vectors() if folder else vectors or no_vectors()
-        settings = GameSettings.of(told["settings"], str(path))
-        players = Players(torch.from_numpy(vectors.table), int(told["hops"]), settings).to(device)
-        load_weights(players, weights, path)
-        return cls(players, settings, vector_rows(vectors.words))
 
     def to(self, device: str) -> "TrainedModel":
         """Return the model on a device."""
@@ -59,15 +41,15 @@ class TrainedModel:
         decoded = self._decode(batch)
         return self._contributions(decoded, batch.link_weight[0].tolist(), batch.lexical[0].tolist())
 
-    def steps(self, candidates: Candidates) -> list[list[Step]]:
+    def steps(self, candidates: Candidates) -> list[list[PlayerStep]]:
         """Return what Ranker and Reasoner say on the way to every chain, in the order in which they are asked."""
         plan = self.players.plan
         decoded = self._decode(self._batch(candidates))
         selections, namings = decoded.selections[0].exp().tolist(), decoded.namings[0].exp().tolist()
         return [
             [
-                *(Step("ranker", said, step.role) for step, said in zip(plan.steps, selected, strict=True)),
-                *(Step("reasoner", said, r.role, r.link) for r, said in zip(plan.readings, named, strict=False)),
+                *(PlayerStep("ranker", said, step.role) for step, said in zip(plan.steps, selected, strict=True)),
+                *(PlayerStep("reasoner", said, r.role, r.link) for r, said in zip(plan.readings, named, strict=False)),
             ]
             for selected, named in zip(selections, namings, strict=True)
         ]

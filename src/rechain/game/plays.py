@@ -20,7 +20,6 @@ import numpy as np
 import torch
 
 from rechain.errors import InputError, RechainError
-from rechain.game.checkpoints import save_weights
 from rechain.game.data import Prepared
 from rechain.game.decoding import decode
 from rechain.game.settings import DECODING, GameSettings
@@ -139,8 +138,9 @@ class Stage:
         settings = play.branches[0].settings.but(seed=play.seed)
         others = np.random.default_rng(play.seed).permutation(np.flatnonzero(self.folds != play.fold))
         start = time.perf_counter()
-        warm = Training(self.vectors, self.questions(settings), settings, others)
-        warm.run(pseudo=self.pseudo(settings, play.fold, play.pseudo), until="pretraining")
+        pseudo = self.pseudo(settings, play.fold, play.pseudo)
+        warm = Training(self.vectors, self.questions(settings), settings, others, pseudo)
+        warm.run(until="pretraining")
         story = {"pseudo": play.pseudo, "warm_up_seconds": time.perf_counter() - start}
         for (share, _), branches in groupby(play.branches, key=_pretraining):
             self._go_on(play, warm, others[: max(round(share * len(others)), 1)], list(branches), story)
@@ -167,7 +167,7 @@ class Stage:
         told = story | {"settings": asdict(training.settings), "curve": training.progress.curve}
         path.with_suffix(".json").write_text(json.dumps(told), encoding="utf-8")
         if play.keeps_weights and branch is play.branches[0]:
-            save_weights(training, path.with_suffix(".model"))
+            training.save_weights(path.with_suffix(".model"))
         save_arrays(scores(training, tested), path)
 
 

@@ -1,55 +1,26 @@
-"""The game, played: warm-up, distant supervision, then Reasoner and Ranker in turn, in one visible loop."""
+"""The game, played: warm-up, distant supervision, then Reasoner and Ranker in turn (`rechain.system.loop` loops)."""
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
-from math import isfinite
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from rechain.errors import RechainError
+from rechain.errors import InputError, RechainError
 from rechain.game.data import Prepared
 from rechain.game.players import Players
 from rechain.game.settings import GameSettings
 from rechain.models.batch import Batch
 from rechain.system.distributed import average, average_gradients, is_shared, own_share
-from rechain.system.tensors import Array
+from rechain.system.loop import TrainingLoop
+from rechain.system.tensors import Array, save_tensors
 
-Phase = Literal["warm-up", "pretraining", "game"]
-PHASES: Sequence[Phase] = ("warm-up", "pretraining", "game")
-
-
-@dataclass
-class Progress:
-    """Where a run stands; with the weights, all that is needed to go on."""
-
-    phase: int = 0
-    epoch: int = 0
-    step: int = 0
-    """steps done of this epoch"""
-    best: float = -1.0
-    """the best reward on held-out questions in this phase"""
-    worse: int = 0
-    """epochs since"""
-    curve: list[dict[str, Any]] = field(default_factory=list)
-    """what each epoch brought"""
-
-
-class Watcher:
-    """Is told what happens in a run; this one does nothing with it."""
-
-    def on_step(self, phase: Phase, epoch: int, step: int, steps: int) -> None:
-        """Take notice of a step."""
-
-    def on_epoch(self, figures: Mapping[str, Any]) -> None:
-        """Take the figures of an epoch."""
-
-    def on_checkpoint(self, training: "Training") -> None:
-        """Keep the state of a run."""
+PHASES = ("warm-up", "pretraining", "game")
 
 
 class Part(NamedTuple):
@@ -59,34 +30,34 @@ class Part(NamedTuple):
     questions: Array
 
 
-def _order(parts: Sequence[Part], size: int, seeds: Sequence[int]) -> list[Part]:
-    """Cut shuffled questions into batches, each from one data set, and shuffle these."""
-    generator = np.random.default_rng(seeds)
-    batches = []
-    for data, questions in parts:
-        shuffled = generator.permutation(questions)
-        batches += [Part(data, shuffled[start : start + size]) for start in range(0, len(shuffled), size)]
-    return [batches[number] for number in generator.permutation(len(batches))]
+class Training(TrainingLoop):
+    """A run of the game: the players, their optimisers, and how far they have come."""
 
+    phases = PHASES
+    criterion = "reward"
+    advice = "lower learning_rate or clip, or set precision to float32"
 
-class Training:
-    """A run: the players, their optimisers, and how far they have come."""
-
-    def __init__(self, vectors: Tensor, data: Prepared, settings: GameSettings, questions: Array | None = None) -> None:
-        """Set up a run on some of the questions of a data set, or on all."""
+    def __init__(
+        self,
+        vectors: Tensor,
+        data: Prepared,
+        settings: GameSettings,
+        questions: Array | None = None,
+        pseudo: Sequence[Part] = (),
+    ) -> None:
+        """Set up a run on some of the questions of a data set, or on all; `pseudo` are those of the warm-up."""
+        super().__init__()
         torch.manual_seed(settings.seed)
-        self.settings = settings
+        self.settings: GameSettings = settings
         self.data = data
+        self.device = data.device
+        self.pseudo = pseudo
         self.use(np.arange(len(data)) if questions is None else questions)
-        self.players = Players(vectors.to(data.device), data.hops, settings).to(data.device)
+        self.network = self.players = Players(vectors.to(data.device), data.hops, settings).to(data.device)
         self.optimisers = {
-            "ranker": _optimiser(self.players.ranker, settings.learning_rate),
-            "reasoner": _optimiser(self.players.reasoner, settings.learning_rate),
+            name: torch.optim.Adam([p for p in player.parameters() if p.requires_grad], lr=settings.learning_rate)
+            for name, player in (("ranker", self.players.ranker), ("reasoner", self.players.reasoner))
         }
-        self.progress = Progress()
-        self.best_weights: dict[str, Tensor] = {}
-        self.totals: dict[str, Tensor] = {}
-        """the losses of this epoch so far, summed"""
 
     def use(self, questions: Array) -> None:
         """Set the questions that are learned from, some of which are held out."""
@@ -96,75 +67,55 @@ class Training:
         held = int(len(questions) * self.settings.held_out)
         self.held_out, self.questions = np.sort(shuffled[:held]), shuffled[held:]
 
-    def run(
-        self,
-        watcher: Watcher | None = None,
-        pseudo: Sequence[Part] = (),
-        until: Phase | None = None,
-    ) -> None:
-        """Play to the end, or to the beginning of a phase, from where the run stands.
+    def branch(self, settings: GameSettings) -> "Training":
+        """Return a run that goes on from here with other settings, apart from this one."""
+        other = copy.deepcopy(self, {id(shared): shared for shared in (self.data, self.pseudo)})
+        other.settings = other.players.settings = settings
+        return other
 
-        `pseudo` are the pseudo questions of the warm-up.
-        """
-        watcher = watcher or Watcher()
-        while self.progress.phase < len(PHASES):
-            phase = PHASES[self.progress.phase]
-            if phase == until:
-                return
-            parts = pseudo if phase == "warm-up" else [Part(self.data, self.questions)]
-            while self.progress.epoch < self._epochs(phase, bool(pseudo)) and not self._is_over(phase):
-                self._epoch(phase, parts, watcher)
-            self._next_phase()
-            watcher.on_checkpoint(self)
-
-    def _epochs(self, phase: Phase, has_pseudo: bool) -> int:
+    def epochs(self, phase: str) -> int:
+        """Return how many epochs a phase has at most; independent selections have no game to play."""
         settings = self.settings
-        if phase == "warm-up":
-            return settings.warm_up_epochs if has_pseudo else 0
-        return settings.pretrain_epochs if phase == "pretraining" else self._game_epochs
+        of_phase = {
+            "warm-up": settings.warm_up_epochs if self.pseudo else 0,
+            "pretraining": settings.pretrain_epochs,
+            "game": 0 if settings.row == "independent" else settings.game_epochs,
+        }
+        return of_phase[phase]
 
-    @property
-    def _game_epochs(self) -> int:
-        return 0 if self.settings.row == "independent" else self.settings.game_epochs
+    def batches(self, phase: str, epoch: int) -> list[Part]:
+        """Cut shuffled questions into batches, each from one data set, and shuffle these."""
+        is_warm_up = phase == "warm-up"
+        size = self.settings.warm_up_batch_size if is_warm_up else self.settings.batch_size
+        generator = np.random.default_rng([self.settings.seed, 1 + self.phases.index(phase), epoch])
+        batches = []
+        for data, questions in self.pseudo if is_warm_up else [Part(self.data, self.questions)]:
+            shuffled = generator.permutation(questions)
+            batches += [Part(data, shuffled[start : start + size]) for start in range(0, len(shuffled), size)]
+        return [batches[number] for number in generator.permutation(len(batches))]
 
-    def _epoch(self, phase: Phase, parts: Sequence["Part"], watcher: Watcher) -> None:
-        """Go through the questions once, from the step that was reached."""
-        progress, settings = self.progress, self.settings
-        size = settings.warm_up_batch_size if phase == "warm-up" else settings.batch_size
-        order = _order(parts, size, [settings.seed, 1 + progress.phase, progress.epoch])
-        steps = len(order)
-        self._set_rates(phase)
-        self.players.train()
-        for step in range(progress.step, steps):
-            data, questions = order[step]
-            share = own_share(questions)
-            losses = self._step(phase, data.batch(share.questions), share.weight)
-            self.totals = {name: self.totals.get(name, 0.0) + loss for name, loss in losses.items()}
-            progress.step = step + 1
-            watcher.on_step(phase, progress.epoch, progress.step, steps)
-            if progress.step % settings.checkpoint_steps == 0 and progress.step < steps:
-                self._check(phase)
-                watcher.on_checkpoint(self)
-        self._check(phase)
-        self._end_epoch(phase, _means(self.totals, steps), watcher)
-
-    def _step(self, phase: Phase, batch: Batch, weight: int = 1) -> dict[str, Tensor]:
-        """Teach the players once, the Reasoner on chains that the Ranker selects or pseudo questions are made from.
-
-        `weight` is how much the batch counts beside those of other processes.
-        """
+    def step(self, phase: str, batch: Part) -> dict[str, Tensor]:
+        """Teach the players once, the Reasoner on chains that the Ranker selects or pseudo questions are made from."""
+        share = own_share(batch.questions)
+        questions, weight = batch.data.batch(share.questions), share.weight
         players, losses = self.players, {}
         if self.settings.row == "cooperative" and phase != "pretraining":
-            chosen = _made(batch) if phase == "warm-up" else players.select(batch)
-            told = self._told(batch, chosen) * (weight > 0) if is_shared() else weight
-            losses["reasoner"] = self._learn("reasoner", lambda: players.reasoner_loss(batch, chosen), told)
-        teach = players.ranker_loss if phase == "game" else players.supervised_loss
-        losses["ranker"] = self._learn("ranker", lambda: teach(batch), weight)
+            chosen = _made(questions) if phase == "warm-up" else players.select(questions)
+            readings = self._count_targets(questions, chosen) * (weight > 0) if is_shared() else weight
+            losses["reasoner"] = self._learn("reasoner", lambda: players.reasoner_loss(questions, chosen), readings)
+        is_game = phase == "game"
+        for group in self.optimisers["ranker"].param_groups:
+            group["lr"] = self.settings.game_learning_rate if is_game else self.settings.learning_rate
+        loss = players.ranker_loss if is_game else players.supervised_loss
+        losses["ranker"] = self._learn("ranker", lambda: loss(questions), weight)
         players.mean_reward = average(players.mean_reward, weight)
         return losses
 
-    def _told(self, batch: Batch, chosen: Tensor) -> int | Tensor:
-        """Count the readings of which the Reasoner is told what to name; its loss is the mean over them."""
+    def _count_targets(self, batch: Batch, chosen: Tensor) -> int | Tensor:
+        """Count the readings that have an entity to name; the Reasoner's loss is the mean over them.
+
+        Several processes weigh their gradients by it, so that together they come to what one would alone.
+        """
         targets = (self.players.targets(batch, chosen, reading) for reading in self.players.plan.readings)
         return sum(target.any(-1).sum() for target in targets)
 
@@ -176,7 +127,7 @@ class Training:
         optimiser.zero_grad(set_to_none=True)
         with self.arithmetic():
             loss = compute()
-        if loss.requires_grad:
+        if loss.requires_grad:  # no reading of the batch may have an entity to name
             loss.backward()
         parameters = [p for p in getattr(self.players, player).parameters() if p.requires_grad]
         average_gradients(parameters, weight)
@@ -189,44 +140,6 @@ class Training:
         is_mixed = self.settings.precision == "bfloat16" and self.data.device.type == "cuda"
         return torch.autocast(self.data.device.type, dtype=torch.bfloat16, enabled=is_mixed)
 
-    def _set_rates(self, phase: Phase) -> None:
-        rate = self.settings.game_learning_rate if phase == "game" else self.settings.learning_rate
-        for group in self.optimisers["ranker"].param_groups:
-            group["lr"] = rate
-
-    def _end_epoch(self, phase: Phase, losses: Mapping[str, float], watcher: Watcher) -> None:
-        progress = self.progress
-        told = self.held_out_figures()
-        reward = told.get("reward")
-        if reward is not None and not isfinite(reward):
-            raise _no_number("the reward on held-out questions", phase, progress.epoch)
-        progress.curve.append({"phase": phase, "epoch": progress.epoch, **told, **losses})
-        progress.epoch, progress.step, self.totals = progress.epoch + 1, 0, {}
-        if reward is None or reward > progress.best:
-            progress.best, progress.worse = progress.best if reward is None else reward, 0
-            self.best_weights = {name: value.clone() for name, value in self.players.state_dict().items()}
-        else:
-            progress.worse += 1
-        watcher.on_epoch(progress.curve[-1])
-        watcher.on_checkpoint(self)
-
-    def _is_over(self, phase: Phase) -> bool:
-        return phase != "warm-up" and self.progress.worse >= self.settings.patience
-
-    def _next_phase(self) -> None:
-        """Go on from the best weights of the phase that ends."""
-        if self.best_weights:
-            self.players.load_state_dict(self.best_weights)
-        curve = self.progress.curve
-        self.best_weights = {}
-        self.progress = Progress(self.progress.phase + 1, curve=curve)
-
-    def branch(self, settings: GameSettings) -> "Training":
-        """Return a run that goes on from here with other settings, apart from this one."""
-        other = copy.deepcopy(self, {id(self.data): self.data})
-        other.settings = other.players.settings = settings
-        return other
-
     def held_out_figures(self) -> dict[str, float]:
         """Return reward and entropy on the held-out questions, where there are any: no label is needed for them."""
         if len(self.held_out) == 0:
@@ -234,35 +147,31 @@ class Training:
         self.players.eval()
         with self.arithmetic():
             batches = self.data.batches(self.held_out, self.settings.batch_size)
-            told = [self.players.evaluate(batch) for batch in batches]
+            figures = [self.players.evaluate(batch) for batch in batches]
         self.players.train()
-        reward, entropy = (torch.cat(values).mean() for values in zip(*told, strict=True))
+        reward, entropy = (torch.cat(values).mean() for values in zip(*figures, strict=True))
         return {"reward": float(average(reward)), "entropy": float(average(entropy))}
 
-    def _check(self, phase: Phase) -> None:
-        """Stop before a checkpoint is replaced by one that is of no use."""
-        for name, total in self.totals.items():
-            weights = (p.detach() for p in getattr(self.players, name).parameters())
-            if not bool(torch.stack([torch.isfinite(value).all() for value in (total, *weights)]).all()):
-                raise _no_number(f"the {name}'s loss", phase, self.progress.epoch)
+    def save_weights(self, path: Path) -> None:
+        """Write the players' weights alone, for use."""
+        metadata = {"settings": asdict(self.settings), "hops": self.data.hops}
+        save_tensors(self.players.state_dict(), metadata, path)
+
+    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """Return all that decides how the run goes on."""
+        tensors, metadata = super().state()
+        return tensors, metadata | {"hops": self.data.hops}
+
+    def load_state(self, tensors: Any, metadata: Any, where: str) -> None:
+        """Go to where a state was returned, by a run on chains of the same length."""
+        if metadata.get("hops") != self.data.hops:
+            raise InputError(
+                f"{where} is of chains of {metadata.get('hops')} passages, but the questions have {self.data.hops}."
+            )
+        super().load_state(tensors, metadata, where)
 
 
 def _made(batch: Batch) -> Tensor:
     """Return the chains that pseudo questions were made from, [B, 1, L]."""
     place = batch.made.argmax(-1)[:, None, None]
     return batch.chains.gather(1, place.expand(-1, 1, batch.chains.shape[-1]))
-
-
-def _optimiser(player: torch.nn.Module, rate: float) -> torch.optim.Adam:
-    return torch.optim.Adam([p for p in player.parameters() if p.requires_grad], lr=rate)
-
-
-def _no_number(what: str, phase: Phase, epoch: int) -> RechainError:
-    return RechainError(
-        f"{what} is no longer a number in epoch {epoch + 1} of the {phase}; "
-        "lower learning_rate or clip, or set precision to float32. The last checkpoint is intact."
-    )
-
-
-def _means(totals: Mapping[str, Tensor], steps: int) -> dict[str, float]:
-    return {name: float(total) / steps for name, total in totals.items()}

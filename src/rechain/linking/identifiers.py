@@ -1,19 +1,23 @@
 """Entities that are database identifiers in the text."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from rechain.linking.entities import Entity
-from rechain.linking.weights import BONUS
-from rechain.text.passages import PassageView
+from rechain.linking.linkers import Context, Entity, Holders, Kind, Linker
 from rechain.text.rarity import MAX_PHRASE_IDF
 
+IDENTIFIER = Kind("identifier", 10.0, "a database identifier that stands in both passages")
 
-def find(views: Sequence[PassageView]) -> Iterator[Entity]:
-    """Yield every identifier that two passages hold."""
+
+def find(context: Context, _: Holders) -> Iterator[Entity]:
+    """Yield every identifier that two passages hold; where the data gives mentions, they decide instead."""
     holders: dict[str, list[int]] = {}
-    for number, view in enumerate(views):
+    for number, view in enumerate(context.views):
         for entity in () if view.passage.mentions else view.identifiers:
             holders.setdefault(entity, []).append(number)
     for entity, numbers in holders.items():
         if len(numbers) > 1:
-            yield Entity(entity, "identifier", BONUS["identifier"] + MAX_PHRASE_IDF, numbers)
+            # An identifier has no rarity in the table of words: it counts as the rarest of phrases.
+            yield Entity(entity, IDENTIFIER.name, IDENTIFIER.bonus + MAX_PHRASE_IDF, numbers)
+
+
+LINKER = Linker("identifiers", (IDENTIFIER,), find)

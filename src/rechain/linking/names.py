@@ -4,67 +4,56 @@ Two capitalised words in a row, or one rare word that is capitalised in both pas
 link is then widened to all that the two passages share of it). A rare word that is not capitalised is a mere word.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from rechain.linking.entities import Entity
-from rechain.linking.weights import BONUS
+from rechain.linking.linkers import Context, Entity, Holders, Kind, Linker
 from rechain.text.passages import PassageView
 from rechain.text.rarity import MAX_PHRASE_IDF, idf, words_below
 
+NAME = Kind("name", 0.0, "a rare name that stands in both passages")
+WORD = Kind("word", -1.0, "a rare word that stands in both passages")
+# "In The", "of New": a word this common (idf) is part of a sentence or of a longer name, not half of a name.
 _FUNCTION_WORD = 1.0
+# The words of a name are anything but independent ("Anton" makes "Quillfeather" likelier), so that the rarest counts
+# in full and the others by half.
 _OTHER_WORDS = 0.5
 
 
-def pairs_of(views: Iterable[PassageView], min_weight: float) -> list[str]:
-    """Return the phrases to look for: two capitalised words in a row that are rare enough together."""
-    found: dict[str, None] = {}
-    common = words_below(min_weight / (1 + _OTHER_WORDS))  # two of these do not weigh enough
-    for text in (text for view in views for text in (view.title, view.text)):
+def phrases(context: Context) -> Iterator[str]:
+    """Yield two capitalised words in a row that are rare enough together, and single words that are rare enough."""
+    ends, least = [context.views[end] for end in context.ends], context.min_weight
+    pairs: dict[str, None] = {}
+    common = words_below(least / (1 + _OTHER_WORDS))  # two of these do not weigh enough
+    for text in (text for view in ends for text in (view.title, view.text)):
         capitalised = [number for number, word in enumerate(text.raw_words) if word[0].isupper()]
         for first, second in pairwise(capitalised):
             pair = text.words[first : second + 1]
-            if len(pair) == 2 and not common.issuperset(pair) and _is_name(pair, min_weight):
-                found[f" {pair[0]} {pair[1]} "] = None
-    return list(found)
-
-
-def _is_name(words: Sequence[str], min_weight: float) -> bool:
-    return min(map(idf, words)) >= _FUNCTION_WORD and name_weight(words) >= min_weight
+            is_possible = len(pair) == 2 and not common.issuperset(pair)
+            if is_possible and min(map(idf, pair)) >= _FUNCTION_WORD and name_weight(pair) >= least:
+                pairs[f" {pair[0]} {pair[1]} "] = None
+    yield from pairs
+    for word in frozenset().union(*(view.vocabulary for view in ends)) - words_below(least):
+        if not word.isdigit():
+            yield f" {word} "
 
 
 def name_weight(words: Sequence[str]) -> float:
-    """The rarest word counts in full, the others by half, since the words of a name are anything but independent."""
+    """Return what a name of some words weighs."""
     rarities = [idf(word) for word in words]
     rarest = max(rarities)
-    return BONUS["name"] + min(_OTHER_WORDS * sum(rarities) + (1 - _OTHER_WORDS) * rarest, MAX_PHRASE_IDF)
+    return NAME.bonus + min(_OTHER_WORDS * sum(rarities) + (1 - _OTHER_WORDS) * rarest, MAX_PHRASE_IDF)
 
 
-def find_phrases(
-    views: Sequence[PassageView], phrases: Iterable[str], holders: Mapping[str, Sequence[int]]
-) -> Iterator[Entity]:
-    """Yield every phrase that two passages hold, capitalised."""
-    for phrase in phrases:
-        numbers = holders.get(phrase, ())
-        if len(numbers) > 1:
-            capitalised = [number for number in numbers if _is_capitalised(views[number], phrase)]
-            if len(capitalised) > 1:
-                yield Entity(phrase, "name", name_weight(phrase.split()), capitalised)
-
-
-def find_words(
-    views: Sequence[PassageView], holders: Mapping[str, Sequence[int]], min_weight: float
-) -> Iterator[Entity]:
-    """Yield every rare word that two passages hold, as a name where it is capitalised, as a mere word elsewhere."""
-    common = words_below(min_weight)
-    for word, numbers in holders.items():
-        if len(numbers) > 1 and word not in common and not word.isdigit():
-            name, rarity = f" {word} ", idf(word)
-            capitalised = [number for number in numbers if _is_capitalised(views[number], name)]
-            if len(capitalised) > 1:
-                yield Entity(name, "name", BONUS["name"] + rarity, capitalised)
-            if len(capitalised) < len(numbers):
-                yield Entity(name, "word", BONUS["word"] + rarity, numbers)
+def find(context: Context, holders: Holders) -> Iterator[Entity]:
+    """Yield what two passages hold, as a name where it is capitalised, a single word also where it is not."""
+    for name, numbers in holders.items():
+        words = name.split()
+        capitalised = [number for number in numbers if _is_capitalised(context.views[number], name)]
+        if len(capitalised) > 1:
+            yield Entity(name, NAME.name, name_weight(words), capitalised)
+        if len(words) == 1 and len(capitalised) < len(numbers):
+            yield Entity(name, WORD.name, WORD.bonus + idf(words[0]), numbers)
 
 
 def _is_capitalised(view: PassageView, name: str) -> bool:
@@ -75,3 +64,6 @@ def _is_capitalised(view: PassageView, name: str) -> bool:
         return False
     last = at + name.count(" ") - 2
     return text.raw_words[at][0].isupper() and (last == at or text.raw_words[last][0].isupper())
+
+
+LINKER = Linker("names", (NAME, WORD), find, phrases)

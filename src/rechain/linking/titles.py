@@ -1,36 +1,40 @@
 """Entities that are a passage's title, whole or in part, and stand in another passage."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 
-from rechain.linking.entities import Entity
-from rechain.linking.weights import BONUS
-from rechain.text.passages import PassageView
-from rechain.text.rarity import idf, phrase_idf
+from rechain.linking.linkers import Context, Entity, Holders, Kind, Linker
+from rechain.text.rarity import idf, phrase_idf, words_below
+
+TITLE = Kind("title", 6.0, "the title of one passage stands in the other")
+TITLE_PART = Kind("title part", 4.0, "a word of one passage's title stands in the other")
 
 
-def titles_of(views: Sequence[PassageView]) -> dict[str, list[int]]:
-    """Return the phrases to look for, every title without its bracketed suffix, and the passages of that title."""
-    titled: dict[str, list[int]] = {}
-    for number, view in enumerate(views):
+def phrases(context: Context) -> Iterator[str]:
+    """Yield every title without its bracketed suffix, and the words of titles that may weigh enough as a part."""
+    title_words: set[str] = set()
+    for view in context.views:
         if view.title.words:
-            titled.setdefault(view.title.joined, []).append(number)
-    return titled
+            yield view.title.joined
+            title_words.update(view.title.words)
+    at_ends = frozenset().union(*(context.views[end].vocabulary for end in context.ends))
+    for word in (title_words & at_ends) - words_below(context.min_weight - TITLE_PART.bonus):
+        yield f" {word} "
 
 
-def find(titled: Mapping[str, Sequence[int]], holders: Mapping[str, Sequence[int]]) -> Iterator[Entity]:
-    """Yield every title that another passage holds."""
-    for title, numbers in titled.items():
-        if len(holders[title]) > 1:
-            weight = BONUS["title"] + phrase_idf(title.split())
-            yield Entity(title, "title", weight, holders[title], frozenset(numbers))
+def find(context: Context, holders: Holders) -> Iterator[Entity]:
+    """Yield every title, and every word of one, that another passage holds.
+
+    A word is a part of a title: a surname, or 'Tropicana' of 'Tropicana Las Vegas'.
+    """
+    views = context.views
+    for name, numbers in holders.items():
+        words = name.split()
+        whole = frozenset(number for number in numbers if views[number].title.joined == name)
+        if whole:
+            yield Entity(name, TITLE.name, TITLE.bonus + phrase_idf(words), numbers, whole)
+        if len(words) == 1:
+            titled = frozenset(number for number in numbers if words[0] in views[number].title.words)
+            yield Entity(name, TITLE_PART.name, TITLE_PART.bonus + idf(words[0]), numbers, titled)
 
 
-def find_parts(views: Sequence[PassageView], holders: Mapping[str, Sequence[int]]) -> Iterator[Entity]:
-    """Yield every word of a title that another passage holds: a surname, 'Tropicana' of 'Tropicana Las Vegas'."""
-    titled: dict[str, list[int]] = {}
-    for number, view in enumerate(views):
-        for word in view.title_words:
-            if len(holders.get(word, ())) > 1:
-                titled.setdefault(word, []).append(number)
-    for word, numbers in titled.items():
-        yield Entity(f" {word} ", "title part", BONUS["title part"] + idf(word), holders[word], frozenset(numbers))
+LINKER = Linker("titles", (TITLE, TITLE_PART), find, phrases)

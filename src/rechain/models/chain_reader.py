@@ -1,12 +1,15 @@
 """The chain reader: a Ranker that reads whole chains, a Reasoner that names the link from the last passage alone."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import gelu, linear
 
 from rechain.models.text_encoders import TextEncoder
+from rechain.system.tensors import Arrays
 
 NEVER = -1e4
 """the logit of what cannot be; it fits into 16 bits"""
@@ -23,6 +26,44 @@ class TextBatch(NamedTuple):
     """to which entity it belongs, from 1, [B, L]; 0: none"""
     lengths: Tensor
     """[B]"""
+
+
+class Texts:
+    """Texts as tokens, one after another, of which any can be gathered into a batch."""
+
+    def __init__(self, arrays: Arrays, device: torch.device | str) -> None:
+        """Take the columns of a `TextBatch`, each [all tokens], and where every text starts, [texts + 1]."""
+        self.device = torch.device(device)
+        self._starts = torch.from_numpy(arrays["text_start"][:-1])
+        self.lengths = torch.from_numpy(np.diff(arrays["text_start"]))
+        columns = [arrays[name] for name in ("ids", "marks", "slots")]
+        # ids are stored as uint16, which torch cannot index on every device
+        signed = [column.astype(np.int32) if column.dtype == np.uint16 else column for column in columns]
+        self._columns = [torch.from_numpy(column).to(self.device) for column in signed]
+
+    def batch(self, numbers: Tensor) -> TextBatch:
+        """Return the texts of these numbers, [B], as long as the longest of them."""
+        lengths = self.lengths[numbers]
+        place = torch.arange(int(lengths.max()))  # [L]
+        is_token = place < lengths[:, None]  # [B, L]
+        index = (self._starts[numbers, None] + place).where(is_token, 0).to(self.device)
+        is_token = is_token.to(self.device)
+        ids, marks, slots = (column[index].long() * is_token for column in self._columns)
+        return TextBatch(ids, marks, slots, lengths.to(self.device))
+
+    def read(self, numbers: Tensor, head: Callable[[TextBatch], Tensor], most_tokens: int = 2**16) -> Tensor:
+        """Return what a head of a network returns for texts, in their order.
+
+        Texts of similar length are read together, at most `most_tokens` at a time, padding included.
+        """
+        lengths = self.lengths[numbers]
+        order = rest = lengths.argsort(descending=True, stable=True)
+        outputs = []
+        while len(rest):
+            size = max(most_tokens // int(lengths[rest[0]]), 1)  # the first is the longest, so others are padded to it
+            outputs.append(head(self.batch(numbers[rest[:size]])))
+            rest = rest[size:]
+        return torch.cat(outputs)[order.argsort().to(self.device)]
 
 
 class ChainReader(nn.Module):

@@ -9,11 +9,11 @@ import numpy as np
 
 from rechain.candidates import Candidates, CandidateSettings, find_candidates
 from rechain.errors import QuestionError
-from rechain.linking.entities import Entity
+from rechain.linking import Entity
 from rechain.preparation.arrays import ANSWER, ASKED, BESIDE
 from rechain.preparation.lexicon import Lexicon
 from rechain.schema import Question
-from rechain.scoring.lexical import EntityPairs, EntitySentences, Lexical, names_entities
+from rechain.scoring.lexical import EntityPairs, Lexical
 from rechain.system.tensors import Array
 from rechain.text.answers import AnswerMatcher
 from rechain.text.passages import PassageView
@@ -198,7 +198,7 @@ class _QuestionEntities:
         self.found = sorted(wanted.values(), key=lambda entity: -entity.weight)[:MAX_ENTITIES]
         self._number = {id(entity): number for number, entity in enumerate(self.found)}
         self._given = {entity.name: number for number, entity in enumerate(self.found) if entity.is_given}
-        self._pairs = EntityPairs(candidates) if names_entities(candidates) else None
+        self._pairs = EntityPairs(candidates) if candidates.names_entities else None
         self._views = [_Places(view) for view in candidates.views]
 
     def number_of(self, name: str) -> int:
@@ -255,9 +255,8 @@ class _Places:
         yield from ((word, kind) for word in words)
         if not words:
             return
-        sentences = EntitySentences(self._view)
-        for sentence in set(sentences.of(entity)):
-            start, end = (self._word_at(offset) for offset in sentences.span(sentence))
+        for sentence in set(self._view.sentences_with(entity)):
+            start, end = (self._word_at(offset) for offset in self._view.sentences[sentence])
             yield from ((title + word, kind + BESIDE) for word in range(start, end + 1))
 
     def _word_at(self, offset: int) -> int:

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from tokenizers import Tokenizer
 
-from rechain.candidates import Candidate, Candidates
-from rechain.linking import Edge
-from rechain.reader.texts import ChainTexts, TokenText
+from rechain.candidates import Candidates
+from rechain.reader.texts import ChainTexts, Tails, TokenText, best_by, flat_texts
 from rechain.scoring.evidence import PRIOR, weigh
 from rechain.system.tensors import Array
 
@@ -59,46 +58,3 @@ class ReaderPreparation:
             "tail_slot": chains[:, 2],
             "made": chains[:, 3].astype(np.uint8),
         }
-
-
-class Tails:
-    """The last passages of chains, and the entities that link each of them to passages before it."""
-
-    def __init__(self, chains: Sequence[Candidate]) -> None:
-        self.edges: dict[int, list[Edge]] = {}
-        """by tail, one edge for each entity"""
-        self._slots: dict[tuple[int, str], int] = {}
-        for chain in chains:
-            tail, edge = chain.passages[-1], chain.edges[-1]
-            known = self.edges.setdefault(tail, [])
-            if (tail, edge.key) not in self._slots:
-                known.append(edge)
-                self._slots[tail, edge.key] = len(known)
-        self._numbers = {tail: number for number, tail in enumerate(self.edges)}
-
-    @property
-    def most_entities(self) -> int:
-        """The greatest number of entities that can link one of them."""
-        return max(map(len, self.edges.values()), default=0)
-
-    def place(self, chain: Candidate) -> tuple[int, int]:
-        """Return the number of a chain's tail among the tails, and that of its last link among the tail's, from 1."""
-        tail = chain.passages[-1]
-        return self._numbers[tail], self._slots[tail, chain.edges[-1].key]
-
-
-def best_by(scores: Array, most: int) -> list[int]:
-    """Return the chains of the greatest scores, at most so many, best first."""
-    return [int(number) for number in np.argsort(-scores, kind="stable")[:most]]
-
-
-def flat_texts(texts: Sequence[TokenText]) -> dict[str, Array]:
-    """Return texts one after another, and where each begins."""
-    lengths = [len(text.ids) for text in texts]
-    ids, marks, slots = (np.concatenate(column) for column in zip(*texts, strict=True))
-    return {
-        "ids": ids.astype(np.uint16 if ids.max(initial=0) < 2**16 else np.int32),
-        "marks": marks,
-        "slots": slots,
-        "text_start": np.cumsum([0, *lengths], dtype=np.int64),
-    }

@@ -10,13 +10,11 @@ from torch import Tensor
 
 from rechain.candidates import Candidate, Candidates
 from rechain.linking import Edge
-from rechain.models.chain_reader import ChainReader, TextBatch
-from rechain.reader.arrays import Tails, best_by, flat_texts
-from rechain.reader.data import Texts
+from rechain.models.chain_reader import ChainReader, TextBatch, Texts
 from rechain.reader.settings import ReaderSettings
-from rechain.reader.texts import ChainTexts, TokenText
+from rechain.reader.texts import ChainTexts, Tails, TokenText, best_by, flat_texts
 from rechain.scoring.evidence import PRIOR, nothing, weigh
-from rechain.scoring.model import Contributions, Scores, Step
+from rechain.scoring.model import Contributions, PlayerStep, Scores
 from rechain.system.devices import precision
 from rechain.system.tensors import Array
 
@@ -119,15 +117,15 @@ class WeighedQuestion:
         confidences = self._confidences(np.sum(list(parts.values()), axis=0))
         return Scores(contributions, confidences, self._steps(ranks, named))
 
-    def _steps(self, ranks: Array, named: Array) -> list[list[Step]]:
+    def _steps(self, ranks: Array, named: Array) -> list[list[PlayerStep]]:
         """Return what the two players say of each chain that was read, among the chains of its length that were."""
-        steps: list[list[Step]] = [[] for _ in self._lengths]
+        steps: list[list[PlayerStep]] = [[] for _ in self._lengths]
         for place, number in enumerate(self.chosen):
             rivals = ranks[self._lengths[self.chosen] == self._lengths[number]]
             last = int(self._lengths[number]) - 1
             steps[number] = [
-                Step("ranker", float(np.exp(ranks[place] - _log_sum(rivals)))),
-                Step("reasoner", float(np.exp(named[place])), last, last - 1),
+                PlayerStep("ranker", float(np.exp(ranks[place] - _log_sum(rivals)))),
+                PlayerStep("reasoner", float(np.exp(named[place])), last, last - 1),
             ]
         return steps
 

@@ -9,8 +9,7 @@ from typing import Any
 
 from rechain.errors import InputError, RechainError
 from rechain.models.chain_reader import ChainReader
-from rechain.models.cpu.packed import packed
-from rechain.models.cpu.quantised import quantise
+from rechain.models.cpu import packed, quantise
 from rechain.models.text_encoders import PretrainedEncoder, unfilled
 from rechain.preparation.arrays import TEXT_MARKS
 from rechain.reader.card import plain_card

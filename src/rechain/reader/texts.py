@@ -16,10 +16,9 @@ from rechain.linking import Edge
 from rechain.preparation.arrays import FIRST_END, FROM_BEFORE, LAST_END, TO_NEXT
 from rechain.system.tensors import Array
 from rechain.text.answers import AnswerMatcher
-from rechain.text.lazy import lazy
-from rechain.text.passages import PassageView, title_before
-from rechain.text.sentences import AskedSentences, rarities, stretches
-from rechain.text.words import Span, Text
+from rechain.text.passages import PassageView, SentenceOverlaps, stretches, title_before
+from rechain.text.rarity import rarities
+from rechain.text.words import Span, Text, lazy
 
 _MARKED, _ANSWERING = 1000.0, 500.0
 _LONGEST_QUESTION = 3
@@ -63,7 +62,7 @@ class ChainTexts:
             [text for view in views for text in (_title(view), view.passage.text)], add_special_tokens=False
         )
         for passage, view, title, text in zip(new, views, encoded[::2], encoded[1::2], strict=True):
-            sentences = AskedSentences(view, self._asked, list(stretches(view)))
+            sentences = SentenceOverlaps(view, self._asked, list(stretches(view)))
             self._passages[passage] = _PassageTokens(title, text, sentences)
         return [self._passages[passage] for passage in passages]
 
@@ -113,7 +112,7 @@ class ChainTexts:
 class _PassageTokens:
     """A passage cut into tokens: its title, unless the text begins with it, and its text."""
 
-    def __init__(self, title: Encoding, text: Encoding, sentences: AskedSentences) -> None:
+    def __init__(self, title: Encoding, text: Encoding, sentences: SentenceOverlaps) -> None:
         self._sentences = sentences
         self._title = len(title.ids)
         self._ids = np.array([*title.ids, *text.ids], dtype=np.uint32)
@@ -166,7 +165,7 @@ class _PassageTokens:
         for number, span in enumerate(self._sentences.spans):
             worth[number] += _MARKED * len(set(marks[self._at(span)].tolist()) - {0})
         if answer is not None:
-            worth[self._sentences.answering(answer)] += _ANSWERING
+            worth[self._sentences.holding(answer.phrases)] += _ANSWERING
         return [int(number) for number in np.argsort(-worth, kind="stable")]
 
 
@@ -211,3 +210,46 @@ def _spans(view: PassageView, edge: Edge, side: int) -> Sequence[Span | None]:
     if edge.is_given:
         return view.mentions(edge.key)
     return [edge.link.mentions[side]]
+
+
+class Tails:
+    """The last passages of chains, and the entities that link each of them to passages before it."""
+
+    def __init__(self, chains: Sequence[Candidate]) -> None:
+        self.edges: dict[int, list[Edge]] = {}
+        """by tail, one edge for each entity"""
+        self._slots: dict[tuple[int, str], int] = {}
+        for chain in chains:
+            tail, edge = chain.passages[-1], chain.edges[-1]
+            known = self.edges.setdefault(tail, [])
+            if (tail, edge.key) not in self._slots:
+                known.append(edge)
+                self._slots[tail, edge.key] = len(known)
+        self._numbers = {tail: number for number, tail in enumerate(self.edges)}
+
+    @property
+    def most_entities(self) -> int:
+        """The greatest number of entities that can link one of them."""
+        return max(map(len, self.edges.values()), default=0)
+
+    def place(self, chain: Candidate) -> tuple[int, int]:
+        """Return the number of a chain's tail among the tails, and that of its last link among the tail's, from 1."""
+        tail = chain.passages[-1]
+        return self._numbers[tail], self._slots[tail, chain.edges[-1].key]
+
+
+def best_by(scores: Array, most: int) -> list[int]:
+    """Return the chains of the greatest scores, at most so many, best first."""
+    return [int(number) for number in np.argsort(-scores, kind="stable")[:most]]
+
+
+def flat_texts(texts: Sequence[TokenText]) -> dict[str, Array]:
+    """Return texts one after another, and where each begins."""
+    lengths = [len(text.ids) for text in texts]
+    ids, marks, slots = (np.concatenate(column) for column in zip(*texts, strict=True))
+    return {
+        "ids": ids.astype(np.uint16 if ids.max(initial=0) < 2**16 else np.int32),
+        "marks": marks,
+        "slots": slots,
+        "text_start": np.cumsum([0, *lengths], dtype=np.int64),
+    }

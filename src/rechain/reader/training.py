@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from rechain.models.chain_reader import NEVER, ChainReader
-from rechain.reader.data import ReaderData, Step
+from rechain.reader.data import QuestionBatch, ReaderData
 from rechain.reader.settings import ReaderSettings
 from rechain.system.devices import precision
 from rechain.system.tensors import Array
@@ -33,12 +33,12 @@ class Views(NamedTuple):
         return self.evidence + ranker + reasoner
 
 
-def look(model: ChainReader, data: ReaderData, step: Step) -> Views:
+def look(model: ChainReader, data: ReaderData, batch: QuestionBatch) -> Views:
     """Return what a reader says of the chains of some questions; every text is read once."""
-    chains = step.chains[step.is_chain.cpu()]
+    chains = batch.chains[batch.is_chain.cpu()]
     ranker = data.texts.read(data.chain_text[chains], model.rank)
     reasoner = _name_links(model, data, chains)
-    return Views(_padded(ranker, step), _padded(reasoner, step), model.weigh(step.features))
+    return Views(_padded(ranker, batch), _padded(reasoner, batch), model.weigh(batch.features))
 
 
 def _name_links(model: ChainReader, data: ReaderData, chains: Tensor) -> Tensor:
@@ -55,9 +55,9 @@ def _name_links(model: ChainReader, data: ReaderData, chains: Tensor) -> Tensor:
     return found.masked_scatter(is_open.to(data.device), links[rows, (slots[is_open] - 1).to(data.device)])
 
 
-def _padded(values: Tensor, step: Step) -> Tensor:
+def _padded(values: Tensor, batch: QuestionBatch) -> Tensor:
     """Return values of real chains as [B, K]."""
-    return values.new_zeros(step.is_chain.shape).masked_scatter(step.is_chain, values)
+    return values.new_zeros(batch.is_chain.shape).masked_scatter(batch.is_chain, values)
 
 
 class Beliefs:
@@ -68,28 +68,28 @@ class Beliefs:
         self._reasoner = torch.zeros(readers, chains, device=device)
         self._settings = settings
 
-    def note(self, reader: int, step: Step, views: Views) -> None:
+    def note(self, reader: int, batch: QuestionBatch, views: Views) -> None:
         """Remember what a reader said."""
-        chains = step.chains.to(step.is_chain.device)[step.is_chain]
-        self._ranker[reader, chains] = views.ranker.detach()[step.is_chain]
-        self._reasoner[reader, chains] = views.reasoner.detach()[step.is_chain]
+        chains = batch.chains.to(batch.is_chain.device)[batch.is_chain]
+        self._ranker[reader, chains] = views.ranker.detach()[batch.is_chain]
+        self._reasoner[reader, chains] = views.reasoner.detach()[batch.is_chain]
 
-    def of(self, step: Step, evidence: Tensor) -> Tensor:
+    def of(self, batch: QuestionBatch, evidence: Tensor) -> Tensor:
         """Return the probability of each chain of some questions, [B, K]: the E step."""
-        chains = step.chains.to(step.is_chain.device)
+        chains = batch.chains.to(batch.is_chain.device)
         views = Views(self._ranker.mean(0)[chains], self._reasoner.mean(0)[chains], evidence)
-        return masked_softmax(views.joint(self._settings), step)
+        return masked_softmax(views.joint(self._settings), batch)
 
 
-def masked_softmax(logits: Tensor, step: Step) -> Tensor:
+def masked_softmax(logits: Tensor, batch: QuestionBatch) -> Tensor:
     """Return probabilities of the real chains."""
-    return logits.masked_fill(~step.is_chain, NEVER).softmax(-1)
+    return logits.masked_fill(~batch.is_chain, NEVER).softmax(-1)
 
 
-def losses(views: Views, belief: Tensor, step: Step) -> Tensor:
+def losses(views: Views, belief: Tensor, batch: QuestionBatch) -> Tensor:
     """Return how far ranker, evidence and Reasoner each are from the belief: the M step's loss, [3]."""
     ranker, evidence = (
-        -(belief * logits.masked_fill(~step.is_chain, NEVER).log_softmax(-1)).sum(-1).mean()
+        -(belief * logits.masked_fill(~batch.is_chain, NEVER).log_softmax(-1)).sum(-1).mean()
         for logits in (views.ranker, views.evidence)
     )
     return torch.stack([ranker, evidence, -(belief * views.reasoner).sum(-1).mean()])
@@ -108,12 +108,12 @@ class Lesson:
         ]
         self._priors = [model.evidence.weight.detach().clone() for model in models]
 
-    def learn(self, number: int, data: ReaderData, step: Step, belief: Callable[[Tensor], Tensor]) -> Views:
+    def learn(self, number: int, data: ReaderData, batch: QuestionBatch, belief: Callable[[Tensor], Tensor]) -> Views:
         """Take one step with a reader; `belief` gives the probabilities of chains where its evidence is told."""
         model = self.models[number].train()
         with precision(data.device):
-            views = look(model, data, step)
-            loss = losses(views, belief(views.evidence.detach()), step).sum()
+            views = look(model, data, batch)
+            loss = losses(views, belief(views.evidence.detach()), batch).sum()
         pull = (model.evidence.weight - self._priors[number]).square().sum()
         (loss + self._settings.evidence_pull * pull).backward()
         nn.utils.clip_grad_norm_(model.parameters(), self._settings.clip)
@@ -153,10 +153,10 @@ def warm_up(models: Sequence[ChainReader], data: ReaderData, settings: ReaderSet
     """Teach readers pseudo questions, whose chains are known as they were made from them."""
     lesson = Lesson(models, settings, settings.warm_up_epochs * _steps(questions, settings))
     for chosen in _batches(questions, settings, settings.warm_up_epochs):
-        step = data.step(chosen)
-        made = step.made.float()
+        batch = data.batch(chosen)
+        made = batch.made.float()
         for number in range(len(models)):
-            lesson.learn(number, data, step, lambda _, made=made: made)  # type: ignore[misc]
+            lesson.learn(number, data, batch, lambda _, made=made: made)  # type: ignore[misc]
 
 
 def teach_together(
@@ -170,11 +170,11 @@ def teach_together(
     beliefs = beliefs or Beliefs(len(models), data.chains, data.device, settings)
     lesson = Lesson(models, settings, settings.epochs * _steps(questions, settings))
     for chosen in _batches(questions, settings, settings.epochs):
-        step = data.step(chosen)
+        batch = data.batch(chosen)
         for number in range(len(models)):
-            views = lesson.learn(number, data, step, lambda evidence, step=step: beliefs.of(step, evidence))  # type: ignore[misc]
+            views = lesson.learn(number, data, batch, lambda evidence, batch=batch: beliefs.of(batch, evidence))  # type: ignore[misc]
             if settings.reestimates:
-                beliefs.note(number, step, views)
+                beliefs.note(number, batch, views)
     return final_beliefs(models, data, settings, questions)
 
 
@@ -184,8 +184,8 @@ def final_beliefs(
     """Return what trained readers believe of questions."""
     beliefs = Beliefs(len(models), data.chains, data.device, settings)
     for number, model in enumerate(models):
-        for step, views in examine(model, data, questions):
-            beliefs.note(number, step, views)
+        for batch, views in examine(model, data, questions):
+            beliefs.note(number, batch, views)
     return beliefs
 
 
@@ -193,17 +193,19 @@ def teach(model: ChainReader, beliefs: Beliefs, data: ReaderData, settings: Read
     """Teach one reader what others believe."""
     lesson = Lesson([model], settings, settings.epochs * _steps(questions, settings))
     for chosen in _batches(questions, settings, settings.epochs):
-        step = data.step(chosen)
-        lesson.learn(0, data, step, lambda evidence, step=step: beliefs.of(step, evidence))  # type: ignore[misc]
+        batch = data.batch(chosen)
+        lesson.learn(0, data, batch, lambda evidence, batch=batch: beliefs.of(batch, evidence))  # type: ignore[misc]
 
 
-def examine(model: ChainReader, data: ReaderData, questions: Array, size: int = 256) -> Iterator[tuple[Step, Views]]:
+def examine(
+    model: ChainReader, data: ReaderData, questions: Array, size: int = 256
+) -> Iterator[tuple[QuestionBatch, Views]]:
     """Yield what a reader says of questions, many at a time."""
     model.eval()
     for start in range(0, len(questions), size):
-        step = data.step(questions[start : start + size])
+        batch = data.batch(questions[start : start + size])
         with torch.inference_mode(), precision(data.device):
-            yield step, look(model, data, step)
+            yield batch, look(model, data, batch)
 
 
 def _optimiser(model: ChainReader, settings: ReaderSettings) -> torch.optim.Optimizer:

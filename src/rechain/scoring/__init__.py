@@ -1,4 +1,7 @@
-"""Ways to pick a chain that learn nothing, behind the interface that every model has."""
+"""What a model is, and the models that need no files.
+
+A new one is a module whose class has `score` (`rechain.scoring.model.Model`), and a line in BASELINES.
+"""
 
 from collections.abc import Callable
 
@@ -7,6 +10,11 @@ from rechain.scoring.lexical import Lexical
 from rechain.scoring.model import Model
 from rechain.scoring.random import Random
 
-BASELINES: dict[str, Callable[[], Model]] = {"random": Random, "lexical": Lexical, "bm25": BM25}
+BASELINES: dict[str, Callable[[], Model]] = {
+    "random": Random,
+    "lexical": Lexical,
+    "bm25": BM25,
+}
+"""what `--model NAME` and `Recoverer(NAME)` load; they learn nothing"""
 
 __all__ = ["BASELINES", "BM25", "Lexical", "Model", "Random"]

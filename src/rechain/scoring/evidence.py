@@ -7,17 +7,16 @@ prior over C with which learning begins; the chain reader learns its own.
 from collections.abc import Sequence, Set
 from itertools import pairwise
 from math import fsum
+from typing import NamedTuple
 
 import numpy as np
 
 from rechain.candidates import Candidate, Candidates
-from rechain.linking import Edge
-from rechain.scoring.lexical import NEVER_TOGETHER, EntityPairs, names_entities
+from rechain.scoring.lexical import NEVER_TOGETHER, EntityPairs
 from rechain.system.tensors import Array
 from rechain.text.answers import AnswerMatcher
-from rechain.text.passages import PassageView
-from rechain.text.rarity import idf, phrase_idf
-from rechain.text.sentences import AskedSentences, rarities
+from rechain.text.passages import PassageView, SentenceOverlaps
+from rechain.text.rarity import idf, phrase_idf, rarities
 from rechain.text.words import Text
 
 FEATURES = (
@@ -44,7 +43,9 @@ FEATURES = (
     "passages",
 )
 _SCALE = 0.1
-_NO_PAIRS = (0.0, 0.0, 0.0)
+"""brings sums of rarities, of 5 to 60, to the size of the other numbers, as networks like it"""
+# Chosen among a few values each by looking at gold of HotpotQA open and DrugHop open (docs/default_model.md). Words and
+# links are the lexical rule (1 to 1.5); another passage costs what its words and link bring by chance.
 _PRIOR = {
     "question words": 3.5,
     "links": 5.25,
@@ -65,13 +66,16 @@ PRIOR = np.array([_PRIOR.get(name, 0.0) for name in FEATURES], dtype=np.float32)
 
 def weigh(candidates: Candidates) -> Array:
     """Return the evidence for every candidate chain, [chains, features]; of pairs where the data names entities."""
-    pairs = _Pairs(candidates) if names_entities(candidates) else None
+    pairs = EntityPairs(candidates) if candidates.names_entities else None
     words = _Words(candidates, weighs_links=pairs is None)
-    rows = (
-        [*words.of(chain), *(pairs.of(chain) if pairs else _NO_PAIRS), len(chain.passages) - 2]
-        for chain in candidates.chains
-    )
-    return np.array(list(rows), dtype=np.float32)
+    rows = []
+    for chain in candidates.chains:
+        of_pairs: tuple[float, ...] = (0.0, 0.0, 0.0)
+        if pairs and (steps := pairs.steps(chain)):
+            together, mentions = zip(*steps, strict=True)
+            of_pairs = sum(together), min(together), sum(mentions)
+        rows.append([*words.of(chain), *of_pairs, len(chain.passages) - 2])
+    return np.array(rows, dtype=np.float32)
 
 
 def nothing(features: Array) -> Array:
@@ -79,94 +83,84 @@ def nothing(features: Array) -> Array:
 
     It has the weakest link that counts and a few words of the question; or pairs that never stand in one sentence.
     """
-    like = (
-        {"pairs together": 3 * NEVER_TOGETHER} if features[:, _PAIRS].any() else {"question words": 1.5, "links": 0.7}
-    )
-    return np.array([like.get(name, 0.0) for name in FEATURES], dtype=np.float32)
-
-
-class _Pairs:
-    """Evidence from the two entities that each passage should relate."""
-
-    def __init__(self, candidates: Candidates) -> None:
-        self._pairs = EntityPairs(candidates)
-
-    def of(self, chain: Candidate) -> Sequence[float]:
-        together, mentions = zip(*(self._pairs.steps(chain) or [(0.0, 0.0)]), strict=True)
-        return sum(together), min(together), sum(mentions)
+    if features[:, _PAIRS].any():
+        evidence = {"pairs together": 3 * NEVER_TOGETHER}  # in a chain of three passages
+    else:
+        evidence = {"question words": 1.5, "links": 0.7}  # a link of 7.0, and 15 of words: two rare ones
+    return np.array([evidence.get(name, 0.0) for name in FEATURES], dtype=np.float32)
 
 
 class _Words:
     """Evidence from the question's words, titles and links."""
 
     def __init__(self, candidates: Candidates, weighs_links: bool) -> None:
-        """Links are not weighed where all are the data's own: pairs tell them apart."""
+        """Links are not weighed where the data gives them all: pairs tell them apart."""
         self._weighs_links = weighs_links
-        self._asked = Text(candidates.question.question)
-        self._idf = rarities(self._asked)
-        self._held = [self._idf.keys() & view.vocabulary for view in candidates.views]
-        self._sentences = [AskedSentences(view, self._idf) for view in candidates.views]
-        self._answer = AnswerMatcher(candidates.question)
+        self._query = Text(candidates.question.question)
+        self._idf = rarities(self._query)
+        self._overlaps = [self._idf.keys() & view.vocabulary for view in candidates.views]
+        self._sentences = [SentenceOverlaps(view, self._idf) for view in candidates.views]
+        answers = AnswerMatcher(candidates.question).phrases
         self._is_tail = frozenset(candidates.tails)
-        self._named = [_named(view, self._asked) for view in candidates.views]
-        self._titles = [self._title_words(view) for view in candidates.views]
-        self._other_sense = [self._is_other_sense(view) for view in candidates.views]
-        self._answering = {tail: self._sentences[tail].best_answering(self._answer) for tail in candidates.tails}
+        self._titles = [self._title(view) for view in candidates.views]
+        self._answering = {tail: self._sentences[tail].best_with(answers) for tail in candidates.tails}
         self._answer_words = frozenset(Text(candidates.question.answer).words)
 
     def of(self, chain: Candidate) -> Sequence[float]:
+        """Return what FEATURES names first, up to "question names link"."""
         *before, tail = chain.passages
         weights = [edge.weight if self._weighs_links else 0.0 for edge in chain.edges]
-        held = frozenset().union(*(self._held[passage] for passage in chain.passages))
+        names = [edge.name.split() for edge in chain.edges if not edge.is_given]
+        overlap = frozenset().union(*(self._overlaps[passage] for passage in chain.passages))
         return (
-            self._rarity(held) * _SCALE,
+            self._rarity(overlap) * _SCALE,
             sum(weights) * _SCALE,
             min(weights) * _SCALE,
             sum(edge.leads_to_title for edge in chain.edges),
             sum(edge.comes_from_title for edge in chain.edges),
-            sum(self._named[passage] for passage in before) * _SCALE,
-            self._named[tail] * _SCALE,
-            sum(self._titles[passage] for passage in before) * _SCALE,
-            self._titles[tail] * _SCALE,
-            sum(self._other_sense[passage] for passage in chain.passages),
-            self._rarity(self._held[before[0]]) * _SCALE,
-            self._rarity(self._held[tail]) * _SCALE,
+            sum(self._titles[passage].named for passage in before) * _SCALE,
+            self._titles[tail].named * _SCALE,
+            sum(self._titles[passage].share for passage in before) * _SCALE,
+            self._titles[tail].share * _SCALE,
+            sum(self._titles[passage].is_other_sense for passage in chain.passages),
+            self._rarity(self._overlaps[before[0]]) * _SCALE,
+            self._rarity(self._overlaps[tail]) * _SCALE,
             self._linking(chain) * _SCALE,
             self._answering[tail] * _SCALE,
-            sum(self._is_answer(edge) for edge in chain.edges),
+            sum(not self._answer_words.isdisjoint(words) for words in names),
             sum(passage in self._is_tail for passage in before),
-            sum(self._asks_for(edge) for edge in chain.edges) * _SCALE,
+            sum(sum(self._idf.get(word, 0.0) for word in words) for words in names) * _SCALE,
         )
 
     def _rarity(self, words: Set[str]) -> float:
-        return fsum(map(self._idf.__getitem__, words))  # in no order
-
-    def _title_words(self, view: PassageView) -> float:
-        """Return how rare a title is, by the share of it that the question holds."""
-        rarity = {word: idf(word) for word in view.title_words}
-        held = fsum(rarity[word] for word in self._idf.keys() & rarity.keys())
-        return phrase_idf(view.title.words) * held / fsum(rarity.values()) if held else 0.0
-
-    def _is_other_sense(self, view: PassageView) -> bool:
-        """Return whether the bracketed suffix of a title, "(pinball)" say, names something the question does not."""
-        suffix = set(Text(view.passage.title).words) - view.title_words
-        return bool(suffix) and suffix.isdisjoint(self._idf)
+        return fsum(map(self._idf.__getitem__, words))  # fsum, as the words come in no order
 
     def _linking(self, chain: Candidate) -> float:
         """Return how much of the question the sentences hold that mention a link."""
         steps = zip(pairwise(chain.passages), chain.edges, strict=True)
         return sum(
-            self._sentences[one].best_with(edge.name) + self._sentences[two].best_with(edge.name)
+            self._sentences[one].best_with((edge.name,)) + self._sentences[two].best_with((edge.name,))
             for (one, two), edge in steps
         )
 
-    def _is_answer(self, edge: Edge) -> bool:
-        return not edge.is_given and not self._answer_words.isdisjoint(edge.name.split())
+    def _title(self, view: PassageView) -> "_Title":
+        title, words = view.title, {word: idf(word) for word in view.title.words}
+        rarity = phrase_idf(title.words)
+        held = fsum(words[word] for word in self._idf.keys() & words.keys())
+        suffix = set(Text(view.passage.title).words) - words.keys()
+        return _Title(
+            named=rarity if title.words and title.joined in self._query.joined else 0.0,
+            share=rarity * held / fsum(words.values()) if held else 0.0,
+            is_other_sense=bool(suffix) and suffix.isdisjoint(self._idf),
+        )
 
-    def _asks_for(self, edge: Edge) -> float:
-        return 0.0 if edge.is_given else sum(self._idf.get(word, 0.0) for word in edge.name.split())
 
+class _Title(NamedTuple):
+    """What a passage's title has of the question."""
 
-def _named(view: PassageView, asked: Text) -> float:
-    title = view.title
-    return phrase_idf(title.words) if title.words and title.joined in asked.joined else 0.0
+    named: float
+    """its rarity, where the question holds the whole of it"""
+    share: float
+    """its rarity, by the share of it that the question holds"""
+    is_other_sense: bool
+    """whether its bracketed suffix, "(pinball)" say, names something that the question does not"""

@@ -10,12 +10,15 @@ from math import fsum, log
 from rechain.candidates import Candidate, Candidates
 from rechain.scoring.model import Contributions
 from rechain.text.passages import PassageView
-from rechain.text.rarity import idf
+from rechain.text.rarity import rarities
 from rechain.text.words import Text
 
 LINK_FACTOR = 1.5
+"""the best of 0, 0.5, …, 2 on HotpotQA; 1 and 2 are within a point of it (docs/results.md)"""
 MENTION_FACTOR = 0.3
+"""how often two entities stand in a passage says less than that they share a sentence"""
 _NO_SENTENCE = 0.1
+"""counts for none, as a logarithm needs something: ten times less than one sentence"""
 NEVER_TOGETHER = log(_NO_SENTENCE)
 """how closely two entities stand together that share no sentence"""
 
@@ -28,23 +31,17 @@ class Lexical:
 
     def score(self, candidates: Candidates) -> Sequence[Contributions]:
         """Return what words and links, or entities in one sentence, contribute to every chain."""
-        if names_entities(candidates):
+        if candidates.names_entities:
             return EntityPairs(candidates).score()
-        asked = {word: idf(word) for word in Text(candidates.question.question).words}
-        overlaps = [set(asked).intersection(view.words) for view in candidates.views]
+        query = rarities(Text(candidates.question.question))
+        overlaps = [query.keys() & view.vocabulary for view in candidates.views]
         return [
             {
-                "question words": fsum(asked[word] for word in set().union(*(overlaps[p] for p in chain.passages))),
+                "question words": fsum(query[word] for word in set().union(*(overlaps[p] for p in chain.passages))),
                 "links": self._link_factor * chain.weight,
             }
             for chain in candidates.chains
         ]
-
-
-def names_entities(candidates: Candidates) -> bool:
-    """Return whether the data names the entities of question and links."""
-    is_given = (edge.is_given for chain in candidates.chains for edge in chain.edges)
-    return bool(candidates.question.question_entities) and all(is_given)
 
 
 class EntityPairs:
@@ -54,23 +51,25 @@ class EntityPairs:
         self._candidates = candidates
         self._first = candidates.question.question_entities
         self._last = candidates.question.answer_entity
-        self._passages = [EntitySentences(view) for view in candidates.views]
-        self._known: dict[tuple[int, str, str], tuple[float, float]] = {}
+        self._pairs: dict[tuple[int, str, str], tuple[float, float]] = {}
 
     def score(self) -> Sequence[Contributions]:
         """Return for every chain how closely its pairs stand together."""
-        return [self._contributions(chain) for chain in self._candidates.chains]
-
-    def _contributions(self, chain: Candidate) -> Contributions:
-        steps = self.steps(chain)
-        return {
-            "pairs in one sentence": sum(together for together, _ in steps),
-            "mentions": MENTION_FACTOR * sum(mentions for _, mentions in steps),
-        }
+        return [
+            {
+                "pairs in one sentence": sum(together for together, _ in steps),
+                "mentions": MENTION_FACTOR * sum(mentions for _, mentions in steps),
+            }
+            for steps in map(self.steps, self._candidates.chains)
+        ]
 
     def steps(self, chain: Candidate) -> list[tuple[float, float]]:
-        """Return for each passage how often its two entities stand in one sentence, and how often in it at all."""
-        return [self._pair(*step) for step in self._steps(chain)]
+        """Return for each passage, where both its entities are named, what `closeness` says of the two."""
+        head = self._candidates.views[chain.passages[0]]
+        first = next((entity for entity in self._first if head.mentions(entity)), None)
+        entities = [first, *(edge.key for edge in chain.edges), self._last]
+        steps = zip(chain.passages, entities, entities[1:], strict=False)
+        return [self._pair(passage, one, two) for passage, one, two in steps if one is not None and two is not None]
 
     def evidence(self, passage: int, entity: str) -> float:
         """Return how closely an entity stands together with the one of the question or answer that a passage holds."""
@@ -79,39 +78,15 @@ class EntityPairs:
         pairs = [self._pair(passage, end, entity) for end in ends if end is not None and view.mentions(end)]
         return max((together + MENTION_FACTOR * mentions for together, mentions in pairs), default=0.0)
 
-    def _steps(self, chain: Candidate) -> list[tuple[int, str, str]]:
-        """Return each passage with the two entities it should relate, as far as they are named."""
-        head = self._candidates.views[chain.passages[0]]
-        first = next((entity for entity in self._first if head.mentions(entity)), None)
-        entities = [first, *(edge.key for edge in chain.edges), self._last]
-        steps = zip(chain.passages, entities, entities[1:], strict=False)
-        return [(passage, one, two) for passage, one, two in steps if one is not None and two is not None]
-
     def _pair(self, passage: int, one: str, two: str) -> tuple[float, float]:
-        if (passage, one, two) not in self._known:
-            self._known[passage, one, two] = self._passages[passage].pair(one, two)
-        return self._known[passage, one, two]
+        if (passage, one, two) not in self._pairs:
+            self._pairs[passage, one, two] = closeness(self._candidates.views[passage], one, two)
+        return self._pairs[passage, one, two]
 
 
-class EntitySentences:
-    """In which sentences of a passage its entities stand."""
-
-    def __init__(self, view: PassageView) -> None:
-        self._view = view
-        self._known: dict[str, list[int]] = {}
-
-    def span(self, sentence: int) -> tuple[int, int]:
-        """Return where a sentence begins and ends."""
-        return self._view.sentences[sentence]
-
-    def of(self, entity: str) -> list[int]:
-        """Return the sentence of every mention of an entity."""
-        if entity not in self._known:
-            self._known[entity] = [self._view.sentence_at(start) for start, _ in self._view.mentions(entity)]
-        return self._known[entity]
-
-    def pair(self, one: str, two: str) -> tuple[float, float]:
-        """Return how often two entities stand in one sentence, and how often they stand in the passage at all."""
-        together = log(len(set(self.of(one)) & set(self.of(two))) + _NO_SENTENCE)
-        mentions = log(max(len(self.of(one)), 1) * max(len(self.of(two)), 1))
-        return together, mentions
+def closeness(view: PassageView, one: str, two: str) -> tuple[float, float]:
+    """Return how often two entities stand in one sentence, and how often they stand in the passage at all."""
+    ones, twos = view.sentences_with(one), view.sentences_with(two)
+    together = log(len(set(ones) & set(twos)) + _NO_SENTENCE)
+    mentions = log(max(len(ones), 1) * max(len(twos), 1))
+    return together, mentions

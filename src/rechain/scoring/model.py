@@ -21,8 +21,8 @@ class Model(Protocol):
         ...
 
 
-class Step(NamedTuple):
-    """What one of the two players said on the way to a chain."""
+class PlayerStep(NamedTuple):
+    """What one of the two players says on the way to a chain."""
 
     player: Literal["ranker", "reasoner"]
     probability: float
@@ -39,22 +39,22 @@ class Scores(NamedTuple):
     contributions: Sequence[Contributions]
     confidences: Sequence[float]
     """the calibrated probability of each chain to be correct"""
-    steps: Sequence[Sequence[Step]] | None = None
-    """what the two players said of each chain, if the model has them"""
+    steps: Sequence[Sequence[PlayerStep]] | None = None
+    """what the two players say of each chain, if the model has them"""
 
 
 @runtime_checkable
 class StepwiseModel(Protocol):
-    """A model of one question at a time that can tell what its two players say, step by step."""
+    """A model of one question at a time whose two players say something at every step."""
 
-    def steps(self, candidates: Candidates) -> Sequence[Sequence[Step]]:
+    def steps(self, candidates: Candidates) -> Sequence[Sequence[PlayerStep]]:
         """Return for every candidate chain, in their order, what the players say on the way to it."""
         ...
 
 
 @runtime_checkable
 class BatchModel(Protocol):
-    """Scores the candidate chains of many questions together, and tells how confident it is of each."""
+    """Scores the candidate chains of many questions together, and says how confident it is of each."""
 
     @property
     def chooses_hops(self) -> bool:

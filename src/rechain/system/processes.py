@@ -21,7 +21,7 @@ from queue import SimpleQueue
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from rechain.errors import RechainError
-from rechain.system.batches import HeldBack
+from rechain.system.batches import DeferredErrors
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -49,7 +49,7 @@ def in_order(
     No more tasks are taken ahead than keep the processes busy. If the next task cannot be had, the results of those
     before it come first and the error then.
     """
-    source = HeldBack(tasks)
+    source = DeferredErrors(tasks)
     pool = _Pool(make_worker, workers, describe)
     try:
         for task in source:
@@ -58,7 +58,7 @@ def in_order(
                 yield pool.result()
         while not pool.is_idle:
             yield pool.result()
-        source.check()
+        source.raise_error()
         pool.end()
     finally:
         pool.close()

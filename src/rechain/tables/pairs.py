@@ -13,7 +13,7 @@ from rechain.game.model import TrainedModel
 from rechain.preparation.lexicon import Lexicon
 from rechain.preparation.questions import Preparation
 from rechain.schema import Passage, Question
-from rechain.scoring.lexical import MENTION_FACTOR, EntitySentences
+from rechain.scoring.lexical import MENTION_FACTOR, closeness
 from rechain.system.tensors import Array
 from rechain.text.identifiers import identifier
 from rechain.text.passages import PassageView
@@ -100,7 +100,7 @@ def lexical_auc(questions: Iterable[Question], labels: Iterable[LabelledPair]) -
 
 def lexical_scores(pairs: Sequence[Pair]) -> Array:
     """Return how closely the entities of each pair stand together in their passage."""
-    told = [EntitySentences(PassageView(pair.passage)).pair(pair.one, pair.two) for pair in pairs]
+    told = [closeness(PassageView(pair.passage), pair.one, pair.two) for pair in pairs]
     return np.array([together + MENTION_FACTOR * mentions for together, mentions in told])
 
 

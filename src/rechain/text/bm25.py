@@ -10,16 +10,14 @@ from rechain.text.words import Text
 
 def likeness(question: Question, views: Sequence[PassageView]) -> Sequence[float]:
     """Return how like a question each of its passages is."""
-    collection = [view.words for view in views]
-    known = set().union(*collection)
-    return _scores([word for word in Text(question.question).words if word in known], collection)
-
-
-def _scores(asked: list[str], collection: list[list[str]]) -> Sequence[float]:
     import bm25s
 
-    if not asked:
+    collection = [view.title.words + view.text.words for view in views]
+    vocabulary = set().union(*collection)
+    # bm25s takes no query without a word of the collection.
+    query = [word for word in Text(question.question).words if word in vocabulary]
+    if not query:
         return [0.0] * len(collection)
     retriever = bm25s.BM25()
     retriever.index(collection, show_progress=False)
-    return cast(Sequence[float], retriever.get_scores(asked))
+    return cast(Sequence[float], retriever.get_scores(query))

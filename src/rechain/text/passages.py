@@ -1,15 +1,20 @@
-"""A passage as linking sees it: its title and text cut into words, and the entities the data gives for it."""
+"""A passage as linking and scoring see it: its title and text cut into words and sentences, and its entities."""
 
 import re
 from bisect import bisect
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from math import fsum
 
 from rechain.schema import Passage
 from rechain.text.identifiers import find_identifiers
-from rechain.text.lazy import lazy
-from rechain.text.words import Span, Text, strip_suffix
+from rechain.text.words import Span, Text, lazy, strip_suffix
 
+# A capital or a bracket must follow, so that "approx. 5 km" and "e.g. the" stay whole; "Mr. Smith" is cut, which does
+# no harm, as sentences are only weighed against one another.
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z(\[])")
+_VERY_LONG, _PART, _STEP = 1000, 300, 240
+"""characters: a longer sentence (a list, a table, another script) is read in parts, which overlap so that what stands
+at a cut is whole in one of them"""
 
 
 def title_before(passage: Passage) -> str:
@@ -41,19 +46,9 @@ class PassageView:
         return f"{self.title.joined}\n{self.text.joined}"
 
     @lazy
-    def title_words(self) -> frozenset[str]:
-        """The distinct folded words of the title."""
-        return frozenset(self.title.words)
-
-    @lazy
-    def words(self) -> list[str]:
-        """The folded words of title and text."""
-        return self.title.words + self.text.words
-
-    @lazy
     def vocabulary(self) -> frozenset[str]:
         """The distinct folded words of title and text."""
-        return frozenset(self.words)
+        return frozenset((*self.title.words, *self.text.words))
 
     @lazy
     def sentences(self) -> list[Span]:
@@ -63,9 +58,10 @@ class PassageView:
         ends = [*(start for start, _ in bounds), len(self.passage.text)]
         return list(zip(starts, ends, strict=True))
 
-    def sentence_at(self, place: int) -> int:
-        """Return the number of the sentence in which a character of the text stands."""
-        return bisect(self.sentences, (place, len(self.passage.text))) - 1
+    def sentences_with(self, entity: str) -> list[int]:
+        """Return the number of the sentence in which each mention of an entity stands."""
+        length = len(self.passage.text)
+        return [bisect(self.sentences, (start, length)) - 1 for start, _ in self.mentions(entity)]
 
     @lazy
     def given(self) -> Mapping[str, list[Span]]:
@@ -83,3 +79,35 @@ class PassageView:
     def mentions(self, entity: str) -> list[Span]:
         """Return where an entity stands in the text: by the data's own mentions or, without any, as an identifier."""
         return (self.given if self.passage.mentions else self.identifiers).get(entity, [])
+
+
+def stretches(view: PassageView) -> Iterator[Span]:
+    """Yield where the sentences of a passage stand; of one that is very long, or no sentence at all, its parts."""
+    for start, end in view.sentences:
+        if end - start <= _VERY_LONG:
+            yield start, end
+        else:
+            yield from ((part, min(part + _PART, end)) for part in range(start, end, _STEP))
+
+
+class SentenceOverlaps:
+    """How much of a question each sentence of a passage holds, or each of some other stretches of it."""
+
+    def __init__(self, view: PassageView, rarities: Mapping[str, float], spans: Sequence[Span] | None = None) -> None:
+        """Take the words of the question, with the rarity of each."""
+        self.spans = view.sentences if spans is None else spans
+        """where they stand"""
+        self._texts = [Text(view.passage.text[start:end]) for start, end in self.spans]
+        self.overlaps = [fsum(rarities[word] for word in rarities.keys() & set(text.words)) for text in self._texts]
+        """the sum of the rarities of the question's words that each holds; `fsum`, as the words come in no order"""
+        self._best: dict[Collection[str], float] = {}
+
+    def holding(self, phrases: Collection[str]) -> list[int]:
+        """Return which sentences hold one of some phrases."""
+        return [n for n, text in enumerate(self._texts) if any(phrase in text.joined for phrase in phrases)]
+
+    def best_with(self, phrases: tuple[str, ...] | frozenset[str]) -> float:
+        """Return the greatest overlap of a sentence that holds one of some phrases; many chains share a link."""
+        if phrases not in self._best:
+            self._best[phrases] = max((self.overlaps[number] for number in self.holding(phrases)), default=0.0)
+        return self._best[phrases]

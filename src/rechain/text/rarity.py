@@ -14,7 +14,10 @@ import orjson
 
 from rechain.text.words import Text, fold
 
+# The rarest word of the table has 9.4; beyond 12 more words no longer make a name less ambiguous.
 MAX_PHRASE_IDF = 12.0
+# In a question, a word in at most 1 of 400 passages (e^6) names something whatever its case; a capitalised one also if
+# it is more common, but not like "The" or "American" (more than 1 of 7, e^2).
 _RARE, _UNCOMMON = 6.0, 2.0
 
 
@@ -51,3 +54,8 @@ def naming_words(question: Text) -> set[str]:
     """Return the words of a question that name something: rare ones, and capitalised ones but for the first."""
     capitalised = {fold(word) for word in question.raw_words[1:] if word[0].isupper()}
     return {w for w in question.words if idf(w) >= _RARE or (w in capitalised and idf(w) >= _UNCOMMON)}
+
+
+def rarities(text: Text) -> dict[str, float]:
+    """Return the distinct words of a text, and how rare each is."""
+    return {word: idf(word) for word in text.words}

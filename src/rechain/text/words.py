@@ -8,9 +8,11 @@ search, and only at whole words.
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
+from typing import Any, Generic, TypeVar
 
+T = TypeVar("T")
 Span = tuple[int, int]
 """Start and end of a stretch of text, in code points."""
 
@@ -28,6 +30,7 @@ _BLANKED = bytes(
     for c in range(256)
 )
 _BRACKETED_SUFFIX = re.compile(r"\([^()]*\)$")
+# Up to this many different characters are quicker replaced one by one than by str.translate, which looks at every one.
 _MANY = 20
 
 
@@ -145,7 +148,7 @@ def _blank_beyond_ascii(text: str) -> str:
     strange = [character for character in others if not _is_in_words(character)]
     if len(strange) > _MANY:
         text = text.translate(dict.fromkeys(map(ord, strange), " "))
-    else:  # much faster for the few that most texts have
+    else:
         for character in strange:
             text = text.replace(character, " ")
     if marks:  # an accent belongs to the word before it, if there is one
@@ -163,3 +166,22 @@ def _is_mark(character: str) -> bool:
 @cache
 def _is_in_words(character: str) -> bool:
     return _is_mark(character) or (character.isalnum() and fold(character) != "")
+
+
+class lazy(Generic[T]):  # noqa: N801 - used like functools.cached_property
+    """As functools.cached_property, without the lock that it takes before Python 3.12, which costs more than the work.
+
+    Once computed, the value stands in the instance's dictionary, where Python finds it before this descriptor.
+    """
+
+    def __init__(self, compute: Callable[[Any], T]) -> None:
+        self._compute = compute
+        self._name = compute.__name__
+        self.__doc__ = compute.__doc__
+
+    def __get__(self, instance: Any, owner: type) -> T:
+        if instance is None:
+            return self  # type: ignore[return-value]
+        value = self._compute(instance)
+        instance.__dict__[self._name] = value
+        return value

@@ -2,11 +2,10 @@
 
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from rechain.game.checkpoints import KeepCheckpoints
-from rechain.game.training import Phase
-from rechain.training.runs import CHECKPOINT, RunFolder
+from rechain.training.runs import CHECKPOINT, KeepCheckpoints, RunFolder
 
 
 class Shown(KeepCheckpoints):
@@ -14,7 +13,6 @@ class Shown(KeepCheckpoints):
 
     def __init__(self, folder: RunFolder) -> None:
         super().__init__(folder.path / CHECKPOINT)
-        self._folder = folder
         self._log: Any = None
         self._bar: Any = None
         self._task: Any = None
@@ -34,7 +32,7 @@ class Shown(KeepCheckpoints):
         if self._log:
             self._log.close()
 
-    def on_step(self, phase: Phase, epoch: int, step: int, steps: int) -> None:
+    def on_step(self, phase: str, epoch: int, step: int, steps: int) -> None:
         """Move the bar."""
         if self._bar:
             described = f"{phase}, epoch {epoch + 1}"
@@ -48,15 +46,15 @@ class Shown(KeepCheckpoints):
         shown = ", ".join(f"{name} {value:.3f}" for name, value in numbers.items())
         print(f"{figures['phase']}, epoch {figures['epoch'] + 1}: {shown}", file=sys.stderr)
         if self._log is None:
-            self._log = _tensorboard(self._folder)
+            self._log = _tensorboard(self.path.parent)
         for name, value in numbers.items() if self._log else ():
             self._log.add_scalar(f"{figures['phase']}/{name}", value, figures["epoch"])
 
 
-def _tensorboard(folder: RunFolder) -> Any:
+def _tensorboard(folder: Path) -> Any:
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
         print("Nothing is logged for TensorBoard, which pip install 'rechain[train]' brings.", file=sys.stderr)
         return False
-    return SummaryWriter(str(folder.path / "log"))
+    return SummaryWriter(str(folder / "log"))

@@ -1,85 +1,58 @@
-"""A training run as a folder: what it was asked, its vectors, its checkpoint, its log and the weights it ends with."""
+"""A training run as a folder: what it was started with, its checkpoint, its log and the model it ends with."""
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from rechain.candidates import CandidateSettings
-from rechain.errors import InputError, RechainError
-from rechain.game.settings import GameSettings
-from rechain.preparation.lexicon import Lexicon, vector_rows
-from rechain.preparation.pseudo import make_pseudo_questions
-from rechain.preparation.questions import Preparation
-from rechain.preparation.vectors import Vectors
-from rechain.schema import Question
+from rechain.errors import InputError
+from rechain.system.distributed import is_first
 from rechain.system.files import write_atomically
-from rechain.system.tensors import Array
+from rechain.system.loop import TrainingLoop, Watcher
+from rechain.system.tensors import Arrays, load_tensors, save_tensors
 
-if TYPE_CHECKING:
-    from rechain.game.training import Training, Watcher
-
-CHECKPOINT, WEIGHTS, VECTORS, WORDS, STORY = (
-    "checkpoint.safetensors",
-    "model.safetensors",
-    "vectors.safetensors",
-    "words.txt",
-    "run.json",
-)
-WIDTH_WITHOUT_VECTORS = 50
+CHECKPOINT, WEIGHTS, STORY = "checkpoint.safetensors", "model.safetensors", "run.json"
 
 
-@dataclass(frozen=True)
-class Material:
-    """What a run learns from."""
+class Material(Protocol):
+    """What a run learns from, and what is particular to its kind of model."""
 
-    questions: dict[str, Array]
-    pseudo: dict[str, Array] | None
-    vectors: Vectors
-    left_out: Mapping[str, int]
+    kind: ClassVar[str]
+    """game or reader, as `rechain train --model` names it"""
+
+    @property
+    def left_out(self) -> Mapping[str, int]:
+        """Why questions were left out, and how many."""
 
     @property
     def fingerprint(self) -> str:
         """What tells this material from any other."""
-        digest = hashlib.sha256()
-        for arrays in (self.questions, self.pseudo or {}, {"vectors": self.vectors.matrix}):
-            for name in sorted(arrays):
-                digest.update(name.encode() + np.ascontiguousarray(arrays[name]).tobytes())
-        return digest.hexdigest()
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """What else is recorded of the run in its folder."""
+
+    def write(self, path: Path) -> None:
+        """Write what the model needs beside its weights into the folder of a run that begins."""
+
+    def training(self, settings: Any, device: str) -> TrainingLoop:
+        """Return a run on this material that is about to begin."""
+
+    def save(self, training: Any, path: Path) -> None:
+        """Write the model that a run has ended with into its folder."""
 
 
-def no_vectors() -> Vectors:
-    """Return vectors for no word at all: every word is then known by its spelling."""
-    return Vectors([], np.zeros((0, WIDTH_WITHOUT_VECTORS), np.float16))
-
-
-def gather(
-    questions: Iterable[Question],
-    vectors: Vectors,
-    candidates: CandidateSettings,
-    pseudo: int = 0,
-    seed: int = 0,
-) -> Material:
-    """Prepare questions for training, and make pseudo questions from their passages."""
-    rows = vector_rows(vectors.words)
-    preparation, kept = Preparation(Lexicon(rows), candidates), []
-    for question in questions:
-        if preparation.take(question):
-            kept.append(question)
-    if not preparation.ids:
-        reasons = ", ".join(f"{count} {code}" for code, count in preparation.left_out.most_common())
-        raise RechainError(f"no question has a candidate chain to learn from ({reasons}); see `rechain candidates`.")
-    made = None
-    if pseudo:
-        others = Preparation(Lexicon(rows), candidates)
-        for one in make_pseudo_questions(kept, pseudo, seed=seed, candidates=candidates):
-            others.take(one.question, one.chain)
-        made = others.arrays()
-    return Material(preparation.arrays(), made, vectors, preparation.left_out)
+def fingerprint(*parts: Arrays) -> str:
+    """Return what tells arrays from any others, whatever the order of their names."""
+    digest = hashlib.sha256()
+    for arrays in parts:
+        for name in sorted(arrays):
+            digest.update(name.encode() + np.ascontiguousarray(arrays[name]).tobytes())
+    return digest.hexdigest()
 
 
 class RunFolder:
@@ -93,34 +66,40 @@ class RunFolder:
         """Whether a run was started here."""
         return (self.path / STORY).exists()
 
-    def begin(self, material: Material, settings: GameSettings) -> None:
-        """Write down what is asked, so that the run can be resumed and its model used."""
-        from rechain.system.tensors import save_arrays
-
+    def begin(self, material: Material, settings: Any) -> None:
+        """Record what the run is started with, so that it can be resumed and its model used."""
         self.path.mkdir(parents=True, exist_ok=True)
-        write_atomically(self.path / WORDS, "\n".join(material.vectors.words).encode())
-        save_arrays({"vectors": material.vectors.matrix}, self.path / VECTORS)
+        material.write(self.path)
         story = {
+            "kind": material.kind,
             "settings": asdict(settings),
-            "hops": int(material.questions["chain_passages"].shape[1]),
+            **material.facts,
             "fingerprint": material.fingerprint,
         }
         write_atomically(self.path / STORY, json.dumps(story, indent=1).encode())
 
-    def check_resumes(self, material: Material, settings: GameSettings) -> None:
-        """Say what is wrong where the run was started with other settings, questions or vectors."""
-        from rechain.game.checkpoints import check_same
-
+    def check_resumes(self, material: Material, settings: Any) -> None:
+        """Raise InputError where the run was started with another kind of model, other settings or other questions."""
         story = self.story()
-        check_same(GameSettings.of(story["settings"], str(self.path / STORY)), settings, self.path / STORY)
+        if self.kind != material.kind:
+            raise InputError(
+                f"{self.path} was started with --model {self.kind}, not {material.kind}; resume with the same, or "
+                "start anew with another --out."
+            )
+        check_same(story["settings"], settings, self.path / STORY)
         if story["fingerprint"] != material.fingerprint:
             raise InputError(
                 f"{self.path} was started with other questions, vectors or pseudo questions; resume with the same, or "
                 "start anew with another --out."
             )
 
+    @property
+    def kind(self) -> str:
+        """What is trained here; runs of versions that trained the game alone do not say it."""
+        return str(self.story().get("kind", "game"))
+
     def story(self) -> dict[str, Any]:
-        """Read what the run was asked."""
+        """Read what the run was started with."""
         try:
             story: dict[str, Any] = json.loads((self.path / STORY).read_text(encoding="utf-8"))
         except FileNotFoundError as error:
@@ -131,58 +110,56 @@ class RunFolder:
             raise InputError(f"{self.path / STORY} does not say what the run was started with.")
         return story
 
-    def vectors(self) -> Vectors:
-        """Read the word vectors of the run."""
-        from rechain.system.tensors import load_arrays
-
-        matrix = load_arrays(self.path / VECTORS).get("vectors", np.zeros((0, 0)))
-        try:
-            text = (self.path / WORDS).read_bytes().decode("utf-8")  # as it was written, whatever a line end is here
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"{self.path / WORDS} cannot be read: {error}.") from error
-        words = text.split("\n") if text else []
-        if matrix.ndim != 2 or len(words) != len(matrix):
-            raise InputError(f"{self.path} has {len(words)} words in {WORDS}, but {len(matrix)} vectors in {VECTORS}.")
-        return Vectors(words, matrix)
-
 
 def train(
     folder: RunFolder,
     material: Material,
-    settings: GameSettings,
+    settings: Any,
     *,
     device: str = "cpu",
     resume: bool = False,
-    watcher: "Watcher | None" = None,
-) -> "Training":
-    """Train from the beginning, or from the last checkpoint; the weights stand in the folder in the end."""
-    import torch
-
-    from rechain.game.checkpoints import KeepCheckpoints, load_checkpoint, save_weights
-    from rechain.game.data import Prepared
-    from rechain.game.training import Training, Watcher
-    from rechain.system.distributed import is_first
-
-    table = torch.from_numpy(material.vectors.table)
-    training = Training(table, Prepared.for_settings(material.questions, device, settings), settings)
+    watcher: Watcher | None = None,
+) -> TrainingLoop:
+    """Train from the beginning, or from the last checkpoint; the model stands in the folder in the end."""
+    training = material.training(settings, device)
     if resume and folder.is_begun:
         folder.check_resumes(material, settings)
         if (folder.path / CHECKPOINT).exists():
             load_checkpoint(training, folder.path / CHECKPOINT)
     elif is_first():
         folder.begin(material, settings)
-    keeper = (watcher or KeepCheckpoints(folder.path / CHECKPOINT)) if is_first() else Watcher()
-    training.run(keeper, _pseudo_parts(material, settings, device))
+    training.run((watcher or KeepCheckpoints(folder.path / CHECKPOINT)) if is_first() else Watcher())
     if is_first():
-        save_weights(training, folder.path / WEIGHTS)
+        material.save(training, folder.path)
     return training
 
 
-def _pseudo_parts(material: Material, settings: GameSettings, device: str) -> Sequence[Any]:
-    from rechain.game.data import Prepared
-    from rechain.game.training import Part
+class KeepCheckpoints(Watcher):
+    """Writes a checkpoint whenever a run says so."""
 
-    if material.pseudo is None:
-        return ()
-    data = Prepared.for_settings(material.pseudo, device, settings)
-    return (Part(data, np.arange(len(data))),)
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def on_checkpoint(self, training: TrainingLoop) -> None:
+        """Write all that the run needs to go on: weights, optimisers, random numbers, and how far it is."""
+        save_tensors(*training.state(), self.path)
+
+
+def load_checkpoint(training: TrainingLoop, path: Path) -> None:
+    """Set a run to where a checkpoint left it."""
+    tensors, metadata = load_tensors(path)
+    if "progress" not in metadata or "random.cpu" not in tensors:
+        raise InputError(f"{path} holds weights alone, not the state of a run; it cannot be resumed.")
+    check_same(metadata["settings"], training.settings, path)
+    training.load_state(tensors, metadata, str(path))
+
+
+def check_same(recorded: Any, settings: Any, path: Path) -> None:
+    """Raise InputError with the first setting in which a file differs from those of now."""
+    others = asdict(type(settings).of(recorded, str(path)))
+    for name, value in asdict(settings).items():
+        if others[name] != value:
+            raise InputError(
+                f"{path} was written with {name} = {others[name]}, not {value}; resume with the same settings, or "
+                "start anew with another --out."
+            )

@@ -8,20 +8,11 @@ from typing import Any
 from rechain.candidates import CandidateSettings, find_of_any_length
 from rechain.errors import QuestionError
 from rechain.evaluation.judging import is_correct
-from rechain.schema import Chain, Gold, GoldChain, Link, LinkKind, Passage, Question, Recovered
+from rechain.linking import KINDS
+from rechain.schema import Chain, Gold, GoldChain, Link, Passage, Question, Recovered
 from rechain.text.highlights import Highlighter, Piece, link_role
 from rechain.text.passages import PassageView
 from rechain.web.site import MOST_SHOWN
-
-KINDS: Mapping[LinkKind, str] = {
-    "mention": "an entity that the data gives in both passages",
-    "identifier": "a database identifier that stands in both passages",
-    "title": "the title of one passage stands in the other",
-    "title part": "a word of one passage's title stands in the other",
-    "name": "a rare name that stands in both passages",
-    "word": "a rare word that stands in both passages",
-}
-"""the kinds of links, and what they mean"""
 
 
 @dataclass(frozen=True)
@@ -135,7 +126,7 @@ def _steps(question: Question, chain: Chain, highlighter: Highlighter) -> list[S
 
 def link_view(place: int, link: Link) -> LinkView:
     """Return a link as it is shown."""
-    return LinkView(link_role(place), link.entity, link.kind, KINDS[link.kind], link.weight)
+    return LinkView(link_role(place), link.entity, link.kind, KINDS[link.kind].meaning, link.weight)
 
 
 def _step(passage: Passage, highlighter: Highlighter, link: LinkView | None = None) -> StepView:

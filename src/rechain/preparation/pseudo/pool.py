@@ -1,17 +1,14 @@
 """The passages of all sources, and which of them hold some words or entities."""
 
-import re
-from bisect import bisect
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from heapq import nlargest
 from random import Random
 
 from rechain.schema import Passage, Question
-from rechain.text.lazy import lazy
 from rechain.text.passages import PassageView
 from rechain.text.rarity import idf
+from rechain.text.words import lazy
 
-_SENTENCE_START = re.compile(r"(?<=[.!?])\s+(?=[A-Z(\[])")
 _INDEXED = 3.5
 """the least rarity of a word in the index"""
 _MOST_HOLDERS = 200
@@ -104,17 +101,10 @@ class Pool:
         """Return in which sentences of a passage its entities stand."""
         known = self._known_sentences.get(passage.text)
         if known is None:
-            known = self._known_sentences[passage.text] = _entity_sentences(passage)
+            view = PassageView(passage)
+            known = {entity: frozenset(view.sentences_with(entity)) for entity in entities_of(view)}
+            self._known_sentences[passage.text] = known
         return known
-
-
-def _entity_sentences(passage: Passage) -> EntitySentences:
-    """Return in which sentences of a passage its entities stand."""
-    starts = [match.end() for match in _SENTENCE_START.finditer(passage.text)]
-    view = PassageView(passage)
-    return {
-        entity: frozenset(bisect(starts, start) for start, _ in view.mentions(entity)) for entity in entities_of(view)
-    }
 
 
 def entities_of(view: PassageView) -> Collection[str]:

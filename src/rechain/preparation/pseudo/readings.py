@@ -4,10 +4,9 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from rechain.text.lazy import lazy
 from rechain.text.passages import PassageView
 from rechain.text.rarity import idf
-from rechain.text.words import Text, phrase
+from rechain.text.words import Text, lazy, phrase
 
 AnswerKind = Literal["date", "year", "number", "place", "person", "name"]
 

@@ -5,18 +5,16 @@ from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from random import Random
 from typing import NamedTuple
 
-from rechain.linking import Edge, LinkGraph
-from rechain.linking.weights import DEFAULT_MIN_WEIGHT
+from rechain.linking import DEFAULT_MIN_WEIGHT, Edge, LinkGraph
 from rechain.preparation.pseudo.drafts import Draft, positions
 from rechain.preparation.pseudo.phrasing import Clause, Phrasing
 from rechain.preparation.pseudo.pool import Company, Pool
 from rechain.preparation.pseudo.readings import Answer, PassageReading
 from rechain.preparation.pseudo.settings import PseudoSettings
 from rechain.schema import LinkKind, Passage, Question
-from rechain.text.lazy import lazy
 from rechain.text.passages import PassageView
 from rechain.text.rarity import idf
-from rechain.text.words import Text, phrase
+from rechain.text.words import Text, lazy, phrase
 
 _OFTEN: dict[LinkKind, float] = {"title": 6.0, "title part": 1.0, "name": 0.5, "word": 0.05}
 _TO_THE_TITLED = 2.0

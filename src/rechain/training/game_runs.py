@@ -1,0 +1,132 @@
+"""Runs of the cooperative game: questions as arrays, word vectors beside them, and the players that come of it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from rechain.candidates import CandidateSettings
+from rechain.errors import InputError, RechainError
+from rechain.game.settings import GameSettings
+from rechain.preparation.lexicon import Lexicon, vector_rows
+from rechain.preparation.pseudo import make_pseudo_questions
+from rechain.preparation.questions import Preparation
+from rechain.preparation.vectors import Vectors
+from rechain.schema import Question
+from rechain.system.files import write_atomically
+from rechain.system.tensors import Array, load_arrays, load_tensors, save_arrays
+from rechain.training.runs import WEIGHTS, fingerprint
+
+if TYPE_CHECKING:
+    from rechain.game.model import TrainedModel
+    from rechain.game.training import Training
+
+VECTORS, WORDS = "vectors.safetensors", "words.txt"
+WIDTH_WITHOUT_VECTORS = 50
+
+
+@dataclass(frozen=True)
+class GameMaterial:
+    """What a game is learned from."""
+
+    questions: dict[str, Array]
+    pseudo: dict[str, Array] | None
+    vectors: Vectors
+    left_out: Mapping[str, int]
+    kind: ClassVar[str] = "game"
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """What tells this material from any other."""
+        return fingerprint(self.questions, self.pseudo or {}, {"vectors": self.vectors.matrix})
+
+    @property
+    def facts(self) -> dict[str, int]:
+        """The length of the chains, which decides the shape of the networks."""
+        return {"hops": int(self.questions["chain_passages"].shape[1])}
+
+    def write(self, path: Path) -> None:
+        """Write the word vectors, which the weights do not have unless they are trained."""
+        write_atomically(path / WORDS, "\n".join(self.vectors.words).encode())
+        save_arrays({"vectors": self.vectors.matrix}, path / VECTORS)
+
+    def training(self, settings: GameSettings, device: str) -> "Training":
+        """Return a game that is about to begin."""
+        import torch
+
+        from rechain.game.data import Prepared
+        from rechain.game.training import Part, Training
+
+        pseudo = []
+        if self.pseudo is not None:
+            data = Prepared.for_settings(self.pseudo, device, settings)
+            pseudo.append(Part(data, np.arange(len(data))))
+        questions = Prepared.for_settings(self.questions, device, settings)
+        return Training(torch.from_numpy(self.vectors.table), questions, settings, pseudo=pseudo)
+
+    def save(self, training: "Training", path: Path) -> None:
+        """Write the players' weights."""
+        training.save_weights(path / WEIGHTS)
+
+
+def no_vectors() -> Vectors:
+    """Return vectors for no word at all: every word is then known by its spelling."""
+    return Vectors([], np.zeros((0, WIDTH_WITHOUT_VECTORS), np.float16))
+
+
+def prepare_game(
+    questions: Iterable[Question],
+    vectors: Vectors,
+    candidates: CandidateSettings,
+    pseudo: int = 0,
+    seed: int = 0,
+) -> GameMaterial:
+    """Prepare questions for a game, and make pseudo questions from their passages."""
+    rows = vector_rows(vectors.words)
+    preparation = Preparation(Lexicon(rows), candidates)
+    kept = [question for question in questions if preparation.take(question)]
+    if not kept:
+        reasons = ", ".join(f"{count} {code}" for code, count in preparation.left_out.most_common())
+        raise RechainError(f"no question has a candidate chain to learn from ({reasons}); see `rechain candidates`.")
+    arrays = None
+    if pseudo:
+        others = Preparation(Lexicon(rows), candidates)
+        for one in make_pseudo_questions(kept, pseudo, seed=seed, candidates=candidates):
+            others.take(one.question, one.chain)
+        arrays = others.arrays()
+    return GameMaterial(preparation.arrays(), arrays, vectors, preparation.left_out)
+
+
+def load_game(path: Path, vectors: Vectors | None = None, device: str = "cpu") -> "TrainedModel":
+    """Read a model from the folder of a finished run, or from a file of weights whose vectors are passed."""
+    import torch
+
+    from rechain.game.model import TrainedModel
+    from rechain.game.players import Players
+
+    folder, path = (path, path / WEIGHTS) if path.is_dir() else (None, path)
+    weights, metadata = load_tensors(path)
+    vectors = _read_vectors(folder) if folder else vectors or no_vectors()
+    settings = GameSettings.of(metadata["settings"], str(path))
+    try:
+        players = Players(torch.from_numpy(vectors.table), int(metadata["hops"]), settings).to(device)
+        players.load_state_dict(weights)
+    except (KeyError, RuntimeError) as error:
+        raise InputError(f"{path} is of other networks or word vectors than these.") from error
+    return TrainedModel(players, settings, vector_rows(vectors.words))
+
+
+def _read_vectors(folder: Path) -> Vectors:
+    """Read the word vectors of a run."""
+    matrix = load_arrays(folder / VECTORS).get("vectors", np.zeros((0, 0)))
+    try:
+        text = (folder / WORDS).read_bytes().decode("utf-8")  # as it was written, whatever a line end is here
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{folder / WORDS} cannot be read: {error}.") from error
+    words = text.split("\n") if text else []
+    if matrix.ndim != 2 or len(words) != len(matrix):
+        raise InputError(f"{folder} has {len(words)} words in {WORDS}, but {len(matrix)} vectors in {VECTORS}.")
+    return Vectors(words, matrix)

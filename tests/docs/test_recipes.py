@@ -1,0 +1,72 @@
+"""The README and the recipes do what they say: every block is run, in order, in a clone with the examples alone.
+
+A block that cannot run here stands after a comment `<!-- not run: why -->`. A `text` block right after one that was run
+is what that one prints.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = ["README.md", "docs/index.md", *sorted(str(p.relative_to(ROOT)) for p in ROOT.glob("docs/recipes/*.md"))]
+BLOCK = re.compile(r"^(?:<!-- not run: (?P<why>.+?) -->\n)?```(?P<language>\w+)\n(?P<code>.*?)^```$", re.M | re.S)
+HANG_GUARD_S = 600
+
+
+class Block(NamedTuple):
+    """A fenced block of a page, and why it is not run."""
+
+    language: str
+    code: str
+    why: str | None
+
+
+def blocks(page: str) -> Iterator[Block]:
+    for match in BLOCK.finditer((ROOT / page).read_text()):
+        yield Block(match["language"], match["code"], match["why"])
+
+
+def shell(code: str) -> str:
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    command = ["bash", "-euo", "pipefail", "-c", code]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=HANG_GUARD_S)
+    assert done.returncode == 0, f"{code}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def python(code: str, names: dict[str, Any]) -> str:
+    printed = StringIO()
+    with redirect_stdout(printed):
+        exec(compile(code, "<recipe>", "exec"), names)
+    return printed.getvalue()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_page_does_what_it_says(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "src" / "rechain").mkdir(parents=True)
+    (tmp_path / "src" / "rechain" / "data").symlink_to(ROOT / "src" / "rechain" / "data")
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"__name__": "__main__"}
+    printed: str | None = None
+    for language, code, why in blocks(page):
+        if language == "text" and printed is not None:
+            assert printed == code
+        printed = None
+        if why is None and language == "sh":
+            printed = shell(code)
+        if why is None and language == "python":
+            printed = python(code, names)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_something_of_every_page_is_run(page: str) -> None:
+    assert any(block.why is None and block.language in ("sh", "python") for block in blocks(page))
