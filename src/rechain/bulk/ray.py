@@ -173,7 +173,7 @@ def recover_dataset(
     The recoverer is made anew in each of the workers: one a core or, where there are GPUs for it, one for each.
     """
     ray = connect()
-    cluster = Cluster(BATCH_SIZE, workers=workers, gpus=gpus).suited_to(recoverer.made_by)
+    cluster = Cluster(BATCH_SIZE, workers=workers, gpus=gpus).suited_to(recoverer.factory)
     actors, gpus = _actors(cluster, _nodes(ray))
     return dataset.map_batches(
         _Columns,
@@ -196,7 +196,7 @@ class _Columns:
 
         rows = [("a row", str(place), row) for place, row in enumerate(table.to_pylist())]
         table = table.drop_columns([name for name in COLUMNS if name in table.column_names])
-        for name, values in recovered_columns(self._recoverer, rows).items():
+        for name, values in recovered_columns(self._recoverer.recover_entries, rows).items():
             table = table.append_column(name, pyarrow.array(values, parquet.SCHEMA.field(name).type))
         return table
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from rechain.datasets.reading import Chunk, PassageSource, QuestionReader
 from rechain.errors import QuestionError
-from rechain.recovery import Recoverer, stamp
+from rechain.recovery import Recoverer, model_stamp
 from rechain.schema import Recovered
 from rechain.scoring import BASELINES
 from rechain.system.batches import DeferredErrors
@@ -88,7 +88,7 @@ class Work:
         """Return all that results depend on, except the questions; a device only changes their rounding."""
         make = self.make_recoverer
         options = {name: value for name, value in make.keywords.items() if name != "device"}
-        model = {"model": make.args, "files of the model": stamp(make), **options}
+        model = {"model": make.args, "files of the model": model_stamp(make), **options}
         return {**model, "passages": self.passages, "only": self.only}
 
     def line_counter(self) -> Callable[[Chunk], int]:
@@ -121,8 +121,7 @@ class Worker:
 
     def recovered(self, chunk: Chunk) -> Iterator[Recovered]:
         """Yield the chains of a chunk's questions; raises the first error of strict work as QuestionError."""
-        entries = self._reader.entries(chunk)
-        for recovered in self._recoverer.recover_many(entries, batch_size=len(chunk.records)):
+        for recovered in self._recoverer.recover_entries(self._reader.entries(chunk)):
             if self._strict and recovered.error:
                 raise QuestionError(recovered.error.code, recovered.error.message)
             yield recovered
