@@ -10,7 +10,7 @@ import pickle
 import socket
 import time
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -92,7 +92,7 @@ class _File(NamedTuple):
 
 def recover_parts(
     work: Work, questions: str, folder: PartsFolder, cluster: Cluster, *, overwrite: bool = False, resume: bool = False
-) -> Iterator[WorkResult]:
+) -> Generator[WorkResult]:
     """Recover the chains of a file or folder of questions into a folder of parts, which are made in any order."""
     ray = connect()
     for name in ("ray", "ray.data"):

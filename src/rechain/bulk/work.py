@@ -1,7 +1,7 @@
 """From a chunk of raw records to the lines of their chains: what a worker does, here or on a cluster."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
@@ -133,7 +133,7 @@ def default_workers(model: str, device: str | None) -> int:
     return min(usable_cores(), _MOST_A_GPU) if shares_gpu else usable_cores()
 
 
-def recover_chunks(work: Work, chunks: Iterable[Chunk], size: int, workers: int) -> Iterator[WorkResult]:
+def recover_chunks(work: Work, chunks: Iterable[Chunk], size: int, workers: int) -> Generator[WorkResult]:
     """Recover the chains of chunks, each of `size` records if it is full, in worker processes.
 
     This process does the work with 0 workers, or where one chunk that is not full is all there is: starting a worker
