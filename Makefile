@@ -24,6 +24,16 @@ test-slow: .venv/installed-dev
 test-web: .venv/installed-dev
 	$(BIN)/python -m pytest -m web
 
+# What needs no torch, on another Python: make test-python PYTHON=python3.12. (torch's CPU build is pinned for 3.11.)
+LIGHT := ahocorasick_rs bm25s huggingface_hub numpy orjson pydantic rich safetensors tokenizers typer
+ROOMS := $(addprefix tests/,text linking candidates datasets scoring evaluation exports labels test_schema.py test_errors.py)
+OTHER := .venv-$(notdir $(PYTHON))
+test-python:
+	$(PYTHON) -m venv $(OTHER)
+	$(OTHER)/bin/python -m pip install --quiet -c constraints.txt $(LIGHT) pyarrow datasets hypothesis pytest
+	$(OTHER)/bin/python -m pip install --quiet --no-deps -e .
+	$(OTHER)/bin/python -m pytest -m "not slow and not web and not torch" --ignore tests/linking/test_spacy_names.py $(ROOMS)
+
 lint: .venv/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

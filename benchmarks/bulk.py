@@ -43,13 +43,13 @@ from rechain.candidates import Candidates, find_candidates, find_of_any_length
 from rechain.datasets.reading import QuestionReader, read_chunks
 from rechain.errors import QuestionError
 from rechain.models.chain_reader import ChainReader, Texts
-from rechain.models.cpu.packed import packed
+from rechain.models.cpu import packed
 from rechain.models.text_encoders import untrained
 from rechain.preparation.arrays import TEXT_MARKS
 from rechain.reader.model import ChainReaderModel, WeighedQuestion
 from rechain.reader.pretrained import find, load
 from rechain.reader.texts import TokenText, flat_texts
-from rechain.recovery import BATCH_SIZE, Recoverer, Wanted
+from rechain.recovery import BATCH_SIZE, Options, Recoverer
 from rechain.schema import Question, Recovered
 from rechain.scoring.evidence import FEATURES
 from rechain.scoring.model import Scores
@@ -177,9 +177,9 @@ class Decoded:
 
     def recovered(self, batch: Sequence[Candidates]) -> list[Recovered]:
         """Return the chains of the questions whose candidates these are, as `Recoverer` does."""
-        scored = recovery._scored(self, batch, explains=False)
+        scored = recovery._score(self, batch, explain=False)
         return [
-            Recovered(id=candidates.question.id, chains=recovery._best(candidates, told, Wanted()))
+            Recovered(id=candidates.question.id, chains=recovery._best(candidates, told, Options()))
             for candidates, told in zip(batch, scored, strict=True)
         ]
 

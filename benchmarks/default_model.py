@@ -306,7 +306,7 @@ def bundle(stage: Path, data: Path, folder: Path, floats: bool) -> None:
     """Turn the weights that learnt everything into bytes, or not, and write them with a card that tells the figures."""
     from safetensors.torch import load_file
 
-    from rechain.models.cpu.quantised import quantise
+    from rechain.models.cpu import quantise
     from rechain.reader.card import write_card
     from rechain.reader.model import ChainReaderModel
     from rechain.reader.pretrained import read_tokenizer, save

@@ -18,8 +18,7 @@ from shutil import which
 
 from common import print_heading, print_rows
 
-from rechain.bulk.local import recover_chunks
-from rechain.bulk.work import Work
+from rechain.bulk.work import Work, recover_chunks
 from rechain.datasets.reading import Chunk, read_chunks
 from rechain.recovery import Recoverer
 

@@ -1,5 +1,6 @@
 """What MkDocs calls while it builds the site: write the reference of the command line from the commands themselves."""
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -41,7 +42,8 @@ def _commands(path: str, command: Any) -> Iterator[tuple[str, Any]]:
 
 def _section(path: str, command: Any) -> Iterator[str]:
     context = typer.Context(command, info_name=path)
-    yield f"## {path}\n\n{command.help}\n"
+    text = re.sub(r"^Example: (.+)$", r"Example: `\1`", command.help, flags=re.MULTILINE)
+    yield f"## {path}\n\n{text}\n"
     yield f"```text\n{path} {' '.join(command.collect_usage_pieces(context))}\n```\n"
     panels: dict[str, list[Any]] = {}
     for parameter in command.get_params(context):

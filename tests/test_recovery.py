@@ -3,7 +3,6 @@
 import json
 import pickle
 import shutil
-import time
 import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -462,11 +461,20 @@ def test_recovered_chains_written_and_read_are_the_same(recovered: Recovered) ->
     assert Recovered.model_validate_json(line) == recovered
 
 
-def test_many_plain_texts_get_their_ids_quickly() -> None:
-    start = time.perf_counter()
-    recovered = Recoverer().recover("Who?", "Nobody", ["Some text."] * 30_000)
+def test_many_plain_texts_get_their_ids_one_look_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ids are not sought again and again among those that are taken."""
+    looks = 0
+
+    class Counted(set[str]):
+        def __contains__(self, name: object) -> bool:
+            nonlocal looks
+            looks += 1
+            return super().__contains__(name)
+
+    monkeypatch.setattr("rechain.datasets.inputs.set", Counted, raising=False)
+    recovered = Recoverer("lexical").recover("Who?", "Nobody", ["Some text."] * 30_000)
     assert recovered.error and recovered.error.code == "no_tail"
-    assert time.perf_counter() - start < 10
+    assert looks == 30_000
 
 
 def test_ids_that_are_taken_are_not_given_again() -> None:
@@ -575,18 +583,16 @@ def large(size: int) -> list[dict[str, str]]:
     return [*rows, {"title": "Anton Brimlad", "text": f"{chatter(3)} Anton Brimlad was born in Ostrela."}]
 
 
-def test_a_thousand_passages_are_answered_soon_and_in_bounded_memory(default: Recoverer) -> None:
+def test_a_thousand_passages_are_answered_in_bounded_memory(default: Recoverer) -> None:
     asked, passages = "Where was the composer of Zimbelot born?", large(1000)
     default.recover(asked, "Ostrela", large(10))
     tracemalloc.start()
-    start = time.process_time()
     try:
         recovered = default.recover(asked, "Ostrela", passages)
-        seconds, memory = time.process_time() - start, tracemalloc.get_traced_memory()[1]
+        memory = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
     assert recovered[0].passages == ["Zimbelot", "Anton Brimlad"]
-    assert seconds < 10  # tracing makes it several times slower
     assert memory < 200_000_000
 
 
@@ -682,7 +688,7 @@ class Constant:
 def test_a_model_that_is_an_object_is_sent_as_it_is(bridge_question: Question, batch_fake: Fake) -> None:
     assert sent(Recoverer(Constant(2.5))).recover(bridge_question)[0].score == 2.5
     confident = sent(Recoverer(batch_fake(0.625), min_confidence=0.5))
-    assert confident.tells_confidence
+    assert confident.has_confidence
     assert confident.recover(bridge_question)[0].confidence == 0.625
     doubtful = sent(Recoverer(batch_fake(0.25), min_confidence=0.5)).recover(bridge_question)
     assert doubtful.error and doubtful.error.code == "low_confidence"

@@ -1,47 +1,39 @@
 """Recover reasoning chains: the ordered passages that lead from a question to its answer, and what links them."""
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from rechain.version import __version__
+from rechain._moved import OldModules
+from rechain.version import __version__ as __version__
 
+# Type checkers read these imports, Python the names below: it loads a module when one of its names is first used, so
+# that `import rechain` is quick. `X as X` says that a name is public. A test compares the two.
 if TYPE_CHECKING:
-    from rechain.candidates import CandidateSettings, find_candidates
-    from rechain.datasets import read_questions
-    from rechain.errors import RechainError
-    from rechain.recovery import Recoverer
-    from rechain.schema import Chain, Gold, Link, Mention, Passage, Question, Recovered
+    from rechain.candidates import CandidateSettings as CandidateSettings
+    from rechain.candidates import find_candidates as find_candidates
+    from rechain.datasets import read_questions as read_questions
+    from rechain.errors import RechainError as RechainError
+    from rechain.recovery import Recoverer as Recoverer
+    from rechain.schema import Chain as Chain
+    from rechain.schema import Gold as Gold
+    from rechain.schema import Link as Link
+    from rechain.schema import Mention as Mention
+    from rechain.schema import Passage as Passage
+    from rechain.schema import Question as Question
+    from rechain.schema import Recovered as Recovered
 
-_HOME = {
-    "CandidateSettings": "candidates",
-    "Chain": "schema",
-    "Gold": "schema",
-    "Link": "schema",
-    "Mention": "schema",
-    "Passage": "schema",
-    "Question": "schema",
-    "RechainError": "errors",
-    "Recovered": "schema",
-    "Recoverer": "recovery",
-    "find_candidates": "candidates",
-    "read_questions": "datasets",
+_PUBLIC = {
+    "candidates": ("CandidateSettings", "find_candidates"),
+    "datasets": ("read_questions",),
+    "errors": ("RechainError",),
+    "recovery": ("Recoverer",),
+    "schema": ("Chain", "Gold", "Link", "Mention", "Passage", "Question", "Recovered"),
+    "version": ("__version__",),
 }
+__all__ = sorted(name for names in _PUBLIC.values() for name in names)
 
-__all__ = [
-    "CandidateSettings",
-    "Chain",
-    "Gold",
-    "Link",
-    "Mention",
-    "Passage",
-    "Question",
-    "RechainError",
-    "Recovered",
-    "Recoverer",
-    "__version__",
-    "find_candidates",
-    "read_questions",
-]
+sys.meta_path.insert(0, OldModules)
 
 
 def __dir__() -> list[str]:
@@ -49,7 +41,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    """Load what is asked for when it is asked for: `import rechain` itself is quick."""
-    if name not in _HOME:
-        raise AttributeError(f"module 'rechain' has no attribute '{name}'")
-    return getattr(import_module(f"rechain.{_HOME[name]}"), name)
+    for module, names in _PUBLIC.items():
+        if name in names:
+            return getattr(import_module(f"rechain.{module}"), name)
+    raise AttributeError(f"module 'rechain' has no attribute '{name}'")

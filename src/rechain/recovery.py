@@ -20,21 +20,22 @@ if TYPE_CHECKING:
     from rechain.reader.model import ChainReaderModel
 
 BATCH_SIZE = 32
+"""questions that a network scores together: more are no faster on a CPU and take more memory"""
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What is wanted of a question's chains."""
+class Options:
+    """Which of a question's chains are returned, and with what."""
 
     top: int = 1
     """how many, best first"""
     explain: bool = False
-    """whether to tell what contributed to each score"""
+    """whether to add what contributed to each score"""
     min_confidence: float | None = None
     """chains of less confidence are dropped"""
 
     def __post_init__(self) -> None:
-        """Say what cannot be wanted."""
+        """Say which option is wrong."""
         if self.top < 1:
             raise RechainError(f"top should be at least 1, not {self.top}.")
         if self.min_confidence is not None and not 0 <= self.min_confidence <= 1:
@@ -42,11 +43,11 @@ class Wanted:
 
 
 class NoConfidenceError(RechainError):
-    """Confidence is demanded of a model that tells none."""
+    """Confidence is demanded of a model that has none."""
 
 
 class _Scored(NamedTuple):
-    """What contributes to the score of a chain, how confident the model is of it, and what its players said."""
+    """What contributes to the score of a chain, how confident the model is of it, and what its players say."""
 
     contributions: Contributions
     confidence: float | None = None
@@ -70,12 +71,12 @@ class Recoverer:
         device: str | None = None,
         min_confidence: float | None = None,
     ) -> None:
-        """Set up recovery: `top` chains a question; `explain` tells what contributed to each score.
+        """Set up recovery: `top` chains a question; `explain` adds what contributed to each score.
 
-        `device` is where a trained model computes: a GPU if there is one, unless told. Chains of less than
-        `min_confidence` are dropped, which only a model that tells its confidence allows.
+        `device` is where a trained model computes: a GPU if there is one, unless it is named. Chains of less than
+        `min_confidence` are dropped, which only a model with confidence allows.
         """
-        self.made_by = partial(
+        self.factory = partial(
             Recoverer,
             model,
             settings=settings,
@@ -84,7 +85,7 @@ class Recoverer:
             device=device,
             min_confidence=min_confidence,
         )
-        """how it was made, for others to make it again"""
+        """makes such a recoverer again, in another process say"""
         self._model: Model | BatchModel
         if isinstance(model, str | Path):
             self._name, self._model = f"'{model}'", _load(str(model), device)
@@ -92,11 +93,11 @@ class Recoverer:
             self._name, self._model = type(model).__name__, model
             self._move(device)
         self._settings = settings or CandidateSettings()
-        self._wanted = self._checked(Wanted(top, explain, min_confidence))
+        self._options = self._check(Options(top, explain, min_confidence))
 
     def __reduce__(self) -> tuple[Callable[[], "Recoverer"], tuple[()]]:
         """Tell pickle how to make it again: a model that has a name is loaded by it."""
-        return self.made_by, ()
+        return self.factory, ()
 
     @classmethod
     def from_pretrained(cls, name: str | Path = BUNDLED, **options: Any) -> "Recoverer":
@@ -137,7 +138,7 @@ class Recoverer:
         entry = as_entry("question", "question", question)
         if isinstance(entry.content, QuestionError):
             raise entry.content
-        return next(self._recover([(entry, self._wanted)]))
+        return next(self.recover_entries([entry]))
 
     def recover_many(
         self,
@@ -152,10 +153,10 @@ class Recoverer:
 
         Questions are Questions, dicts with the fields of any known format, tuples of question, answer and passages,
         whose ids are then their positions, or what `rechain.datasets.read_entries` yields. One that cannot be read or
-        has no chain has its error and the others go on. With `workers`, so many processes work on batches at the same
-        time, each with a model of its own; else this process reads one batch ahead, or one question if the model
-        cannot score many together. `device` is where the model is moved first; `show_progress` shows a bar on standard
-        error.
+        has no chain has its error and the others go on. `workers` is the number of processes that work on batches at
+        the same time, each with its own copy of the model; with 0 this process reads one batch ahead, or one question
+        if the model cannot score many together. `device` is where the model is moved first; `show_progress` shows a bar
+        on standard error.
         """
         if batch_size < 1:
             raise RechainError(f"batch_size should be at least 1, not {batch_size}.")
@@ -182,8 +183,8 @@ class Recoverer:
             yield from recovered
 
     def _recover_batch(self, batch: Sequence[tuple[int, QuestionLike]]) -> list[Recovered]:
-        entries = (as_entry(f"questions[{number}]", str(number), given) for number, given in batch)
-        return list(self._recover([(entry, self._wanted) for entry in entries]))
+        entries = (as_entry(f"questions[{number}]", str(number), question) for number, question in batch)
+        return list(self.recover_entries(entries))
 
     def map(self, dataset: Any, *, batch_size: int = BATCH_SIZE, **options: Any) -> Any:
         """Return a Hugging Face dataset of questions, in any known format, with the columns `chains` and `error`.
@@ -192,51 +193,56 @@ class Recoverer:
         """
         from rechain.exports.hf_datasets import map_dataset
 
-        return map_dataset(dataset, self, batch_size, **options)
+        return map_dataset(dataset, self.recover_entries, model_stamp(self.factory), batch_size, **options)
 
-    def recover_together(self, batch: Sequence[tuple[Entry, Wanted]]) -> list[Recovered]:
-        """Recover the chains of some questions, which are scored together, with what is wanted of each."""
-        for _, wanted in batch:
-            self._checked(wanted)
+    def recover_entries(self, entries: Iterable[Entry]) -> Iterator[Recovered]:
+        """Recover the chains of questions that were read: all together if the model can score many, else one by one."""
+        if isinstance(self._model, BatchModel):
+            yield from self._recover([(entry, self._options) for entry in entries])
+        else:
+            for entry in entries:
+                yield from self._recover([(entry, self._options)])
+
+    def recover_together(self, batch: Sequence[tuple[Entry, Options]]) -> list[Recovered]:
+        """Recover the chains of questions that are scored together, each with its own options."""
+        for _, options in batch:
+            self._check(options)
         return list(self._recover(batch))
 
-    def _recover(self, batch: Sequence[tuple[Entry, Wanted]]) -> Iterator[Recovered]:
-        found = [self._found(entry.content) for entry, _ in batch]
-        explains = any(wanted.explain for _, wanted in batch)
-        scorable = [candidates for candidates in found if isinstance(candidates, Candidates)]
-        scored = iter(_score(self._model, scorable, explains))
-        for (entry, wanted), candidates in zip(batch, found, strict=True):
+    def _recover(self, batch: Sequence[tuple[Entry, Options]]) -> Iterator[Recovered]:
+        found = [self._find(entry.content) for entry, _ in batch]
+        explain = any(options.explain for _, options in batch)
+        scored = iter(_score(self._model, [c for c in found if isinstance(c, Candidates)], explain))
+        for (entry, options), candidates in zip(batch, found, strict=True):
             try:
                 if isinstance(candidates, QuestionError):
                     raise candidates
-                chains = _best(candidates, next(scored), wanted)
+                chains = _best(candidates, next(scored), options)
             except QuestionError as error:
                 yield Recovered(id=entry.id, chains=[], error=Problem.of(entry.located(error)))
             else:
                 yield Recovered(id=candidates.question.id, chains=chains)
 
-    def _found(self, content: Question | QuestionError) -> Candidates | QuestionError:
-        """Return the candidate chains of a question, or why there are none."""
+    def _find(self, question: Question | QuestionError) -> Candidates | QuestionError:
+        """Return the chains among which the model chooses, or why there are none."""
+        chooses_hops = isinstance(self._model, BatchModel) and self._model.chooses_hops
         try:
-            return content if isinstance(content, QuestionError) else self._find(content)
+            if isinstance(question, QuestionError):
+                return question
+            return (find_of_any_length if chooses_hops else find_candidates)(question, self._settings)
         except QuestionError as error:
             return error
 
-    def _find(self, question: Question) -> Candidates:
-        """Find the chains among which the model chooses; raises QuestionError where there are none."""
-        chooses = isinstance(self._model, BatchModel) and self._model.chooses_hops
-        return (find_of_any_length if chooses else find_candidates)(question, self._settings)
-
-    def _checked(self, wanted: Wanted) -> Wanted:
-        if wanted.min_confidence is not None and not self.tells_confidence:
+    def _check(self, options: Options) -> Options:
+        if options.min_confidence is not None and not self.has_confidence:
             raise NoConfidenceError(
                 f"the model {self._name} tells no confidence, so none can be demanded of its chains."
             )
-        return wanted
+        return options
 
     @property
-    def tells_confidence(self) -> bool:
-        """Whether the model tells how confident it is of a chain."""
+    def has_confidence(self) -> bool:
+        """Whether the model says how confident it is of a chain."""
         return isinstance(self._model, BatchModel)
 
     def _move(self, device: str | None) -> None:
@@ -248,81 +254,75 @@ class Recoverer:
         if move is None:
             raise RechainError(f"the model {self._name} cannot be moved to a device; leave the device out.")
         self._model = move(device_named(device))
-        self.made_by = partial(self.made_by, device=device)
+        self.factory = partial(self.factory, device=device)
 
 
 def _score(
-    model: Model | BatchModel, batch: Sequence[Candidates], explains: bool
-) -> Sequence[Sequence[_Scored] | QuestionError]:
+    model: Model | BatchModel, batch: Sequence[Candidates], explain: bool
+) -> list[Sequence[_Scored] | QuestionError]:
     """Score the chains of questions together or, where the model refuses one of them, each question by itself."""
     if not batch:
         return []
     try:
-        return _scored(model, batch, explains)
+        if not isinstance(model, BatchModel):
+            return [_score_alone(model, candidates, explain) for candidates in batch]
+        return [
+            list(map(_Scored, scores.contributions, scores.confidences, scores.steps or [()] * len(candidates.chains)))
+            for scores, candidates in zip(model.score_many(batch), batch, strict=True)
+        ]
     except QuestionError as error:
         if len(batch) == 1:
             return [error]
-        return [scored for candidates in batch for scored in _score(model, [candidates], explains)]
+        return [scored for candidates in batch for scored in _score(model, [candidates], explain)]
 
 
-def _scored(model: Model | BatchModel, batch: Sequence[Candidates], explains: bool) -> list[Sequence[_Scored]]:
-    if not isinstance(model, BatchModel):
-        return [_scored_alone(model, candidates, explains) for candidates in batch]
-    pairs = zip(model.score_many(batch), batch, strict=True)
-    return [
-        list(map(_Scored, scores.contributions, scores.confidences, scores.steps or [()] * len(candidates.chains)))
-        for scores, candidates in pairs
-    ]
-
-
-def _scored_alone(model: Model, candidates: Candidates, explains: bool) -> Sequence[_Scored]:
+def _score_alone(model: Model, candidates: Candidates, explain: bool) -> Sequence[_Scored]:
     contributions = model.score(candidates)
-    steps = model.steps(candidates) if explains and isinstance(model, StepwiseModel) else [()] * len(contributions)
-    return [_Scored(parts, None, said) for parts, said in zip(contributions, steps, strict=True)]
+    steps = model.steps(candidates) if explain and isinstance(model, StepwiseModel) else [()] * len(contributions)
+    return [_Scored(parts, None, of_chain) for parts, of_chain in zip(contributions, steps, strict=True)]
 
 
-def _best(candidates: Candidates, scored: Sequence[_Scored] | QuestionError, wanted: Wanted) -> list[Chain]:
-    """Return the best chains, as many as are wanted; raises QuestionError where the model has refused them."""
+def _best(candidates: Candidates, scored: Sequence[_Scored] | QuestionError, options: Options) -> list[Chain]:
+    """Return the best chains of a question; raises QuestionError where the model refuses it or is not confident."""
     if isinstance(scored, QuestionError):
         raise scored
-    told = zip(scored, candidates.chains, strict=True)
-    best = sorted(told, key=lambda pair: -_sum(pair[0].contributions))[: wanted.top]
-    return _confident([_chain(candidates, chain, said, wanted.explain) for said, chain in best], wanted)
+    pairs = zip(scored, candidates.chains, strict=True)
+    best = sorted(pairs, key=lambda pair: -_sum(pair[0].contributions))[: options.top]
+    chains = [_chain(candidates, candidate, scores, options.explain) for scores, candidate in best]
+    least, reached = options.min_confidence or 0.0, chains[0].confidence or 0.0
+    if reached < least:  # without the best chain there is none
+        raise QuestionError(
+            "low_confidence", f"the best chain has confidence {reached:.4g}, below the {least:g} demanded"
+        )
+    return [chain for chain in chains if (chain.confidence or 0.0) >= least]
 
 
-def _chain(candidates: Candidates, candidate: Candidate, said: _Scored, explain: bool) -> Chain:
+def _chain(candidates: Candidates, candidate: Candidate, scored: _Scored, explain: bool) -> Chain:
     passages = [candidates.views[number].passage.id for number in candidate.passages]
+    confidence = scored.confidence
+    if confidence is not None and not 0 <= confidence <= 1:
+        raise RechainError(f"the model gave a chain the confidence {confidence}, which is no probability.")
     return Chain(
         passages=passages,
         links=candidate.links,
-        score=_sum(said.contributions),
-        confidence=None if said.confidence is None else _probability(said.confidence),
-        why=_why(said, passages, candidate.links) if explain else None,
+        score=_sum(scored.contributions),
+        confidence=None if confidence is None else float(confidence),
+        why=_why(scored, passages, candidate.links) if explain else None,
     )
 
 
-def _why(said: _Scored, passages: Sequence[str], links: Sequence[Link]) -> dict[str, Any]:
-    """Return what adds up to a score and, under "steps", what the players said on the way."""
+def _why(scored: _Scored, passages: Sequence[str], links: Sequence[Link]) -> dict[str, Any]:
+    """Return what adds up to a score and, under "steps", what the players say on the way."""
     steps = [
         {
             "player": step.player,
             **({} if step.passage is None else {"passage": passages[step.passage]}),
             **({} if step.link is None else {"link": links[step.link].entity}),
-            "probability": min(step.probability, 1.0),
+            "probability": min(step.probability, 1.0),  # rounding may lift it a little above
         }
-        for step in said.steps
+        for step in scored.steps
     ]
-    return {**said.contributions, **({"steps": steps} if steps else {})}
-
-
-def _confident(chains: Sequence[Chain], wanted: Wanted) -> list[Chain]:
-    """Drop the chains that do not reach the confidence demanded; without the best there is none."""
-    least, reached = wanted.min_confidence or 0.0, chains[0].confidence or 0.0
-    if reached < least:
-        raise QuestionError(
-            "low_confidence", f"the best chain has confidence {reached:.4g}, below the {least:g} demanded"
-        )
-    return [chain for chain in chains if (chain.confidence or 0.0) >= least]
+    return {**scored.contributions, **({"steps": steps} if steps else {})}
 
 
 def _sum(contributions: Contributions) -> float:
@@ -332,15 +332,9 @@ def _sum(contributions: Contributions) -> float:
     return score
 
 
-def _probability(confidence: float) -> float:
-    if not 0 <= confidence <= 1:
-        raise RechainError(f"the model gave a chain the confidence {confidence}, which is no probability.")
-    return float(confidence)
-
-
-def stamp(make: partial[Recoverer]) -> list[Sequence[object]]:
+def model_stamp(factory: partial[Recoverer]) -> list[Sequence[object]]:
     """Return what changes when the files of a recoverer's model do; nothing of a model that is no local folder."""
-    model = (*make.args, BUNDLED)[0]
+    model = (*factory.args, BUNDLED)[0]
     is_folder = isinstance(model, str | Path) and model not in (BUNDLED, *BASELINES) and Path(model).is_dir()
     files = sorted(Path(model).rglob("*")) if is_folder else []
     return [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files if file.is_file()]

@@ -11,7 +11,7 @@ import pyarrow.parquet
 import pytest
 
 from rechain.bulk import PartFormat
-from rechain.bulk.parts import Found, Origin, PartsFolder
+from rechain.bulk.parts import ExistingParts, Manifest, PartsFolder
 from rechain.bulk.work import Tally, Work, Worker
 from rechain.candidates import CandidateSettings
 from rechain.datasets.reading import Chunk, read_chunks
@@ -22,10 +22,10 @@ from rechain.schema import Recovered
 from rechain.version import __version__
 
 LEXICAL = partial(Recoverer, "lexical")
-ORIGIN = Origin({"a.jsonl": 7}, {"model": ("lexical",)})
-NOTHING = Found(frozenset(), frozenset())
+MANIFEST = Manifest({"a.jsonl": 7}, {"model": ("lexical",)})
+NOTHING = ExistingParts(frozenset(), frozenset())
 
-Begin = Callable[..., Found]
+Begin = Callable[..., ExistingParts]
 
 
 def content(folder: Path) -> dict[str, bytes]:
@@ -41,11 +41,11 @@ def out(tmp_path: Path) -> Path:
 def begin(out: Path) -> Begin:
     """Begin with a folder."""
 
-    def begin(origin: Origin = ORIGIN, *, overwrite: bool = False, resume: bool = False) -> Found:
+    def begin(manifest: Manifest = MANIFEST, *, overwrite: bool = False, resume: bool = False) -> ExistingParts:
         folder = PartsFolder(str(out), PartFormat.jsonl)
-        found = folder.look(origin, overwrite, resume)
-        folder.begin(origin, found, overwrite)
-        return found
+        existing = folder.inspect(manifest, overwrite, resume)
+        folder.begin(manifest, existing, overwrite)
+        return existing
 
     return begin
 
@@ -89,8 +89,8 @@ def test_resume_tells_which_parts_are_there_and_keeps_them(out: Path, begin: Beg
 
 
 def test_resume_tells_which_files_have_another_size_until_it_is_finished(out: Path, begin: Begin) -> None:
-    begin(Origin({"a.jsonl": 7, "b.jsonl": 8}, {}))
-    grown = Origin({"a.jsonl": 7, "b.jsonl": 9}, {})
+    begin(Manifest({"a.jsonl": 7, "b.jsonl": 8}, {}))
+    grown = Manifest({"a.jsonl": 7, "b.jsonl": 9}, {})
     assert begin(grown, resume=True).changed == {"b.jsonl"}
     assert begin(grown, resume=True).changed == {"b.jsonl"}
     PartsFolder(str(out), PartFormat.jsonl).finish(grown)
@@ -98,21 +98,21 @@ def test_resume_tells_which_files_have_another_size_until_it_is_finished(out: Pa
 
 
 @pytest.mark.parametrize(
-    "origin",
+    "manifest",
     [
-        Origin({"a.jsonl": 7}, {"model": ("bm25",)}),
-        Origin({"b.jsonl": 7}, {"model": ("lexical",)}),
-        Origin({"a.jsonl": 7, "b.jsonl": 1}, {"model": ("lexical",)}),
-        Origin({"a.jsonl": 7}, {"model": ("lexical",), "top": 2}),
+        Manifest({"a.jsonl": 7}, {"model": ("bm25",)}),
+        Manifest({"b.jsonl": 7}, {"model": ("lexical",)}),
+        Manifest({"a.jsonl": 7, "b.jsonl": 1}, {"model": ("lexical",)}),
+        Manifest({"a.jsonl": 7}, {"model": ("lexical",), "top": 2}),
     ],
     ids=str,
 )
-def test_resume_with_anything_else_is_refused_and_changes_nothing(out: Path, begin: Begin, origin: Origin) -> None:
+def test_resume_with_anything_else_is_refused_and_changes_nothing(out: Path, begin: Begin, manifest: Manifest) -> None:
     begin()
     (out / "00000-000000.jsonl").write_text("a part")
     before = content(out)
     with pytest.raises(RechainError) as raised:
-        begin(origin, resume=True)
+        begin(manifest, resume=True)
     assert str(raised.value) == (
         f"{out} was begun with another input, model or option (see _rechain.json in it); "
         "name another folder, or replace it with --overwrite."
@@ -125,7 +125,7 @@ def test_overwrite_takes_away_what_this_command_made_with_whatever_and_nothing_e
     half = f".00000-000002.jsonl.{16 * 'a'}"
     for name in ("00000-000000.jsonl", "00000-000001.parquet", half, "_SUCCESS", "notes.txt", ".notes"):
         (out / name).write_text("old")
-    begin(Origin({}, {"model": ("bm25",)}), overwrite=True)
+    begin(Manifest({}, {"model": ("bm25",)}), overwrite=True)
     assert sorted(content(out)) == [".notes", "_rechain.json", "notes.txt"]
     assert json.loads(content(out)["_rechain.json"])["model"] == ["bm25"]
 
@@ -151,10 +151,10 @@ def test_a_file_of_the_folders_name_is_refused_and_untouched(out: Path, begin: B
 
 def test_what_a_folder_is_made_by_is_written_the_same_way_in_any_order(out: Path, begin: Begin) -> None:
     kinds = ["protein", "drug", "gene", "cell"]
-    begin(Origin({}, {"b": frozenset(kinds), "a": Path("p.jsonl"), "settings": CandidateSettings(hops=3)}))
+    begin(Manifest({}, {"b": frozenset(kinds), "a": Path("p.jsonl"), "settings": CandidateSettings(hops=3)}))
     before = content(out)
     turned = {"settings": CandidateSettings(hops=3), "a": Path("p.jsonl"), "b": frozenset(kinds[::-1])}
-    begin(Origin({}, turned), resume=True)
+    begin(Manifest({}, turned), resume=True)
     assert content(out) == before
 
 
@@ -171,26 +171,26 @@ def test_what_a_folder_is_made_by_is_written_the_same_way_in_any_order(out: Path
 )
 def test_work_that_comes_to_something_else_is_told_apart(begin: Begin, other: Work) -> None:
     work = Work(partial(Recoverer, "lexical", settings=CandidateSettings(), top=1))
-    begin(Origin({}, work.described()))
-    assert begin(Origin({}, work.described()), resume=True).parts
+    begin(Manifest({}, work.described()))
+    assert begin(Manifest({}, work.described()), resume=True).names
     with pytest.raises(RechainError, match="another input, model or option"):
-        begin(Origin({}, other.described()), resume=True)
+        begin(Manifest({}, other.described()), resume=True)
 
 
 def test_where_a_model_computes_and_what_stops_the_work_make_no_difference(begin: Begin) -> None:
-    begin(Origin({}, Work(partial(Recoverer, "default", device="cuda"), strict=True).described()))
-    assert begin(Origin({}, Work(partial(Recoverer, "default", device="cpu")).described()), resume=True).parts
+    begin(Manifest({}, Work(partial(Recoverer, "default", device="cuda"), strict=True).described()))
+    assert begin(Manifest({}, Work(partial(Recoverer, "default", device="cpu")).described()), resume=True).names
 
 
 def test_a_model_that_was_trained_again_is_told_apart(begin: Begin, tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "weights").write_text("old")
     work = Work(partial(Recoverer, str(tmp_path / "run")))
-    begin(Origin({}, work.described()))
-    assert begin(Origin({}, work.described()), resume=True).parts
+    begin(Manifest({}, work.described()))
+    assert begin(Manifest({}, work.described()), resume=True).names
     (tmp_path / "run" / "weights").write_text("newer")
     with pytest.raises(RechainError, match="another input, model or option"):
-        begin(Origin({}, work.described()), resume=True)
+        begin(Manifest({}, work.described()), resume=True)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"questions": ["a.jsonl"]}'])
@@ -201,12 +201,12 @@ def test_a_description_that_was_changed_by_hand_is_refused(out: Path, begin: Beg
         begin(resume=True)
 
 
-def test_looking_changes_nothing(out: Path, begin: Begin) -> None:
+def test_inspection_changes_nothing(out: Path, begin: Begin) -> None:
     begin()
-    PartsFolder(str(out), PartFormat.jsonl).finish(ORIGIN)
+    PartsFolder(str(out), PartFormat.jsonl).finish(MANIFEST)
     before = content(out)
     for options in ((True, False), (False, True)):
-        PartsFolder(str(out), PartFormat.jsonl).look(ORIGIN, *options)
+        PartsFolder(str(out), PartFormat.jsonl).inspect(MANIFEST, *options)
     assert content(out) == before
 
 
@@ -286,7 +286,7 @@ def test_a_part_with_an_error_that_stops_the_work_is_not_there(out: Path, chunks
 
 def test_a_finished_folder_says_so_as_others_do(out: Path, begin: Begin) -> None:
     begin()
-    PartsFolder(str(out), PartFormat.jsonl).finish(ORIGIN)
+    PartsFolder(str(out), PartFormat.jsonl).finish(MANIFEST)
     assert content(out)["_SUCCESS"] == b""
 
 

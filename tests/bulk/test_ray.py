@@ -17,10 +17,9 @@ import pyarrow.parquet
 import pytest
 
 from rechain.bulk import PartFormat
-from rechain.bulk.local import recover_chunks
 from rechain.bulk.parts import PartsFolder
-from rechain.bulk.ray import Cluster, _actors, _done, recover_dataset, recover_parts
-from rechain.bulk.work import Done, Tally, Work
+from rechain.bulk.ray import Cluster, _actors, _results, recover_dataset, recover_parts
+from rechain.bulk.work import Tally, Work, WorkResult, recover_chunks
 from rechain.candidates import Candidates
 from rechain.datasets.reading import read_chunks
 from rechain.datasets.records import read_rows
@@ -332,7 +331,7 @@ def test_a_damaged_file_leaves_whole_parts_and_goes_on_when_it_is_mended(
 
 
 @pytest.mark.slow
-def test_damage_in_the_last_chunk_of_a_part_leaves_no_half_part_and_doubt_whatever_its_size(
+def test_damage_in_the_last_chunk_of_a_part_leaves_no_half_part_and_a_mark_whatever_its_size(
     nodes: Any, lines: list[bytes], tmp_path: Path
 ) -> None:
     """The third part would have eight lines of ten; the mended file is as large as the damaged one."""
@@ -418,17 +417,17 @@ def test_after_a_strict_stop_one_can_go_on_without(nodes: Any, questions: Path, 
 
 def test_what_is_wrong_with_a_file_is_told_last_and_all_else_at_once() -> None:
     def row(questions: int, *, unread: str = "", problem: str = "") -> dict[str, Any]:
-        done = pickle.dumps(Done(b"", Tally(questions), 0.25))
-        return {"file": "a.jsonl", "done": done, "unread": unread, "problem": problem}
+        result = pickle.dumps(WorkResult(b"", Tally(questions), 0.25))
+        return {"file": "a.jsonl", "result": result, "unread": unread, "problem": problem}
 
-    doubted: list[str] = []
-    told = _done([row(3), row(0, unread="a file is damaged."), row(4)], doubted.extend)
+    unread: list[str] = []
+    told = _results([row(3), row(0, unread="a file is damaged."), row(4)], unread.extend)
     assert [next(told).tally.questions for _ in range(2)] == [3, 0]
-    assert doubted == ["a.jsonl"]
+    assert unread == ["a.jsonl"]
     assert next(told).tally.questions == 4
     with pytest.raises(InputError, match="a file is damaged"):
         next(told)
-    told = _done([row(3), row(0, problem="there is no model."), row(4)], doubted.extend)
+    told = _results([row(3), row(0, problem="there is no model."), row(4)], unread.extend)
     assert next(told).tally.questions == 3
     with pytest.raises(InputError, match="there is no model"):
         next(told)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rechain.bulk.resume import Begun, GrowingFile, take_up
+from rechain.bulk.resume import GrowingFile, Progress, find_progress
 from rechain.datasets.files import RawRecord
 from rechain.datasets.reading import Chunk
 from rechain.errors import RechainError
@@ -32,13 +32,13 @@ def lines_of(chunk: Chunk, lines: Sequence[bytes]) -> bytes:
     return b"".join(lines[start : start + count_lines(chunk)])
 
 
-def go_on(path: Path, lines: Sequence[bytes], sizes: Sequence[int]) -> Begun:
+def go_on(path: Path, lines: Sequence[bytes], sizes: Sequence[int]) -> Progress:
     """Take a file up and write what is left of the lines."""
-    begun, left = take_up(path, chunks_of(sizes), count_lines)
-    with GrowingFile(path, begun) as file:
+    progress, left = find_progress(path, chunks_of(sizes), count_lines)
+    with GrowingFile(path, progress) as file:
         for chunk in left:
             file.write(lines_of(chunk, lines))
-    return begun
+    return progress
 
 
 def write_all(path: Path, lines: Sequence[bytes], sizes: Sequence[int]) -> bytes:
@@ -80,17 +80,17 @@ def test_a_file_that_was_cut_anywhere_goes_on_to_the_same_bytes(
     whole = path.read_bytes() if not lines else write_all(path, lines, before)
     assert whole == b"".join(lines)
     os.truncate(path, cut)
-    begun = go_on(path, lines, after)
+    progress = go_on(path, lines, after)
     assert path.read_bytes() == whole
-    assert begun.offset == len(b"".join(lines[: begun.lines])) <= cut
-    assert begun.rest == whole[begun.offset : cut]
+    assert progress.offset == len(b"".join(lines[: progress.lines])) <= cut
+    assert progress.rest == whole[progress.offset : cut]
 
 
 @pytest.mark.parametrize("cut", range(0, len(b"".join(LINES)) + 1, 7))
 def test_no_more_than_the_last_chunk_is_done_again(tmp_path: Path, cut: int) -> None:
     path = tmp_path / "f"
     path.write_bytes(b"".join(LINES)[:cut])
-    _, left = take_up(path, chunks_of([1] * 7), count_lines)
+    _, left = find_progress(path, chunks_of([1] * 7), count_lines)
     whole = path.read_bytes().count(b"\n")
     assert [int(chunk.records[0].where) for chunk in left] == list(range(max(whole - 1, 0), 7))
 
@@ -240,7 +240,7 @@ def test_a_file_that_another_run_writes_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "f"
     with GrowingFile(path) as first:
         first.write(LINES[0])
-        for second in (GrowingFile(path, overwrite=True), GrowingFile(path, Begun(0, 0, LINES[0]))):
+        for second in (GrowingFile(path, overwrite=True), GrowingFile(path, Progress(0, 0, LINES[0]))):
             with second, pytest.raises(RechainError, match="written by another run"):
                 second.write(LINES[0])
         first.write(LINES[1])

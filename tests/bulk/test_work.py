@@ -1,9 +1,10 @@
-"""What a worker makes of a chunk of raw records."""
+"""What a worker makes of a chunk of raw records, and the same lines, however many processes work."""
 
 import json
+import multiprocessing
 import pickle
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -11,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rechain.bulk.work import Done, Tally, Work, Worker
+from rechain.bulk.work import Tally, Work, Worker, WorkResult, recover_chunks
 from rechain.candidates import CandidateSettings
 from rechain.datasets import read_entries
 from rechain.datasets.files import RawRecord
 from rechain.datasets.reading import Chunk, read_chunks
-from rechain.errors import QuestionError
+from rechain.errors import InputError, QuestionError
 from rechain.recovery import Recoverer
 from rechain.schema import Chain, Problem, Question, Recovered
 
@@ -89,7 +90,7 @@ def test_the_lines_of_a_chunk_are_counted_without_recovering_chains(
 
 def test_a_chunk_without_a_wanted_question_has_no_line(records: list[bytes]) -> None:
     done = Worker(Work(LEXICAL, only=("other",)))(chunk_of([records[0], records[2]]))
-    assert done == Done(b"", Tally(), 1.0)
+    assert done == WorkResult(b"", Tally(), 1.0)
 
 
 @pytest.mark.parametrize("is_file", [False, True], ids=["mapping", "file"])
@@ -111,7 +112,9 @@ def test_work_and_what_is_done_can_be_sent_to_other_processes(records: list[byte
     assert (sent.passages, sent.only, sent.strict) == (work.passages, work.only, work.strict)
     assert (sent.make_recoverer.func, sent.make_recoverer.keywords) == (Recoverer, make.keywords)
     assert pickle.loads(pickle.dumps(chunk)) == chunk
-    done = Done(b"{}\n", Tally(2, 1, Counter(no_link=1), 0.5, 1), 0.25, QuestionError("no_link", "f, line 2: no link."))
+    done = WorkResult(
+        b"{}\n", Tally(2, 1, Counter(no_link=1), 0.5, 1), 0.25, QuestionError("no_link", "f, line 2: no link.")
+    )
     again = pickle.loads(pickle.dumps(done))
     assert again[:3] == done[:3]
     assert (again.stopped_by.code, str(again.stopped_by)) == ("no_link", "f, line 2: no link.")
@@ -154,3 +157,44 @@ def test_tallies_add_up_to_the_tally_of_everything(chunks: list[list[Recovered]]
     assert total.questions == len(everything) == total.with_chain + sum(total.problems.values())
     told = [row.chains[0].confidence for row in everything if row.chains and row.chains[0].confidence is not None]
     assert total.mean_confidence == (sum(told) / len(told) if told else None)
+
+
+# ---- worker processes of this machine
+
+
+def lines(done: list[WorkResult]) -> bytes:
+    return b"".join(each.lines for each in done)
+
+
+def test_neither_workers_nor_the_size_of_chunks_changes_the_lines(town_file: Path) -> None:
+    work = Work(LEXICAL)
+    expected = lines(list(recover_chunks(work, read_chunks(town_file, 12), 12, 0)))
+    assert expected.count(b"\n") == 12
+    for size, workers in ((1, 2), (5, 3), (4, 0), (99, 2), (5, 1)):
+        done = list(recover_chunks(work, read_chunks(town_file, size), size, workers))
+        assert lines(done) == expected
+        assert [each.tally.questions for each in done] == [size] * (12 // size) + [12 % size] * (12 % size > 0)
+
+
+@pytest.mark.parametrize(("size", "workers", "is_alone"), [(4, 0, True), (13, 2, True), (12, 2, False), (4, 2, False)])
+def test_one_short_chunk_needs_no_other_process(town_file: Path, size: int, workers: int, is_alone: bool) -> None:
+    done = recover_chunks(Work(LEXICAL), read_chunks(town_file, size), size, workers)
+    next(done)
+    assert bool(multiprocessing.active_children()) is not is_alone
+    done.close()
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_chunks_before_an_error_are_recovered_before_it_is_raised(town_file: Path, workers: int) -> None:
+    error = InputError("f is damaged.")
+
+    def chunks() -> Iterator[Chunk]:
+        yield from list(read_chunks(town_file, 5))[:2]
+        raise error
+
+    done = []
+    with pytest.raises(InputError) as failure:
+        for each in recover_chunks(Work(LEXICAL), chunks(), 5, workers):
+            done.append(each)
+    assert failure.value is error
+    assert [each.tally.questions for each in done] == [5, 5]

@@ -40,13 +40,14 @@ def test_nothing_is_shown_elsewhere() -> None:
 TALLIES = """
 from collections import Counter
 from rechain.cli.progress import with_tally
-from rechain.bulk.work import Done, Tally
+from rechain.bulk.work import Tally, WorkResult
 
 done = [
-    Done(b"1", Tally(30, 20, Counter(no_link=10), 15.0, 20), 0.25),
-    Done(b"2", Tally(10, 10, Counter(), 9.0, 10), 0.5),
+    WorkResult(b"1", Tally(30, 20, Counter(no_link=10), 15.0, 20), 0.25),
+    WorkResult(b"2", Tally(10, 10, Counter(), 9.0, 10), 0.5),
 ]
-print(list(with_tally(done, "Recovering")) == done)
+total = Tally()
+print(list(with_tally(done, "Recovering", total)) == done and total.questions == 40)
 """
 
 

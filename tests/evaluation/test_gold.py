@@ -77,6 +77,7 @@ def test_no_other_module_so_much_as_names_gold() -> None:
     assert naming >= EVALUATION | {"cli/evaluate.py"}
 
 
+@pytest.mark.torch
 def test_recovery_does_not_load_the_reading_of_gold(tmp_path: Path, bridge_question: Question) -> None:
     path = write_lines(tmp_path / "questions", bridge_question.model_dump_json())
     code = (

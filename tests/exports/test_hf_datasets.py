@@ -8,9 +8,9 @@ import datasets
 import pytest
 
 from rechain.errors import RechainError
-from rechain.exports.hf_datasets import _Mapped, recovered_columns
+from rechain.exports.hf_datasets import _Mapping, recovered_columns
 from rechain.exports.parquet import from_row, to_row
-from rechain.recovery import Recoverer
+from rechain.recovery import Recoverer, model_stamp
 from rechain.schema import Question, Recovered
 
 Row = dict[str, Any]
@@ -64,9 +64,9 @@ def test_columns_tell_the_chains_and_the_error_of_every_row(
     lexical: Recoverer, rows: list[Row], expected: list[Row]
 ) -> None:
     located = [(f"row {place}", str(place), row) for place, row in enumerate(rows)]
-    made = recovered_columns(lexical, located)
+    made = recovered_columns(lexical.recover_entries, located)
     assert made == {name: [row[name] for row in expected] for name in ("chains", "error")}
-    assert recovered_columns(lexical, []) == {"chains": [], "error": []}
+    assert recovered_columns(lexical.recover_entries, []) == {"chains": [], "error": []}
 
 
 @pytest.mark.parametrize("size", [1, 3, 8, 32])
@@ -226,13 +226,16 @@ def test_an_empty_dataset_gets_the_same_columns_as_another(lexical: Recoverer, r
     assert set(mapped["test"].column_names) == {"id", "question", "answer", "passages", "chains", "error"}
 
 
+@pytest.mark.torch
 def test_a_model_that_was_trained_again_is_not_answered_from_a_cache(tmp_path: Path) -> None:
     """What a library hashes to know what it has mapped already hangs on the model's files."""
     model, other = tmp_path / "model", tmp_path / "other.txt"
     Recoverer("default").save_pretrained(model)
 
     def hashed(source: str) -> str:
-        return str(datasets.fingerprint.Hasher.hash(_Mapped(Recoverer(source))))
+        recoverer = Recoverer(source)
+        mapping = _Mapping(recoverer.recover_entries, model_stamp(recoverer.factory))
+        return str(datasets.fingerprint.Hasher.hash(mapping))
 
     before = hashed(str(model))
     other.write_text("not the model's")

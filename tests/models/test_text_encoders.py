@@ -1,12 +1,23 @@
-"""Encoders of whole texts, behind one interface."""
+"""Encoders of whole texts, behind one interface; BERT's layers without the transformers library."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from rechain.models.text_encoders import GruEncoder, PretrainedEncoder, pretrained, untrained
+from rechain.models.cpu import PackedEncoder, packed, quantise
+from rechain.models.text_encoders import (
+    BertLayers,
+    GruEncoder,
+    PretrainedEncoder,
+    in_transformers,
+    is_plain_bert,
+    pretrained,
+    unfilled,
+    untrained,
+)
 
 transformers = pytest.importorskip("transformers")
 
@@ -87,3 +98,117 @@ def test_other_models_of_the_library_will_do() -> None:
     encoder = untrained({"model_type": "distilbert", **shape}, 3).eval()
     assert encoder.width == 8
     assert states(encoder).shape == (2, 4, 8)
+
+
+# ---- without the library
+
+BERT: dict[str, Any] = {
+    "model_type": "bert",
+    "vocab_size": 1100,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 40,
+    "max_position_embeddings": 64,
+    "type_vocab_size": 3,
+    "layer_norm_eps": 1e-6,
+    "pad_token_id": 0,
+    "hidden_act": "gelu",
+    "hidden_dropout_prob": 0.0,
+    "attention_probs_dropout_prob": 0.0,
+}
+TEXTS = (torch.randint(1100, (3, 20)), torch.randint(3, (3, 20)), torch.tensor([20, 1, 13]))
+
+
+@pytest.fixture
+def whole() -> PretrainedEncoder:
+    """An encoder of the transformers library."""
+    torch.manual_seed(0)
+    encoder = untrained(BERT, 3).eval()
+    for weight in encoder.parameters():
+        nn.init.normal_(weight, mean=float(weight.dim() == 1), std=0.3)
+    return encoder
+
+
+@pytest.fixture
+def light(whole: PretrainedEncoder) -> PretrainedEncoder:
+    """One of the same weights, made of layers alone."""
+    encoder = unfilled(BERT, 3).eval()
+    encoder.load_state_dict(whole.state_dict())
+    return encoder
+
+
+def test_weights_have_the_names_and_shapes_of_the_library(whole: PretrainedEncoder) -> None:
+    def shapes(encoder: PretrainedEncoder) -> dict[str, torch.Size]:
+        return {name: weight.shape for name, weight in encoder.state_dict().items()}
+
+    light = unfilled(BERT, 3)
+    assert isinstance(light.model, BertLayers)
+    assert shapes(light) == shapes(whole)
+    assert shapes(quantise(light)) == shapes(quantise(whole))  # type: ignore[arg-type]
+
+
+def test_packed_they_give_the_states_of_the_library(whole: PretrainedEncoder, light: PretrainedEncoder) -> None:
+    encoder = packed(light)
+    assert isinstance(encoder, PackedEncoder)
+    is_token = torch.arange(20) < TEXTS[2][:, None]
+    torch.testing.assert_close(encoder(*TEXTS)[is_token], whole(*TEXTS)[is_token].detach(), atol=1e-4, rtol=1e-4)
+    assert torch.equal(encoder(*TEXTS), packed(whole)(*TEXTS))
+    assert isinstance(encoder.model, BertLayers)
+
+
+def test_where_it_learns_the_library_reads_with_the_very_same_weights(
+    whole: PretrainedEncoder, light: PretrainedEncoder
+) -> None:
+    weights = list(light.parameters())
+    encoder: Any = packed(light)
+    encoder.train()
+    states = encoder(*TEXTS)
+    assert torch.equal(states, whole(*TEXTS))
+    assert {id(weight) for weight in encoder.parameters()} == {id(weight) for weight in weights}
+    states.sum().backward()
+    assert all(weight.grad is not None for weight in encoder.model.encoder.parameters())
+    assert in_transformers(encoder.model) is encoder.model
+
+
+def test_layers_of_bytes_go_over_to_the_library(whole: PretrainedEncoder) -> None:
+    quantised = quantise(whole)
+    light = quantise(unfilled(BERT, 3)).eval()
+    light.load_state_dict(quantised.state_dict())
+    model = in_transformers(light.model)
+    assert not model.training
+    assert model.state_dict().keys() == light.model.state_dict().keys()  # type: ignore[union-attr]
+    inputs = torch.randn(2, 5, 32)
+    with torch.no_grad():
+        ours, theirs = (each(inputs_embeds=inputs).last_hidden_state for each in (model, whole.model))  # type: ignore[operator]
+    assert torch.equal(ours, theirs)
+
+
+def test_what_was_given_to_describe_it_is_kept() -> None:
+    assert BertLayers(BERT).config.to_diff_dict() == BERT
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"model_type": "distilbert"},
+        {"hidden_act": "gelu_new"},
+        {"position_embedding_type": "relative_key"},
+        {"is_decoder": True},
+        {"add_cross_attention": True},
+    ],
+)
+def test_another_network_is_not_a_plain_bert(change: dict[str, Any]) -> None:
+    assert is_plain_bert(BERT)
+    assert not is_plain_bert(BERT | change)
+
+
+def test_a_shape_that_is_not_told_in_full_is_the_librarys_affair() -> None:
+    assert not is_plain_bert({"model_type": "bert"})
+    short = {name: value for name, value in BERT.items() if name != "layer_norm_eps"}
+    assert not isinstance(unfilled(short, 3).model, BertLayers)
+
+
+def test_heads_must_share_the_units() -> None:
+    with pytest.raises(ValueError, match="5 heads cannot share 32 units"):
+        BertLayers(BERT | {"num_attention_heads": 5})

@@ -13,7 +13,7 @@ from torch import Tensor
 from rechain.candidates import Candidates, find_candidates, find_of_any_length
 from rechain.datasets import read_questions
 from rechain.models.chain_reader import ChainReader, TextBatch
-from rechain.models.cpu.quantised import has_byte_kernel
+from rechain.models.cpu import has_byte_kernel
 from rechain.reader.model import ChainReaderModel
 from rechain.reader.settings import ReaderSettings
 from rechain.schema import Passage, Question

@@ -30,7 +30,7 @@ def test_words_of_the_question_in_either_passage_count_once_by_idf_and_links_by_
 def test_the_head_that_the_question_speaks_of_is_preferred() -> None:
     texts = "A bridge by Quorvath", "A castle by Quorvath", "Quorvath was born in Ostrela"
     for asked, head in ("Where was the maker of the bridge born?", "0"), ("Where was the castle's maker born?", "1"):
-        assert Recoverer().recover(text_question(asked, *texts)).chains[0].passages == [head, "2"]
+        assert Recoverer("lexical").recover(text_question(asked, *texts)).chains[0].passages == [head, "2"]
 
 
 def test_a_strong_link_outweighs_a_common_word() -> None:
@@ -40,7 +40,7 @@ def test_a_strong_link_outweighs_a_common_word() -> None:
         Passage(id="tail", title="Brimlad", text="a quorvath in Ostrela"),
     ]
     question = Question(id="q", question="Who was there?", answer="Ostrela", passages=passages)
-    assert Recoverer().recover(question).chains[0].passages == ["strong", "tail"]
+    assert Recoverer("lexical").recover(question).chains[0].passages == ["strong", "tail"]
 
 
 def passage(name: str, text: str, **entities: str) -> Passage:
@@ -81,7 +81,7 @@ def test_entity_pairs_count_by_the_sentences_and_mentions_they_share() -> None:
 
 
 def test_entities_in_one_sentence_are_preferred_to_entities_apart() -> None:
-    recovered = Recoverer(top=2).recover(entity_question(FAR, HEAD, TAIL))
+    recovered = Recoverer("lexical", top=2).recover(entity_question(FAR, HEAD, TAIL))
     assert [chain.passages for chain in recovered.chains] == [["head", "tail"], ["far", "tail"]]
 
 
@@ -107,4 +107,4 @@ def test_identifiers_in_the_text_count_as_entities_do() -> None:
         hops=2,
         passages=passages,
     )
-    assert Recoverer().recover(question).chains[0].passages == ["near", "tail"]
+    assert Recoverer("lexical").recover(question).chains[0].passages == ["near", "tail"]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rechain.system.batches import HeldBack, batches
+from rechain.system.batches import DeferredErrors, batches
 
 ITEMS = st.lists(st.integers(), max_size=40)
 SIZES = st.integers(1, 12)
@@ -41,25 +41,25 @@ def test_no_more_is_read_than_the_batch_needs() -> None:
     assert next(source) == 3
 
 
-def test_an_error_is_held_back_until_it_is_asked_for() -> None:
+def test_an_error_is_deferred_until_it_is_raised() -> None:
     error = ValueError("damaged")
-    items = HeldBack(failing_after([1, 2], error))
-    items.check()
+    items = DeferredErrors(failing_after([1, 2], error))
+    items.raise_error()
     assert list(items) == [1, 2]
     with pytest.raises(ValueError) as failure:
-        items.check()
+        items.raise_error()
     assert failure.value is error
 
 
 @given(ITEMS)
 def test_where_nothing_fails_nothing_is_raised(numbers: list[int]) -> None:
-    items = HeldBack(numbers)
+    items = DeferredErrors(numbers)
     assert list(items) == numbers
-    items.check()
+    items.raise_error()
 
 
-def test_an_interrupt_is_not_held_back() -> None:
-    items = iter(HeldBack(failing_after([1], KeyboardInterrupt())))
+def test_an_interrupt_is_not_deferred() -> None:
+    items = iter(DeferredErrors(failing_after([1], KeyboardInterrupt())))
     assert next(items) == 1
     with pytest.raises(KeyboardInterrupt):
         next(items)

@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 from rechain.candidates import Candidates
 from rechain.datasets.inputs import as_entry
 from rechain.errors import QuestionError
-from rechain.recovery import Recoverer, Wanted
+from rechain.recovery import Options, Recoverer
 from rechain.schema import Gold, GoldChain, Question
 from rechain.scoring.lexical import Lexical
 from rechain.scoring.model import Contributions
@@ -269,7 +269,7 @@ def test_pages_leave_the_queue_to_others_when_it_is_long(town_site: Site, connec
     service = town_site.add_model("slow", lambda: Recoverer(model))
     with connect(town_site) as client:
         try:
-            asked = service.ask([as_entry("", "a", town_site.question("town-1").content)] * 40, Wanted())
+            asked = service.ask([as_entry("", "a", town_site.question("town-1").content)] * 40, Options())
             waiting = service.waiting
             assert "The model is looking" in seen(client.get("/question?id=town-3&source=2").text).text
             assert service.waiting == waiting

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rechain.candidates import Candidates
 from rechain.datasets import Entry
 from rechain.errors import RechainError
-from rechain.recovery import NoConfidenceError, Recoverer, Wanted
+from rechain.recovery import NoConfidenceError, Options, Recoverer
 from rechain.schema import Question, Recovered
 from rechain.scoring.model import Scores
 from rechain.web.service import BusyError, RecoveryService
@@ -70,7 +70,7 @@ def names(future: "Future[list[Recovered]]") -> list[str | None]:
 
 def hold(service: RecoveryService, model: Held, entry: Entry) -> "Future[list[Recovered]]":
     """Ask for one question, and return when the model is at it."""
-    future = service.ask([entry], Wanted())
+    future = service.ask([entry], Options())
     assert model.has_begun.wait(_PATIENCE_S)
     return future
 
@@ -79,7 +79,7 @@ def test_what_is_asked_meanwhile_is_scored_in_one_batch(make: Make, entries: lis
     model = Held()
     service = make(model)
     futures = [hold(service, model, entries[0])]
-    futures += [service.ask([entry], Wanted()) for entry in entries[1:4]]
+    futures += [service.ask([entry], Options()) for entry in entries[1:4]]
     assert service.waiting == 4
     model.may_go_on.set()
     assert [names(future) for future in futures] == [["town-0"], ["town-1"], ["town-2"], ["town-3"]]
@@ -90,8 +90,8 @@ def test_everybody_gets_what_he_wants_of_a_batch(make: Make, entries: list[Entry
     model = Held()
     service = make(model)
     hold(service, model, entries[0])
-    traps = [service.ask([entries[3]], wanted) for wanted in (Wanted(top=1), Wanted(top=9, explain=True))]
-    too_sure = service.ask([entries[3]], Wanted(min_confidence=0.6))
+    traps = [service.ask([entries[3]], wanted) for wanted in (Options(top=1), Options(top=9, explain=True))]
+    too_sure = service.ask([entries[3]], Options(min_confidence=0.6))
     model.may_go_on.set()
     (one,), (all_of_them,) = (future.result(_PATIENCE_S) for future in traps)
     assert (len(one), one.chains[0].why) == (1, None)
@@ -106,7 +106,7 @@ def test_a_large_job_is_done_in_several_batches_and_in_order(
     make: Make, batch_fake: type[Any], entries: list[Entry]
 ) -> None:
     model = batch_fake()
-    future = make(model, batch_size=5).ask(entries, Wanted())
+    future = make(model, batch_size=5).ask(entries, Options())
     assert names(future) == [entry.id for entry in entries]
     assert [len(batch) for batch in model.batches] == [5, 5, 2]
 
@@ -117,7 +117,7 @@ def test_batches_are_full_in_the_order_of_asking(entries: list[Entry], sizes: li
     model = Held()
     service = RecoveryService(lambda: Recoverer(model), batch_size=batch_size)
     hold(service, model, entries[0])
-    futures = [service.ask(entries[:size], Wanted()) for size in sizes]
+    futures = [service.ask(entries[:size], Options()) for size in sizes]
     model.may_go_on.set()
     assert [names(future) for future in futures] == [[entry.id for entry in entries[:size]] for size in sizes]
     service.close()
@@ -128,21 +128,21 @@ def test_batches_are_full_in_the_order_of_asking(entries: list[Entry], sizes: li
 
 
 def test_nothing_asked_is_answered_at_once(make: Make) -> None:
-    assert make(Held()).ask([], Wanted()).result(0) == []
+    assert make(Held()).ask([], Options()).result(0) == []
 
 
 def test_an_error_meets_only_who_asked_for_it(make: Make, entries: list[Entry]) -> None:
     model = Held(breaks_over=["town-2"])
     service = make(model)
     first = hold(service, model, entries[0])
-    broken, well = service.ask(entries[1:5], Wanted()), service.ask(entries[5:7], Wanted())
+    broken, well = service.ask(entries[1:5], Options()), service.ask(entries[5:7], Options())
     model.may_go_on.set()
     assert names(first) == ["town-0"]
     with pytest.raises(RuntimeError, match="broken"):
         broken.result(_PATIENCE_S)
     assert names(well) == ["town-5", "town-6"]
     assert ["town-3"] not in model.batches  # the rest of what is lost is left
-    assert names(service.ask([entries[7]], Wanted())) == ["town-7"]
+    assert names(service.ask([entries[7]], Options())) == ["town-7"]
     assert service.waiting == 0
 
 
@@ -151,14 +151,14 @@ def test_a_job_that_fails_in_its_first_batch_ends_there(make: Make, entries: lis
     model.may_go_on.set()
     service = make(model, batch_size=2)
     with pytest.raises(RuntimeError):
-        service.ask(entries[:6], Wanted()).result(_PATIENCE_S)
-    assert names(service.ask([entries[7]], Wanted())) == ["town-7"]
+        service.ask(entries[:6], Options()).result(_PATIENCE_S)
+    assert names(service.ask([entries[7]], Options())) == ["town-7"]
     assert model.batches == [["town-0", "town-1"], ["town-0"], ["town-7"]]
 
 
 def test_to_demand_confidence_that_is_not_told_fails_alone(make: Make, entries: list[Entry]) -> None:
     service = make("lexical")
-    demanding, modest = (service.ask([entries[0]], Wanted(min_confidence=least)) for least in (0.5, None))
+    demanding, modest = (service.ask([entries[0]], Options(min_confidence=least)) for least in (0.5, None))
     with pytest.raises(NoConfidenceError, match="tells no confidence"):
         demanding.result(_PATIENCE_S)
     assert names(modest) == ["town-0"]
@@ -168,7 +168,7 @@ def test_what_is_given_up_is_not_recovered(make: Make, entries: list[Entry]) -> 
     model = Held()
     service = make(model)
     first = hold(service, model, entries[0])
-    given_up, kept = service.ask(entries[1:3], Wanted()), service.ask([entries[3]], Wanted())
+    given_up, kept = service.ask(entries[1:3], Options()), service.ask([entries[3]], Options())
     assert given_up.cancel()
     model.may_go_on.set()
     assert (names(first), names(kept)) == (["town-0"], ["town-3"])
@@ -180,37 +180,37 @@ def test_what_is_given_up_while_it_is_scored_does_no_harm(make: Make, entries: l
     service = make(model)
     assert hold(service, model, entries[0]).cancel()
     model.may_go_on.set()
-    assert names(service.ask([entries[1]], Wanted())) == ["town-1"]
+    assert names(service.ask([entries[1]], Options())) == ["town-1"]
 
 
 def test_past_the_limit_one_is_told_when_to_ask_again(make: Make, entries: list[Entry]) -> None:
     model = Held()
     service = make(model, most_waiting=4)
     first = hold(service, model, entries[0])
-    second = service.ask(entries[1:4], Wanted())
+    second = service.ask(entries[1:4], Options())
     for count in (1, 3):
         with pytest.raises(BusyError, match="ask again in 1 s") as busy:
-            service.ask(entries[:count], Wanted())
+            service.ask(entries[:count], Options())
         assert busy.value.retry_after == 1
     model.may_go_on.set()
     assert len(names(first) + names(second)) == 4
-    assert names(service.ask(entries[:4], Wanted())) == ["town-0", "town-1", "town-2", "town-3"]
+    assert names(service.ask(entries[:4], Options())) == ["town-0", "town-1", "town-2", "town-3"]
 
 
 def test_questions_that_are_being_scored_are_counted_once(make: Make, entries: list[Entry]) -> None:
     model = Held()
     service = make(model, batch_size=2, most_waiting=6)
-    large = service.ask(entries[:5], Wanted())
+    large = service.ask(entries[:5], Options())
     assert model.has_begun.wait(_PATIENCE_S)
     assert service.waiting == 5
-    small = service.ask(entries[5:6], Wanted())
+    small = service.ask(entries[5:6], Options())
     model.may_go_on.set()
     assert len(names(large) + names(small)) == 6
 
 
 def test_more_than_could_ever_wait_is_a_mistake(make: Make, entries: list[Entry]) -> None:
     with pytest.raises(RechainError, match="12 questions are more than the 4"):
-        make(Held(), most_waiting=4).ask(entries, Wanted())
+        make(Held(), most_waiting=4).ask(entries, Options())
 
 
 def test_under_stress_no_job_is_lost_or_stuck(make: Make, batch_fake: type[Any], entries: list[Entry]) -> None:
@@ -221,7 +221,7 @@ def test_under_stress_no_job_is_lost_or_stuck(make: Make, batch_fake: type[Any],
         for turn in range(15):
             chosen = entries[: 1 + (number * 7 + turn) % 9]
             try:
-                future = service.ask(chosen, Wanted())
+                future = service.ask(chosen, Options())
                 if turn % 5 == 4 and future.cancel():
                     outcomes.append("given up")
                 else:
@@ -237,7 +237,7 @@ def test_under_stress_no_job_is_lost_or_stuck(make: Make, batch_fake: type[Any],
     assert len(outcomes) == 8 * 15
     assert "wrong" not in outcomes
     assert "right" in outcomes
-    assert names(service.ask(entries[:1], Wanted())) == ["town-0"]
+    assert names(service.ask(entries[:1], Options())) == ["town-0"]
     service.close()
     assert service.waiting == 0
 
@@ -261,7 +261,7 @@ def test_other_work_is_done_when_nobody_asks_and_goes_on_after(make: Make, entri
     service = make(model, idle=other_work)
     service.start()
     assert is_idle.wait(_PATIENCE_S)
-    future = service.ask([entries[0]], Wanted())
+    future = service.ask([entries[0]], Options())
     future.add_done_callback(lambda _: order.append("answer"))
     asked.set()
     assert done.wait(_PATIENCE_S)
@@ -283,7 +283,7 @@ def test_other_work_that_fails_is_given_up_and_requests_are_answered(
     service = make("lexical", idle=broken)
     service.start()
     assert has_failed.wait(_PATIENCE_S)
-    assert names(service.ask(entries[:2], Wanted())) == ["town-0", "town-1"]
+    assert names(service.ask(entries[:2], Options())) == ["town-0", "town-1"]
     assert len(calls) == 1
     assert "has failed and is given up" in caplog.text
 
@@ -299,8 +299,8 @@ def test_a_model_that_cannot_be_had_is_told_to_who_asks(entries: list[Entry]) ->
 
     service = RecoveryService(fail_once)
     with pytest.raises(RechainError, match="no such model"):
-        service.ask(entries[:1], Wanted()).result(_PATIENCE_S)
-    assert names(service.ask(entries[:1], Wanted())) == ["town-0"]
+        service.ask(entries[:1], Options()).result(_PATIENCE_S)
+    assert names(service.ask(entries[:1], Options())) == ["town-0"]
     service.close()
     assert len(tries) == 2
 
@@ -309,7 +309,7 @@ def test_close_ends_the_batch_at_hand_and_gives_up_the_others(entries: list[Entr
     model = Held()
     service = RecoveryService(lambda: Recoverer(model), batch_size=1)
     first = hold(service, model, entries[0])
-    others = [service.ask(entries[1:3], Wanted()), service.ask([entries[3]], Wanted())]
+    others = [service.ask(entries[1:3], Options()), service.ask([entries[3]], Options())]
     closing = Thread(target=service.close)
     closing.start()
     wait([first], 0.05)
@@ -321,7 +321,7 @@ def test_close_ends_the_batch_at_hand_and_gives_up_the_others(entries: list[Entr
         with pytest.raises(CancelledError):
             future.result(_PATIENCE_S)
     with pytest.raises(BusyError):
-        service.ask([entries[4]], Wanted())
+        service.ask([entries[4]], Options())
     service.close()
 
 

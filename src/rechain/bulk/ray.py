@@ -1,7 +1,7 @@
-"""Recovery on a Ray cluster: files are cut into parts, actors with a model each make one output file of every part.
+"""Recovery on a Ray cluster: files are cut into parts, and actors, each with a model, write one output file a part.
 
-Ray Data moves the parts, holds back the cutting when the actors cannot follow, and does again what was lost with a
-process or a node. An actor that does a part again writes the same file again.
+Ray Data moves the parts, slows the cutting down when the actors cannot follow, and repeats what was lost with a process
+or a node. An actor that repeats a part writes the same file again.
 """
 
 import logging
@@ -19,9 +19,9 @@ from math import inf
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
-from rechain.bulk.parts import Found, Origin, PartsFolder
+from rechain.bulk.parts import ExistingParts, Manifest, PartsFolder
 from rechain.bulk.storage import Storage
-from rechain.bulk.work import Done, Tally, Work, Worker
+from rechain.bulk.work import Tally, Work, Worker, WorkResult
 from rechain.datasets.files import question_files, read_opened
 from rechain.datasets.reading import Chunk, QuestionReader, chunks_of, no_question
 from rechain.errors import InputError, MissingExtraError, QuestionError, RechainError
@@ -29,17 +29,18 @@ from rechain.exports import parquet
 from rechain.exports.hf_datasets import COLUMNS, recovered_columns
 from rechain.recovery import BATCH_SIZE, Recoverer
 from rechain.scoring import BASELINES
-from rechain.system.batches import HeldBack, batches
+from rechain.system.batches import DeferredErrors, batches
 from rechain.system.processes import spare_collector, tidy
 
+# Shares of a core for cutting a file and for an actor. They add up to one, so that there is an actor a core.
 _CUTTING, _WORKING = 0.05, 0.95
-"""what share of a core is reserved for cutting a file and for an actor: there should be an actor a core"""
+# Questions in a part: half a minute of a core with the default model, a second with a baseline. What is lost with a
+# node stays small, and the seconds that Ray takes for a block do not count.
 _PART_SIZE, _LIGHT_PART_SIZE = 256, 1024
-"""questions in a part: what keeps a core busy for half a minute with the default model, for a second with a baseline"""
+# How often a part is repeated that was lost with its actor. Ray repeats it for ever by default: a part whose actor
+# always runs out of memory would never end.
 _RETRIES = 10
-"""how often a part is done again that was lost with its actor"""
-_PATIENCE = 10.0
-"""seconds within which a cluster should answer"""
+_CONNECT_SECONDS = 10.0  # a cluster that is there answers within milliseconds; Ray would wait for minutes
 
 Row = dict[str, Any]
 
@@ -51,25 +52,25 @@ class Cluster:
     batch_size: int
     """questions in a chunk"""
     part_size: int | None = None
-    """questions in a part, as far as they are whole chunks; by default as many as keep an actor busy for a while"""
+    """questions in a part, rounded down to whole chunks; by default as many as suit the model"""
     workers: int | None = None
-    """actors; by default one a core or, where there are GPUs, as many as these have room for"""
+    """actors; by default one a core or, with GPUs, as many as fit on these"""
     gpus: float | None = None
-    """GPUs an actor, which may be a fraction; by default 1 if there are any, and 0 for what needs none"""
+    """GPUs an actor, which may be a fraction; by default 1 if there are any, and 0 for a baseline or on a CPU"""
 
     def suited_to(self, make: partial[Recoverer]) -> "Cluster":
-        """Return it with what was left open chosen for a model."""
+        """Return it with its defaults chosen for a model."""
         part_size = self.part_size or (_LIGHT_PART_SIZE if _is_baseline(make) else _PART_SIZE)
         needs_none = _is_baseline(make) or make.keywords.get("device") == "cpu"
         return replace(self, part_size=part_size, gpus=0.0 if self.gpus is None and needs_none else self.gpus)
 
     @property
     def chunks_a_part(self) -> int:
-        """How many chunks a part has."""
+        """The number of chunks in a part."""
         return max(1, (self.part_size or _PART_SIZE) // self.batch_size)
 
     def is_full(self, part: Sequence[Chunk]) -> bool:
-        """Return whether a part has all the questions that it can have."""
+        """Return whether a part has as many questions as it can have."""
         return sum(len(chunk.records) for chunk in part) == self.chunks_a_part * self.batch_size
 
 
@@ -81,8 +82,8 @@ class _File(NamedTuple):
     """A file of questions, its number among all, and its share of all bytes."""
 
     name: str
-    """in its folder; a file by itself has none"""
-    shown: str
+    """in its folder; empty for a file that was named itself"""
+    label: str
     """its name in any case"""
     number: int
     size: int
@@ -91,8 +92,8 @@ class _File(NamedTuple):
 
 def recover_parts(
     work: Work, questions: str, folder: PartsFolder, cluster: Cluster, *, overwrite: bool = False, resume: bool = False
-) -> Iterator[Done]:
-    """Recover the chains of all questions of a file or folder, in any order; go on with a folder that was begun."""
+) -> Iterator[WorkResult]:
+    """Recover the chains of a file or folder of questions into a folder of parts, which are made in any order."""
     ray = connect()
     for name in ("ray", "ray.data"):
         logging.getLogger(name).setLevel(logging.ERROR)
@@ -102,41 +103,42 @@ def recover_parts(
     if storage.holds(folder.storage) or folder.storage.holds(storage):
         raise RechainError("questions and output lie in one folder; name another for the output.")
     actors, gpus = _actors(cluster, _nodes(ray))
-    origin = _origin(work, files, cluster)
-    found = folder.look(origin, overwrite, resume)
-    cutter = _Cutter(work, storage, folder, Found() if overwrite else found, cluster)
-    if found.parts and overwrite:  # what comes to nothing should not cost what is there
+    manifest = _manifest(work, files, cluster)
+    existing = folder.inspect(manifest, overwrite, resume)
+    cutter = _Cutter(work, storage, folder, ExistingParts() if overwrite else existing, cluster)
+    if existing.names and overwrite:  # a run that cannot succeed should not delete the parts of an earlier one
         Worker(work)
         cutter.check_any(files)
     cutter.check_first(files[0])
-    folder.begin(origin, found, overwrite)
-    made = _cut_and_made(ray, files, cutter, (work, folder), actors, gpus)
+    folder.begin(manifest, existing, overwrite)
+    rows = _pipeline(ray, files, cutter, (work, folder), actors, gpus).iter_rows()
     recovered = 0
     try:
-        for done in _done(made.iter_rows(), partial(folder.doubt, origin, found)):
-            recovered += done.tally.questions
-            yield done
+        for result in _results(rows, partial(folder.mark_unread, manifest, existing)):
+            recovered += result.tally.questions
+            yield result
     except ray.exceptions.RayError as error:
         reason = (*str(error).splitlines(), "")[0]
         raise RechainError(f"Ray has given up ({type(error).__name__}): {reason}") from error
-    if not recovered and (overwrite or not found.parts):
+    if not recovered and (overwrite or not existing.names):
         raise no_question(storage.address_of(""), work.only)
-    folder.finish(origin)
+    folder.finish(manifest)
 
 
-def _cut_and_made(
-    ray: Any, files: Sequence[_File], cutter: "_Cutter", made_with: tuple[Work, PartsFolder], actors: int, gpus: float
+def _pipeline(
+    ray: Any, files: Sequence[_File], cutter: "_Cutter", arguments: tuple[Work, PartsFolder], actors: int, gpus: float
 ) -> Any:
-    """Return what comes of all parts as a dataset of Ray's, which does the work when its rows are asked for."""
-    parts = ray.data.from_items([file._asdict() for file in files], override_num_blocks=len(files))
-    parts.context.target_max_block_size = 1  # a part is a block by itself
-    parts.context.enable_progress_bars = False
-    cut = parts.flat_map(cutter, num_cpus=_CUTTING)
-    with warnings.catch_warnings():  # how often a task is done again cannot be said otherwise up to Ray 2.63
+    """Return a lazy Ray dataset with a row of results for every part."""
+    items = ray.data.from_items([file._asdict() for file in files], override_num_blocks=len(files))
+    # A part is a block by itself: Ray would gather parts into blocks of 128 MB, and one actor would get them all.
+    items.context.target_max_block_size = 1
+    items.context.enable_progress_bars = False
+    parts = items.flat_map(cutter, num_cpus=_CUTTING)
+    with warnings.catch_warnings():  # up to Ray 2.63 `max_task_retries` works only by this deprecated argument
         warnings.simplefilter("ignore", DeprecationWarning)
-        return cut.map(
+        return parts.map(
             _Actor,
-            fn_constructor_args=made_with,
+            fn_constructor_args=arguments,
             compute=ray.data.ActorPoolStrategy(size=actors),
             num_cpus=_WORKING,
             num_gpus=gpus,
@@ -144,10 +146,10 @@ def _cut_and_made(
         )
 
 
-def _done(rows: Iterable[Row], doubt: Callable[[Collection[str]], None]) -> Iterator[Done]:
-    """Yield what came of parts. What is wrong with a file is told when all others are done, all else at once.
+def _results(rows: Iterable[Row], mark_unread: Callable[[Collection[str]], None]) -> Iterator[WorkResult]:
+    """Yield the results of parts. An error of a file is raised when all others are done, any other at once.
 
-    Files that cannot be read to their end are doubted: parts of them may not be what they should.
+    Files that cannot be read to their end are marked: their last parts may be incomplete.
     """
     share, unread = 0.0, dict[str, str]()
     for row in rows:
@@ -155,10 +157,10 @@ def _done(rows: Iterable[Row], doubt: Callable[[Collection[str]], None]) -> Iter
             raise InputError(row["problem"])
         if row["unread"]:
             unread[row["file"]] = row["unread"]
-            doubt(unread)
-        done: Done = pickle.loads(row["done"])
-        share += done.share or 0.0
-        yield done._replace(share=min(share, 1.0))
+            mark_unread(unread)
+        result: WorkResult = pickle.loads(row["result"])
+        share += result.share or 0.0
+        yield result._replace(share=min(share, 1.0))
     if unread:
         raise InputError(next(iter(unread.values())))
 
@@ -171,14 +173,14 @@ def recover_dataset(
     The recoverer is made anew in each of the workers: one a core or, where there are GPUs for it, one for each.
     """
     ray = connect()
-    cluster = Cluster(BATCH_SIZE, workers=workers, gpus=gpus).suited_to(recoverer.made_by)
+    cluster = Cluster(BATCH_SIZE, workers=workers, gpus=gpus).suited_to(recoverer.factory)
     actors, gpus = _actors(cluster, _nodes(ray))
     return dataset.map_batches(
         _Columns,
         fn_constructor_args=(recoverer,),
         batch_size=BATCH_SIZE,
         batch_format="pyarrow",
-        compute=ray.data.ActorPoolStrategy(min_size=1, max_size=actors),  # what reads the data needs a core too
+        compute=ray.data.ActorPoolStrategy(min_size=1, max_size=actors),  # the reading of the data needs a core too
         num_gpus=gpus,
     )
 
@@ -194,20 +196,20 @@ class _Columns:
 
         rows = [("a row", str(place), row) for place, row in enumerate(table.to_pylist())]
         table = table.drop_columns([name for name in COLUMNS if name in table.column_names])
-        for name, values in recovered_columns(self._recoverer, rows).items():
+        for name, values in recovered_columns(self._recoverer.recover_entries, rows).items():
             table = table.append_column(name, pyarrow.array(values, parquet.SCHEMA.field(name).type))
         return table
 
 
-def _origin(work: Work, files: Sequence[_File], cluster: Cluster) -> Origin:
+def _manifest(work: Work, files: Sequence[_File], cluster: Cluster) -> Manifest:
     """Return all that the parts depend on."""
     sizes = {"batch size": cluster.batch_size, "part size": cluster.part_size}
-    return Origin({file.shown: file.size for file in files}, {**sizes, **work.described()})
+    return Manifest({file.label: file.size for file in files}, {**sizes, **work.described()})
 
 
 def connect() -> Any:
-    """Return Ray, connected to the cluster that RAY_ADDRESS names, else to one of this machine's own."""
-    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # what concerns Ray's own developers
+    """Return Ray, connected to the cluster that RAY_ADDRESS names, else to a new one on this machine."""
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # the rest concerns Ray's own developers
     try:
         import ray
         import ray.data
@@ -216,7 +218,7 @@ def connect() -> Any:
     address = os.environ.get("RAY_ADDRESS") or "local"
     try:
         if not ray.is_initialized():
-            _knock_at(address)
+            _check_address(address)
             with _silent():
                 ray.init(address, include_dashboard=False, logging_level=logging.ERROR, log_to_driver=False)
     except (OSError, RuntimeError, ValueError) as error:
@@ -228,23 +230,23 @@ def connect() -> Any:
 
 @contextmanager
 def _silent() -> Iterator[None]:
-    """Let nothing be printed, not even by libraries that are not Python: what is wrong is raised."""
-    kept = os.dup(2)
-    nowhere = os.open(os.devnull, os.O_WRONLY)
+    """Silence standard error, also of Ray's C++, which prints what it raises as well."""
+    stderr = os.dup(2)
+    null = os.open(os.devnull, os.O_WRONLY)
     try:
-        os.dup2(nowhere, 2)
+        os.dup2(null, 2)
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-        os.close(nowhere)
+        os.dup2(stderr, 2)
+        os.close(stderr)
+        os.close(null)
 
 
-def _knock_at(address: str) -> None:
-    """Raise OSError if nobody is there at "host:port": Ray itself would wait for minutes."""
+def _check_address(address: str) -> None:
+    """Raise OSError if nothing answers at "host:port"."""
     host, _, port = address.rpartition(":")
     if host and port.isdigit() and "://" not in address:
-        socket.create_connection((host, int(port)), _PATIENCE).close()
+        socket.create_connection((host, int(port)), _CONNECT_SECONDS).close()
 
 
 def _files(storage: Storage) -> list[_File]:
@@ -262,12 +264,12 @@ def _files(storage: Storage) -> list[_File]:
 
 
 def _nodes(ray: Any) -> list[Mapping[str, float]]:
-    """Return what each node has."""
+    """Return the resources of each node."""
     return [node["Resources"] for node in ray.nodes() if node["Alive"]]
 
 
 def _actors(cluster: Cluster, nodes: Sequence[Mapping[str, float]]) -> tuple[int, float]:
-    """Return how many actors there are to be, and how many GPUs each has."""
+    """Return the number of actors, and of GPUs for each."""
     most = max((node.get("GPU", 0.0) for node in nodes), default=0.0)
     gpus = min(most, 1.0) if cluster.gpus is None else cluster.gpus
     if gpus > most:
@@ -279,22 +281,24 @@ def _actors(cluster: Cluster, nodes: Sequence[Mapping[str, float]]) -> tuple[int
 
 
 class _Cutter:
-    """Cuts a file into parts that are not there yet."""
+    """Cuts a file into the parts that do not exist yet."""
 
-    def __init__(self, work: Work, storage: Storage, folder: PartsFolder, found: Found, cluster: Cluster) -> None:
+    def __init__(
+        self, work: Work, storage: Storage, folder: PartsFolder, existing: ExistingParts, cluster: Cluster
+    ) -> None:
         self._work = work
         self._storage = storage
         self._folder = folder
-        self._found = found
+        self._existing = existing
         self._cluster = cluster
 
     def check_first(self, file: _File) -> None:
-        """Refuse to go on with a folder whose first part is not of the questions with which the input begins."""
-        if (first := self._folder.name(file.number, 0)) not in self._found.parts:
+        """Refuse to resume a folder whose first part is not of the questions with which the input begins."""
+        if (first := self._folder.name(file.number, 0)) not in self._existing.names:
             return
         with self._chunks(file) as chunks:
-            asked = _ids(islice(chunks, 1), self._work.reader())
-        if self._folder.ids(first)[: len(asked)] != asked:
+            ids = _ids(islice(chunks, 1), self._work.reader())
+        if self._folder.ids(first)[: len(ids)] != ids:
             address = self._storage.address_of(file.name)
             raise RechainError(f"the first part, {first}, is of other questions than {address}; name another folder.")
 
@@ -317,33 +321,33 @@ class _Cutter:
             yield _row(file, "", [], 0.0, str(error))
 
     def _parts(self, file: _File) -> Iterator[tuple[str, list[Chunk], float]]:
-        """Yield the name of every part that is to be made, what it is made of, and its share of all bytes."""
+        """Yield the name of every part that is to be made, its chunks, and its share of all bytes."""
         before, number = 0.0, -1
-        reader = self._work.reader() if file.shown in self._found.changed else None
+        reader = self._work.reader() if file.label in self._existing.changed else None
         with self._chunks(file) as chunks:
             remaining = iter(chunks)
             for number, part in enumerate(batches(remaining, self._cluster.chunks_a_part)):
-                if not self._cluster.is_full(part):  # half a part would count as done
-                    next(remaining, None)  # or whether it is would not be known yet
-                    chunks.check()
+                if not self._cluster.is_full(part):  # the last, or one cut short by an error: half a part would count
+                    next(remaining, None)  # meets the error, if there is one
+                    chunks.raise_error()
                 read = part[-1].records[-1].share or 0.0
                 name = self._folder.name(file.number, number)
-                if not self._is_there(name, part, reader):
+                if not self._exists(name, part, reader):
                     yield name, part, (read - before) * file.share
                     before = read
-            chunks.check()
-        self._folder.delete_from(file.number, number + 1, self._found)
+            chunks.raise_error()
+        self._folder.delete_from(file.number, number + 1, self._existing)
 
     @contextmanager
-    def _chunks(self, file: _File) -> Iterator[HeldBack[Chunk]]:
+    def _chunks(self, file: _File) -> Iterator[DeferredErrors[Chunk]]:
         address = self._storage.address_of(file.name)
         with self._storage.open(file.name) as opened:
-            yield HeldBack(chunks_of(address, read_opened(address, opened, file.size), self._cluster.batch_size))
+            yield DeferredErrors(chunks_of(address, read_opened(address, opened, file.size), self._cluster.batch_size))
 
-    def _is_there(self, name: str, part: Sequence[Chunk], reader: QuestionReader | None) -> bool:
-        """Return whether a part need not be made; with a reader, as its file has changed, its ids are compared."""
-        is_there = name in self._found.parts
-        return is_there and (reader is None or self._folder.ids(name) == _ids(part, reader))
+    def _exists(self, name: str, part: Sequence[Chunk], reader: QuestionReader | None) -> bool:
+        """Return whether a part need not be made; if its file has changed, a reader is given and ids are compared."""
+        exists = name in self._existing.names
+        return exists and (reader is None or self._folder.ids(name) == _ids(part, reader))
 
 
 def _ids(chunks: Iterable[Chunk], reader: QuestionReader) -> list[str | None]:
@@ -352,14 +356,14 @@ def _ids(chunks: Iterable[Chunk], reader: QuestionReader) -> list[str | None]:
 
 
 def _row(file: _File, part: str, chunks: list[Chunk], share: float, unread: str = "") -> Row:
-    return {"file": file.shown, "part": part, "chunks": pickle.dumps(chunks), "share": share, "unread": unread}
+    return {"file": file.label, "part": part, "chunks": pickle.dumps(chunks), "share": share, "unread": unread}
 
 
 class _Actor:
-    """Has a model, and makes parts."""
+    """A worker process of the cluster: has a model, and makes parts."""
 
     def __init__(self, work: Work, folder: PartsFolder) -> None:
-        """Load the model; why it cannot be loaded is told with the parts."""
+        """Load the model; if that fails, the reason comes with the parts: Ray would make the actor again and again."""
         self._folder = folder
         self._problem = ""
         try:
@@ -370,15 +374,16 @@ class _Actor:
         self._tidied = time.monotonic()
 
     def __call__(self, row: Row) -> Row:
-        """Make a part, and return what came of it."""
+        """Make a part, and return its result."""
         problem = self._problem
-        done = Done(b"", Tally(), row["share"])
+        result = WorkResult(b"", Tally(), row["share"])
         if not problem and not row["unread"]:
             try:
-                done = done._replace(tally=self._folder.make(row["part"], pickle.loads(row["chunks"]), self._worker))
+                tally = self._folder.make(row["part"], pickle.loads(row["chunks"]), self._worker)
+                result = result._replace(tally=tally)
             except QuestionError as error:
-                done = done._replace(stopped_by=error)
+                result = result._replace(stopped_by=error)
             except RechainError as error:
                 problem = str(error)
         self._tidied = tidy(self._tidied)
-        return {"file": row["file"], "done": pickle.dumps(done), "problem": problem, "unread": row["unread"]}
+        return {"file": row["file"], "result": pickle.dumps(result), "problem": problem, "unread": row["unread"]}

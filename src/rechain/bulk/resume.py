@@ -1,7 +1,7 @@
-"""An output file that grows line by line, is whole after every chunk, and goes on where an earlier run has stopped.
+"""An output file that grows line by line, is whole after every chunk, and can be resumed where a run has stopped.
 
-The file itself says how far that run came: every question has a line. The last of its chunks is recovered once more and
-compared with what stands there, so that nobody goes on with another input, model or option by mistake.
+The file itself shows how far that run came: every question has a line. The last of its chunks is recovered once more
+and compared with the file, so that nobody resumes with another input, model or option by mistake.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -19,7 +19,7 @@ from rechain.errors import RechainError
 
 try:
     import fcntl
-except ImportError:  # there are no such locks on this system
+except ImportError:  # Windows has no such locks
     fcntl = None  # type: ignore[assignment]
 
 _BLOCK = 1 << 20
@@ -27,24 +27,26 @@ _BEGIN = b'{"id":'
 """how every line begins"""
 
 
-class Begun(NamedTuple):
-    """What an earlier run has left."""
+class Progress(NamedTuple):
+    """How far an earlier run came."""
 
     lines: int
-    """whole lines that stay without being looked at again"""
+    """whole lines that are kept unchecked"""
     offset: int
     """where they end"""
     rest: bytes
-    """what stands there after them: lines of the chunk that is recovered again, perhaps half a line at the end"""
+    """the bytes after them: lines of the chunk that is recovered again, perhaps half a line at the end"""
 
     @property
     def whole_lines(self) -> int:
-        """How many whole lines there are in all."""
+        """The number of all whole lines."""
         return self.lines + self.rest.count(b"\n")
 
 
-def take_up(path: Path, chunks: Iterable[Chunk], count_lines: Callable[[Chunk], int]) -> tuple[Begun, Iterator[Chunk]]:
-    """Find how far a file came; return that and the chunks that are left to do, the last that was done among them."""
+def find_progress(
+    path: Path, chunks: Iterable[Chunk], count_lines: Callable[[Chunk], int]
+) -> tuple[Progress, Iterator[Chunk]]:
+    """Return how far a file came, and the chunks that are left to do, beginning with the last that was done."""
     with path.open("rb") as file:
         whole = sum(block.count(b"\n") for block in iter(lambda: file.read(_BLOCK), b""))
         file.seek(0)
@@ -53,8 +55,7 @@ def take_up(path: Path, chunks: Iterable[Chunk], count_lines: Callable[[Chunk], 
         for chunk in source:
             lines = count_lines(chunk)
             if passed + lines >= whole:
-                begun = Begun(passed, file.tell(), file.read())
-                return begun, chain([chunk], source)
+                return Progress(passed, file.tell(), file.read()), chain([chunk], source)
             passed += sum(1 for _ in islice(file, lines))
     raise RechainError(f"{path} holds {whole} lines, but there are only {passed} questions; {_NOT_OURS}")
 
@@ -63,15 +64,15 @@ _NOT_OURS = "it is not the beginning of what this command writes. Name another f
 
 
 class GrowingFile:
-    """Takes lines, chunk by chunk. The file is not touched before the first of them."""
+    """An output file that takes lines chunk by chunk, and is not touched before the first of them."""
 
-    def __init__(self, path: Path, begun: Begun | None = None, overwrite: bool = False) -> None:
-        """Write a new file, go on with one that was begun, or replace one."""
+    def __init__(self, path: Path, progress: Progress | None = None, overwrite: bool = False) -> None:
+        """Write a new file, resume one, or replace one."""
         self._path = path
-        self._begun = begun
-        self._is_new = begun is None and not overwrite
+        self._progress = progress
+        self._is_new = progress is None and not overwrite
         self._file: FileIO | None = None
-        self._size = begun.offset if begun else 0
+        self._size = progress.offset if progress else 0
 
     def __enter__(self) -> Self:
         return self
@@ -81,11 +82,11 @@ class GrowingFile:
             self._file.close()
 
     def write(self, lines: bytes) -> None:
-        """Add lines; should that fail, those that were added before stay whole."""
+        """Add lines; if that fails, those that were added before stay whole."""
         if not lines:
             return
-        if self._begun:
-            lines = self._new(self._begun, lines)
+        if self._progress:
+            lines = self._new(self._progress, lines)
         self._file = self._file or self._open()
         rest = memoryview(lines)
         try:
@@ -96,32 +97,32 @@ class GrowingFile:
             raise RechainError(f"{self._path} cannot be written: {error.strerror}.") from error
         self._size += len(lines)
 
-    def _new(self, begun: Begun, lines: bytes) -> bytes:
-        """Return those of some lines that are to be written: none, if all are there, else all of them.
+    def _new(self, progress: Progress, lines: bytes) -> bytes:
+        """Return the lines that are to be written: none if the file has all of them, else all.
 
-        Lines that are there must be what this run makes of their questions. Where some are missing, those that are
-        there may have been scored by themselves, before a damaged record, and are written anew with the others.
+        Lines of the file must be what this run makes of their questions. If some are missing, the others may have been
+        scored without them, before a damaged record, and are written anew.
         """
-        *whole, half = begun.rest.split(b"\n")
+        *whole, half = progress.rest.split(b"\n")
         if whole and not half and _is_unread(whole[-1]):
             whole.pop()  # perhaps the input was cut off there, and is whole now
-        *there, new = lines.split(b"\n", len(whole))
-        agrees = all(map(_alike, whole, there)) if whole else lines.startswith(half)
+        *recovered, new = lines.split(b"\n", len(whole))
+        agrees = all(map(_alike, whole, recovered)) if whole else lines.startswith(half)
         agrees = agrees and half.startswith(_BEGIN[: len(half)])
         if not agrees:
-            raise RechainError(f"{self._path}, after line {begun.lines}: {_NOT_OURS}")
-        self._begun = None
+            raise RechainError(f"{self._path}, after line {progress.lines}: {_NOT_OURS}")
+        self._progress = None
         if new:
             return lines
-        self._size += len(begun.rest) - len(half)
+        self._size += len(progress.rest) - len(half)
         return b""
 
     def _open(self) -> FileIO:
         if self._path.exists() and not self._path.is_file():
             return self._path.open("wb", buffering=0)  # a device or a pipe
-        is_there = self._path.exists() and not self._is_new
-        try:
-            file = self._path.resolve().open("r+b" if is_there else "xb", buffering=0)
+        exists = self._path.exists() and not self._is_new
+        try:  # unbuffered: a line that was written is in the file, whatever kills this process
+            file = self._path.resolve().open("r+b" if exists else "xb", buffering=0)
         except FileExistsError as error:
             raise RechainError(f"{self._path} has come into being meanwhile; name another file.") from error
         _lock(file, self._path)
@@ -136,7 +137,7 @@ class GrowingFile:
 
 
 def _lock(file: FileIO, path: Path) -> None:
-    """Keep other runs from writing to a file while this one does."""
+    """Keep other runs from writing to a file while this one does; the system unlocks it when this process ends."""
     try:
         if fcntl:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -148,27 +149,28 @@ def _lock(file: FileIO, path: Path) -> None:
 
 
 def _is_unread(line: bytes) -> bool:
-    """Return whether a line is of a record that was no JSON."""
+    """Return whether a line is that of a record that was no JSON."""
     try:
         return bool(orjson.loads(line)["error"]["code"] == "bad_json")
     except (orjson.JSONDecodeError, KeyError, TypeError):
         return False
 
 
-def _alike(line: bytes, made: bytes) -> bool:
-    """Return whether two records are the same but for rounding and messages, which name the input as it was given."""
+def _alike(line: bytes, recovered: bytes) -> bool:
+    """Return whether two records are the same but for rounding and messages, which name the input's path."""
     try:
-        return not line.endswith(b"\r") and _same(orjson.loads(line), orjson.loads(made))
+        return not line.endswith(b"\r") and _same(orjson.loads(line), orjson.loads(recovered))
     except orjson.JSONDecodeError:
         return False
 
 
 def _same(one: Any, other: Any) -> bool:
     if isinstance(one, float) and isinstance(other, float):
+        # far more than another batch, device or number of threads changes, far less than another model would
         return isclose(one, other, rel_tol=1e-3, abs_tol=1e-4)
     if isinstance(one, dict) and isinstance(other, dict):
-        named = one.keys() - {"message"}
-        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in named)
+        compared = one.keys() - {"message"}
+        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in compared)
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(_same, one, other))
     return bool(one == other)

@@ -1,32 +1,40 @@
-"""What a worker does, wherever it runs: from a chunk of raw records to the lines of their chains."""
+"""From a chunk of raw records to the lines of their chains: what a worker does, here or on a cluster."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain, islice
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from rechain.datasets.reading import Chunk, PassageSource, QuestionReader
 from rechain.errors import QuestionError
-from rechain.recovery import Recoverer, stamp
+from rechain.recovery import Recoverer, model_stamp
 from rechain.schema import Recovered
+from rechain.scoring import BASELINES
+from rechain.system.batches import DeferredErrors
+from rechain.system.processes import in_order, usable_cores
+
+# Workers that share a GPU: each takes about a gigabyte of its memory.
+_MOST_A_GPU = 16
 
 
 @dataclass
 class Tally:
-    """What came of some questions."""
+    """Counts of questions by their outcome."""
 
     questions: int = 0
     with_chain: int = 0
     problems: Counter[str] = field(default_factory=Counter)
-    """how many have an error, by its code"""
+    """the number of questions with an error, by its code"""
     confidence: float = 0.0
     """the sum of the best chains' confidences"""
     confident: int = 0
-    """how many chains tell one"""
+    """the number of best chains that have a confidence"""
 
     def count(self, recovered: Recovered) -> None:
-        """Take a question into account."""
+        """Add a question."""
         self.questions += 1
         if recovered.error:
             self.problems[recovered.error.code] += 1
@@ -37,7 +45,7 @@ class Tally:
                 self.confidence += confidence
 
     def add(self, other: "Tally") -> None:
-        """Take the questions of another tally into account."""
+        """Add the questions of another tally."""
         self.questions += other.questions
         self.with_chain += other.with_chain
         self.problems += other.problems
@@ -46,25 +54,25 @@ class Tally:
 
     @property
     def mean_confidence(self) -> float | None:
-        """The mean confidence of the best chains, where they tell one."""
+        """The mean confidence of the best chains that have one."""
         return self.confidence / self.confident if self.confident else None
 
 
-class Done(NamedTuple):
-    """What a worker has made of a chunk."""
+class WorkResult(NamedTuple):
+    """The lines of a chunk, or of a part written elsewhere, and what came of its questions."""
 
     lines: bytes
     """a line for every question"""
     tally: Tally
     share: float | None
-    """what share of the input was read by then"""
+    """the share of the input that was read by then"""
     stopped_by: QuestionError | None = None
-    """the error at which it stopped, where it should"""
+    """the error that stopped strict work"""
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What is to be done with every chunk; it can be sent to other processes."""
+    """The work on every chunk; it can be sent to other processes."""
 
     make_recoverer: partial[Recoverer]
     passages: PassageSource = None
@@ -77,14 +85,14 @@ class Work:
         return QuestionReader(self.passages, self.only)
 
     def described(self) -> dict[str, Any]:
-        """Return all that results depend on, but for the questions and rounding."""
+        """Return all that results depend on, except the questions; a device only changes their rounding."""
         make = self.make_recoverer
         options = {name: value for name, value in make.keywords.items() if name != "device"}
-        model = {"model": make.args, "files of the model": stamp(make), **options}
+        model = {"model": make.args, "files of the model": model_stamp(make), **options}
         return {**model, "passages": self.passages, "only": self.only}
 
     def line_counter(self) -> Callable[[Chunk], int]:
-        """Return what tells how many lines will be made of a chunk."""
+        """Return a function that counts the lines which a chunk will have."""
         if not self.only:
             return lambda chunk: len(chunk.records)
         reader = self.reader()
@@ -100,7 +108,7 @@ class Worker:
         self._reader = work.reader()
         self._strict = work.strict
 
-    def __call__(self, chunk: Chunk) -> Done:
+    def __call__(self, chunk: Chunk) -> WorkResult:
         """Recover the chains of a chunk's questions; they are scored together if the model can."""
         tally, lines, stopped_by = Tally(), [], None
         try:
@@ -109,12 +117,41 @@ class Worker:
                 lines.append(recovered.to_json() + "\n")
         except QuestionError as error:
             stopped_by = error
-        return Done("".join(lines).encode(), tally, chunk.records[-1].share, stopped_by)
+        return WorkResult("".join(lines).encode(), tally, chunk.records[-1].share, stopped_by)
 
     def recovered(self, chunk: Chunk) -> Iterator[Recovered]:
-        """Yield the chains of a chunk's questions; raises QuestionError where an error should stop the work."""
-        entries = self._reader.entries(chunk)
-        for recovered in self._recoverer.recover_many(entries, batch_size=len(chunk.records)):
+        """Yield the chains of a chunk's questions; raises the first error of strict work as QuestionError."""
+        for recovered in self._recoverer.recover_entries(self._reader.entries(chunk)):
             if self._strict and recovered.error:
                 raise QuestionError(recovered.error.code, recovered.error.message)
             yield recovered
+
+
+def default_workers(model: str, device: str | None) -> int:
+    """Return the number of worker processes: one a core, but no more than fit on a GPU that they would share."""
+    shares_gpu = model not in BASELINES and device != "cpu" and Path("/dev/nvidia0").exists()
+    return min(usable_cores(), _MOST_A_GPU) if shares_gpu else usable_cores()
+
+
+def recover_chunks(work: Work, chunks: Iterable[Chunk], size: int, workers: int) -> Iterator[WorkResult]:
+    """Recover the chains of chunks, each of `size` records if it is full, in worker processes.
+
+    This process does the work with 0 workers, or where one chunk that is not full is all there is: starting a worker
+    would take longer.
+    """
+    source = DeferredErrors(chunks)
+    tasks = iter(source)
+    if workers:
+        first = list(islice(tasks, 1))
+        is_short = all(len(chunk.records) < size for chunk in first)
+        first += islice(tasks, 1) if is_short else ()
+        workers = 0 if is_short and len(first) < 2 else workers
+        tasks = chain(first, tasks)
+    if workers:
+        yield from in_order(partial(Worker, work), tasks, workers, lambda chunk: chunk.where)
+    else:
+        worker: Worker | None = None
+        for chunk in tasks:
+            worker = worker or Worker(work)  # a model is not loaded before there is a question
+            yield worker(chunk)
+    source.raise_error()

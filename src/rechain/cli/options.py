@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rechain.bulk import is_unfinished
 from rechain.errors import QuestionError, RechainError
 from rechain.system.files import replacing
 
@@ -237,5 +238,5 @@ class OutputOptions:
 
 def report_unfinished(chains: Path) -> None:
     """Print a note if a folder of chains is one that a run on Ray has not completed."""
-    if (chains / "_rechain.json").exists() and not (chains / "_SUCCESS").exists():
+    if is_unfinished(chains):
         print(f"{chains} is not finished; `rechain recover` goes on with it with --resume.", file=sys.stderr)

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rechain.bulk.work import Done, Tally
+    from rechain.bulk.work import Tally, WorkResult
     from rechain.datasets import Entry
 
 
@@ -15,19 +15,18 @@ def with_progress(entries: "Iterable[Entry]", what: str) -> "Iterator[Entry]":
     with _bar(what) as show:
         for number, entry in enumerate(entries, start=1):
             yield entry
-            show(entry.share, number, "")
+            show(entry.share, number, None)
 
 
-def with_tally(done: "Iterable[Done]", what: str) -> "Iterator[Done]":
-    """Go through what workers have done under a bar that also says how many questions have a chain, how confidently."""
-    from rechain.bulk.work import Tally
-
-    total = Tally()
+def with_tally(results: "Iterable[WorkResult]", what: str, tally: "Tally") -> "Iterator[WorkResult]":
+    """Yield results under a bar that shows their tally; after its turn each is added, and raised what stopped it."""
     with _bar(what) as show:
-        for each in done:
-            yield each
-            total.add(each.tally)
-            show(each.share, total.questions, _outcome(total))
+        for result in results:
+            yield result
+            tally.add(result.tally)
+            show(result.share, tally.questions, tally)
+            if result.stopped_by:
+                raise result.stopped_by
 
 
 def _outcome(tally: "Tally") -> str:
@@ -37,10 +36,10 @@ def _outcome(tally: "Tally") -> str:
 
 
 @contextmanager
-def _bar(what: str) -> Iterator[Callable[[float | None, int, str], None]]:
-    """Show a bar and yield what sets it: the share of the file, the number of questions, and more to tell."""
+def _bar(what: str) -> "Iterator[Callable[[float | None, int, Tally | None], None]]":
+    """Show a bar and yield what sets it: the share of the file, the number of questions, and their tally."""
     if not sys.stderr.isatty():
-        yield lambda share, questions, more: None
+        yield lambda share, questions, tally: None
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -57,9 +56,9 @@ def _bar(what: str) -> Iterator[Callable[[float | None, int, str], None]]:
     with Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=redirect) as progress:
         task = progress.add_task(what, total=None, questions=0, rate=0.0, more="")
 
-        def show(share: float | None, questions: int, more: str) -> None:
+        def show(share: float | None, questions: int, tally: "Tally | None") -> None:
             rate = questions / max(progress.tasks[task].elapsed or 0.0, 0.001)
-            total = None if share is None else 1.0
+            total, more = None if share is None else 1.0, _outcome(tally) if tally else ""
             progress.update(task, total=total, completed=share or 0.0, questions=questions, rate=rate, more=more)
 
         yield show

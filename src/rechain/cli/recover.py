@@ -26,8 +26,8 @@ from rechain.errors import RechainError
 
 if TYPE_CHECKING:
     from rechain.bulk.ray import Cluster
-    from rechain.bulk.resume import Begun
-    from rechain.bulk.work import Done, Tally, Work
+    from rechain.bulk.resume import Progress
+    from rechain.bulk.work import Tally, Work
 
 _ON_RAY = "On Ray"
 
@@ -93,8 +93,7 @@ def recover(
 
     Example: rechain recover hotpot_dev_distractor_v1.json --only bridge --out chains.jsonl
     """
-    from rechain.bulk.local import default_workers
-    from rechain.bulk.work import Work
+    from rechain.bulk.work import Work, default_workers
     from rechain.recovery import Recoverer
 
     recoverer = partial(
@@ -127,24 +126,22 @@ def _recover_here(
     work: "Work", questions: Path, batch_size: int, workers: int, out: Path | None, overwrite: bool, resume: bool
 ) -> None:
     """Recover chains in worker processes of this machine, into a file that is whole whenever they are stopped."""
-    from rechain.bulk.local import recover_chunks
-    from rechain.bulk.resume import GrowingFile, take_up
-    from rechain.bulk.work import Tally
+    from rechain.bulk.resume import GrowingFile, find_progress
+    from rechain.bulk.work import Tally, recover_chunks
     from rechain.cli.progress import with_tally
     from rechain.datasets.reading import no_question, read_chunks
 
     chunks = read_chunks(questions, batch_size)
-    begun: Begun | None = None
+    before: Progress | None = None
     if out and resume and out.exists():
-        begun, chunks = take_up(out, chunks, work.line_counter())
+        before, chunks = find_progress(out, chunks, work.line_counter())
     tally = Tally()
-    with _telling_what_is_done(out, tally), GrowingFile(out, begun, overwrite) if out else StandardOutput() as file:
-        for done in with_tally(recover_chunks(work, chunks, batch_size, workers), "Recovering"):
-            file.write(done.lines)
-            _count(tally, done)
+    with _telling_what_is_done(out, tally), GrowingFile(out, before, overwrite) if out else StandardOutput() as file:
+        for result in with_tally(recover_chunks(work, chunks, batch_size, workers), "Recovering", tally):
+            file.write(result.lines)
     if not tally.questions:
         raise no_question(questions, work.only)
-    _report(tally, begun)
+    _report(tally, before)
 
 
 def _recover_on_ray(
@@ -171,8 +168,8 @@ def _recover_on_ray(
     tally = Tally()
     with _telling_what_is_done(folder.storage.address_of(""), tally), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Ray's advice to its own users
-        for done in with_tally(parts, "Recovering"):
-            _count(tally, done)
+        for _ in with_tally(parts, "Recovering", tally):
+            pass  # the workers write the parts
     if tally.questions:
         _report(tally, None)
     else:
@@ -194,13 +191,6 @@ class StandardOutput:
         sys.stdout.flush()
 
 
-def _count(tally: "Tally", done: "Done") -> None:
-    """Take a chunk or part into account, and stop if it says so."""
-    tally.add(done.tally)
-    if done.stopped_by:
-        raise done.stopped_by
-
-
 @contextmanager
 def _telling_what_is_done(out: Path | str | None, tally: "Tally") -> Iterator[None]:
     """Say, when it is interrupted or fails, where what was done before is."""
@@ -216,12 +206,12 @@ def _telling_what_is_done(out: Path | str | None, tally: "Tally") -> Iterator[No
         raise
 
 
-def _report(tally: "Tally", begun: "Begun | None") -> None:
-    if begun and begun.lines + tally.questions == begun.whole_lines:
-        print(f"Nothing was left to do: all {begun.whole_lines} questions are there.", file=sys.stderr)
+def _report(tally: "Tally", before: "Progress | None") -> None:
+    if before and before.lines + tally.questions == before.whole_lines:
+        print(f"Nothing was left to do: all {before.whole_lines} questions are there.", file=sys.stderr)
         return
     asked = "1 question" if tally.questions == 1 else f"{tally.questions} questions"
-    there = f" after the {begun.lines} that were there" if begun and begun.lines else ""
+    there = f" after the {before.lines} that were there" if before and before.lines else ""
     without = ", ".join(f"{count} {code}" for code, count in tally.problems.most_common())
     end = f"; without: {without}." if without else "."
     print(f"{asked}{there}, {tally.with_chain} with a chain{end}", file=sys.stderr)

@@ -1,32 +1,36 @@
 """Chains as columns beside those of a table of questions, for libraries that map over tables."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from rechain.datasets.inputs import as_entry
+from rechain.datasets.reading import Entry
 from rechain.errors import RechainError
 from rechain.exports.parquet import to_row
-from rechain.recovery import Recoverer, stamp
+from rechain.schema import Recovered
 from rechain.version import __version__
 
 COLUMNS = ("chains", "error")
+Recover = Callable[[Iterable[Entry]], Iterable[Recovered]]
+"""what recovers the chains of questions, in their order"""
 _OURS = {"batched", "features", "function", "input_columns", "with_indices"}
 """options of a dataset's `map` that are not the caller's to set"""
 
 
-def recovered_columns(recoverer: Recoverer, rows: Sequence[tuple[str, str, Mapping[str, Any]]]) -> dict[str, list[Any]]:
-    """Return the columns for some rows, each told with where it stands and the id it has if it has none of its own."""
-    entries = [as_entry(*row) for row in rows]
-    made = [to_row(recovered) for recovered in recoverer.recover_many(entries, batch_size=max(1, len(entries)))]
-    return {name: [row[name] for row in made] for name in COLUMNS}
+def recovered_columns(recover: Recover, rows: Sequence[tuple[str, str, Mapping[str, Any]]]) -> dict[str, list[Any]]:
+    """Return the columns for rows, each given with its place and with the id that it gets if it has none."""
+    records = [to_row(recovered) for recovered in recover([as_entry(*row) for row in rows])]
+    return {name: [record[name] for record in records] for name in COLUMNS}
 
 
-def map_dataset(dataset: Any, recoverer: Recoverer, batch_size: int, **options: Any) -> Any:
-    """Return a Hugging Face dataset, or a dict of several, with the columns of chains."""
+def map_dataset(dataset: Any, recover: Recover, stamp: object, batch_size: int, **options: Any) -> Any:
+    """Return a Hugging Face dataset, or a dict of several, with the columns of chains.
+
+    `stamp` changes with the model: `datasets` keeps what it mapped, and looks at all that the mapping function holds.
+    """
     if isinstance(dataset, dict):
-        return type(dataset)(
-            {name: map_dataset(split, recoverer, batch_size, **options) for name, split in dataset.items()}
-        )
+        splits = {name: map_dataset(split, recover, stamp, batch_size, **options) for name, split in dataset.items()}
+        return type(dataset)(splits)
     if taken := options.keys() & _OURS:
         raise RechainError(f"{min(taken)} cannot be set here: columns of questions go in, columns of chains come out.")
     if not hasattr(dataset, "features"):
@@ -36,7 +40,7 @@ def map_dataset(dataset: Any, recoverer: Recoverer, batch_size: int, **options: 
         return type(dataset).from_dict({name: [] for name in features}, features=features, split=dataset.split)
     is_plain = getattr(dataset, "format", {}).get("type") is None  # a stream's columns are lists whatever its format
     mapped = (dataset if is_plain else dataset.with_format(None)).map(
-        _Mapped(recoverer), batched=True, batch_size=batch_size, with_indices=True, features=features, **options
+        _Mapping(recover, stamp), batched=True, batch_size=batch_size, with_indices=True, features=features, **options
     )
     return mapped if is_plain else mapped.with_format(dataset.format["type"], **dataset.format["format_kwargs"])
 
@@ -55,15 +59,14 @@ def _features(dataset: Any, removed: str | Sequence[str]) -> Any:
     return Features({**kept, **{name: ours[name] for name in COLUMNS}})
 
 
-class _Mapped:
+class _Mapping:
     """Turns columns of questions into columns of chains."""
 
-    def __init__(self, recoverer: Recoverer) -> None:
-        self._recoverer = recoverer
-        self.made_by = __version__, stamp(recoverer.made_by)
-        """tells a cache of what was mapped when that no longer holds"""
+    def __init__(self, recover: Recover, stamp: object) -> None:
+        self._recover = recover
+        self.stamp = __version__, stamp
 
     def __call__(self, columns: Mapping[str, Sequence[Any]], places: Sequence[int]) -> dict[str, list[Any]]:
         rows = (dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True))
         located = [(f"row {place}", str(place), row) for place, row in zip(places, rows, strict=True)]
-        return recovered_columns(self._recoverer, located)
+        return recovered_columns(self._recover, located)

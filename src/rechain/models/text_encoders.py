@@ -1,4 +1,4 @@
-"""Encoders of whole texts: from tokens, some of them marked, to a vector for each that knows its neighbours.
+"""Encoders of whole texts: from tokens, some of them marked, to a vector for each that depends on its neighbours.
 
 A pretrained transformer and the paper's GRU stand behind one interface: `width`, and a call that takes tokens [B, L],
 marks [B, L] and lengths [B] and returns states [B, L, width].
@@ -6,12 +6,11 @@ marks [B, L] and lengths [B] and returns states [B, L, width].
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
-
-from rechain.models.bert import BertLayers, is_plain_bert
 
 
 class TextEncoder(Protocol):
@@ -22,6 +21,86 @@ class TextEncoder(Protocol):
     def __call__(self, ids: Tensor, marks: Tensor, lengths: Tensor) -> Tensor:
         """Return the states of tokens, [B, L, width]."""
         ...
+
+
+# ---- a BERT without the transformers library, whose import alone takes longer than everything else at the start
+
+
+_SIZES = (
+    "vocab_size",
+    "hidden_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "intermediate_size",
+    "max_position_embeddings",
+    "type_vocab_size",
+    "layer_norm_eps",
+    "pad_token_id",
+)
+_PLAIN_BERT: dict[str, Any] = {
+    "hidden_act": "gelu",
+    "position_embedding_type": "absolute",
+    "is_decoder": False,
+    "add_cross_attention": False,
+}
+"""what `models.cpu.PackedEncoder` computes; a config that does not name one of these means the same"""
+
+
+def is_plain_bert(config: Mapping[str, Any]) -> bool:
+    """Return whether this describes, in full, a BERT that reads both ways, with absolute positions and exact GELU."""
+    is_plain = all(config.get(name, value) == value for name, value in _PLAIN_BERT.items())
+    return is_plain and config.get("model_type") == "bert" and config.keys() >= set(_SIZES)
+
+
+class BertConfig(SimpleNamespace):
+    """The description of a BERT, with the method of the library's configs that is used here."""
+
+    def to_diff_dict(self) -> dict[str, Any]:
+        """Return all of it."""
+        return dict(vars(self))
+
+
+def _bert_layer(config: BertConfig) -> nn.ModuleDict:
+    width, inner, epsilon = config.hidden_size, config.intermediate_size, config.layer_norm_eps
+    projections = nn.ModuleDict({name: nn.Linear(width, width) for name in ("query", "key", "value")})
+    mixed = nn.ModuleDict({"dense": nn.Linear(width, width), "LayerNorm": nn.LayerNorm(width, epsilon)})
+    output = nn.ModuleDict({"dense": nn.Linear(inner, width), "LayerNorm": nn.LayerNorm(width, epsilon)})
+    return nn.ModuleDict(
+        {
+            "attention": nn.ModuleDict({"self": projections, "output": mixed}),
+            "intermediate": nn.ModuleDict({"dense": nn.Linear(width, inner)}),
+            "output": output,
+        }
+    )
+
+
+class BertLayers(nn.Module):
+    """Embeddings and layers of a plain BERT under the library's names, for `models.cpu.PackedEncoder` to call."""
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        """Make layers of a shape that `is_plain_bert` accepts; their weights are to be loaded."""
+        super().__init__()
+        self.config = shape = BertConfig(**config)
+        width = shape.hidden_size
+        if width % shape.num_attention_heads:
+            raise ValueError(f"{shape.num_attention_heads} heads cannot share {width} units.")
+        self.embeddings = nn.ModuleDict(
+            {
+                "word_embeddings": nn.Embedding(shape.vocab_size, width, shape.pad_token_id),
+                "position_embeddings": nn.Embedding(shape.max_position_embeddings, width),
+                "token_type_embeddings": nn.Embedding(shape.type_vocab_size, width),
+                "LayerNorm": nn.LayerNorm(width, shape.layer_norm_eps),
+            }
+        )
+        layers = nn.ModuleList(_bert_layer(shape) for _ in range(shape.num_hidden_layers))
+        self.encoder = nn.ModuleDict({"layer": layers})
+
+    def get_input_embeddings(self) -> Any:
+        """Return the vectors of tokens."""
+        return self.embeddings.word_embeddings
+
+
+# ---- encoders
 
 
 class PretrainedEncoder(nn.Module):
@@ -35,13 +114,14 @@ class PretrainedEncoder(nn.Module):
         self.model = model
         self.width = model.config.hidden_size
         self.marks = nn.Embedding(marks, model.get_input_embeddings().embedding_dim)
+        # as BERT draws its own embeddings, so that a new mark is no louder than a token
         nn.init.normal_(self.marks.weight, std=0.02)
 
     def forward(self, ids: Tensor, marks: Tensor, lengths: Tensor) -> Tensor:
         """Return the states of tokens, [B, L, width]."""
         model: Any = self.model
         inputs = model.get_input_embeddings()(ids) + self.marks(marks)
-        is_token = torch.arange(ids.shape[1], device=ids.device) < lengths[:, None]
+        is_token = torch.arange(ids.shape[1], device=ids.device) < lengths[:, None]  # [B, L]
         return model(inputs_embeds=inputs, attention_mask=is_token.long()).last_hidden_state
 
 
@@ -57,20 +137,28 @@ class GruEncoder(nn.Module):
 
     def forward(self, ids: Tensor, marks: Tensor, lengths: Tensor) -> Tensor:
         """Return the states of tokens, [B, L, width]."""
-        from rechain.models import gru
+        from rechain.models import gru  # which imports Triton where there is one, slowly
 
         return gru.run(self.gru, self.tokens(ids) + self.marks(marks), lengths.cpu())
+
+
+_OPTIONS: dict[str, Any] = {"attn_implementation": "sdpa", "dtype": torch.float32}
+"""of the library's models: torch's own attention; whatever the precision of the file, training starts in float32"""
 
 
 def pretrained(source: str | Path, marks: int) -> PretrainedEncoder:
     """Return an encoder with the weights of a local folder or of the Hub."""
     from transformers import AutoModel
 
-    return PretrainedEncoder(_without_pooler(AutoModel.from_pretrained(str(source), **_PLAIN)), marks)
+    options = _OPTIONS | {"use_safetensors": True, "output_loading_info": True}  # a pickle could run code
+    model, loading = AutoModel.from_pretrained(str(source), **options)
+    if missing := sorted(name for name in loading["missing_keys"] if not name.startswith("pooler.")):
+        raise ValueError(f"{missing[0]} has no weights")  # the library would fill in random ones
+    return PretrainedEncoder(_without_pooler(model), marks)
 
 
 def untrained(config: Mapping[str, Any], marks: int) -> PretrainedEncoder:
-    """Return an encoder of this shape, for weights of its own."""
+    """Return an encoder of this shape with random weights."""
     return PretrainedEncoder(_from_config(config), marks)
 
 
@@ -80,7 +168,7 @@ def unfilled(config: Mapping[str, Any], marks: int) -> PretrainedEncoder:
 
 
 def in_transformers(model: Any) -> Any:
-    """Return the model of the transformers library that has these layers of a BERT, the very same; others as is."""
+    """Return the library's model that consists of the very layers of a `BertLayers`; any other model as it is."""
     if not isinstance(model, BertLayers):
         return model
     whole = _from_config(model.config.to_diff_dict()).train(model.training)
@@ -94,14 +182,11 @@ def in_transformers(model: Any) -> Any:
 def _from_config(config: Mapping[str, Any]) -> Any:
     from transformers import AutoConfig, AutoModel
 
-    return _without_pooler(AutoModel.from_config(AutoConfig.for_model(**config), **_PLAIN))
+    return _without_pooler(AutoModel.from_config(AutoConfig.for_model(**config), **_OPTIONS))
 
 
 def _without_pooler(model: Any) -> Any:
-    """Drop the layer on top that turns the first state into a vector, which nothing here asks for."""
+    """Drop the layer that turns the first state into a vector: `ChainReader` pools on its own."""
     if getattr(model, "pooler", None) is not None:
         model.pooler = None
     return model
-
-
-_PLAIN: dict[str, Any] = {"attn_implementation": "sdpa", "dtype": torch.float32}

@@ -1,35 +1,36 @@
-"""Items gathered by their position, and what comes of an error among them."""
+"""Streams of items: in batches, and with errors that wait until what came before them is dealt with."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
 
-class HeldBack(Generic[T]):
-    """Items whose source may fail: the error is held back until what came before it is dealt with."""
+@dataclass
+class DeferredErrors(Generic[T]):
+    """Items whose source may fail: iteration ends at the error, which `raise_error` raises later."""
 
-    def __init__(self, items: Iterable[T]) -> None:
-        self._items = items
-        self._problem: Exception | None = None
+    items: Iterable[T]
+    error: Exception | None = None
 
     def __iter__(self) -> Iterator[T]:
         try:
-            yield from self._items
+            yield from self.items
         except Exception as error:
-            self._problem = error
+            self.error = error
 
-    def check(self) -> None:
+    def raise_error(self) -> None:
         """Raise the error, if there was one."""
-        if self._problem:
-            raise self._problem
+        if self.error:
+            raise self.error
 
 
 def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Gather items into lists; what was read before an error is given out before it is raised."""
-    source = HeldBack(items)
+    """Gather items into lists; what was read before an error is yielded before it is raised."""
+    source = DeferredErrors(items)
     remaining = iter(source)
     while batch := list(islice(remaining, size)):
         yield batch
-    source.check()
+    source.raise_error()

@@ -21,7 +21,7 @@ from queue import SimpleQueue
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from rechain.errors import RechainError
-from rechain.system.batches import HeldBack
+from rechain.system.batches import DeferredErrors
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -30,6 +30,8 @@ MakeWorker = Callable[[], Callable[[Task], Result]]
 
 _MOST_DEATHS = 3
 """a task at which so many processes have died is given up"""
+_MOST_IN_HAND = 2
+"""one that is done and the next: a process never waits for a task, and a long one holds up only one other"""
 _TIDY_EVERY = 1.0
 
 
@@ -43,14 +45,16 @@ def in_order(
     tasks: Iterable[Task],
     workers: int,
     describe: Callable[[Task], str] = str,
+    ahead: int | None = None,
 ) -> Iterator[Result]:
     """Have worker processes do tasks, and yield the results in the order of the tasks.
 
-    No more tasks are taken ahead than keep the processes busy. If the next task cannot be had, the results of those
-    before it come first and the error then.
+    `ahead` is how many tasks are taken before the first of them is done; by default two for each process, which keeps
+    tasks of about the same length busy. If the next task cannot be had, the results of those before it come first and
+    the error then.
     """
-    source = HeldBack(tasks)
-    pool = _Pool(make_worker, workers, describe)
+    source = DeferredErrors(tasks)
+    pool = _Pool(make_worker, workers, describe, ahead or 2 * workers)
     try:
         for task in source:
             pool.submit(task)
@@ -58,7 +62,7 @@ def in_order(
                 yield pool.result()
         while not pool.is_idle:
             yield pool.result()
-        source.check()
+        source.raise_error()
         pool.end()
     finally:
         pool.close()
@@ -67,13 +71,18 @@ def in_order(
 class _Pool(Generic[Task, Result]):
     """Processes, the tasks that are in their hands, and the results that wait for those of earlier tasks."""
 
-    def __init__(self, make_worker: MakeWorker[Task, Result], workers: int, describe: Callable[[Task], str]) -> None:
+    def __init__(
+        self, make_worker: MakeWorker[Task, Result], workers: int, describe: Callable[[Task], str], ahead: int
+    ) -> None:
         self._make_worker = pickle.dumps(make_worker)
         self._workers = workers
+        self._ahead = ahead
         self._describe = describe
         self._processes: list[_Process] = []
         self._tasks: dict[int, tuple[str, bytes]] = {}
         """by number what a task is called, and the task itself"""
+        self._waiting: deque[int] = deque()
+        """tasks that no process has in hand yet"""
         self._deaths: Counter[int] = Counter()
         self._outcomes: dict[int, _Outcome] = {}
         self._submitted = self._yielded = 0
@@ -83,7 +92,7 @@ class _Pool(Generic[Task, Result]):
 
     @property
     def is_full(self) -> bool:
-        return self._submitted - self._yielded >= 2 * self._workers
+        return self._submitted - self._yielded >= self._ahead
 
     @property
     def is_idle(self) -> bool:
@@ -121,6 +130,9 @@ class _Pool(Generic[Task, Result]):
         if all(process.in_hand for process in self._processes) and len(self._processes) < self._workers:
             self._processes.append(_Process(self._make_worker, max(1, usable_cores() // self._workers)))
         process = min(self._processes, key=lambda process: len(process.in_hand))
+        if len(process.in_hand) == _MOST_IN_HAND:
+            self._waiting.append(number)
+            return
         process.in_hand.append(number)
         process.give(self._tasks[number][1])
 
@@ -134,6 +146,8 @@ class _Pool(Generic[Task, Result]):
                 number = process.in_hand.popleft()
                 self._outcomes[number] = outcome
                 del self._tasks[number]
+                if self._waiting:
+                    self._give(self._waiting.popleft())
             else:
                 self._replace(process)
 

@@ -11,7 +11,7 @@ from starlette.convertors import Convertor, register_url_convertor
 
 from rechain.datasets import Entry
 from rechain.datasets.inputs import as_entry
-from rechain.recovery import Wanted
+from rechain.recovery import Options
 from rechain.schema import WHOLE, Gold, LinkKind, NotBlank, Problem, Question, Recovered
 from rechain.version import __version__
 from rechain.web.index import PAGE_SIZE, Filter, Order, Verdict
@@ -126,7 +126,7 @@ async def recover(
     """
     questions = asked if isinstance(asked, list) else [asked]
     entries = await run_in_threadpool(_entries, questions)
-    found = await ask(site.recovery, entries, Wanted(top, explain, min_confidence))
+    found = await ask(site.recovery, entries, Options(top, explain, min_confidence))
     rows = [recovered.to_json() for recovered in found]
     return _json(f"[{','.join(rows)}]" if isinstance(asked, list) else rows[0])
 

@@ -11,7 +11,7 @@ from time import monotonic
 
 from rechain.datasets import Entry
 from rechain.errors import RechainError
-from rechain.recovery import BATCH_SIZE, Recoverer, Wanted
+from rechain.recovery import BATCH_SIZE, Options, Recoverer
 from rechain.schema import Recovered
 
 MOST_WAITING = 256
@@ -33,7 +33,7 @@ class _Job:
     """Some questions that one caller asked for together, and what was recovered of them so far."""
 
     entries: Sequence[Entry]
-    wanted: Wanted
+    wanted: Options
     done: list[Recovered] = field(default_factory=list)
     future: Future[list[Recovered]] = field(default_factory=Future)
 
@@ -86,7 +86,7 @@ class RecoveryService:
                 self._thread = Thread(target=self._work, name="recovery", daemon=True)
                 self._thread.start()
 
-    def ask(self, entries: Sequence[Entry], wanted: Wanted) -> Future[list[Recovered]]:
+    def ask(self, entries: Sequence[Entry], wanted: Options) -> Future[list[Recovered]]:
         """Return what will be recovered of some questions; raises BusyError where too many wait."""
         if len(entries) > self._most_waiting:
             raise RechainError(
@@ -149,7 +149,7 @@ class RecoveryService:
         each = (monotonic() - began) / len(batch)
         self._seconds_each = _MEMORY * self._seconds_each + (1 - _MEMORY) * each
 
-    def _deliver(self, batch: Sequence[tuple[_Job, int]], asked: Sequence[tuple[Entry, Wanted]]) -> None:
+    def _deliver(self, batch: Sequence[tuple[_Job, int]], asked: Sequence[tuple[Entry, Options]]) -> None:
         """Recover a batch; where that fails, each question alone, so that an error meets only who asked for it."""
         try:
             found = self.recoverer.recover_together(asked)

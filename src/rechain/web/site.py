@@ -11,7 +11,7 @@ from rechain.datasets import Entry
 from rechain.errors import QuestionError, RechainError
 from rechain.labels.queue import Queue
 from rechain.labels.store import LabelStore
-from rechain.recovery import Recoverer, Wanted
+from rechain.recovery import Options, Recoverer
 from rechain.schema import Question, Recovered, Same
 from rechain.web.index import Index, Stored
 from rechain.web.service import BusyError, RecoveryService
@@ -21,7 +21,7 @@ MOST_SHOWN = 200
 _AT_ONCE = 8
 _CROWD = 32
 _log = logging.getLogger("rechain.web")
-EVERYTHING = Wanted(top=MOST_SHOWN, explain=True)
+EVERYTHING = Options(top=MOST_SHOWN, explain=True)
 """what a question's page shows of its chains"""
 
 
@@ -147,7 +147,7 @@ class Site:
         self.labels.close()
 
 
-async def ask(service: RecoveryService, entries: Sequence[Entry], wanted: Wanted) -> list[Recovered]:
+async def ask(service: RecoveryService, entries: Sequence[Entry], wanted: Options) -> list[Recovered]:
     """Wait for what a service recovers; who gives up waiting takes the questions back."""
     return await asyncio.wrap_future(service.ask(entries, wanted))
 

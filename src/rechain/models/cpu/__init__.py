@@ -1,1 +1,0 @@
-"""The encoder on a CPU: 8-bit weights, and texts without padding."""
