@@ -100,8 +100,9 @@ class QuestionsInput:
 
         with working("Reading passages"):
             passages = None if self.passages is None else read_by_id(self.passages, Passage)
+        entries = read_entries(self.path, passages=passages, only=self.only or ())
         is_empty = True
-        for entry in with_progress(read_entries(self.path, passages=passages, only=self.only or ()), activity):
+        for entry in with_progress(entries, activity) if sys.stderr.isatty() else entries:
             is_empty = False
             yield entry
         if is_empty:
@@ -240,3 +241,8 @@ def report_unfinished(chains: Path) -> None:
     """Print a note if a folder of chains is one that a run on Ray has not completed."""
     if is_unfinished(chains):
         print(f"{chains} is not finished; `rechain recover` goes on with it with --resume.", file=sys.stderr)
+
+
+def counted(count: int, one: str, many: str | None = None) -> str:
+    """Return a count with its noun: 1 question, 2 questions."""
+    return f"{count} {one if count == 1 else many or one + 's'}"
