@@ -148,7 +148,7 @@ def recover_chunks(work: Work, chunks: Iterable[Chunk], size: int, workers: int)
         workers = 0 if is_short and len(first) < 2 else workers
         tasks = chain(first, tasks)
     if workers:
-        yield from in_order(partial(Worker, work), tasks, workers, lambda chunk: chunk.where)
+        yield from in_order(partial(Worker, work), tasks, workers, lambda chunk: chunk.where, preload=[__name__])
     else:
         worker: Worker | None = None
         for chunk in tasks:
