@@ -9,9 +9,10 @@ from collections.abc import Sequence
 
 from common import Pair, data_folder, percent, print_heading, print_rows, with_gold
 
-from rechain.candidates import CandidateSettings
+from rechain.candidates import CandidateSettings, find_candidates
 from rechain.datasets import read_questions
-from rechain.evaluation.candidates import count_candidates, errors_of, summarise_candidates
+from rechain.errors import QuestionError
+from rechain.evaluation.candidates import CandidateCount, count_candidates, errors_of, summarise_candidates
 from rechain.evaluation.judging import is_unambiguous
 from rechain.linking import DEFAULT_MIN_WEIGHT
 
@@ -19,10 +20,19 @@ HEADER = ("questions", "number", "setting", "chains", "tails", "gold in C, %", "
 NO_LIMIT = 1_000_000
 
 
+def count(pair: Pair, settings: CandidateSettings) -> CandidateCount:
+    """Build and count C of a question."""
+    question, gold = pair
+    try:
+        return count_candidates(question, find_candidates(question, settings), gold)
+    except QuestionError as error:
+        return count_candidates(question, error, gold)
+
+
 def row(name: str, pairs: Sequence[Pair], setting: str, settings: CandidateSettings) -> tuple[object, ...]:
     """Return a row of the table."""
-    counts = [count_candidates(question, settings, gold) for question, gold in pairs]
-    if any(count.is_cut for count in counts):
+    counts = [count(pair, settings) for pair in pairs]
+    if any(each.is_cut for each in counts):
         raise SystemExit(f"{name}: the limit was reached, so the figures would not be those of C")
     figures = summarise_candidates(counts)
     return (

@@ -24,7 +24,7 @@ from speed import crowded, seconds, spread
 from rechain.datasets import read_questions
 from rechain.recovery import Recoverer
 from rechain.schema import Passage, Question
-from rechain.system.processes import spare_collector
+from rechain.system.processes import relax_collector
 
 PASSAGES = (10, 30, 100, 300, 1000)
 HOPS = (2, 3, 4, None)
@@ -164,7 +164,7 @@ def main() -> None:
     questions = list(read_questions(given.data / "hotpotqa/open.json.gz"))
     some, others = chosen(questions, given.questions, draw), different(questions, draw)
     del questions
-    spare_collector()  # as workers do
+    relax_collector()  # as workers do
     print(f"Seed {SEED}. Of {given.repeats} rounds the median; growth: median (range) over the questions.\n")
     shapes = [
         lines_of(

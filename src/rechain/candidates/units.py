@@ -74,6 +74,11 @@ class Units:
         """The question whose units these are."""
         return self.candidates.question
 
+    @lazy
+    def numbers(self) -> dict[Unit, int]:
+        """The number of every candidate chain."""
+        return {unit: number for number, unit in enumerate(self.chains)}
+
     def pairs_of(self, chain: int) -> Sequence[Unit]:
         """Return the pairs on a chain, head first."""
         return self._pairs_of[chain]

@@ -33,19 +33,16 @@ for command in (demo, recover, serve, candidates, evaluate, export, train, repro
 app.add_typer(labels, name="labels")
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        print(f"rechain {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _options(
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_print_version)
-    ] = False,
+    context: typer.Context, version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False
 ) -> None:
     """Recover reasoning chains."""
+    if version:
+        print(f"rechain {__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        context.fail("Missing command.")
 
 
 def main() -> None:
