@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rechain.cli.options import MinConfidence, OutputOptions, Passages, QuestionsInput, grouped, report_unfinished
+from rechain.cli.options import (
+    STANDARD_INPUT,
+    MinConfidence,
+    OutputOptions,
+    Passages,
+    QuestionsInput,
+    grouped,
+    report_unfinished,
+)
 from rechain.errors import RechainError
 from rechain.exports.registry import EXPORTS, load_export
 
@@ -18,8 +26,6 @@ if TYPE_CHECKING:
     To = str
 else:
     To = StrEnum("To", {name: name for name in EXPORTS})  # typer offers the values of an enum
-
-_STANDARD_INPUT = Path("-")
 
 
 @grouped
@@ -85,14 +91,14 @@ def _questions_of(to: str, export: "LineExport", chains: Path, questions: Path |
     """Return the questions file, or raise why it will not do."""
     if questions is None:
         raise RechainError(f"{to} needs the texts of the questions; name their file with --questions FILE.")
-    if questions == chains == _STANDARD_INPUT:
+    if questions == chains == STANDARD_INPUT:
         raise RechainError("standard input cannot hold both chains and questions; put the questions into a file.")
-    if export.needs_sentences and (questions == _STANDARD_INPUT or questions.is_fifo()):
+    if export.needs_sentences and (questions == STANDARD_INPUT or questions.is_fifo()):
         raise RechainError(f"{to} reads the questions twice, which a pipe does not allow; put them into a file.")
     return questions
 
 
 def _report(selection: "Selection") -> None:
-    exported = "1 question" if selection.exported == 1 else f"{selection.exported} questions"
+    exported = f"{selection.exported} question{'s' * (selection.exported != 1)}"
     reasons = ", ".join(f"{count} {reason}" for reason, count in selection.left_out.most_common())
     print(f"{exported} exported{'; left out: ' + reasons if reasons else ''}.", file=sys.stderr)

@@ -241,8 +241,3 @@ def report_unfinished(chains: Path) -> None:
     """Print a note if a folder of chains is one that a run on Ray has not completed."""
     if is_unfinished(chains):
         print(f"{chains} is not finished; `rechain recover` goes on with it with --resume.", file=sys.stderr)
-
-
-def counted(count: int, one: str, many: str | None = None) -> str:
-    """Return a count with its noun: 1 question, 2 questions."""
-    return f"{count} {one if count == 1 else many or one + 's'}"

@@ -21,7 +21,6 @@ from rechain.cli.options import (
     Overwrite,
     Passages,
     Strict,
-    counted,
     grouped,
 )
 from rechain.errors import RechainError
@@ -220,4 +219,5 @@ def _report(tally: "Tally", before: "Progress | None") -> None:
     earlier = f" after the {before.lines} that were there" if before and before.lines else ""
     problems = ", ".join(f"{count} {code}" for code, count in tally.problems.most_common())
     end = f"; without: {problems}." if problems else "."
-    print(f"{counted(tally.questions, 'question')}{earlier}, {tally.with_chain} with a chain{end}", file=sys.stderr)
+    questions = f"{tally.questions} question{'s' * (tally.questions != 1)}"
+    print(f"{questions}{earlier}, {tally.with_chain} with a chain{end}", file=sys.stderr)

@@ -1,6 +1,6 @@
 """How well the Reasoner tells entities that interact from others that share a passage, by MedHop's labelled pairs."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,7 +19,6 @@ from rechain.scoring.lexical import MENTION_FACTOR, closeness
 from rechain.system.tensors import Array
 from rechain.text.identifiers import identifier
 from rechain.text.passages import PassageView
-from rechain.text.words import Span
 
 _BATCH = 32
 _SMALLEST_SHARE = 1e-9
@@ -89,7 +88,7 @@ def guess_scores(pairs: Sequence[Pair]) -> Array:
     """Return what `reasoner_scores` would be if all mentions of other entities were equally likely."""
     scores = []
     for pair in pairs:
-        mentions = {entity: len(spans) for entity, spans in _entities(pair.passage).items()}
+        mentions = {entity: len(spans) for entity, spans in PassageView(pair.passage).entities.items()}
         one, two, total = mentions.get(pair.one, 0), mentions.get(pair.two, 0), sum(mentions.values())
         shares = two / max(total - one, 1), one / max(total - two, 1)
         scores.append(np.log(np.maximum(shares, _SMALLEST_SHARE)).mean())
@@ -109,7 +108,7 @@ def _log_probabilities(model: TrainedModel, queries: Sequence[tuple[Passage, str
     places = []
     preparation = Preparation(Lexicon(model.rows))
     for passage, one, two in queries:
-        others = [entity for entity in _entities(passage) if entity != one]
+        others = [entity for entity in PassageView(passage).entities if entity != one]
         places.append(others.index(two) if two in others else -1)
         text = f"interacts_with {one.partition(':')[2]}?"
         question = Question(id=one, question=text, answer="?", question_entities=[one], passages=[passage])
@@ -120,9 +119,3 @@ def _log_probabilities(model: TrainedModel, queries: Sequence[tuple[Passage, str
         table = model.players.reasoner(batch, first, 0).log_probability[:, 0].float().cpu().numpy()
     chosen: Array = np.where(np.array(places) < 0, table.min(), table[np.arange(len(queries)), places])
     return chosen
-
-
-def _entities(passage: Passage) -> Mapping[str, Sequence[Span]]:
-    """Return where the entities of a passage stand: those given with the data or, where there are none, identifiers."""
-    view = PassageView(passage)
-    return view.given if passage.mentions else view.identifiers

@@ -6,24 +6,27 @@ from random import Random
 from typing import NamedTuple
 
 from rechain.linking import DEFAULT_MIN_WEIGHT, Edge, LinkGraph
-from rechain.preparation.pseudo.drafts import Draft, positions
-from rechain.preparation.pseudo.phrasing import Clause, Phrasing
 from rechain.preparation.pseudo.pool import Company, Pool
-from rechain.preparation.pseudo.readings import Answer, PassageReading
-from rechain.preparation.pseudo.settings import PseudoSettings
+from rechain.preparation.pseudo.settings import PseudoQuestion, PseudoSettings
+from rechain.preparation.pseudo.wording import Answer, Clause, PassageReading, Phrasing
 from rechain.schema import LinkKind, Passage, Question
 from rechain.text.passages import PassageView
 from rechain.text.rarity import idf
 from rechain.text.words import Text, lazy, phrase
 
 _OFTEN: dict[LinkKind, float] = {"title": 6.0, "title part": 1.0, "name": 0.5, "word": 0.05}
+"""how often a pair is chosen by the kind of its link; the bridge of a real question is mostly a title"""
 _TO_THE_TITLED = 2.0
-"""how much more often the tail is the passage whose title links, and not the head"""
+"""how much more often the tail, and not the head, is the passage whose title links: it tells of the bridge"""
 _CONTENT_WORD = 2.0
+"""words of less rarity do not give a name away"""
 _LEAST_CONTENT_WORDS = 3
+"""a clause of fewer could be of any passage"""
 _STRONG_LINK = 11.0
+"""where a context has links of that weight, weaker ones, which may be chance, are not used"""
 _LINKERS = frozenset(("anchors", "titles", "names"))
 _FIRST_SENTENCE = 0.6
+"""how often the head is described by its first sentence, which says what it is, where none holds the link"""
 
 
 class _Pair(NamedTuple):
@@ -80,7 +83,7 @@ class TextSource:
         holders = Counter(word for reading in self._readings for word in reading.view.vocabulary)
         return {word for word, number in holders.items() if number > 1}
 
-    def draft(self, random: Random, name: str) -> Draft | None:
+    def draft(self, random: Random, source: str, number: int) -> PseudoQuestion | None:
         """Return a question from two linked passages, or None where they have nothing to ask for."""
         if not self._pairs:
             return None
@@ -88,10 +91,11 @@ class TextSource:
         wording = self._wording(pair, Phrasing(self._settings, random, self._shared_words), random)
         if wording is None or _gives_away(wording, pair.link):
             return None
-        passages = self._company(pair, wording, random).shuffled(random)
-        question = Question(id=name, question=wording.question, answer=wording.answer.text, hops=2, passages=passages)
-        chain = [self._readings[number].view.passage for number in (pair.head, pair.tail)]
-        return Draft(question, positions(chain, passages), (pair.link.strip(),))
+        passages, chain = self._company(pair, wording, random).shuffled(random)
+        question = Question(
+            id=f"{source}~{number}", question=wording.question, answer=wording.answer.text, hops=2, passages=passages
+        )
+        return PseudoQuestion(question, chain, source, (pair.link.strip(),))
 
     def _wording(self, pair: _Pair, phrasing: Phrasing, random: Random) -> _Wording | None:
         head, tail = self._readings[pair.head], self._readings[pair.tail]
