@@ -82,7 +82,7 @@ def load_trainable(name: str | Path = BUNDLED, settings: ReaderSettings | None =
     """
     folder = find(name)
     torch.manual_seed(seed)
-    if _is_model(folder / CONFIG):
+    if is_model(folder / CONFIG):
         config = _read_config(folder / CONFIG)
         settings = settings or config["settings"]
         network = ChainReader(_make_encoder(untrained, config, folder), len(FEATURES), settings.dropout)
@@ -94,7 +94,7 @@ def load_trainable(name: str | Path = BUNDLED, settings: ReaderSettings | None =
     return Trainable(network, _read_fitting_tokenizer(network.encoder, settings, folder), settings)
 
 
-def _is_model(path: Path) -> bool:
+def is_model(path: Path) -> bool:
     """Return whether a config should be that of a rechain model: an encoder's says which of the library's it is."""
     try:
         config = json.loads(path.read_text(encoding="utf-8"))

@@ -11,6 +11,7 @@ TeaSettings.read(Path("tea.toml"), minutes=3)
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from importlib.resources import as_file, files
 from operator import ge, gt, le, lt
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args, get_origin, get_type_hints
@@ -75,6 +76,12 @@ class Settings:
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise RechainError(f"{path} is not a TOML file: {error}.") from error
         return cls.of(values, str(path), **changes)
+
+    @classmethod
+    def for_data(cls, name: str, **changes: Any) -> Self:
+        """Return the settings that the package has under one of the names."""
+        with as_file(files("rechain").joinpath(f"data/settings/{name}.toml")) as path:
+            return cls.read(path, **changes)
 
     @classmethod
     def of(cls, values: Mapping[str, Any], where: str, **changes: Any) -> Self:

@@ -19,7 +19,7 @@ from rechain.web.forms import read_form
 from rechain.web.queries import PageQuery
 from rechain.web.responses import link, page
 from rechain.web.site import AtSite, Site
-from rechain.web.views import StepView, chain_steps
+from rechain.web.views import StepView, chain_steps, step_view
 
 ANNOTATOR_COOKIE = "rechain_annotator"
 _SHOWN = 100
@@ -277,7 +277,7 @@ def _pair(units: Units, unit: Unit) -> list[StepView]:
     links = [units.name(entity) for entity in units.in_order(unit) if entity not in ends]
     highlighter = Highlighter(units.question, links)
     passages = [passage for passage in units.question.passages if passage.id in unit.passages]
-    return [StepView(one.id, one.title, highlighter.pieces(PassageView(one))) for one in passages]
+    return [step_view(passage, highlighter) for passage in passages]
 
 
 def _chain(units: Units, unit: Unit) -> list[StepView]:

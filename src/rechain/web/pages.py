@@ -11,7 +11,7 @@ from pydantic import Field
 from rechain.errors import QuestionError
 from rechain.evaluation.judging import judge
 from rechain.evaluation.statistics import Figure, paired_difference
-from rechain.schema import Gold, LinkKind, Question, Recovered
+from rechain.schema import Gold, Question, Recovered
 from rechain.web.forms import PastedQuestion, read_form
 from rechain.web.index import COMPARISONS, PAGE_SIZE
 from rechain.web.queries import Order, PageFilters, PageNumber, PageQuery, SourceNumber
@@ -52,7 +52,6 @@ async def explore(site: AtSite, query: Annotated[ListQuery, Query()]) -> HTMLRes
         questions=len(site.index),
         page=query.page,
         pages=max(ceil(listing.total / PAGE_SIZE), 1),
-        kinds=get_args(LinkKind),
         orders=get_args(Order),
     )
 

@@ -9,6 +9,7 @@ from starlette.datastructures import Headers
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import Scope
 
+from rechain.linking import KINDS
 from rechain.version import __version__
 from rechain.web.index import PAGE_SIZE
 
@@ -29,7 +30,7 @@ def _templates() -> Environment:
         auto_reload=False,
     )
     templates.filters |= {"role_class": _role_class, "percent": _percent}
-    templates.globals |= {"version": __version__, "link": link, "page_size": PAGE_SIZE}
+    templates.globals |= {"version": __version__, "link": link, "page_size": PAGE_SIZE, "kinds": KINDS}
     return templates
 
 
