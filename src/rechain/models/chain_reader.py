@@ -109,7 +109,7 @@ class ChainReader(nn.Module):
         """Return the states of tokens, [B, L, d].
 
         On a CPU the heads compute with 64 bits when nothing is learnt: the length of the padding changes how sums are
-        rounded, and with so many bits to spare it does not change the outputs, which are rounded to 32.
+        rounded, but with 32 bits to spare it does not change the outputs, which are rounded to 32.
         """
         states = self.dropout(self.encoder(batch.ids, batch.marks, batch.lengths))
         return states.double() if states.device.type == "cpu" and not self.training else states.float()

@@ -198,8 +198,8 @@ def dequantise(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
 TOKENS = 2500
 """computed at once, unless one text has more: what lies between two layers should fit the cache"""
 _ROWS = 64
-"""tensors have a multiple of so many rows: for every other number oneDNN would make and keep another kernel, and memory
-would grow"""
+"""the number of rows of a tensor is a multiple of this: for every other number oneDNN would make another kernel and
+keep it, and memory would grow"""
 
 
 class PackedEncoder(PretrainedEncoder):

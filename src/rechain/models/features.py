@@ -18,7 +18,7 @@ def _rarity(batch: Batch, words: Tensor) -> Tensor:
 
 
 def passage_token_features(batch: Batch) -> Tensor:
-    """Return what is known of every word of every passage, [B, K, M, TOKEN_FEATURES].
+    """Return features of every word of every passage, [B, K, M, TOKEN_FEATURES].
 
     Whether it stands in the question, the same times its rarity, its rarity, whether it stands in the title, and its
     marks.
@@ -118,5 +118,5 @@ def _titles(batch: Batch) -> Tensor:
 def _title_share(batch: Batch, titles: Tensor) -> Tensor:
     rarity = _rarity(batch, titles) * (titles > 0)  # [B, K, T]
     same = titles[:, :, None, :, None] == batch.passages[:, None, :, None, :]  # [B, K, K, T, M]
-    found = same.any(-1) & (titles > 0)[:, :, None]
-    return (found * rarity[:, :, None]).sum(-1) / rarity.sum(-1).clamp(min=1e-6)[:, :, None]
+    held = same.any(-1) & (titles > 0)[:, :, None]
+    return (held * rarity[:, :, None]).sum(-1) / rarity.sum(-1).clamp(min=1e-6)[:, :, None]

@@ -79,7 +79,7 @@ def load_trainable(name: str | Path = BUNDLED, settings: ReaderSettings | None =
     """Load a network to train: that of a model, or a new one on top of an encoder of the transformers library.
 
     The folder, or the name on the Hub, is one of either; int8 weights of a model become floats. Settings are those of
-    the model, or the default ones, unless given. The seed is that of the weights that are new.
+    the model, or the default ones, unless passed. The seed is that of the weights that are new.
     """
     folder = find(name)
     torch.manual_seed(seed)
@@ -166,7 +166,7 @@ def read_tokenizer(path: Path) -> "Tokenizer":
 
     try:
         tokenizer = Tokenizer.from_file(str(path))
-    except Exception as error:  # the library raises no class of its own
+    except Exception as error:  # the library raises nothing more specific
         raise InputError(f"{path} cannot be read as a tokeniser: {error}.") from error
     tokenizer.no_truncation()
     tokenizer.no_padding()
