@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -175,7 +175,7 @@ def print_labelling(folder: Path, questions: Sequence[Question]) -> None:
 
     one, two = ["yes", "no", "unsure"] * len(ids), ["yes", "no", "no"] * len(ids)
     places = [name for name in ids for _ in range(3)]
-    timed = {
+    timed: dict[str, Callable[[], object]] = {
         "the next question, at first": next_question,
         "the next question, again": next_question,
         "kappa with its interval": lambda: kappa_with_interval(one, two, places),
