@@ -7,16 +7,12 @@ fifths of the questions. Bootstrap: seed 0.
 """
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
-from common import Pair, data_folder, percent, print_heading, print_rows, with_gold
+from common import candidates_of, data_folder, percent, print_heading, print_rows, two_wiki_pairs
 
-from rechain.candidates import Candidates, find_candidates
+from rechain.candidates import Candidates
 from rechain.datasets import read_questions
-from rechain.datasets.records import read_rows
-from rechain.errors import QuestionError
-from rechain.evaluation.gold import PairLabel
 from rechain.evaluation.judging import is_same_entity
 from rechain.evaluation.statistics import mean_with_interval
 from rechain.game.decoding import decode
@@ -25,19 +21,10 @@ from rechain.preparation.lexicon import Lexicon
 from rechain.preparation.questions import Preparation, entity_names
 from rechain.preparation.vectors import read_vectors
 from rechain.schema import Gold
-from rechain.tables.pairs import guess_auc, lexical_auc, pair_auc
+from rechain.tables.pairs import judge_pairs, pairs_of, read_pair_labels
 from rechain.training.game_runs import load_game
 
 MODEL = "plays/cooperative.0.0.model"
-
-
-def found_candidates(pairs: list[Pair]) -> Iterator[tuple[Candidates, Gold]]:
-    """Yield the questions that have candidate chains."""
-    for question, gold in pairs:
-        try:
-            yield find_candidates(question), gold
-        except QuestionError:
-            continue
 
 
 def gold_chain(candidates: Candidates, gold: Gold) -> tuple[int, str] | None:
@@ -66,18 +53,18 @@ def shared(candidates: Candidates, number: int) -> list[str]:
 
 def two_wiki(data: Path, model: TrainedModel) -> None:
     """Print how often the link is right, given the right passages."""
-    file = data / "2wiki/train_500.json.gz"
-    pairs = with_gold(read_questions(file, only=["compositional", "inference"]), file)
-    told: dict[str, list[bool]] = {"the strongest link": [], "named by the Reasoner": [], "any shared entity": []}
-    for candidates, gold in found_candidates(pairs):
-        if (known := gold_chain(candidates, gold)) is None:
+    pairs = two_wiki_pairs(data)
+    golds = {question.id: gold for question, gold in pairs}
+    hits: dict[str, list[bool]] = {"the strongest link": [], "named by the Reasoner": [], "any shared entity": []}
+    for candidates in candidates_of(question for question, _ in pairs):
+        if (known := gold_chain(candidates, golds[candidates.question.id])) is None:
             continue
         number, link = known
         strongest = candidates.chains[number].links[0].entity
-        told["the strongest link"].append(is_same_entity(strongest, link))
-        told["named by the Reasoner"].append(is_same_entity(named_by(model, candidates, number), link))
-        told["any shared entity"].append(any(is_same_entity(name, link) for name in shared(candidates, number)))
-    rows = [(name, percent(mean_with_interval(right)), len(right)) for name, right in told.items()]
+        hits["the strongest link"].append(is_same_entity(strongest, link))
+        hits["named by the Reasoner"].append(is_same_entity(named_by(model, candidates, number), link))
+        hits["any shared entity"].append(any(is_same_entity(name, link) for name in shared(candidates, number)))
+    rows = [(name, percent(mean_with_interval(right)), len(right)) for name, right in hits.items()]
     print_rows(("2Wiki, linking entity given the right passages", "right, %", "questions"), rows)
 
 
@@ -86,13 +73,8 @@ def med_hop(data: Path, model: TrainedModel) -> None:
     folder = data / "medhop"
     files = ("train_11.json.gz", "dev_5.json.gz")
     questions = [question for file in files for question in read_questions(folder / file)]
-    labels = [label for _, label in read_rows(folder / "interactions.jsonl", PairLabel)]
-    figures = {
-        "the Reasoner": pair_auc(model, questions, labels),
-        "a guess among the passage's mentions": guess_auc(questions, labels),
-        "the Reasoner over the guess": pair_auc(model, questions, labels, over_guess=True),
-        "entities in one sentence": lexical_auc(questions, labels),
-    }
+    pairs = pairs_of(questions, read_pair_labels(folder / "interactions.jsonl"))
+    figures = judge_pairs(pairs, model, "DrugHop")
     rows = [(name, percent(figure), figure.questions) for name, figure in figures.items()]
     print_rows(("MedHop, interacting pairs", "AUC, %", "pairs"), rows)
 

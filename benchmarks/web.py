@@ -11,7 +11,6 @@ the machine's cores, so the server alone would be quicker.
 
 import asyncio
 import json
-import os
 import random
 import re
 import statistics
@@ -26,7 +25,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
-from common import data_folder, print_heading, print_rows
+from common import data_folder, family, memory_of, print_heading, print_rows
 
 from rechain.datasets import read_questions
 from rechain.schema import Question
@@ -46,13 +45,11 @@ class Server(NamedTuple):
 
     def memory(self) -> float:
         """Return its resident memory in megabytes."""
-        status = Path(f"/proc/{self.process}/status").read_text()
-        return int(status.split("VmRSS:")[1].split()[0]) / 1024
+        return memory_of([self.process]).rss
 
     def cpu(self) -> float:
         """Return the seconds of computing that it has done so far."""
-        fields = Path(f"/proc/{self.process}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return family(self.process)[self.process].cpu
 
 
 @contextmanager
@@ -152,12 +149,12 @@ def print_posts(server: Server, questions: Sequence[Question]) -> None:
     rows = []
     for number in range(3):
         burst = questions[number * 2 * CLIENTS : (number * 2 + 2) * CLIENTS]
-        for what, asked in ((CLIENTS, burst[:CLIENTS]), (2 * CLIENTS, burst)):
+        for clients, burst_part in ((CLIENTS, burst[:CLIENTS]), (2 * CLIENTS, burst)):
             start = time.perf_counter()
-            answers = asyncio.run(posted(server, asked))
+            answers = asyncio.run(posted(server, burst_part))
             seconds = time.perf_counter() - start
             counts = Counter(status for status, _ in answers)
-            rows.append((what, counts[200], counts[429], f"{counts[200] / seconds:.1f}", f"{server.memory():.0f}"))
+            rows.append((clients, counts[200], counts[429], f"{counts[200] / seconds:.1f}", f"{server.memory():.0f}"))
     print_rows(("clients at once", "answered 200", "answered 429", "questions/s", "memory, MB"), rows)
 
 

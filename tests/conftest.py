@@ -184,3 +184,24 @@ def nodes() -> Iterator[Any]:
     finally:
         ray.shutdown()
         nodes.shutdown()
+
+
+@pytest.fixture(scope="session")
+def tiny_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of an encoder with eight numbers a token, as the transformers library writes it."""
+    import shutil
+
+    import torch
+
+    from rechain.models.text_encoders import untrained
+    from rechain.preparation.arrays import TEXT_MARKS
+    from rechain.reader.pretrained import BUNDLED, TOKENIZER, find
+
+    torch.manual_seed(0)
+    shape = {"model_type": "bert", "vocab_size": 30522, "hidden_size": 8, "num_hidden_layers": 1}
+    shape |= {"num_attention_heads": 2, "intermediate_size": 8, "max_position_embeddings": 320}
+    folder = tmp_path_factory.mktemp("tiny") / "encoder"
+    encoder: Any = untrained(shape, TEXT_MARKS)
+    encoder.model.save_pretrained(folder)
+    shutil.copy(find(BUNDLED) / TOKENIZER, folder)
+    return folder

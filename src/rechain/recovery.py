@@ -179,7 +179,7 @@ class Recoverer:
         from rechain.system.processes import in_order
 
         make = partial(getattr, self, "_recover_batch")
-        for recovered in in_order(make, tasks, workers, lambda batch: f"questions[{batch[0][0]}]"):
+        for recovered in in_order(make, tasks, workers, lambda batch: f"questions[{batch[0][0]}]", preload=[__name__]):
             yield from recovered
 
     def _recover_batch(self, batch: Sequence[tuple[int, QuestionLike]]) -> list[Recovered]:

@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -16,21 +15,13 @@ from rechain.schema import Question
 
 COMMANDS = ("demo", "recover", "candidates", "evaluate", "export", "reproduce", "train")
 GROUPS = ("labels",)
-HEAVY = {"torch", "transformers", "datasets", "pyarrow", "ray", "spacy"}
+HEAVY = {"torch", "transformers", "datasets", "pyarrow", "ray", "spacy", "fastapi", "uvicorn", "sqlite3"}
+NOT_FOR_HELP = HEAVY | {"pydantic", "numpy", "orjson", "bm25s", "ahocorasick_rs", "multiprocessing", "asyncio"}
 SCRIPT = Path(sys.executable).with_name("rechain")
 
 
 def run(*command: str | Path, **options: object) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(list(map(str, command)), capture_output=True, text=True, **options)  # type: ignore[call-overload]
-
-
-def best_time(*command: str | Path) -> float:
-    times = []
-    for _ in range(5):
-        start = time.perf_counter()
-        assert run(*command).returncode == 0
-        times.append(time.perf_counter() - start)
-    return min(times)
 
 
 def loaded_by(code: str, *arguments: str | Path) -> set[str]:
@@ -67,24 +58,16 @@ def test_the_installed_script_tells_the_version() -> None:
     assert run(SCRIPT, "--version").stdout == f"rechain {rechain.__version__}\n"
 
 
-def test_help_takes_less_than_half_a_second() -> None:
-    assert best_time(SCRIPT, "--help") < 0.5
-
-
-def test_import_takes_less_than_0_3_seconds() -> None:
-    assert best_time(sys.executable, "-c", "import rechain") < 0.3
-
-
 def test_import_loads_nothing_heavy() -> None:
     loaded = loaded_by("import rechain")
     assert "rechain" in loaded
-    assert not loaded & (HEAVY | {"pydantic", "numpy", "typer", "rich", "orjson", "bm25s"})
+    assert not loaded & (NOT_FOR_HELP | {"typer", "rich"})
 
 
 def test_help_loads_nothing_heavy() -> None:
     loaded = loaded_by("from rechain.cli.main import main; main()", "--help")
     assert "typer" in loaded
-    assert not loaded & (HEAVY | {"pydantic", "numpy", "orjson", "bm25s", "ahocorasick_rs"})
+    assert not loaded & NOT_FOR_HELP
 
 
 @pytest.mark.parametrize(
@@ -121,7 +104,9 @@ def test_recovery_of_json_needs_no_extra(tmp_path: Path, bridge_question: Questi
     assert not loaded_by("from rechain.cli.main import main; main()", "recover", path, "--model", "lexical") & HEAVY
 
 
-@pytest.mark.parametrize("arguments", [["nonsense"], ["recover"], ["evaluate", "one"], ["--nonsense"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments", [["nonsense"], ["recover"], ["evaluate", "one"], ["--nonsense"], ["--"]], ids=" ".join
+)
 def test_a_command_that_is_none_is_a_mistake(arguments: list[str]) -> None:
     done = run(SCRIPT, *arguments)
     assert done.returncode == 2

@@ -1,12 +1,49 @@
-"""Where records go: what is checked before anything is written."""
+"""Option groups, and where records go: what is checked before anything is written."""
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import pytest
+import typer
+from typer.testing import CliRunner
 
-from rechain.cli.options import OutputOptions, report_unfinished
-from rechain.cli.recover import StandardOutput
+from rechain.candidates import CandidateSettings
+from rechain.cli.options import CandidateOptions, OutputOptions, grouped, report_unfinished
 from rechain.errors import RechainError
+
+
+@dataclass(frozen=True)
+class Town:
+    name: Annotated[str, typer.Argument(metavar="NAME")]
+    size: Annotated[int, typer.Option("--size", min=1)] = 7
+
+
+@pytest.mark.parametrize(
+    ("arguments", "output"),
+    [
+        (["Oslo"], "Town(name='Oslo', size=7) None False"),
+        (["--hops", "3", "Oslo", "--size", "9", "--loud"], "Town(name='Oslo', size=9) 3 True"),
+    ],
+    ids=" ".join,
+)
+def test_a_command_gets_its_groups_whole(arguments: list[str], output: str) -> None:
+    @grouped
+    def command(*, loud: bool = False, town: Town, candidates: CandidateOptions) -> None:
+        print(town, candidates.hops, loud)
+
+    app = typer.Typer()
+    app.command()(command)
+    result = CliRunner().invoke(app, arguments)
+    assert (result.exit_code, result.output.strip()) == (0, output)
+    for wrong in ([], ["Oslo", "--size", "0"], ["Oslo", "--town", "x"]):
+        assert CliRunner().invoke(app, wrong).exit_code == 2
+
+
+def test_options_that_are_left_out_leave_the_settings_alone() -> None:
+    assert CandidateOptions().settings() == CandidateSettings()
+    settings = CandidateOptions(link_types=" gene, drug,", linkers="", limit=5).settings()
+    assert settings == CandidateSettings(link_types=["gene", "drug"], linkers=[], limit=5)
 
 
 @pytest.fixture
@@ -62,15 +99,6 @@ def test_what_is_read_is_not_written(existing: Path, resume: bool) -> None:
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     out = tmp_path / "missing" / "chains.jsonl"
     assert problem(out, False, resume=True) == f"{out} cannot be written: there is no folder {out.parent}."
-
-
-def test_lines_for_standard_output_are_printed_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
-    with StandardOutput() as output:
-        output.write('{"id":"ž"}\n'.encode())
-        assert capsys.readouterr().out == '{"id":"ž"}\n'
-        output.write(b"")
-    print("still open")
-    assert capsys.readouterr().out == "still open\n"
 
 
 def test_a_folder_of_chains_that_is_not_finished_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,7 @@ def run_on_terminal(command: list[str]) -> tuple[bytes, str]:
     """Return what a command prints, and what it shows on standard error, which is a terminal."""
     terminal, screen = pty.openpty()
     environment = os.environ | {"TERM": "xterm", "COLUMNS": "120"}
-    done = subprocess.run(command, stderr=screen, stdout=subprocess.PIPE, env=environment, timeout=60)
+    done = subprocess.run(command, stderr=screen, stdout=subprocess.PIPE, env=environment, timeout=300)
     os.close(screen)
     shown = os.read(terminal, 1 << 16).decode(errors="replace")
     os.close(terminal)
@@ -46,8 +46,10 @@ done = [
     WorkResult(b"1", Tally(30, 20, Counter(no_link=10), 15.0, 20), 0.25),
     WorkResult(b"2", Tally(10, 10, Counter(), 9.0, 10), 0.5),
 ]
-total = Tally()
-print(list(with_tally(done, "Recovering", total)) == done and total.questions == 40)
+tally = Tally()
+for each in with_tally(done, tally):
+    tally.add(each.tally)
+print(tally.questions)
 """
 
 
@@ -58,7 +60,7 @@ def last_shown(screen: str) -> str:
 
 def test_the_bar_tells_what_has_come_of_all_questions_so_far() -> None:
     printed, shown = run_on_terminal([sys.executable, "-c", TALLIES])
-    assert printed == b"True\n"
+    assert printed == b"40\n"
     bar = r"Recovering \S+ +50% 40 questions, \d+/s, 75.0 % with a chain, mean confidence 0.80 +\S+"
     assert re.fullmatch(bar, last_shown(shown).strip("\n"))
 

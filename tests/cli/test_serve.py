@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from rechain.cli.main import app
-from rechain.cli.serve import _read_chains, _token
+from rechain.cli.serve import _token
 from rechain.errors import RechainError
 
 Command = Callable[..., Any]
@@ -118,14 +118,6 @@ def test_gold_of_other_questions(serve: Command, town_file: Path, tmp_path: Path
     gold = tmp_path / "gold.jsonl"
     gold.write_text('{"id": "else", "chains": []}\n')
     assert_refused(serve(town_file, "--gold", gold), f"{gold} holds gold of none of these questions.")
-
-
-def test_chains_of_questions_that_could_not_be_read_are_passed_over(tmp_path: Path) -> None:
-    chains = tmp_path / "chains.jsonl"
-    unread = {"id": None, "chains": [], "error": {"code": "bad_json", "message": "not valid JSON"}}
-    rows = [unread, {"id": "town-1", "chains": [], "error": None}, unread]
-    chains.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert [recovered.id for recovered in _read_chains(chains)] == ["town-1"]
 
 
 def test_a_file_without_questions(serve: Command, tmp_path: Path, town_file: Path) -> None:

@@ -18,8 +18,22 @@ SETTINGS += ["held_out=0.25", "gradient=reinforce", "checkpoint_steps=2"]
 KILLS = 20
 
 
-def command(questions: Path, out: Path) -> list[str]:
-    changes = [word for setting in SETTINGS for word in ("--set", setting)]
+READER = [
+    "max_tokens=64",
+    "batch_size=2",
+    "epochs=12",
+    "patience=99",
+    "held_out=0.25",
+    "checkpoint_steps=2",
+    "teachers=2",
+]
+
+
+def command(questions: Path, out: Path, encoder: Path | None) -> list[str]:
+    settings = SETTINGS if encoder is None else READER
+    changes = [word for setting in settings for word in ("--set", setting)]
+    if encoder is not None:
+        changes += ["--model", "reader", "--encoder", str(encoder)]
     resume = ["--resume"] if (out / STORY).exists() else []
     return [
         *RECHAIN,
@@ -36,9 +50,9 @@ def command(questions: Path, out: Path) -> list[str]:
     ]
 
 
-def begin(questions: Path, out: Path) -> "subprocess.Popen[str]":
+def begin(questions: Path, out: Path, encoder: Path | None) -> "subprocess.Popen[str]":
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    return subprocess.Popen(command(questions, out), env=environment, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(command(questions, out, encoder), env=environment, stderr=subprocess.PIPE, text=True)
 
 
 def wait_for_training(process: "subprocess.Popen[str]", out: Path) -> None:
@@ -51,8 +65,12 @@ def wait_for_training(process: "subprocess.Popen[str]", out: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_that_is_killed_twenty_times_ends_with_the_same_weights(town_file: Path, tmp_path: Path) -> None:
-    whole = begin(town_file, tmp_path / "whole")
+@pytest.mark.parametrize("model", ["game", "reader"])
+def test_a_run_that_is_killed_twenty_times_ends_with_the_same_weights(
+    town_file: Path, tmp_path: Path, tiny_encoder: Path, model: str
+) -> None:
+    encoder = tiny_encoder if model == "reader" else None
+    whole = begin(town_file, tmp_path / "whole", encoder)
     wait_for_training(whole, tmp_path / "whole")
     start = time.monotonic()
     _, err = whole.communicate(timeout=120)
@@ -60,7 +78,7 @@ def test_a_run_that_is_killed_twenty_times_ends_with_the_same_weights(town_file:
     assert whole.returncode == 0, err
     random, out, kills = Random(0), tmp_path / "killed", 0
     while kills < KILLS:
-        process = begin(town_file, out)
+        process = begin(town_file, out, encoder)
         if kills % 4:  # every fourth is killed at any moment of its start
             wait_for_training(process, out)
             time.sleep(random.uniform(0, 1.5 * usual / KILLS))
@@ -74,7 +92,7 @@ def test_a_run_that_is_killed_twenty_times_ends_with_the_same_weights(town_file:
         if process.returncode == 0:  # it was finished before all kills were used: the rest hit another run
             assert (out / WEIGHTS).read_bytes() == (tmp_path / "whole" / WEIGHTS).read_bytes()
             out = tmp_path / f"killed{kills}"
-    last = begin(town_file, out)
+    last = begin(town_file, out, encoder)
     _, err = last.communicate(timeout=120)
     assert last.returncode == 0, err
     assert (out / WEIGHTS).read_bytes() == (tmp_path / "whole" / WEIGHTS).read_bytes()

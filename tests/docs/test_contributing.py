@@ -10,6 +10,7 @@ import pytest
 from rechain.candidates import CandidateSettings, find_candidates
 from rechain.datasets import read_questions, reading
 from rechain.evaluation.gold import read_gold
+from rechain.exports.joining import Joined
 from rechain.linking import LINKERS
 from rechain.recovery import Recoverer
 from rechain.schema import Passage, Question
@@ -48,6 +49,12 @@ def test_linker(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(LINKERS, linker.name, linker)
     found = find_candidates(YEARS, CandidateSettings(linkers=frozenset({linker.name}), min_weight=1.0))
     assert [chain.links[0].entity for chain in found.chains] == ["1843"]
+
+
+def test_export(bridge_question: Question) -> None:
+    recovered = Recoverer("lexical").recover(bridge_question)
+    (row,) = example("Add an export")["EXPORT"].rows(Joined(bridge_question, recovered, {}))
+    assert row == {"question": bridge_question.question, "entity": "Anton Quillfeather"}
 
 
 def test_model(monkeypatch: pytest.MonkeyPatch, bridge_question: Question) -> None:

@@ -2,10 +2,15 @@
 
 import re
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from pkgutil import resolve_name
+from typing import Any
 
 import pytest
+import typer
+
+from rechain.cli.main import app
 
 ROOT = Path(__file__).parents[2]
 PROJECT = "https://github.com/rechain/rechain"
@@ -53,6 +58,30 @@ def test_files_that_a_page_names_exist(page: str) -> None:
 def test_python_names_that_a_page_names_exist(page: str) -> None:
     for name in re.findall(r"`(rechain(?:\.\w+)+)", (ROOT / page).read_text()):
         resolve_name(name)
+
+
+@pytest.mark.parametrize("page", NOW)
+def test_options_that_a_page_gives_to_a_command_exist(page: str) -> None:
+    commands = dict(_commands("rechain", typer.main.get_command(app)))
+    text = (ROOT / page).read_text().replace("\\\n", " ")
+    for line in re.findall(r"^(?:    |\w+=\w+ )?(rechain [a-z].*)$", text, re.MULTILINE):
+        words = line.partition("#")[0].split()
+        command = commands.get(" ".join(words[:3])) or commands[" ".join(words[:2])]
+        assert {word for word in words if word.startswith("--")} <= command, line
+
+
+def _commands(path: str, command: Any) -> Iterator[tuple[str, set[str]]]:
+    """Yield every command with its options."""
+    yield path, {option for parameter in command.params for option in parameter.opts}
+    for name, subcommand in getattr(command, "commands", {}).items():
+        yield from _commands(f"{path} {name}", subcommand)
+
+
+def test_pages_that_code_names_exist() -> None:
+    code = [*PACKAGE.rglob("*.py"), *ROOT.glob("benchmarks/*")]
+    named = {page for file in code if file.is_file() for page in re.findall(r"\bdocs/[\w/]+\.md", file.read_text())}
+    assert named
+    assert [page for page in named if not (ROOT / page).exists()] == []
 
 
 def test_project_url_is_that_of_the_metadata() -> None:

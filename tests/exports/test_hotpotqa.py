@@ -144,7 +144,7 @@ def test_sentences_of_real_files_hold_the_links(real_data: Path, file: str) -> N
     linked = 0
     for joined in join(chains, with_sentences(read_entries(path), path), Selection()):
         found = facts(joined)
-        for passage, links in joined.steps:
+        for passage, links in joined.passages:
             raw = joined.sentences[passage.id]
             numbers = [number for title, number in found if title == passage.title]
             assert all(raw[number].strip() for number in numbers)

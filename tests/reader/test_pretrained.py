@@ -16,11 +16,11 @@ from tokenizers import Tokenizer
 
 from rechain.candidates import Candidates, find_of_any_length
 from rechain.errors import InputError, RechainError
-from rechain.models.chain_reader import ChainReader
+from rechain.models.chain_reader import ChainReader, TextBatch
 from rechain.models.cpu import Int8Linear, PackedEncoder, quantise
 from rechain.models.text_encoders import GruEncoder
 from rechain.reader.model import ChainReaderModel
-from rechain.reader.pretrained import BUNDLED, CARD, CONFIG, TOKENIZER, WEIGHTS, find, load, push, save
+from rechain.reader.pretrained import BUNDLED, CARD, CONFIG, TOKENIZER, WEIGHTS, find, load, load_trainable, push, save
 from rechain.reader.settings import ReaderSettings
 from rechain.schema import Question
 
@@ -119,6 +119,76 @@ def test_the_bundled_model_is_small_and_complete(default_model: ChainReaderModel
     assert sum(path.stat().st_size for path in folder.iterdir()) <= 30_000_000
     assert (folder / CARD).read_text() == default_model.card != ""
     assert default_model.chooses_hops
+
+
+# ---- to train
+
+
+@pytest.mark.parametrize("in_int8", [False, True])
+def test_a_model_can_be_trained_further_from_its_weights(
+    model: ChainReaderModel, tmp_path: Path, asked: list[Candidates], in_int8: bool
+) -> None:
+    if in_int8:
+        quantise(model.network.encoder.model)  # type: ignore[attr-defined]
+    save(model, tmp_path)
+    network, tokenizer, settings = load_trainable(tmp_path)
+    assert settings == model.settings
+    assert all(weight.requires_grad and weight.dtype == torch.float32 for weight in network.parameters())
+    assert not any(isinstance(layer, Int8Linear) for layer in network.modules())
+    for name, value in model.network.state_dict().items():
+        if value.dtype != torch.int8 and not name.endswith(".scale"):
+            assert torch.equal(network.state_dict()[name], value)
+    again = ChainReaderModel(network, tokenizer, settings).score_many(asked)
+    for scores, before in zip(again, load(tmp_path).score_many(asked), strict=True):
+        assert scores.confidences == pytest.approx(before.confidences, abs=0.01)
+
+
+def test_the_bundled_model_can_be_trained_further() -> None:
+    network, _, settings = load_trainable(settings=ReaderSettings(dropout=0.5))
+    assert network.training and network.dropout.p == settings.dropout == 0.5
+    batch = TextBatch(*torch.ones(3, 1, 4, dtype=torch.long), torch.tensor([4]))
+    (network.rank(batch).sum() + network.name_links(batch, 1).sum()).backward()
+    assert all(weight.grad is not None for weight in network.encoder.model.parameters())  # type: ignore[attr-defined]
+
+
+@pytest.fixture
+def encoder(tiny_reader: Make, tmp_path: Path) -> Path:
+    """A folder as the transformers library writes it."""
+    tiny_reader(0).encoder.model.save_pretrained(tmp_path / "encoder")  # type: ignore[attr-defined]
+    shutil.copy(find(BUNDLED) / TOKENIZER, tmp_path / "encoder")
+    return tmp_path / "encoder"
+
+
+def test_an_encoder_gets_new_heads_and_the_prior(encoder: Path, tiny_reader: Make, tmp_path: Path) -> None:
+    one, same, other = (load_trainable(encoder, ReaderSettings(max_tokens=300), seed).network for seed in (1, 1, 2))
+    for name, value in one.state_dict().items():
+        assert torch.equal(value, same.state_dict()[name])
+        is_new = not name.startswith(("encoder.model.", "evidence."))
+        assert torch.equal(value, other.state_dict()[name]) != is_new
+    expected = tiny_reader(0)
+    assert torch.equal(one.evidence.weight, expected.evidence.weight)
+    name = "encoder.model.encoder.layer.0.output.dense.weight"
+    assert torch.equal(one.state_dict()[name], expected.state_dict()[name])
+    network, tokenizer, settings = load_trainable(encoder)
+    save(ChainReaderModel(network, tokenizer, settings), tmp_path / "saved")
+    assert load(tmp_path / "saved").settings == ReaderSettings()
+
+
+def test_an_encoder_that_cannot_be_read_is_one_sentence(encoder: Path) -> None:
+    with pytest.raises(InputError, match="max_tokens is 400, but the encoder reads 320"):
+        load_trainable(encoder, ReaderSettings(max_tokens=400))
+    weights = load_file(encoder / WEIGHTS)
+    del weights["encoder.layer.0.output.dense.weight"]
+    save_file(weights, encoder / WEIGHTS, metadata={"format": "pt"})
+    with pytest.raises(InputError, match=r"encoder does not hold an encoder that can be read: .*dense.weight has no"):
+        load_trainable(encoder)
+    (encoder / WEIGHTS).unlink()
+    torch.save(weights, encoder / "pytorch_model.bin")
+    with pytest.raises(InputError, match="does not hold an encoder that can be read"):
+        load_trainable(encoder)
+    (encoder / CONFIG).unlink()
+    with pytest.raises(InputError, match=r"config\.json cannot be read"):
+        load_trainable(encoder)
 
 
 # ---- what is wrong with a folder

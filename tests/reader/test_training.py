@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from math import exp, log
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,24 +15,37 @@ from rechain.reader.data import QuestionBatch, ReaderData
 from rechain.reader.settings import ReaderSettings
 from rechain.reader.training import (
     Beliefs,
-    Lesson,
+    Questions,
+    ReaderTraining,
+    ReaderTrainingSettings,
     Views,
     examine,
-    final_beliefs,
     look,
     losses,
     masked_softmax,
-    teach_together,
-    train,
-    warm_up,
 )
+from rechain.system.loop import Watcher
 from rechain.system.tensors import Array
 
 Arrays = Callable[..., dict[str, Array]]
 Make = Callable[[int], ChainReader]
 
 CPU = torch.device("cpu")
-QUICK = ReaderSettings(learning_rate=0.02, head_learning_rate=0.02, epochs=4, batch_size=16, dropout=0.0)
+QUICK = ReaderTrainingSettings(learning_rate=0.02, head_learning_rate=0.02, epochs=4, batch_size=16, dropout=0.0)
+
+
+def set_up(
+    make: Make, data: ReaderData, settings: ReaderTrainingSettings, learned: Array, pseudo: ReaderData | None = None
+) -> ReaderTraining:
+    others = None if pseudo is None else Questions(pseudo, np.arange(len(pseudo)))
+    return ReaderTraining(make, Questions(data, learned), settings, others)
+
+
+def train(*arguments: Any) -> ChainReader:
+    """Return the reader that a whole run ends with."""
+    training = set_up(*arguments)
+    training.run()
+    return training.reader
 
 
 def tensor(*rows: list[float]) -> Tensor:
@@ -98,24 +112,23 @@ def test_losses_are_cross_entropies_with_the_belief() -> None:
 
 
 def test_learning_rates_grow_and_then_fall_to_nothing(toy_reader: Make, toy_arrays: Arrays) -> None:
-    data = ReaderData(toy_arrays(2), "cpu")
-    settings = replace(QUICK, warm_up_share=0.2, learning_rate=1.0, head_learning_rate=3.0, evidence_learning_rate=2.0)
-    lesson = Lesson([toy_reader(0)], settings, 10)
-    batch, rates = data.batch(np.array([0, 1])), []
-    for _ in range(10):
-        groups = lesson._optimisers[0].param_groups
-        rates.append(groups[0]["lr"])
-        assert [group["lr"] / groups[0]["lr"] for group in groups] == pytest.approx([1, 3, 2])
-        for group in groups:
-            group["lr"] = 0.0  # what is taught does not matter here
-        lesson.learn(0, data, batch, lambda evidence: torch.full_like(evidence, 0.5))
-    assert rates == pytest.approx([0.5, 1.0, 1.0, 7 / 8, 6 / 8, 5 / 8, 4 / 8, 3 / 8, 2 / 8, 1 / 8])
-    assert lesson._optimisers[0].param_groups[0]["lr"] == 0.0
+    rates = {"learning_rate": 1e-6, "head_learning_rate": 3e-6, "evidence_learning_rate": 2e-6}
+    settings = replace(QUICK, warm_up_share=0.2, epochs=5, batch_size=1, **rates)
+    training, seen = set_up(toy_reader, ReaderData(toy_arrays(2), "cpu"), settings, np.arange(2)), []
+
+    class Note(Watcher):
+        def on_step(self, *_: object) -> None:
+            groups = training.optimisers["0"].param_groups
+            seen.append(groups[0]["lr"] * 1e6)
+            assert [group["lr"] / groups[0]["lr"] for group in groups] == pytest.approx([1, 3, 2])
+
+    training.run(Note())
+    assert seen == pytest.approx([0.5, 1.0, 1.0, 7 / 8, 6 / 8, 5 / 8, 4 / 8, 3 / 8, 2 / 8, 1 / 8])
 
 
-def test_every_parameter_is_taught_once(toy_reader: Make) -> None:
-    reader = toy_reader(0)
-    groups = Lesson([reader], QUICK, 1)._optimisers[0].param_groups
+def test_every_parameter_is_taught_once(toy_reader: Make, toy_arrays: Arrays) -> None:
+    training = set_up(toy_reader, ReaderData(toy_arrays(2), "cpu"), QUICK, np.arange(2))
+    groups, reader = training.optimisers["0"].param_groups, training.reader
     taught = [parameter for group in groups for parameter in group["params"]]
     assert sorted(map(id, taught)) == sorted(map(id, reader.parameters()))
     assert [parameter is reader.evidence.weight for parameter in groups[2]["params"]] == [True]
@@ -190,30 +203,29 @@ def test_pseudo_questions_teach_what_no_evidence_tells(
     data = ReaderData(toy_arrays(64, told=0.0), "cpu")
     pseudo = ReaderData(toy_arrays(64, told=0.0, seed=2, flipped=flipped), "cpu")
     settings = replace(QUICK, teachers=teachers, warm_up_epochs=4, epochs=2)
-    reader = train(toy_reader, data, settings, np.arange(64), (pseudo, np.arange(64)))
+    reader = train(toy_reader, data, settings, np.arange(64), pseudo)
     assert accuracy(reader, toy_arrays(40, told=0.0, seed=1, flipped=flipped), "ranker") == 1
 
 
-def test_what_evidence_weighs_is_not_learnt_from_pseudo_questions(
-    toy_reader: Make, toy_arrays: Arrays, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_evidence_weighs_is_not_learnt_from_pseudo_questions(toy_reader: Make, toy_arrays: Arrays) -> None:
     data, weights = ReaderData(toy_arrays(16), "cpu"), []
-    monkeypatch.setattr(
-        "rechain.reader.training.teach_together", lambda models, *_: weights.append(models[0].evidence.weight.item())
-    )
-    settings = replace(QUICK, evidence_learning_rate=0.1)
-    reader = toy_reader(0)
-    warm_up([reader], data, settings, np.arange(16))
-    assert reader.evidence.weight.item() != 1
-    train(toy_reader, data, settings, np.arange(16), (data, np.arange(16)))
-    assert weights == [1]
+    training = set_up(toy_reader, data, replace(QUICK, evidence_learning_rate=0.1), np.arange(16), data)
+
+    class Note(Watcher):
+        def on_epoch(self, _: object) -> None:
+            weights.append(training.reader.evidence.weight.item())
+
+    training.run(Note(), until="EM")
+    assert weights[-1] != 1
+    assert training.reader.evidence.weight.item() == 1
 
 
 @pytest.mark.parametrize("flipped", [False, True])
 def test_a_warm_up_teaches_the_chains_that_were_made(toy_reader: Make, toy_arrays: Arrays, flipped: bool) -> None:
-    reader, pseudo = toy_reader(0), ReaderData(toy_arrays(64, told=0.0, flipped=flipped), "cpu")
-    warm_up([reader], pseudo, replace(QUICK, warm_up_epochs=4), np.arange(64))
-    assert accuracy(reader, toy_arrays(40, told=0.0, seed=1, flipped=flipped), "ranker") == 1
+    pseudo = ReaderData(toy_arrays(64, told=0.0, flipped=flipped), "cpu")
+    training = set_up(toy_reader, pseudo, replace(QUICK, warm_up_epochs=4), np.arange(64), pseudo)
+    training.run(until="EM")
+    assert accuracy(training.reader, toy_arrays(40, told=0.0, seed=1, flipped=flipped), "ranker") == 1
 
 
 def test_only_the_questions_of_given_numbers_are_learnt(toy_reader: Make, toy_arrays: Arrays) -> None:
@@ -228,8 +240,9 @@ def test_beliefs_are_estimated_again_or_stay_those_of_the_prior(toy_reader: Make
     untold = ReaderData(toy_arrays(64), "cpu")
     for reestimates, is_sure in ((True, True), (False, False)):
         settings = replace(QUICK, reestimates=reestimates, ranker_weight=1.0, epochs=6)
-        reader = toy_reader(0)
-        beliefs = teach_together([reader], untold, settings, np.arange(64))
+        training = set_up(toy_reader, untold, settings, np.arange(64))
+        training.run()
+        beliefs = training._examined()
         batch = untold.batch(np.arange(64))
         belief = beliefs.of(batch, torch.zeros_like(batch.features[..., 0]))
         right = belief[batch.made].min().item()
@@ -237,12 +250,12 @@ def test_beliefs_are_estimated_again_or_stay_those_of_the_prior(toy_reader: Make
 
 
 def test_final_beliefs_are_those_of_the_readers(toy_reader: Make, toy_arrays: Arrays) -> None:
-    data, settings = ReaderData(toy_arrays(5), "cpu"), ReaderSettings()
+    data, settings = ReaderData(toy_arrays(5), "cpu"), ReaderTrainingSettings(teachers=2)
     reader = toy_reader(3)
     batch = data.batch(np.arange(5))
     with torch.inference_mode():
         views = look(reader.eval(), data, batch)
-    beliefs = final_beliefs([reader, reader], data, settings, np.arange(5))
+    beliefs = set_up(lambda _: reader, data, settings, np.arange(5))._examined()
     expected = masked_softmax(views.joint(settings), batch)
     torch.testing.assert_close(beliefs.of(batch, views.evidence), expected)
 
@@ -253,7 +266,7 @@ def test_the_seed_decides_everything(toy_reader: Make, toy_arrays: Arrays) -> No
 
     def taught(seed: int) -> Tensor:
         seeded = replace(settings, seed=seed)
-        reader = train(toy_reader, data, seeded, np.arange(24), (pseudo, np.arange(24)))
+        reader = train(toy_reader, data, seeded, np.arange(24), pseudo)
         return torch.cat([parameter.detach().flatten() for parameter in reader.parameters()])
 
     first = taught(0)
@@ -268,3 +281,46 @@ def test_evidence_is_held_to_the_prior(toy_reader: Make, toy_arrays: Arrays) -> 
         settings = replace(QUICK, evidence_pull=pull, evidence_learning_rate=0.02)
         moved.append(abs(train(toy_reader, data, settings, np.arange(64)).evidence.weight.item() - 1))
     assert moved[1] < 0.3 * moved[0]
+
+
+# ---- held-out questions
+
+
+def test_agreement_is_the_probability_that_ranker_and_evidence_draw_the_same_chain(
+    toy_reader: Make, toy_arrays: Arrays
+) -> None:
+    data = ReaderData(toy_arrays(6), "cpu")
+    training = ReaderTraining(toy_reader, Questions(data, np.arange(3), np.arange(3, 6)), QUICK)
+    with torch.no_grad():
+        training.reader.evidence.weight.fill_(-9.0)  # what evidence weighs now does not count
+        batch = data.batch(np.arange(3, 6))
+        ranks = look(training.reader.eval(), data, batch).ranker
+    expected = [
+        sum(p * q for p, q in zip(softmax(*ranker), softmax(*evidence), strict=True))
+        for ranker, evidence in zip(ranks.tolist(), batch.features[..., 0].tolist(), strict=True)
+    ]
+    assert training.held_out_figures() == {"agreement": pytest.approx(sum(expected) / 3)}
+
+
+def test_agreement_grows_as_the_reader_learns_and_does_not_when_it_learns_mistakes(
+    toy_reader: Make, toy_arrays: Arrays
+) -> None:
+    ends = []
+    for flipped in (False, True):
+        arrays = toy_arrays(96)
+        if flipped:  # evidence says of the questions that are learnt what is wrong of those that are held out
+            arrays["features"][: 2 * 64] = toy_arrays(96, flipped=True)["features"][: 2 * 64]
+        questions = Questions(ReaderData(arrays, "cpu"), np.arange(64), np.arange(64, 96))
+        training = ReaderTraining(toy_reader, questions, replace(QUICK, patience=9))
+        training.run()
+        ends.append([epoch["agreement"] for epoch in training.progress.curve])
+    assert ends[0][-1] > 0.65
+    assert ends[1][-1] < 0.4
+
+
+def test_a_reader_that_is_trained_already_is_believed_from_the_beginning(toy_reader: Make, toy_arrays: Arrays) -> None:
+    data = ReaderData(toy_arrays(8), "cpu")
+    for is_trained in (False, True):
+        training = ReaderTraining(toy_reader, Questions(data, np.arange(8)), QUICK, is_trained=is_trained)
+        training.run(until="EM")
+        assert bool(training.beliefs.ranker.any()) is is_trained

@@ -81,7 +81,7 @@ def test_entity_pairs_count_by_the_sentences_and_mentions_they_share() -> None:
 
 
 def test_entities_in_one_sentence_are_preferred_to_entities_apart() -> None:
-    recovered = Recoverer(top=2).recover(entity_question(FAR, HEAD, TAIL))
+    recovered = Recoverer("lexical", top=2).recover(entity_question(FAR, HEAD, TAIL))
     assert [chain.passages for chain in recovered.chains] == [["head", "tail"], ["far", "tail"]]
 
 

@@ -14,10 +14,11 @@ from rechain.game.settings import GameSettings
 from rechain.preparation.vectors import Vectors
 from rechain.schema import Gold, GoldChain, Passage, Question
 from rechain.system.tensors import load_arrays, save_arrays
-from rechain.tables.stage import stage
+from rechain.tables.stage import TableQuestions, stage
 
 NAMES = ("Quillfeather", "Brimlad", "Zimbelot", "Ostrela", "Vornhame", "Lithgrew", "Purvane", "Hosselby")
 Fabricate = Callable[..., None]
+Metadata = Mapping[str, object] | None
 
 
 @pytest.fixture(autouse=True)
@@ -69,7 +70,7 @@ def vectors() -> Vectors:
 @pytest.fixture
 def folder(tmp_path: Path, questions: list[Question], vectors: Vectors) -> Path:
     """The questions, prepared in two folds."""
-    stage(tmp_path / "folder", questions, vectors, CandidateSettings(), folds=2)
+    stage(tmp_path / "folder", TableQuestions(questions, None, []), vectors, CandidateSettings(), folds=2)
     return tmp_path / "folder"
 
 
@@ -77,7 +78,7 @@ def folder(tmp_path: Path, questions: list[Question], vectors: Vectors) -> Path:
 def fabricate(folder: Path, questions: list[Question]) -> Fabricate:
     """Write what a play would: `right` names the questions for which the gold chain has the greatest score."""
 
-    def write(row: str, fold: int, seed: int, right: Sequence[str], story: Mapping[str, object] | None = None) -> None:
+    def write(row: str, fold: int, seed: int, right: Sequence[str], metadata: Metadata = None) -> None:
         ids = json.loads((folder / "index.json").read_text())["ids"]
         tested = np.flatnonzero(load_arrays(folder / "questions.safetensors")["fold"] == fold)
         known = {question.id: question for question in questions}
@@ -90,7 +91,7 @@ def fabricate(folder: Path, questions: list[Question]) -> Fabricate:
         (folder / "plays").mkdir(exist_ok=True)
         path = folder / "plays" / f"{row}.{fold}.{seed}.safetensors"
         save_arrays(arrays | {"named": np.zeros((len(ranker), 1), np.float32)}, path)
-        told = {"settings": asdict(GameSettings()), "curve": [], **(story or {})}
-        path.with_suffix(".json").write_text(json.dumps(told))
+        content = {"settings": asdict(GameSettings()), "curve": [], **(metadata or {})}
+        path.with_suffix(".json").write_text(json.dumps(content))
 
     return write

@@ -18,17 +18,16 @@ from rechain.system.tensors import load_arrays, save_arrays
 from rechain.tables.judge import (
     COMBINED,
     Game,
-    Judged,
     Outcome,
+    Results,
     Row,
     choose,
     common_games,
     difference,
     judge_plays,
     pick,
-    read_pair_labels,
 )
-from rechain.tables.stage import stage
+from rechain.tables.stage import TableQuestions, stage
 
 WEIGHTS = GameSettings(reasoner_weight=0.0, lexical_weight=1.0)
 FOLD_0, FOLD_1 = ["q0", "q1", "q3", "q5"], ["q2", "q4", "q6"]
@@ -36,7 +35,7 @@ Fabricate = Callable[..., None]
 
 
 @pytest.fixture
-def judged(folder: Path, questions: list[Question], golds: dict[str, Gold], fabricate: Fabricate) -> Judged:
+def results(folder: Path, questions: list[Question], golds: dict[str, Gold], fabricate: Fabricate) -> Results:
     """One row is right for three of eight questions with one seed, five with the other; another always."""
     fabricate("cooperative", 0, 0, ["q0"])
     fabricate("cooperative", 1, 0, ["q2", "q4"])
@@ -46,48 +45,48 @@ def judged(folder: Path, questions: list[Question], golds: dict[str, Gold], fabr
     return judge_plays(folder, questions, golds, WEIGHTS)
 
 
-def test_chains_are_counted_over_all_questions_asked(judged: Judged) -> None:
-    assert (judged.asked, judged.judged, judged.without_chain, judged.folds) == (8, 8, 1, 2)
-    figure = judged.rows["cooperative"].figure()
+def test_chains_are_counted_over_all_questions_asked(results: Results) -> None:
+    assert (results.questions, results.with_gold, results.without_chain, results.folds) == (8, 8, 1, 2)
+    figure = results.rows["cooperative"].figure()
     assert figure is not None
     assert figure.value == pytest.approx((1 + 0.5 + 0.5 + 0 + 1 + 1 + 0 + 0) / 8)
     assert figure.questions == 8
 
 
-def test_seeds_are_averaged_question_by_question(judged: Judged) -> None:
-    means = judged.rows["cooperative"].means("correct")
+def test_seeds_are_averaged_question_by_question(results: Results) -> None:
+    means = results.rows["cooperative"].means("correct")
     assert means == {"q0": 1, "q1": 0.5, "q3": 0.5, "q5": 0, "q2": 1, "q4": 1, "q6": 0, "q7": 0}
-    alone = judged.rows["cooperative"].means("correct", [Game(0, 0)])
+    alone = results.rows["cooperative"].means("correct", [Game(0, 0)])
     assert alone == {"q0": 1, "q1": 0, "q3": 0, "q5": 0, "q7": 0}
 
 
-def test_a_question_without_candidates_counts_as_wrong_in_every_row(judged: Judged) -> None:
-    assert all(row.means("correct")["q7"] == 0 for row in judged.rows.values())
-    assert judged.rows["tail-to-head"].figure().value == pytest.approx(4 / 5)  # type: ignore[union-attr]
+def test_a_question_without_candidates_counts_as_wrong_in_every_row(results: Results) -> None:
+    assert all(row.means("correct")["q7"] == 0 for row in results.rows.values())
+    assert results.rows["tail-to-head"].figure().value == pytest.approx(4 / 5)  # type: ignore[union-attr]
 
 
-def test_head_and_tail_are_told(judged: Judged) -> None:
-    row = judged.rows["cooperative"]
+def test_head_and_tail_are_told(results: Results) -> None:
+    row = results.rows["cooperative"]
     assert row.means("head", [Game(1, 0)]) == {"q2": 1, "q4": 1, "q6": 0}
     assert row.means("tail", [Game(1, 0)]) == {"q2": 1, "q4": 1, "q6": 1}
     assert row.figure("links") is None
     assert row.figure("named") is None
 
 
-def test_the_lexical_rule_is_a_row_and_mends_the_others(judged: Judged) -> None:
-    assert judged.rows["lexical"].figure().value == pytest.approx(7 / 8)  # type: ignore[union-attr]
-    assert judged.rows["cooperative" + COMBINED].figure().value == pytest.approx(7 / 8)  # type: ignore[union-attr]
+def test_the_lexical_rule_is_a_row_and_mends_the_others(results: Results) -> None:
+    assert results.rows["lexical"].figure().value == pytest.approx(7 / 8)  # type: ignore[union-attr]
+    assert results.rows["cooperative" + COMBINED].figure().value == pytest.approx(7 / 8)  # type: ignore[union-attr]
 
 
-def test_random_is_drawn_with_several_seeds(judged: Judged) -> None:
-    row = judged.rows["random"]
+def test_random_is_drawn_with_several_seeds(results: Results) -> None:
+    row = results.rows["random"]
     assert len(row.games) == 20
     assert {value * 10 % 1 for value in row.means("correct").values()} == {0.0}
     assert 0.3 < row.figure().value < 0.6  # type: ignore[union-attr]
 
 
-def test_differences_are_taken_on_common_games_alone(judged: Judged) -> None:
-    rows = judged.rows
+def test_differences_are_taken_on_common_games_alone(results: Results) -> None:
+    rows = results.rows
     better = difference(rows["tail-to-head"], rows["cooperative"])
     assert better is not None
     assert better.value == pytest.approx((0 + 1 + 1 + 1 + 0) / 5)
@@ -99,25 +98,25 @@ def test_differences_are_taken_on_common_games_alone(judged: Judged) -> None:
     assert common_games([rows["tail-to-head"], rows["cooperative"], rows["random"]]) == [Game(0, 0)]
 
 
-def test_a_baseline_is_compared_on_the_folds_that_were_played(judged: Judged) -> None:
-    figure = difference(judged.rows["lexical"], judged.rows["tail-to-head"])
+def test_a_baseline_is_compared_on_the_folds_that_were_played(results: Results) -> None:
+    figure = difference(results.rows["lexical"], results.rows["tail-to-head"])
     assert figure is not None
     assert (figure.value, figure.questions) == (0, 5)
 
 
 def test_rows_without_a_common_game_have_no_difference() -> None:
     one, two = Row("one"), Row("two")
-    one.add(Game(0, 0), "q", Outcome(1.0))
-    two.add(Game(1, 0), "q", Outcome(1.0))
+    one.games[Game(0, 0)]["q"] = Outcome(1.0)
+    two.games[Game(1, 0)]["q"] = Outcome(1.0)
     assert common_games([one, two]) == []
     assert difference(one, two) is None
 
 
 def test_the_weights_decide_which_chain_is_picked() -> None:
-    said = {"ranker": np.array([0.0, -1.0]), "reasoner": np.array([-2.0, -0.5])}
-    assert pick(said, reasoner=0.0) == 0
-    assert pick(said, reasoner=1.0) == 1
-    assert pick(said, reasoner=1.0, evidence=np.array([3.0, 0.0])) == 0
+    scores = {"ranker": np.array([0.0, -1.0]), "reasoner": np.array([-2.0, -0.5])}
+    assert pick(scores, reasoner=0.0) == 0
+    assert pick(scores, reasoner=1.0) == 1
+    assert pick(scores, reasoner=1.0, evidence=np.array([3.0, 0.0])) == 0
 
 
 def test_only_cooperative_rows_hear_the_reasoner(
@@ -162,21 +161,13 @@ def test_a_play_of_other_questions_is_noticed(
         judge_plays(folder, questions, golds, WEIGHTS)
 
 
-def test_a_play_without_its_story_is_noticed(
+def test_a_play_without_its_metadata_is_noticed(
     folder: Path, questions: list[Question], golds: dict[str, Gold], fabricate: Fabricate
 ) -> None:
     fabricate("independent", 0, 0, [])
     (folder / "plays" / "independent.0.0.json").unlink()
     with pytest.raises(InputError, match=r"independent\.0\.0\.json cannot be read"):
         judge_plays(folder, questions, golds, WEIGHTS)
-
-
-def test_pair_labels_are_read_where_a_file_has_them(tmp_path: Path) -> None:
-    path = tmp_path / "labels.jsonl"
-    path.write_text(json.dumps({"id": "MH_1", "support": 3, "a": "DB00001", "b": "P12345", "interacts": True}))
-    assert [(label.id, label.support, label.interacts) for label in read_pair_labels(path)] == [("MH_1", 3, True)]
-    path.write_text(json.dumps({"id": "q1", "chains": []}))
-    assert read_pair_labels(path) == []
 
 
 def passage(name: str, *entities: str) -> Passage:
@@ -211,7 +202,8 @@ def drugs() -> Question:
 def test_linking_entities_are_judged_where_gold_names_them(
     tmp_path: Path, vectors: Vectors, drugs: Question, named: str, share: float
 ) -> None:
-    stage(tmp_path, [drugs.model_copy(update={"id": "other"})], vectors, CandidateSettings(), test=[drugs])
+    table = TableQuestions([drugs.model_copy(update={"id": "other"})], [drugs], [])
+    stage(tmp_path, table, vectors, CandidateSettings())
     candidates = find_candidates(drugs)
     number = entity_names(candidates).index
     links = [[edge.key for edge in chain.edges] for chain in candidates.chains]

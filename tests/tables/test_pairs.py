@@ -1,5 +1,6 @@
 """Pairs: AUC by hand, and what the Reasoner is asked."""
 
+import json
 from dataclasses import asdict
 from math import isclose
 from pathlib import Path
@@ -19,13 +20,11 @@ from rechain.schema import Passage, Question
 from rechain.system.tensors import save_tensors
 from rechain.tables.pairs import (
     Pair,
-    auc_of,
-    guess_auc,
     guess_scores,
-    lexical_auc,
+    judge_pairs,
     lexical_scores,
-    pair_auc,
     pairs_of,
+    read_pair_labels,
     reasoner_scores,
 )
 from rechain.training.game_runs import load_game
@@ -57,6 +56,14 @@ def reader(vectors: Vectors) -> TrainedModel:
     return TrainedModel(Players(torch.from_numpy(vectors.table), 3, SETTINGS).eval(), SETTINGS, {"was": 1, "born": 2})
 
 
+def test_pair_labels_are_read_where_a_file_has_them(tmp_path: Path) -> None:
+    path = tmp_path / "labels.jsonl"
+    path.write_text(json.dumps({"id": "MH_1", "support": 3, "a": "DB00001", "b": "P12345", "interacts": True}))
+    assert [(label.id, label.support, label.interacts) for label in read_pair_labels(path)] == [("MH_1", 3, True)]
+    path.write_text(json.dumps({"id": "q1", "chains": []}))
+    assert read_pair_labels(path) == []
+
+
 def test_every_pair_of_a_known_passage_counts_once() -> None:
     pairs = pairs_of([QUESTION], LABELS)
     assert [(pair.passage.id, pair.one, pair.two, pair.interacts) for pair in pairs] == [
@@ -67,23 +74,23 @@ def test_every_pair_of_a_known_passage_counts_once() -> None:
 
 
 def test_the_interval_holds_the_value_and_comes_from_both_kinds() -> None:
-    pairs = [Pair(TOGETHER, "a", "b", interacts=number % 2 == 0) for number in range(20)]
-    figure = auc_of(pairs, lambda some: np.array([float(p.interacts) for p in some]))
-    assert figure == (1.0, 1.0, 1.0, 20)
-    noisy = auc_of(pairs, lambda some: np.random.default_rng(0).random(len(some)))
+    passages = [TOGETHER if number % 2 else APART for number in range(20)]
+    pairs = [Pair(passage, "drug:DB00001", "protein:P12345", passage is TOGETHER) for passage in passages]
+    assert judge_pairs(pairs)["lexical"] == (1.0, 1.0, 1.0, 20)
+    noisy = judge_pairs([pair._replace(interacts=number % 3 == 0) for number, pair in enumerate(pairs)])["lexical"]
     assert noisy.low < noisy.value < noisy.high
 
 
 def test_auc_needs_both_kinds_of_pairs() -> None:
     for labels in ([LABELS[0]], LABELS[2:4], []):
         with pytest.raises(RechainError, match="some that interact and some that do not"):
-            lexical_auc([QUESTION], labels)
+            judge_pairs(pairs_of([QUESTION], labels))
 
 
 def test_the_lexical_rule_prefers_pairs_in_one_sentence() -> None:
     scores = lexical_scores(pairs_of([QUESTION], LABELS))
     assert scores[0] > scores[1] == scores[2]
-    assert lexical_auc([QUESTION], LABELS).value == 1.0
+    assert judge_pairs(pairs_of([QUESTION], LABELS))["lexical"].value == 1.0
 
 
 def test_the_reasoner_is_asked_for_either_entity_among_the_others(reader: TrainedModel) -> None:
@@ -108,7 +115,7 @@ def test_a_guess_knows_the_mentions_alone(reader: TrainedModel) -> None:
     assert guess_scores(pairs)[0] == pytest.approx(np.log(1 / 2))
     assert guess_scores(pairs)[-1] == pytest.approx((np.log(2 / 3) + np.log(1 / 2)) / 2)
     assert np.allclose(reasoner_scores(reader, pairs), guess_scores(pairs), atol=1e-5)
-    assert guess_auc([QUESTION], LABELS).value == 1 / 2
+    assert judge_pairs(pairs[:-1])["a guess among the mentions"].value == 1 / 2
 
 
 def test_an_entity_that_the_passage_does_not_hold_is_very_unlikely(reader: TrainedModel) -> None:
@@ -118,9 +125,14 @@ def test_an_entity_that_the_passage_does_not_hold_is_very_unlikely(reader: Train
 
 def test_the_scores_do_not_depend_on_what_else_is_asked(reader: TrainedModel) -> None:
     pairs = pairs_of([QUESTION], LABELS)
-    alone = [float(reasoner_scores(reader, [pair])[0]) for pair in pairs]
+    alone = np.array([float(reasoner_scores(reader, [pair])[0]) for pair in pairs])
     assert np.allclose(reasoner_scores(reader, pairs), alone, atol=1e-5)
-    assert pair_auc(reader, [QUESTION], LABELS).value == auc(np.array(alone), np.array([True, False, False]))
+    expected, over_guess = (
+        auc(values, np.array([True, False, False])) for values in (alone, alone - guess_scores(pairs))
+    )
+    figures = judge_pairs(pairs, reader, "run")
+    assert figures["Reasoner of run"].value == expected
+    assert figures["Reasoner of run, over the guess"].value == over_guess
 
 
 def test_kept_weights_are_read_with_vectors_of_their_width(

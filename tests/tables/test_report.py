@@ -10,17 +10,17 @@ from rechain.evaluation.statistics import Figure
 from rechain.game.plays import write_plays
 from rechain.game.settings import GameSettings
 from rechain.schema import Gold, Question
-from rechain.tables.judge import Judged, judge_plays
+from rechain.tables.judge import Game, Results, judge_plays
 from rechain.tables.plan import contest
 from rechain.tables.plots import rewards
-from rechain.tables.report import brief_table, curve_rows, main_table, percent, points, write_report
+from rechain.tables.report import brief_table, learning_curves, main_table, percent, points, write_report
 
 FOLD_0 = ["q0", "q1", "q3", "q5"]
 Fabricate = Callable[..., None]
-Judge = Callable[[], Judged]
+Judge = Callable[[], Results]
 
 
-def story(reward: float = 0.5, questions: int = 100, **seconds: float) -> dict[str, object]:
+def metadata(reward: float = 0.5, questions: int = 100, **seconds: float) -> dict[str, object]:
     curve = [
         {"phase": "pretraining", "epoch": 0, "reward": reward},
         {"phase": "game", "epoch": 0, "reward": 2 * reward},
@@ -104,18 +104,20 @@ def test_ablations_are_compared_with_the_plain_row(folder: Path, fabricate: Fabr
 
 
 def test_the_learning_curve_is_on_the_same_games(folder: Path, fabricate: Fabricate, judge: Judge) -> None:
-    fabricate("cooperative on 10%", 0, 0, ["q0"], story(questions=10))
-    fabricate("cooperative on 50%", 0, 0, ["q0", "q1"], story(questions=50))
-    fabricate("cooperative", 0, 0, ["q0", "q1", "q3"], story(questions=100))
+    fabricate("cooperative on 10%", 0, 0, ["q0"], metadata(questions=10))
+    fabricate("cooperative on 50%", 0, 0, ["q0", "q1"], metadata(questions=50))
+    fabricate("cooperative", 0, 0, ["q0", "q1", "q3"], metadata(questions=100))
     fabricate("cooperative", 1, 0, [])
-    fabricate("tail-to-head on 10% after pseudo", 0, 0, [], story(questions=10))
-    fabricate("tail-to-head after pseudo", 0, 0, FOLD_0, story(questions=100))
-    judged = judge()
-    assert {name: list(rows) for name, rows in curve_rows(judged).items()} == {
+    fabricate("tail-to-head on 10% after pseudo", 0, 0, [], metadata(questions=10))
+    fabricate("tail-to-head after pseudo", 0, 0, FOLD_0, metadata(questions=100))
+    results = judge()
+    curves, games = learning_curves(results)
+    assert games == [Game(0, 0)]
+    assert {name: [point.share for point in curve] for name, curve in curves.items()} == {
         "cooperative": [10, 50, 100],
         "tail-to-head after pseudo": [10, 100],
     }
-    text = write_report(folder, judged, "hotpotqa").read_text()
+    text = write_report(folder, results, "hotpotqa").read_text()
     assert [cells(text, f"{share} %")[0][1] for share in (10, 50, 100)] == ["10", "50", "100"]
     assert [cells(text, f"{share} %")[0][2][:4] for share in (10, 50, 100)] == ["20.0", "40.0", "60.0"]
     assert cells(text, "50 %")[0][3] == ""
@@ -125,23 +127,23 @@ def test_the_learning_curve_is_on_the_same_games(folder: Path, fabricate: Fabric
 
 
 def test_times_that_rows_share_count_once_in_all(folder: Path, fabricate: Fabricate, judge: Judge) -> None:
-    fabricate("cooperative", 0, 0, [], story(warm_up_seconds=0.5, pretraining_seconds=10.25, game_seconds=20.0))
-    fabricate("tail-to-head", 0, 0, [], story(warm_up_seconds=0.5, pretraining_seconds=10.25, game_seconds=5.0))
-    fabricate("cooperative", 1, 0, [], story(warm_up_seconds=0.5, pretraining_seconds=10.25, game_seconds=20.0))
+    fabricate("cooperative", 0, 0, [], metadata(warm_up_seconds=0.5, pretraining_seconds=10.25, game_seconds=20.0))
+    fabricate("tail-to-head", 0, 0, [], metadata(warm_up_seconds=0.5, pretraining_seconds=10.25, game_seconds=5.0))
+    fabricate("cooperative", 1, 0, [], metadata(warm_up_seconds=0.5, pretraining_seconds=10.25, game_seconds=20.0))
     text = write_report(folder, judge(), "hotpotqa").read_text()
     assert "All plays together took 66 s" in text
     assert cells(text, "cooperative")[-1] == ["cooperative", "2", "62", "30.8"]
 
 
 def test_rewards_are_averaged_over_games_and_drawn(folder: Path, fabricate: Fabricate, judge: Judge) -> None:
-    fabricate("cooperative", 0, 0, [], story(reward=0.2))
-    fabricate("cooperative", 1, 0, [], story(reward=0.4))
-    judged = judge()
+    fabricate("cooperative", 0, 0, [], metadata(reward=0.2))
+    fabricate("cooperative", 1, 0, [], metadata(reward=0.4))
+    results = judge()
     expected = {("pretraining", 0): pytest.approx(0.3), ("game", 0): pytest.approx(0.6)}
-    assert rewards(judged.rows["cooperative"]) == expected
-    assert "(reward.svg)" in write_report(folder, judged, "hotpotqa").read_text()
+    assert rewards(results.rows["cooperative"]) == expected
+    assert "(reward.svg)" in write_report(folder, results, "hotpotqa").read_text()
     first = (folder / "reward.svg").read_bytes()
-    write_report(folder, judged, "hotpotqa")
+    write_report(folder, results, "hotpotqa")
     assert (folder / "reward.svg").read_bytes() == first
 
 

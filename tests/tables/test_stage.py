@@ -12,7 +12,7 @@ from rechain.errors import RechainError
 from rechain.preparation.vectors import Vectors
 from rechain.schema import Question
 from rechain.system.tensors import load_arrays
-from rechain.tables.stage import folds_of, read_index, stage
+from rechain.tables.stage import TableQuestions, folds_of, read_index, stage
 
 SETTINGS = CandidateSettings()
 
@@ -57,7 +57,7 @@ def test_only_vectors_that_are_used_are_kept(folder: Path) -> None:
 def test_test_questions_are_the_first_fold_and_all_others_the_second(
     tmp_path: Path, questions: list[Question], vectors: Vectors
 ) -> None:
-    stage(tmp_path, questions[3:], vectors, SETTINGS, folds=5, test=questions[:3])
+    stage(tmp_path, TableQuestions(questions[3:], questions[:3], []), vectors, SETTINGS, folds=5)
     index = read_index(tmp_path)
     assert (index["folds"], index["has_test"]) == (2, True)
     assert load_arrays(tmp_path / "questions.safetensors")["fold"].tolist() == [0, 0, 0, 1, 1, 1, 1]
@@ -66,7 +66,7 @@ def test_test_questions_are_the_first_fold_and_all_others_the_second(
 def test_no_pseudo_question_is_made_from_test_questions(tmp_path: Path, vectors: Vectors) -> None:
     with as_file(files("rechain").joinpath("data/demo.jsonl")) as demo:
         questions = [question for question in read_questions(demo) if question.hops == 2]
-    stage(tmp_path, questions[3:], vectors, SETTINGS, pseudo=4, test=questions[:3], processes=1)
+    stage(tmp_path, TableQuestions(questions[3:], questions[:3], []), vectors, SETTINGS, pseudo=4, processes=1)
     assert sorted(path.name for path in tmp_path.glob("pseudo-*")) == ["pseudo-1.safetensors"]
     allowed = load_arrays(tmp_path / "pseudo-1.safetensors")["allowed"]
     assert allowed[:, 0].any()
@@ -77,7 +77,7 @@ def test_questions_without_any_chain_cannot_be_prepared(
     tmp_path: Path, questions: list[Question], vectors: Vectors
 ) -> None:
     with pytest.raises(RechainError, match="no question has a candidate chain"):
-        stage(tmp_path, questions[7:], vectors, SETTINGS)
+        stage(tmp_path, TableQuestions(questions[7:], None, []), vectors, SETTINGS)
 
 
 @pytest.mark.parametrize(("has_test", "empty"), [(False, 2), (True, 0)])
@@ -86,5 +86,5 @@ def test_every_fold_must_have_a_question(
 ) -> None:
     test = questions[7:] if has_test else None
     with pytest.raises(RechainError, match=f"fold {empty} of "):
-        stage(tmp_path, questions[:2], vectors, SETTINGS, folds=3, test=test)
+        stage(tmp_path, TableQuestions(questions[:2], test, []), vectors, SETTINGS, folds=3)
     assert not (tmp_path / "index.json").exists()

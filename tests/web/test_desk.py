@@ -229,8 +229,8 @@ def test_mistakes_at_the_desk(make_site: Make, connect: Make, bridge_question: Q
     for path, status, message in (
         ("/label/question?id=none", 404, "there is no question 'none'."),
         ("/label/question?id=bad-1", 404, "the question 'bad-1' cannot be read: hops is odd."),
-        ("/label/question?id=q1&mode=x", 422, "mode should be one of pairs, chains, not 'x'."),
-        ("/label/next?mode=x", 422, "mode should be one of pairs, chains, not 'x'."),
+        ("/label/question?id=q1&mode=x", 422, "mode: input should be 'pairs' or 'chains'."),
+        ("/label/next?mode=x", 422, "mode: input should be 'pairs' or 'chains'."),
     ):
         answer = client.get(path)
         assert (answer.status_code, answer.json()["error"]["message"]) == (status, message)

@@ -11,7 +11,8 @@ from rechain.datasets import Entry
 from rechain.errors import QuestionError
 from rechain.schema import Chain, Gold, GoldChain, Link, LinkKind, Passage, Problem, Question, Recovered
 from rechain.text.words import Text
-from rechain.web.index import COMPARISONS, PAGE_SIZE, Filter, Index, Row, Stored
+from rechain.web.index import COMPARISONS, PAGE_SIZE, Index, Row, Stored
+from rechain.web.queries import Filters
 
 
 def asked(
@@ -43,7 +44,7 @@ def tell(index: Index, source: int, name: str, *chains: Chain, error: str | None
     index.store(source, [(stored, Recovered(id=name, chains=list(chains), error=problem))])
 
 
-def ids(index: Index, wanted: Filter, source: int = 0) -> list[str]:
+def ids(index: Index, wanted: Filters, source: int = 0) -> list[str]:
     listing = index.select(source, wanted)
     assert listing.total == len(listing.rows)
     return [row.id for row in listing.rows]
@@ -82,8 +83,8 @@ def test_a_question_that_cannot_be_read_is_listed_and_found_by_its_error() -> No
     stored = index.at(1)
     assert isinstance(stored.content, QuestionError)
     assert (stored.content.code, str(stored.content)) == ("bad_field", "line 2: hops is peculiar.")
-    assert ids(index, Filter("peculiar")) == ["b"]
-    assert index.select(0, Filter()).rows[1] == Row(1, "b", "line 2: hops is peculiar.", "", None, None, None, None)
+    assert ids(index, Filters(text="peculiar")) == ["b"]
+    assert index.select(0, Filters()).rows[1] == Row(1, "b", "line 2: hops is peculiar.", "", None, None, None, None)
 
 
 def test_what_fails_while_questions_are_added_leaves_none_of_them() -> None:
@@ -94,7 +95,7 @@ def test_what_fails_while_questions_are_added_leaves_none_of_them() -> None:
     index = index_of(asked("a"))
     with pytest.raises(ValueError):
         index.add(broken())  # type: ignore[arg-type]
-    assert (index.ids(), ids(index, Filter("b"))) == (["a"], [])
+    assert (index.ids(), ids(index, Filters(text="b"))) == (["a"], [])
 
 
 @pytest.mark.parametrize(
@@ -137,7 +138,7 @@ def test_search(text: str, found: list[str]) -> None:
         asked("signs", "C++, C# or 1,234?", answer="北京"),
         asked("titles", titles=["Slovak", "Dances"]),
     )
-    assert ids(index, Filter(text)) == found
+    assert ids(index, Filters(text=text)) == found
 
 
 @settings(max_examples=60, deadline=None)
@@ -145,19 +146,19 @@ def test_search(text: str, found: list[str]) -> None:
 def test_every_word_of_a_question_finds_it(text: str) -> None:
     index = index_of(asked("1", text=text))
     for word in Text(text).words:
-        assert ids(index, Filter(word)) == ["1"]
-        assert ids(index, Filter(f"{word[:1]}")) == ["1"]
+        assert ids(index, Filters(text=word)) == ["1"]
+        assert ids(index, Filters(text=f"{word[:1]}")) == ["1"]
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=30))
 def test_no_search_is_a_mistake(text: str) -> None:
-    assert len(ids(index_of(asked("1")), Filter(text))) <= 1
+    assert len(ids(index_of(asked("1")), Filters(text=text))) <= 1
 
 
 def test_a_search_of_thousands_of_words_is_no_mistake() -> None:
     index = index_of(asked("1"), asked("2", text="Where?"))
-    assert ids(index, Filter("who " * 5000)) == ["1"]
+    assert ids(index, Filters.model_construct(text="who " * 5000)) == ["1"]
 
 
 @pytest.fixture
@@ -176,46 +177,46 @@ def judged() -> Index:
 @pytest.mark.parametrize(
     ("wanted", "found"),
     [
-        (Filter(), ["right", "wrong", "none", "later"]),
-        (Filter(min_confidence=0.4), ["right", "wrong"]),
-        (Filter(min_confidence=0.41), ["right"]),
-        (Filter(max_confidence=0.4), ["wrong"]),
-        (Filter(min_confidence=0.0, max_confidence=1.0), ["right", "wrong"]),
-        (Filter(min_confidence=0.9, max_confidence=0.4), []),
-        (Filter(verdict="right"), ["right"]),
-        (Filter(verdict="wrong"), ["wrong", "none"]),
-        (Filter(kind="title"), ["wrong"]),
-        (Filter(kind="title part"), ["right"]),
-        (Filter(kind="word"), []),  # that of the best chain alone
-        (Filter(chain=True), ["right", "wrong"]),
-        (Filter(chain=False), ["none"]),
-        (Filter("right", verdict="right", kind="title part", chain=True, min_confidence=0.5), ["right"]),
-        (Filter("right", verdict="wrong"), []),
-        (Filter("who", verdict="wrong", order="most confident"), ["wrong", "none"]),
-        (Filter(order="least confident"), ["wrong", "right", "none", "later"]),
-        (Filter(order="most confident"), ["right", "wrong", "none", "later"]),
+        (Filters(), ["right", "wrong", "none", "later"]),
+        (Filters(min_confidence=0.4), ["right", "wrong"]),
+        (Filters(min_confidence=0.41), ["right"]),
+        (Filters(max_confidence=0.4), ["wrong"]),
+        (Filters(min_confidence=0.0, max_confidence=1.0), ["right", "wrong"]),
+        (Filters(min_confidence=0.9, max_confidence=0.4), []),
+        (Filters(verdict="right"), ["right"]),
+        (Filters(verdict="wrong"), ["wrong", "none"]),
+        (Filters(kind="title"), ["wrong"]),
+        (Filters(kind="title part"), ["right"]),
+        (Filters(kind="word"), []),  # that of the best chain alone
+        (Filters(has_chain=True), ["right", "wrong"]),
+        (Filters(has_chain=False), ["none"]),
+        (Filters(text="right", verdict="right", kind="title part", has_chain=True, min_confidence=0.5), ["right"]),
+        (Filters(text="right", verdict="wrong"), []),
+        (Filters(text="who", verdict="wrong", order="most confident"), ["wrong", "none"]),
+        (Filters(order="least confident"), ["wrong", "right", "none", "later"]),
+        (Filters(order="most confident"), ["right", "wrong", "none", "later"]),
     ],
 )
-def test_filters(judged: Index, wanted: Filter, found: list[str]) -> None:
+def test_filters(judged: Index, wanted: Filters, found: list[str]) -> None:
     assert ids(judged, wanted) == found
 
 
 def test_a_row_tells_what_was_found(judged: Index) -> None:
-    right, _, none, later = judged.select(0, Filter()).rows
+    right, _, none, later = judged.select(0, Filters()).rows
     assert right == Row(0, "right", "Who was it?", "Anna", "Head —Bob→ Tail", 0.9, "right", None)
     assert none[4:] == (None, None, "wrong", "no tail")
     assert later[4:] == (None, None, None, None)
 
 
 def test_a_source_knows_nothing_of_what_another_found(judged: Index) -> None:
-    assert ids(judged, Filter(chain=True), source=1) == []
+    assert ids(judged, Filters(has_chain=True), source=1) == []
     assert (judged.count_found(0), judged.count_found(1)) == (3, 0)
     assert judged.recovered(1, 0) is None
 
 
 def test_what_is_found_again_takes_the_place_of_what_was(judged: Index) -> None:
     tell(judged, 0, "wrong", chain("0", "1", confidence=1.0))
-    assert ids(judged, Filter(verdict="right")) == ["right", "wrong"]
+    assert ids(judged, Filters(verdict="right")) == ["right", "wrong"]
     assert judged.count_found(0) == 3
     recovered = judged.recovered(0, 1)
     assert recovered is not None
@@ -225,12 +226,12 @@ def test_what_is_found_again_takes_the_place_of_what_was(judged: Index) -> None:
 def test_a_chain_of_passages_that_are_not_there_is_drawn_by_their_ids() -> None:
     index = index_of(asked("a"))
     tell(index, 0, "a", Chain(passages=["0", "x", "1"], links=[], score=0.0))
-    assert index.select(0, Filter()).rows[0].summary == "Head → x → Tail"
+    assert index.select(0, Filters()).rows[0].summary == "Head → x → Tail"
 
 
 def test_pages_hold_every_question_once() -> None:
     index = index_of(*(asked(str(number)) for number in range(2 * PAGE_SIZE + 3)))
-    pages = [index.select(0, Filter("who"), number) for number in (1, 2, 3, 4)]
+    pages = [index.select(0, Filters(text="who"), number) for number in (1, 2, 3, 4)]
     assert [len(page.rows) for page in pages] == [PAGE_SIZE, PAGE_SIZE, 3, 0]
     assert {page.total for page in pages} == {2 * PAGE_SIZE + 3}
     assert [row.id for page in pages for row in page.rows] == index.ids()
@@ -243,18 +244,18 @@ def test_missing_tells_what_has_not_been_looked_for(judged: Index) -> None:
 
 
 def test_neighbours(judged: Index) -> None:
-    assert [judged.neighbours(0, Filter(), place) for place in (0, 2, 3)] == [
+    assert [judged.neighbours(0, Filters(), place) for place in (0, 2, 3)] == [
         (None, "wrong"),
         ("wrong", "later"),
         ("none", None),
     ]
-    assert judged.neighbours(0, Filter(verdict="wrong"), 0) == (None, "wrong")
-    assert judged.neighbours(0, Filter(verdict="right"), 2) == ("right", None)
+    assert judged.neighbours(0, Filters(verdict="wrong"), 0) == (None, "wrong")
+    assert judged.neighbours(0, Filters(verdict="right"), 2) == ("right", None)
 
 
 def test_accuracy_is_over_the_questions_whose_gold_is_known(judged: Index) -> None:
     right, known = judged.accuracy(0)
-    assert (right, known) == (1, sum(judged.select(0, Filter(verdict=one)).total for one in ("right", "wrong")))
+    assert (right, known) == (1, sum(judged.select(0, Filters(verdict=one)).total for one in ("right", "wrong")))
     assert judged.accuracy(7) == (0, 0)
 
 
@@ -325,7 +326,7 @@ def test_threads_read_while_others_write() -> None:
         return Thread(target=run)
 
     def read(number: int) -> None:
-        listing = index.select(0, Filter("who", chain=True))
+        listing = index.select(0, Filters(text="who", has_chain=True))
         assert listing.total <= 40
         assert index.at(number).id == str(number)
 
@@ -335,7 +336,7 @@ def test_threads_read_while_others_write() -> None:
     for thread in threads:
         thread.join()
     assert problems == []
-    assert index.count_found(0) == index.select(0, Filter(chain=True)).total == 40
+    assert index.count_found(0) == index.select(0, Filters(has_chain=True)).total == 40
 
 
 def test_a_question_whose_id_is_taken_has_labels_of_its_own() -> None:

@@ -142,9 +142,17 @@ MISTAKES = [
     ("/question?id=x", 404, "there is no question 'x'."),
     ("/question", 404, "there is no question ''."),
     ("/?source=2", 404, "there is no source 2; there are 1."),
-    ("/?page=0", 422, "page should be a number from 1 on, not '0'."),
-    ("/?min_confidence=x", 422, "min_confidence should be a number from 0 to 1, not 'x'."),
-    ("/question?id=town-1&chain=x", 422, "chain should be a number from 1 on, not 'x'."),
+    ("/?page=0", 422, "page: input should be greater than or equal to 1."),
+    (
+        "/?min_confidence=x",
+        422,
+        "min_confidence: input should be a valid number, unable to parse string as a number.",
+    ),
+    (
+        "/question?id=town-1&chain=x",
+        422,
+        "chain: input should be a valid integer, unable to parse string as an integer.",
+    ),
     ("/compare", 404, "to compare needs two sources: give `rechain serve` two of --chains and --model."),
     ("/static/none.css", 404, "there is no such page."),
 ]

@@ -10,7 +10,7 @@ import pickle
 import socket
 import time
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -30,7 +30,7 @@ from rechain.exports.hf_datasets import COLUMNS, recovered_columns
 from rechain.recovery import BATCH_SIZE, Recoverer
 from rechain.scoring import BASELINES
 from rechain.system.batches import DeferredErrors, batches
-from rechain.system.processes import spare_collector, tidy
+from rechain.system.processes import relax_collector, trim_memory
 
 # Shares of a core for cutting a file and for an actor. They add up to one, so that there is an actor a core.
 _CUTTING, _WORKING = 0.05, 0.95
@@ -92,7 +92,7 @@ class _File(NamedTuple):
 
 def recover_parts(
     work: Work, questions: str, folder: PartsFolder, cluster: Cluster, *, overwrite: bool = False, resume: bool = False
-) -> Iterator[WorkResult]:
+) -> Generator[WorkResult]:
     """Recover the chains of a file or folder of questions into a folder of parts, which are made in any order."""
     ray = connect()
     for name in ("ray", "ray.data"):
@@ -170,7 +170,7 @@ def recover_dataset(
 ) -> Any:
     """Return a Ray dataset of questions, in any format that rechain reads, with the columns `chains` and `error`.
 
-    The recoverer is made anew in each of the workers: one a core or, where there are GPUs for it, one for each.
+    Each worker makes the recoverer anew. By default there is one a core or, for models that use GPUs, one a GPU.
     """
     ray = connect()
     cluster = Cluster(BATCH_SIZE, workers=workers, gpus=gpus).suited_to(recoverer.factory)
@@ -370,8 +370,8 @@ class _Actor:
             self._worker = Worker(work)
         except RechainError as error:
             self._problem = str(error)
-        spare_collector()
-        self._tidied = time.monotonic()
+        relax_collector()
+        self._trimmed = time.monotonic()
 
     def __call__(self, row: Row) -> Row:
         """Make a part, and return its result."""
@@ -385,5 +385,5 @@ class _Actor:
                 result = result._replace(stopped_by=error)
             except RechainError as error:
                 problem = str(error)
-        self._tidied = tidy(self._tidied)
+        self._trimmed = trim_memory(self._trimmed)
         return {"file": row["file"], "result": pickle.dumps(result), "problem": problem, "unread": row["unread"]}

@@ -1,7 +1,7 @@
 """From a chunk of raw records to the lines of their chains: what a worker does, here or on a cluster."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
@@ -133,7 +133,7 @@ def default_workers(model: str, device: str | None) -> int:
     return min(usable_cores(), _MOST_A_GPU) if shares_gpu else usable_cores()
 
 
-def recover_chunks(work: Work, chunks: Iterable[Chunk], size: int, workers: int) -> Iterator[WorkResult]:
+def recover_chunks(work: Work, chunks: Iterable[Chunk], size: int, workers: int) -> Generator[WorkResult]:
     """Recover the chains of chunks, each of `size` records if it is full, in worker processes.
 
     This process does the work with 0 workers, or where one chunk that is not full is all there is: starting a worker
@@ -148,7 +148,7 @@ def recover_chunks(work: Work, chunks: Iterable[Chunk], size: int, workers: int)
         workers = 0 if is_short and len(first) < 2 else workers
         tasks = chain(first, tasks)
     if workers:
-        yield from in_order(partial(Worker, work), tasks, workers, lambda chunk: chunk.where)
+        yield from in_order(partial(Worker, work), tasks, workers, lambda chunk: chunk.where, preload=[__name__])
     else:
         worker: Worker | None = None
         for chunk in tasks:

@@ -1,8 +1,16 @@
-"""rechain candidates: what C looks like."""
+"""rechain candidates: statistics of C."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from rechain.cli.options import CandidateOptions, GoldFile, QuestionsInput, Strict, grouped
 from rechain.cli.tables import Json, print_figures, print_json, print_table
 from rechain.errors import QuestionError
+
+if TYPE_CHECKING:
+    from rechain.candidates import CandidateSettings
+    from rechain.evaluation.candidates import CandidateCount
+    from rechain.schema import Gold, Question
 
 
 @grouped
@@ -18,16 +26,13 @@ def candidates(
 
     Example: rechain candidates hotpot_dev_distractor_v1.json --only bridge
     """
-    from rechain.evaluation.candidates import CandidateCount, count_candidates, errors_of, summarise_candidates
+    from rechain.evaluation.candidates import errors_of, summarise_candidates
 
     settings = options.settings()
     golds = questions.gold(gold)
     counts: list[CandidateCount] = []
     for entry in questions.entries("Building candidates"):
-        if isinstance(entry.content, QuestionError):
-            count = CandidateCount(0, 0, None, entry.content)
-        else:
-            count = count_candidates(entry.content, settings, golds.get(entry.content.id))
+        count = _count(entry.content, settings, golds)
         if strict and count.error:
             raise entry.located(count.error)
         counts.append(count)
@@ -41,3 +46,19 @@ def candidates(
         print_table("Why there is no chain", ("", "questions"), [(code, str(n)) for code, n in errors.items()])
     if cut:
         print(f"{cut} questions have more candidate chains than the limit of {settings.limit}.")
+
+
+def _count(
+    content: "Question | QuestionError", settings: "CandidateSettings", golds: "Mapping[str, Gold]"
+) -> "CandidateCount":
+    """Build C of a question that can be read, and count its chains or say why there are none."""
+    from rechain.candidates import find_candidates
+    from rechain.evaluation.candidates import CandidateCount, count_candidates
+
+    if isinstance(content, QuestionError):
+        return CandidateCount(0, 0, None, content)
+    gold = golds.get(content.id)
+    try:
+        return count_candidates(content, find_candidates(content, settings), gold)
+    except QuestionError as error:
+        return count_candidates(content, error, gold)

@@ -28,14 +28,13 @@ def demo(
     with as_file(files("rechain").joinpath("data")) as data:
         questions = {question.id: question for question in read_questions(data / "demo.jsonl")}
         golds = read_gold(data / "demo.gold.jsonl", questions.values())
-    wrong = []
-    for name in only or questions:
+    names, wrong = only or list(questions), []
+    for name in names:
         if name not in questions:
             raise RechainError(f"there is no example '{name}'; the examples are {', '.join(questions)}.")
         recovered = recoverer.recover(questions[name])
         show(questions[name], recovered, console)
         if not judge(recovered.chains[0] if recovered.chains else None, golds[name]).ordered:
             wrong.append(name)
-    asked = len(only or questions)
-    errs = f"; {', '.join(wrong)} went wrong" if wrong else ""
-    console.print(f"{asked - len(wrong)} of {asked} chains are those that people would give{errs}.")
+    mistakes = f"; {', '.join(wrong)} went wrong" if wrong else ""
+    console.print(f"{len(names) - len(wrong)} of {len(names)} chains are those that people would give{mistakes}.")

@@ -13,10 +13,11 @@ from rechain.cli.tables import Json, print_figures, print_json, print_table
 from rechain.errors import InputError, QuestionError, RechainError
 
 if TYPE_CHECKING:
-    from rechain.evaluation.judging import AtConfidence
+    from rechain.evaluation.judging import AtConfidence, Verdict
     from rechain.schema import Recovered
 
-_SHOWN = 5
+# Enough to see what is wrong with a file; the rest is counted.
+_MOST_ERRORS = 5
 
 
 @grouped
@@ -35,28 +36,25 @@ def evaluate(
 
     Example: rechain evaluate chains.jsonl hotpot_dev_distractor_v1.json --only bridge --unambiguous
     """
-    from rechain.evaluation.judging import (
-        accuracy_at_confidence,
-        is_unambiguous,
-        judge,
-        summarise,
-    )
+    from rechain.evaluation.judging import accuracy_at_confidence, is_unambiguous, judge, summarise
     from rechain.evaluation.statistics import expected_calibration_error
 
     recovered = _read_chains(chains)
     golds = questions.gold(gold)
-    verdicts, left_out, missing = [], [], 0
+    verdicts: list[Verdict] = []
+    errors: list[QuestionError] = []
+    missing = 0
     for entry in questions.entries("Evaluating"):
         question = entry.content
         if isinstance(question, QuestionError):
             if strict:
                 raise question
-            left_out.append(question)
-        elif (known := golds.get(question.id)) and (not unambiguous or is_unambiguous(question, known)):
-            found = recovered.get(question.id)
-            missing += found is None
-            verdicts.append(judge(found.chains[0] if found and found.chains else None, known))
-    _report(left_out)
+            errors.append(question)
+        elif (right := golds.get(question.id)) and (not unambiguous or is_unambiguous(question, right)):
+            result = recovered.get(question.id)
+            missing += result is None
+            verdicts.append(judge(result.chains[0] if result and result.chains else None, right))
+    _report_left_out(errors)
     if not verdicts:
         hint = f"in {gold}" if gold else "in it; name their file with --gold"
         raise RechainError(f"no question of {questions.path} that was asked for has gold chains {hint}.")
@@ -67,22 +65,22 @@ def evaluate(
     figures, at_confidence = summarise(verdicts), accuracy_at_confidence(verdicts)
     error = expected_calibration_error((verdict.confidence, verdict.correct) for verdict in verdicts)
     if json:
-        told = {"expected calibration error": error, "accuracy at confidence": at_confidence}
-        print_json({"figures": figures, **told})
+        print_json({"figures": figures, "expected calibration error": error, "accuracy at confidence": at_confidence})
         return
     print_figures(f"Chains of {chains}", figures)
     if error is not None:
         _print_confidence(at_confidence, error)
 
 
-def _report(left_out: list[QuestionError]) -> None:
-    for error in left_out[:_SHOWN]:
+def _report_left_out(errors: list[QuestionError]) -> None:
+    for error in errors[:_MOST_ERRORS]:
         print(f"left out: {error}", file=sys.stderr)
-    if len(left_out) > _SHOWN:
-        print(f"left out: {len(left_out) - _SHOWN} more questions that cannot be read.", file=sys.stderr)
+    if len(errors) > _MOST_ERRORS:
+        print(f"left out: {len(errors) - _MOST_ERRORS} more questions that cannot be read.", file=sys.stderr)
 
 
 def _read_chains(path: Path) -> Mapping[str, "Recovered"]:
+    """Read the chains of every question; it is a mistake if there are none."""
     from rechain.datasets.records import read_by_id
     from rechain.schema import Recovered
 
@@ -95,10 +93,10 @@ def _read_chains(path: Path) -> Mapping[str, "Recovered"]:
 
 
 def _print_confidence(rows: list["AtConfidence"], error: float) -> None:
-    shown = [
+    lines = [
         (f"{row.min_confidence:.2f}", f"{100 * row.kept:.1f} %", f"{100 * row.accuracy.value:.1f} %")
         for row in rows
         if row.accuracy
     ]
-    print_table("Chains of at least some confidence", ("confidence", "kept", "right"), shown)
+    print_table("Chains of at least some confidence", ("confidence", "kept", "right"), lines)
     print(f"Expected calibration error: {100 * error:.1f} %.")

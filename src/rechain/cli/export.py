@@ -1,31 +1,31 @@
 """rechain export: recovered chains in the formats that others read."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Mapping
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rechain.cli.options import MinConfidence, OutputOptions, Passages, QuestionsInput, grouped, report_unfinished
+from rechain.cli.options import (
+    STANDARD_INPUT,
+    MinConfidence,
+    OutputOptions,
+    Passages,
+    QuestionsInput,
+    grouped,
+    report_unfinished,
+)
 from rechain.errors import RechainError
+from rechain.exports.registry import EXPORTS, load_export
 
 if TYPE_CHECKING:
-    from rechain.exports.joining import Joined, Selection
+    from rechain.exports.joining import LineExport, Selection
 
-_STANDARD_INPUT = Path("-")
-
-
-class To(StrEnum):
-    """What chains are exported as."""
-
-    hotpotqa = "hotpotqa"
-    triplets = "triplets"
-    paths = "paths"
-    mdr = "mdr"
-    parquet = "parquet"
+    To = str
+else:
+    To = StrEnum("To", {name: name for name in EXPORTS})  # typer offers the values of an enum
 
 
 @grouped
@@ -38,100 +38,67 @@ def export(
         To,
         typer.Option(
             "--to",
-            help="Predictions for HotpotQA's evaluation; triplets for sentence-transformers; paths for Beam Retriever, "
-            "as MuSiQue has them; training data of MDR; or a Parquet table.",
+            help="; ".join(f"{name}: {meaning}" for name, meaning in EXPORTS.items()) + ".",
         ),
     ],
     questions: Annotated[
         Path | None,
         typer.Option(
-            "--questions", metavar="FILE", help="The questions, in any known format; only Parquet needs none."
+            "--questions", metavar="FILE", help="The questions, in any known format; only parquet needs none."
         ),
     ] = None,
     passages: Passages = None,
     output: OutputOptions,
     min_confidence: MinConfidence = None,
     negatives: Annotated[
-        int | None, typer.Option("--negatives", min=1, help="Triplets with so many hard negatives a positive (1).")
+        int | None, typer.Option("--negatives", min=1, help="Hard negatives a positive, of triplets (1).")
     ] = None,
 ) -> None:
     """Export the best chain of every question in a format that others read.
 
     Example: rechain export chains.jsonl --to triplets --questions questions.jsonl --out triplets.jsonl
     """
-    from rechain.exports.joining import Selection
+    from rechain.datasets.records import read_rows
+    from rechain.exports.joining import FileExport, Selection
+    from rechain.schema import Recovered
 
-    if negatives is not None and to != To.triplets:
-        raise RechainError("--negatives is for triplets; leave it out.")
+    chosen, options = load_export(to), _options(to, {"negatives": negatives})
     output.check(chains, questions, passages)
     report_unfinished(chains)
     selection = Selection(min_confidence)
-    if to == To.parquet:
-        _write_parquet(chains, output.out, selection)
+    if isinstance(chosen, FileExport):
+        if output.out is None:
+            raise RechainError(f"{chosen.title} is no text to print; name a file for it with --out FILE.")
+        chosen.write(output.out, selection.chains(read_rows(chains, Recovered)))
     else:
-        output.write(_lines(to, chains, _named(to, chains, questions), passages, negatives or 1, selection))
+        path = _questions_of(to, chosen, chains, questions)
+        entries = QuestionsInput(path, passages).entries("Exporting")
+        output.write(chosen.lines(read_rows(chains, Recovered), entries, path, selection, options))
     _report(selection)
 
 
-def _named(to: To, chains: Path, questions: Path | None) -> Path:
-    """Return the questions file, or say why it will not do."""
+def _options(to: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that were set; it is a mistake if the export does not take one of them."""
+    options = {name: value for name, value in values.items() if value is not None}
+    for name in options:
+        takers = [other for other in EXPORTS if name in load_export(other).options]
+        if to not in takers:
+            raise RechainError(f"--{name} is for {' and '.join(takers)}; leave it out.")
+    return options
+
+
+def _questions_of(to: str, export: "LineExport", chains: Path, questions: Path | None) -> Path:
+    """Return the questions file, or raise why it will not do."""
     if questions is None:
         raise RechainError(f"{to} needs the texts of the questions; name their file with --questions FILE.")
-    if questions == chains == _STANDARD_INPUT:
+    if questions == chains == STANDARD_INPUT:
         raise RechainError("standard input cannot hold both chains and questions; put the questions into a file.")
-    if to == To.hotpotqa and (questions == _STANDARD_INPUT or questions.is_fifo()):
+    if export.needs_sentences and (questions == STANDARD_INPUT or questions.is_fifo()):
         raise RechainError(f"{to} reads the questions twice, which a pipe does not allow; put them into a file.")
     return questions
 
 
-def _lines(
-    to: To, chains: Path, questions: Path, passages: Path | None, negatives: int, selection: "Selection"
-) -> Iterator[str]:
-    import orjson
-
-    from rechain.datasets.records import read_rows
-    from rechain.exports import hotpotqa
-    from rechain.exports.joining import join, with_sentences, without_sentences
-    from rechain.schema import Recovered
-
-    asked = QuestionsInput(questions, passages).entries("Exporting")
-    told = with_sentences(asked, questions) if to == To.hotpotqa else without_sentences(asked)
-    joined = join(read_rows(chains, Recovered), told, selection)
-    rows = selection.rows(joined, _rows_of(to, negatives))
-    for row in [hotpotqa.prediction(rows)] if to == To.hotpotqa else rows:
-        yield orjson.dumps(row).decode()
-
-
-def _rows_of(to: To, negatives: int) -> "Callable[[Joined], Sequence[Any]]":
-    """Return what makes the rows of a question."""
-    from rechain.exports import hotpotqa, mdr, paths, triplets
-
-    if to == To.triplets:
-        return partial(triplets.rows, negatives=negatives)
-    makers: dict[To, Callable[[Joined], Sequence[Any]]]
-    makers = {To.hotpotqa: hotpotqa.row, To.paths: paths.row, To.mdr: mdr.row}
-    return makers[to]
-
-
-def _write_parquet(chains: Path, out: Path | None, selection: "Selection") -> None:
-    """Write all chains, also where a question has none, or those of enough confidence."""
-    from rechain.datasets.records import read_rows
-    from rechain.exports import parquet
-    from rechain.schema import Recovered
-
-    if out is None:
-        raise RechainError("Parquet is no text to print; name a file for it with --out FILE.")
-
-    def kept() -> Iterator[Recovered]:
-        for where, recovered in read_rows(chains, Recovered):
-            if selection.min_confidence is None or selection.keeps(where, recovered):
-                selection.exported += 1
-                yield recovered
-
-    parquet.write(out, kept())
-
-
 def _report(selection: "Selection") -> None:
-    told = "1 question" if selection.exported == 1 else f"{selection.exported} questions"
+    exported = f"{selection.exported} question{'s' * (selection.exported != 1)}"
     reasons = ", ".join(f"{count} {reason}" for reason, count in selection.left_out.most_common())
-    print(f"{told} exported{'; left out: ' + reasons if reasons else ''}.", file=sys.stderr)
+    print(f"{exported} exported{'; left out: ' + reasons if reasons else ''}.", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""rechain labels: what annotators labelled, out of its file and into it, and how far they agree."""
+"""rechain labels: export and import what annotators labelled, and measure how far they agree."""
 
 import sys
 from collections import Counter
@@ -15,9 +15,7 @@ from rechain.errors import InputError
 
 if TYPE_CHECKING:
     from rechain.candidates import CandidateSettings
-    from rechain.evaluation.statistics import Kappa
     from rechain.labels.agreement import Agreement
-    from rechain.labels.exchange import Imported
     from rechain.labels.store import LabelStore
     from rechain.schema import Question
 
@@ -53,15 +51,19 @@ def export(
     Example: rechain labels export labels.sqlite questions.jsonl --to gold --out gold.jsonl
     """
     settings = candidates.settings()
+    ids: set[str] = set()
     left_out: Counter[str] = Counter()
-    seen: set[str] = set()
-    with _existing(labels_file) as store:
-        asked = _noted(questions.readable("Exporting labels"), seen)
-        lines = _lines(to, asked, store, settings, left_out)
+    with _open(labels_file) as store:
         output.check(labels_file, questions.path, questions.passages)
-        written = output.write(lines)
-        others = len(store.questions() - seen)
-    _report_export(to, written, left_out, others)
+        source = _noting_ids(questions.readable("Exporting labels"), ids)
+        written = output.write(_lines(to, source, store, settings, left_out))
+        others = len(store.questions() - ids)
+    what = ("question decided", "questions decided") if to == To.gold else ("labelled pair", "labelled pairs")
+    reasons = [f"{count} {reason}" for reason, count in left_out.most_common()]
+    if others:
+        reasons.append(f"labels of {_counted(others, 'other question', 'other questions')}")
+    end = f"; left out: {', '.join(reasons)}" if reasons else ""
+    print(f"{_counted(written, *what)}{end}.", file=sys.stderr)
 
 
 @labels.command("import")
@@ -84,12 +86,21 @@ def import_(
 
     rows, settings = read_label_rows(file), candidates.settings()
     with LabelStore(labels_file) as store:
-        asked = questions.readable("Importing labels")
-        imported = labels_from_rows(rows, asked, annotator, settings, questions.same_chain)
+        source = questions.readable("Importing labels")
+        imported = labels_from_rows(rows, source, annotator, settings, questions.same_chain)
         if not imported.labels:
             raise InputError(f"{file} holds no label of the questions in {questions.path}.")
         store.add(imported.labels)
-    _report_import(imported)
+    kept = "of questions not given, of which pairs are kept"
+    notes = [
+        (imported.other_questions, f"row {kept}", f"rows {kept}"),
+        (imported.other_pairs, "pair on no candidate chain", "pairs on no candidate chain"),
+        (imported.other_chains, "right chain that is no candidate", "right chains that are no candidates"),
+        (imported.unusable_chains, "right chain in no order left out", "right chains in no order left out"),
+    ]
+    noted = ", ".join(_counted(*note) for note in notes if note[0])
+    end = f"; of note: {noted}" if noted else ""
+    print(f"{_counted(len(imported.labels), 'label', 'labels')} imported{end}.", file=sys.stderr)
 
 
 @labels.command()
@@ -100,22 +111,23 @@ def agreement(path: LabelsFile, json: Json = False) -> None:
     """
     from rechain.labels.agreement import agreements, doubts
 
-    with _existing(path) as store:
-        given = list(store.all())
-    compared, differing = agreements(given), [one for one in doubts(given) if one.differs]
-    settled = sum(not one.is_open for one in differing)
+    with _open(path) as store:
+        everything = list(store.all())
+    compared, differing = agreements(everything), [doubt for doubt in doubts(everything) if doubt.differs]
+    settled = sum(not doubt.is_open for doubt in differing)
     if json:
         print_json({"agreements": compared, "disagreements": len(differing), "settled": settled})
         return
     if compared:
         header = ("annotators", "", "units", "questions", "equal", "kappa", "95 % interval")
         print_table(f"Agreement in {path}", header, list(map(_row, compared)))
-        print(f"{_counted(len(differing), 'unit')} labelled differently, of which {settled} settled.")
+        print(f"{_counted(len(differing), 'unit', 'units')} labelled differently, of which {settled} settled.")
     else:
         print(f"No two annotators in {path} labelled the same.")
 
 
-def _existing(path: Path) -> "LabelStore":
+def _open(path: Path) -> "LabelStore":
+    """Open a file of labels that is there; LabelStore alone would make a new one."""
     from rechain.labels.store import LabelStore
 
     if not path.exists():
@@ -123,9 +135,10 @@ def _existing(path: Path) -> "LabelStore":
     return LabelStore(path)
 
 
-def _noted(questions: "Iterator[Question]", seen: set[str]) -> "Iterator[Question]":
+def _noting_ids(questions: "Iterator[Question]", ids: set[str]) -> "Iterator[Question]":
+    """Yield questions and gather their ids, as the questions are too many to keep."""
     for question in questions:
-        seen.add(question.id)
+        ids.add(question.id)
         yield question
 
 
@@ -136,6 +149,7 @@ def _lines(
     settings: "CandidateSettings",
     left_out: Counter[str],
 ) -> Iterator[str]:
+    """Yield what labels decide, a JSON record a line."""
     import orjson
 
     from rechain.labels.exchange import export_gold, export_pairs
@@ -146,47 +160,25 @@ def _lines(
     return (orjson.dumps(row).decode() for row in export_pairs(questions, store, settings, left_out))
 
 
-def _report_export(to: To, written: int, left_out: Counter[str], others: int) -> None:
-    what = "question decided" if to == To.gold else "labelled pair"
-    told = _counted(written, what, "questions decided" if to == To.gold else None)
-    reasons = [f"{count} {reason}" for reason, count in left_out.most_common()]
-    reasons += [f"labels of {_counted(others, 'other question')}"] if others else []
-    print(f"{told}{'; left out: ' + ', '.join(reasons) if reasons else ''}.", file=sys.stderr)
-
-
-def _report_import(imported: "Imported") -> None:
-    odd = {
-        "row of questions not given, of which pairs are kept": (
-            imported.other_questions,
-            "rows of questions not given, of which pairs are kept",
-        ),
-        "pair on no candidate chain": (imported.other_pairs, "pairs on no candidate chain"),
-        "right chain that is no candidate": (imported.other_chains, "right chains that are no candidates"),
-        "right chain in no order left out": (imported.unusable_chains, "right chains in no order left out"),
-    }
-    told = [_counted(count, one, many) for one, (count, many) in odd.items() if count]
-    end = f"; of note: {', '.join(told)}" if told else ""
-    print(f"{_counted(len(imported.labels), 'label')} imported{end}.", file=sys.stderr)
-
-
 def _row(compared: "Agreement") -> tuple[str, ...]:
     from rich.markup import escape
 
     kappa = compared.kappa
+    if kappa is None:
+        value, interval = "not defined", ""
+    else:
+        value = f"{kappa.value:.2f}"
+        interval = "too few" if kappa.low is None else f"{kappa.low:.2f} to {kappa.high:.2f}"
     return (
         escape(f"{compared.one}, {compared.two}"),
         compared.mode,
         str(compared.units),
         str(compared.questions),
         f"{100 * compared.equal:.1f} %",
-        "not defined" if kappa is None else f"{kappa.value:.2f}",
-        "" if kappa is None else _interval(kappa),
+        value,
+        interval,
     )
 
 
-def _interval(kappa: "Kappa") -> str:
-    return "too few" if kappa.low is None else f"{kappa.low:.2f} to {kappa.high:.2f}"
-
-
-def _counted(count: int, one: str, many: str | None = None) -> str:
-    return f"{count} {one if count == 1 else many or one + 's'}"
+def _counted(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"

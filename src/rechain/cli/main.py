@@ -19,6 +19,7 @@ from rechain.cli.train import train
 from rechain.errors import RechainError
 from rechain.version import __version__
 
+# What typer exits with after Ctrl+C: 128 and the number of SIGINT, as shells have it.
 _INTERRUPTED = 130
 
 app = typer.Typer(
@@ -33,25 +34,24 @@ for command in (demo, recover, serve, candidates, evaluate, export, train, repro
 app.add_typer(labels, name="labels")
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        print(f"rechain {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _options(
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_print_version)
-    ] = False,
+    context: typer.Context, version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False
 ) -> None:
     """Recover reasoning chains."""
+    if version:
+        print(f"rechain {__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        context.fail("Missing command.")
 
 
 def main() -> None:
     """Run the command line; what it prints is UTF-8, whatever the terminal says."""
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # threads that spin are far slower on a busy machine
-    os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")  # it tidies up after ended workers
+    # Both are read by what starts later: torch's threads, which spin while they wait and slow a busy machine down, and
+    # the process that frees what killed workers leave behind, which would print a warning for it.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(encoding="utf-8")

@@ -100,8 +100,9 @@ class QuestionsInput:
 
         with working("Reading passages"):
             passages = None if self.passages is None else read_by_id(self.passages, Passage)
+        entries = read_entries(self.path, passages=passages, only=self.only or ())
         is_empty = True
-        for entry in with_progress(read_entries(self.path, passages=passages, only=self.only or ()), activity):
+        for entry in with_progress(entries, activity) if sys.stderr.isatty() else entries:
             is_empty = False
             yield entry
         if is_empty:

@@ -1,4 +1,4 @@
-"""Progress on standard error, quiet where that is no terminal."""
+"""Progress on standard error, where that is a terminal."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -10,37 +10,31 @@ if TYPE_CHECKING:
     from rechain.datasets import Entry
 
 
-def with_progress(entries: "Iterable[Entry]", what: str) -> "Iterator[Entry]":
+def with_progress(entries: "Iterable[Entry]", activity: str) -> "Iterator[Entry]":
     """Go through a file's entries under a bar: share of the file, questions, questions a second, time left."""
-    with _bar(what) as show:
+    with _bar(activity) as show:
         for number, entry in enumerate(entries, start=1):
             yield entry
-            show(entry.share, number, None)
+            show(entry.share, number, "")
 
 
-def with_tally(results: "Iterable[WorkResult]", what: str, tally: "Tally") -> "Iterator[WorkResult]":
-    """Yield results under a bar that shows their tally; after its turn each is added, and raised what stopped it."""
-    with _bar(what) as show:
+def with_tally(results: "Iterable[WorkResult]", tally: "Tally") -> "Iterator[WorkResult]":
+    """Go through the results of recovery under a bar that also shows how many questions have a chain, how confident.
+
+    Whoever goes through them adds each to the tally before the next.
+    """
+    with _bar("Recovering") as show:
         for result in results:
             yield result
-            tally.add(result.tally)
-            show(result.share, tally.questions, tally)
-            if result.stopped_by:
-                raise result.stopped_by
-
-
-def _outcome(tally: "Tally") -> str:
-    share = f"{100 * tally.with_chain / max(tally.questions, 1):.1f} % with a chain"
-    confidence = tally.mean_confidence
-    return f", {share}" + ("" if confidence is None else f", mean confidence {confidence:.2f}")
+            confidence = tally.mean_confidence
+            more = f", {100 * tally.with_chain / max(tally.questions, 1):.1f} % with a chain"
+            more += "" if confidence is None else f", mean confidence {confidence:.2f}"
+            show(result.share, tally.questions, more)
 
 
 @contextmanager
-def _bar(what: str) -> "Iterator[Callable[[float | None, int, Tally | None], None]]":
-    """Show a bar and yield what sets it: the share of the file, the number of questions, and their tally."""
-    if not sys.stderr.isatty():
-        yield lambda share, questions, tally: None
-        return
+def _bar(activity: str) -> Iterator[Callable[[float | None, int, str], None]]:
+    """Show a bar and yield a function that sets it: the share of the file, the number of questions, further text."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
@@ -52,25 +46,26 @@ def _bar(what: str) -> "Iterator[Callable[[float | None, int, Tally | None], Non
         counter,
         TimeRemainingColumn(),
     )
-    redirect = sys.stdout.isatty()  # else what is printed meanwhile would go to standard error
+    # On a terminal rich prints lines above the bar; elsewhere it would move them from standard output to the bar's.
+    redirect = sys.stdout.isatty()
     with Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=redirect) as progress:
-        task = progress.add_task(what, total=None, questions=0, rate=0.0, more="")
+        task = progress.add_task(activity, total=None, questions=0, rate=0.0, more="")
 
-        def show(share: float | None, questions: int, tally: "Tally | None") -> None:
+        def show(share: float | None, questions: int, more: str) -> None:
             rate = questions / max(progress.tasks[task].elapsed or 0.0, 0.001)
-            total, more = None if share is None else 1.0, _outcome(tally) if tally else ""
+            total = None if share is None else 1.0
             progress.update(task, total=total, completed=share or 0.0, questions=questions, rate=rate, more=more)
 
         yield show
 
 
 @contextmanager
-def working(what: str) -> Iterator[None]:
-    """Show that something is being done whose length is not known."""
+def working(activity: str) -> Iterator[None]:
+    """Show that something goes on whose length is not known; nothing, where standard error is no terminal."""
     if not sys.stderr.isatty():
         yield
         return
     from rich.console import Console
 
-    with Console(stderr=True).status(what):
+    with Console(stderr=True).status(activity):
         yield

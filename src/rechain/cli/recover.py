@@ -2,11 +2,12 @@
 
 import sys
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator
+from contextlib import closing, nullcontext
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -27,9 +28,43 @@ from rechain.errors import RechainError
 if TYPE_CHECKING:
     from rechain.bulk.ray import Cluster
     from rechain.bulk.resume import Progress
-    from rechain.bulk.work import Tally, Work
+    from rechain.bulk.work import Tally, Work, WorkResult
 
 _ON_RAY = "On Ray"
+
+
+@dataclass(frozen=True)
+class ChainsOutput:
+    """Where chains go; an address such as s3://… is no path, so it stays a string."""
+
+    out: Annotated[
+        str | None,
+        typer.Option(
+            "--out", metavar="FILE", help="Where chains go, a line each, else standard output; on Ray a folder."
+        ),
+    ] = None
+    overwrite: Overwrite = False
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the output file where an interrupted run has stopped.")
+    ] = False
+
+
+@dataclass(frozen=True)
+class RayOptions:
+    """What can be chosen on a Ray cluster alone; None is the default there."""
+
+    part_format: Annotated[
+        PartFormat | None,
+        typer.Option("--format", rich_help_panel=_ON_RAY, help="What the parts of the output are (jsonl)."),
+    ] = None
+    part_size: Annotated[
+        int | None,
+        typer.Option("--part-size", min=1, rich_help_panel=_ON_RAY, help="Questions in a part (256; baselines 1024)."),
+    ] = None
+    gpus: Annotated[
+        float | None,
+        typer.Option("--gpus", min=0, rich_help_panel=_ON_RAY, help="GPUs a worker, e.g. 0.25; else 1, if there are."),
+    ] = None
 
 
 @grouped
@@ -48,16 +83,7 @@ def recover(
             help="The model: default, lexical, bm25, random, a model's folder or run, or its name on the Hub."
         ),
     ] = "default",
-    out: Annotated[
-        str | None,
-        typer.Option(
-            "--out", metavar="FILE", help="Where chains go, a line each, else standard output; on Ray a folder."
-        ),
-    ] = None,
-    overwrite: Overwrite = False,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the output file where an interrupted run has stopped.")
-    ] = False,
+    output: ChainsOutput,
     top: Annotated[int, typer.Option(min=1, help="How many chains a question, best first.")] = 1,
     explain: Annotated[bool, typer.Option("--explain", help="Say what contributed to each score.")] = False,
     min_confidence: MinConfidence = None,
@@ -71,18 +97,7 @@ def recover(
     engine: Annotated[
         Engine, typer.Option("--engine", help="Where it runs: on this machine, or on a Ray cluster.")
     ] = Engine.local,
-    part_format: Annotated[
-        PartFormat | None,
-        typer.Option("--format", rich_help_panel=_ON_RAY, help="What the parts of the output are (jsonl)."),
-    ] = None,
-    part_size: Annotated[
-        int | None,
-        typer.Option("--part-size", min=1, rich_help_panel=_ON_RAY, help="Questions in a part (256; baselines 1024)."),
-    ] = None,
-    gpus: Annotated[
-        float | None,
-        typer.Option("--gpus", min=0, rich_help_panel=_ON_RAY, help="GPUs a worker, e.g. 0.25; else 1, if there are."),
-    ] = None,
+    ray: RayOptions,
     device: Device = None,
     passages: Passages = None,
     only: Only = None,
@@ -93,7 +108,7 @@ def recover(
 
     Example: rechain recover hotpot_dev_distractor_v1.json --only bridge --out chains.jsonl
     """
-    from rechain.bulk.work import Work, default_workers
+    from rechain.bulk.work import Work
     from rechain.recovery import Recoverer
 
     recoverer = partial(
@@ -111,107 +126,98 @@ def recover(
     if engine == Engine.ray:
         from rechain.bulk.ray import Cluster
 
-        cluster = Cluster(batch_size, part_size, workers, gpus)
-        _recover_on_ray(work, questions, cluster, out, part_format or PartFormat.jsonl, overwrite, resume)
-        return
-    if (part_format, part_size, gpus) != (None, None, None) or "://" in questions + (out or ""):
+        cluster = Cluster(batch_size, ray.part_size, workers, ray.gpus)
+        _recover_on_ray(work, questions, cluster, output, ray.part_format or PartFormat.jsonl)
+    elif ray != RayOptions() or "://" in questions + (output.out or ""):
         raise RechainError("--format, --part-size, --gpus and addresses such as s3:// are for --engine ray.")
-    file = Path(out) if out and out != "-" else None
-    OutputOptions(file, overwrite).check(Path(questions), passages, resume=resume)
-    wanted = default_workers(model, device) if workers is None else workers
-    _recover_here(work, Path(questions), batch_size, wanted, file, overwrite, resume)
+    else:
+        from rechain.bulk.work import default_workers
+
+        file = OutputOptions(Path(output.out) if output.out and output.out != "-" else None, output.overwrite)
+        file.check(Path(questions), passages, resume=output.resume)
+        workers = default_workers(model, device) if workers is None else workers
+        _recover_here(work, Path(questions), batch_size, workers, file, output.resume)
 
 
 def _recover_here(
-    work: "Work", questions: Path, batch_size: int, workers: int, out: Path | None, overwrite: bool, resume: bool
+    work: "Work", questions: Path, batch_size: int, workers: int, output: OutputOptions, resume: bool
 ) -> None:
     """Recover chains in worker processes of this machine, into a file that is whole whenever they are stopped."""
     from rechain.bulk.resume import GrowingFile, find_progress
-    from rechain.bulk.work import Tally, recover_chunks
-    from rechain.cli.progress import with_tally
+    from rechain.bulk.work import recover_chunks
     from rechain.datasets.reading import no_question, read_chunks
 
+    out = output.out
     chunks = read_chunks(questions, batch_size)
     before: Progress | None = None
     if out and resume and out.exists():
         before, chunks = find_progress(out, chunks, work.line_counter())
-    tally = Tally()
-    with _telling_what_is_done(out, tally), GrowingFile(out, before, overwrite) if out else StandardOutput() as file:
-        for result in with_tally(recover_chunks(work, chunks, batch_size, workers), "Recovering", tally):
-            file.write(result.lines)
+    results = recover_chunks(work, chunks, batch_size, workers)
+    with GrowingFile(out, before, output.overwrite) if out else nullcontext() as file:
+        tally = _collect(results, file.write if file else print_lines, out)
     if not tally.questions:
         raise no_question(questions, work.only)
     _report(tally, before)
 
 
 def _recover_on_ray(
-    work: "Work",
-    questions: str,
-    cluster: "Cluster",
-    out: str | None,
-    part_format: PartFormat,
-    overwrite: bool,
-    resume: bool,
+    work: "Work", questions: str, cluster: "Cluster", output: ChainsOutput, part_format: PartFormat
 ) -> None:
-    """Recover chains on a Ray cluster, into a folder of parts."""
+    """Recover chains on a Ray cluster, into a folder of parts, which its workers write themselves."""
     from rechain.bulk.parts import PartsFolder
     from rechain.bulk.ray import recover_parts
-    from rechain.bulk.work import Tally
-    from rechain.cli.progress import with_tally
 
-    if out is None or questions == "-" or cluster.workers == 0:
+    if output.out is None or questions == "-" or cluster.workers == 0:
         raise RechainError("--engine ray reads a file or folder, writes into --out FOLDER and has a worker at least.")
-    if resume and overwrite:
+    if output.resume and output.overwrite:
         raise RechainError("--resume goes on with a folder and --overwrite replaces it; choose one of them.")
-    folder = PartsFolder(out, part_format)
-    parts = recover_parts(work, questions, folder, cluster, overwrite=overwrite, resume=resume)
-    tally = Tally()
-    with _telling_what_is_done(folder.storage.address_of(""), tally), warnings.catch_warnings():
+    folder = PartsFolder(output.out, part_format)
+    results = recover_parts(work, questions, folder, cluster, overwrite=output.overwrite, resume=output.resume)
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Ray's advice to its own users
-        for _ in with_tally(parts, "Recovering", tally):
-            pass  # the workers write the parts
+        tally = _collect(results, lambda lines: None, folder.storage.address_of(""))
     if tally.questions:
         _report(tally, None)
     else:
         print("Nothing was left to do: all parts are there.", file=sys.stderr)
 
 
-class StandardOutput:
-    """Takes lines for standard output."""
+def _collect(results: "Generator[WorkResult]", write: Callable[[bytes], object], place: Path | str | None) -> "Tally":
+    """Write and count results as they come; if that is interrupted or fails, say where the earlier ones are."""
+    from rechain.bulk.work import Tally
+    from rechain.cli.progress import with_tally
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Leave it open: it is not ours."""
-
-    def write(self, lines: bytes) -> None:
-        """Print lines at once."""
-        sys.stdout.write(lines.decode())
-        sys.stdout.flush()
-
-
-@contextmanager
-def _telling_what_is_done(out: Path | str | None, tally: "Tally") -> Iterator[None]:
-    """Say, when it is interrupted or fails, where what was done before is."""
+    tally = Tally()
     try:
-        yield
+        with closing(results):  # at once, since the traceback of an error would keep the workers
+            for result in with_tally(results, tally) if sys.stderr.isatty() else results:
+                write(result.lines)
+                tally.add(result.tally)
+                if result.stopped_by:
+                    raise result.stopped_by
     except (Exception, KeyboardInterrupt) as error:
-        if not out or not tally.questions:
+        if not place or not tally.questions:
             raise
-        hint = f"What was done before is in {out}: go on with --resume."
+        hint = f"What was done before is in {place}: go on with --resume."
         if isinstance(error, RechainError):
             raise RechainError(f"{error} {hint}") from error
         print(hint, file=sys.stderr)
         raise
+    return tally
+
+
+def print_lines(lines: bytes) -> None:
+    """Print lines at once, so that a program that reads them need not wait for the next."""
+    sys.stdout.write(lines.decode())
+    sys.stdout.flush()
 
 
 def _report(tally: "Tally", before: "Progress | None") -> None:
     if before and before.lines + tally.questions == before.whole_lines:
         print(f"Nothing was left to do: all {before.whole_lines} questions are there.", file=sys.stderr)
         return
-    asked = "1 question" if tally.questions == 1 else f"{tally.questions} questions"
-    there = f" after the {before.lines} that were there" if before and before.lines else ""
-    without = ", ".join(f"{count} {code}" for code, count in tally.problems.most_common())
-    end = f"; without: {without}." if without else "."
-    print(f"{asked}{there}, {tally.with_chain} with a chain{end}", file=sys.stderr)
+    earlier = f" after the {before.lines} that were there" if before and before.lines else ""
+    problems = ", ".join(f"{count} {code}" for code, count in tally.problems.most_common())
+    end = f"; without: {problems}." if problems else "."
+    questions = f"{tally.questions} question{'s' * (tally.questions != 1)}"
+    print(f"{questions}{earlier}, {tally.with_chain} with a chain{end}", file=sys.stderr)

@@ -2,8 +2,9 @@
 
 import gc
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib.resources import as_file, files
 from ipaddress import ip_address
 from pathlib import Path
@@ -14,7 +15,16 @@ from urllib.parse import quote
 
 import typer
 
-from rechain.cli.options import CandidateOptions, Device, GoldFile, Only, Passages, QuestionsInput, grouped
+from rechain.cli.options import (
+    STANDARD_INPUT,
+    CandidateOptions,
+    Device,
+    GoldFile,
+    Only,
+    Passages,
+    QuestionsInput,
+    grouped,
+)
 from rechain.cli.progress import working
 from rechain.errors import InputError, MissingExtraError, RechainError
 
@@ -23,12 +33,11 @@ if TYPE_CHECKING:
 
     from rechain.candidates import CandidateSettings
     from rechain.datasets import Entry
-    from rechain.recovery import Recoverer
-    from rechain.schema import Gold, Recovered
+    from rechain.schema import Gold
     from rechain.web.site import Site
 
-_TOKEN_VARIABLE = "RECHAIN_TOKEN"
 _SHORTEST_TOKEN = 8
+# Beyond these uvicorn answers 503 at once, rather than let all wait.
 _MOST_CONNECTIONS = 500
 
 
@@ -64,7 +73,7 @@ def serve(
         str | None,
         typer.Option(
             "--token",
-            envvar=_TOKEN_VARIABLE,
+            envvar="RECHAIN_TOKEN",
             help="What everybody has to know, 8 characters or more; made up for other hosts.",
         ),
     ] = None,
@@ -106,17 +115,18 @@ def serve(
     _run(uvicorn.Server(config), listening, token, site.labels.path)
 
 
-def _token(host: str, told: str | None) -> str | None:
-    """Return the token that is demanded: the one that was told, else one made up where others can reach the server."""
+def _token(host: str, token: str | None) -> str | None:
+    """Return the token that requests need: that of the user, else a random one where others can reach the server."""
     from rechain.web.guard import is_local
 
-    if told is not None and not (told.isascii() and told.isprintable() and len(told) >= _SHORTEST_TOKEN):
+    # It travels in headers, cookies and addresses, which hold printable ASCII alone.
+    if token is not None and not (token.isascii() and token.isprintable() and len(token) >= _SHORTEST_TOKEN):
         raise RechainError(f"a token has at least {_SHORTEST_TOKEN} characters, all of which are printable ASCII.")
-    return told or (None if is_local(host) else token_urlsafe(24))
+    return token or (None if is_local(host) else token_urlsafe(24))
 
 
 def _listen(host: str, port: int) -> socket:
-    """Open the port, before anything that takes time is done in vain."""
+    """Open the port first, so that one that is taken is reported before anything that takes time."""
     try:
         family, kind, protocol, _, address = getaddrinfo(host, port, type=SOCK_STREAM)[0]
         listening = socket(family, kind, protocol)
@@ -149,75 +159,54 @@ def _site(
     from rechain.web.index import Index
     from rechain.web.site import Site
 
-    told = guidelines or Path(str(files("rechain").joinpath("data/guidelines.txt")))
+    guidelines = guidelines or Path(str(files("rechain").joinpath("data/guidelines.txt")))
     try:
-        text = told.read_text(encoding="utf-8")
+        text = guidelines.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{told} cannot be read as text: {error}.") from error
-    name = "questions" if questions == Path("-") else questions.name
+        raise InputError(f"{guidelines} cannot be read as text: {error}.") from error
+    name = "questions" if questions == STANDARD_INPUT else questions.name
     store = LabelStore(labels or Path(f"{name}.labels.sqlite"))
     return Site(Index(), store, Queue(store, overlap), text, settings)
 
 
 def _add_questions(site: "Site", questions: QuestionsInput, gold: Path | None) -> None:
     golds = questions.gold(gold)
-    asked = questions.entries("Reading")
-    matched = 0
 
     def with_gold() -> "Iterator[tuple[Entry, Gold | None]]":
-        nonlocal matched
-        for entry in asked:
-            known = golds.get(entry.id or "")
-            matched += known is not None
-            yield entry, known
+        for entry in questions.entries("Reading"):
+            right = golds.get(entry.id or "")
+            site.has_gold |= right is not None
+            yield entry, right
 
     site.index.add(with_gold())
-    if gold is not None and not matched:
+    if gold is not None and not site.has_gold:
         raise RechainError(f"{gold} holds gold of none of these questions.")
-    site.has_gold = matched > 0
     site.same = questions.same_chain
 
 
 def _add_sources(
     site: "Site", chains: list[Path], models: list[str], settings: "CandidateSettings", device: str | None
 ) -> None:
+    from rechain.datasets.records import read_with_id
+    from rechain.recovery import Recoverer
+    from rechain.schema import Recovered
     from rechain.scoring.model import BUNDLED
     from rechain.web.service import RecoveryService
 
     for path in chains:
         with working(f"Reading {path}"):
-            unknown = site.add_file(str(path), _read_chains(path))
+            unknown = site.add_file(str(path), (recovered for _, recovered in read_with_id(path, Recovered)))
         if unknown:
             print(f"{path}: {unknown} of its questions are not among those that are served.", file=sys.stderr)
         if site.index.count_found(len(site.sources) - 1) == 0:
             raise RechainError(f"{path} holds the chains of none of these questions.")
-    services = [
-        site.add_model(name, _loader(name, settings, device)) for name in models or ([] if chains else [BUNDLED])
-    ]
+    load = partial(Recoverer, settings=settings, device=device)
+    models = models or ([] if chains else [BUNDLED])
+    services = [site.add_model(name, partial(load, name)) for name in models]
     for service in services:
         with working("Loading the model"):
-            _ = service.recoverer  # a model that is not there is a mistake to be told at once
-    site.recovery = services[0] if services else RecoveryService(_loader(BUNDLED, settings, device))
-
-
-def _loader(name: str, settings: "CandidateSettings", device: str | None) -> Callable[[], "Recoverer"]:
-    from rechain.recovery import Recoverer
-
-    return lambda: Recoverer(name, settings=settings, device=device)
-
-
-def _read_chains(path: Path) -> Iterator["Recovered"]:
-    from rechain.datasets.records import read_rows
-    from rechain.schema import Recovered
-
-    seen: set[str] = set()
-    for where, recovered in read_rows(path, Recovered):
-        if recovered.id is None:  # what could not be read has none
-            continue
-        if recovered.id in seen:
-            raise InputError(f"{where}: the id '{recovered.id}' stands there twice.")
-        seen.add(recovered.id)
-        yield recovered
+            _ = service.recoverer  # now, so that a model that is not there is reported before the first request
+    site.recovery = services[0] if services else RecoveryService(partial(load, BUNDLED))
 
 
 def _run(server: "Server", listening: socket, token: str | None, labels: Path) -> None:
@@ -228,5 +217,5 @@ def _run(server: "Server", listening: socket, token: str | None, labels: Path) -
     print(f"Labels are kept in {labels.absolute()}.", file=sys.stderr)
     print(f"Serving at {address}{f'?token={quote(token)}' if token else ''} until Ctrl+C.", file=sys.stderr, flush=True)
     gc.collect()
-    gc.freeze()  # what is loaded stays; the collector need not go through it again
+    gc.freeze()  # what is loaded stays: the collector would go through all of it at every full collection
     server.run(sockets=[listening])

@@ -1,9 +1,9 @@
-"""rechain train: play the cooperative game on questions and their answers."""
+"""rechain train: train the game or the chain reader on questions and their answers."""
 
 import sys
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -11,11 +11,13 @@ from rechain.cli.options import CandidateOptions, Device, QuestionsInput, groupe
 from rechain.errors import RechainError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator
 
-    from rechain.game.settings import GameSettings
     from rechain.preparation.vectors import Vectors
-    from rechain.training.runs import RunFolder
+    from rechain.system.settings import Settings
+    from rechain.training.runs import Material, RunFolder
+
+S = TypeVar("S", bound="Settings")
 
 VectorsFile = Annotated[
     Path | None,
@@ -36,41 +38,83 @@ def train(
     *,
     questions: QuestionsInput,
     out: Annotated[Path, typer.Option(metavar="RUN", help="The folder of the run.")],
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KIND", help="game, the paper's Ranker and Reasoner (default), or reader, the default model."
+        ),
+    ] = None,
     setting: Annotated[
         str | None, typer.Option(metavar="ROW", help="independent, conditional or cooperative (which is the default).")
     ] = None,
     config: Config = None,
     set_: Set = None,
     vectors: VectorsFile = None,
+    encoder: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Train the reader from this encoder, not from the default model."),
+    ] = None,
     warm_up: Annotated[
-        int, typer.Option("--warm-up", min=0, metavar="N", help="Warm up on so many pseudo questions.")
+        int, typer.Option("--warm-up", min=0, metavar="N", help="Warm up on this many pseudo questions.")
     ] = 0,
     seed: Annotated[int | None, typer.Option(min=0, help="The seed of everything that is random.")] = None,
     device: Device = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in that folder.")] = False,
     candidates: CandidateOptions,
 ) -> None:
-    """Train a Ranker and a Reasoner from questions and answers alone.
+    """Train a model from questions and answers alone: the game's players, or the chain reader.
 
+    Example: rechain train questions.jsonl --model reader --out RUN
     Example: rechain train hotpot_train_v1.1.json --only bridge --config hotpotqa --vectors glove.6B.100d.txt --out RUN
     """
     from rechain.system.devices import device_named
     from rechain.system.distributed import join
-    from rechain.training.game_runs import prepare_game
     from rechain.training.progress import Shown
     from rechain.training.runs import RunFolder
     from rechain.training.runs import train as train_run
 
     folder = RunFolder(out)
     _check_folder(folder, resume)
-    settings = game_settings(config, set_, setting, seed)
+    kind = _kind(model or (folder.kind if resume else "game"), setting=setting, vectors=vectors, encoder=encoder)
     with join(device_named(device)) as where:
-        source, known = questions.readable("Preparing"), read_vectors_of(vectors)
-        material = prepare_game(source, known, candidates.settings(), warm_up, settings.seed)
-        _report_left_out(material.left_out)
+        source, chosen = questions.readable("Preparing"), candidates.settings()
+        material: Material
+        settings: Settings
+        if kind == "reader":
+            from rechain.reader.training import ReaderTrainingSettings
+            from rechain.training.reader_runs import prepare_reader
+
+            settings = settings_of(ReaderTrainingSettings, config, set_, seed=seed)
+            material = prepare_reader(source, settings, chosen, encoder or _recorded_encoder(folder), warm_up)
+        else:
+            from rechain.game.settings import GameSettings
+            from rechain.training.game_runs import prepare_game
+
+            settings = settings_of(GameSettings, config, set_, row=setting, seed=seed)
+            material = prepare_game(source, read_vectors_of(vectors), chosen, warm_up, settings.seed)
+        if material.left_out:
+            reasons = ", ".join(f"{count} {code}" for code, count in material.left_out.items())
+            print(f"Left out, without a chain to learn from: {reasons}.", file=sys.stderr)
         with Shown(folder) as watcher, _saying_how_to_resume(folder):
             training = train_run(folder, material, settings, device=where, resume=resume, watcher=watcher)
-        _report_best(out, training.criterion, training.progress.curve)
+        figures = [epoch[training.criterion] for epoch in training.progress.curve if training.criterion in epoch]
+        best = f"its best {training.criterion} on held-out questions was {max(figures):.3f}" if figures else ""
+        print(f"{out} holds the model; {best or 'no question was held out'}.", file=sys.stderr)
+
+
+def _kind(kind: str, **options: object) -> str:
+    """Return what is trained; an option of the other kind is a mistake."""
+    if kind not in KINDS:
+        raise RechainError(f"there is no model '{kind}' to train; --model is {' or '.join(KINDS)}.")
+    for name, value in options.items():
+        if value is not None and name not in KINDS[kind]:
+            other = next(other for other in KINDS if name in KINDS[other])
+            raise RechainError(f"--{name} is for --model {other}; leave it out for --model {kind}.")
+    return kind
+
+
+KINDS = {"game": ("setting", "vectors"), "reader": ("encoder",)}
+"""what can be trained, and the options that it alone has"""
 
 
 @contextmanager
@@ -92,17 +136,20 @@ def _check_folder(folder: "RunFolder", resume: bool) -> None:
         raise RechainError(f"{folder.path} is a file; --out should be a folder.")
 
 
-def game_settings(config: str | None, changes: list[str] | None, row: str | None, seed: int | None) -> "GameSettings":
-    """Gather settings: a file's or a data set's, then what the flags change."""
-    from rechain.game.settings import DATA_SETS, GameSettings
+def _recorded_encoder(folder: "RunFolder") -> Path | None:
+    """Return the encoder from which a run that is resumed was started, if it was one."""
+    recorded = folder.story().get("encoder") if folder.is_begun else None
+    return None if recorded is None else Path(recorded)
 
-    given: dict[str, Any] = dict(map(_change, changes or ()))
-    given |= {name: value for name, value in (("row", row), ("seed", seed)) if value is not None}
+
+def settings_of(kind: "type[S]", config: str | None, changes: list[str] | None, **flags: object) -> "S":
+    """Gather settings: a file's or a data set's, then what the flags change."""
+    values = dict(map(_change, changes or ())) | {name: value for name, value in flags.items() if value is not None}
     if config is None:
-        return GameSettings.of(given, "the command line")
-    if config in DATA_SETS:
-        return GameSettings.for_data(config, **given)
-    return GameSettings.read(Path(config), **given)
+        return kind.of(values, "the command line")
+    if config in kind.names:
+        return kind.for_data(config, **values)
+    return kind.read(Path(config), **values)
 
 
 def _change(text: str) -> tuple[str, Any]:
@@ -129,17 +176,3 @@ def read_vectors_of(path: Path | None) -> "Vectors":
         return no_vectors()
     with working("Reading vectors"):
         return read_vectors(path)
-
-
-def _report_best(out: Path, criterion: str, curve: "Sequence[Mapping[str, Any]]") -> None:
-    figures = [epoch[criterion] for epoch in curve if criterion in epoch]
-    best = (
-        f"its best {criterion} on held-out questions was {max(figures):.3f}" if figures else "no question was held out"
-    )
-    print(f"{out} holds the model; {best}.", file=sys.stderr)
-
-
-def _report_left_out(left_out: Any) -> None:
-    if left_out:
-        reasons = ", ".join(f"{count} {code}" for code, count in left_out.items())
-        print(f"Left out, without a chain to learn from: {reasons}.", file=sys.stderr)

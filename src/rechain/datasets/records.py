@@ -26,12 +26,18 @@ def read_rows(path: Path, kind: type[Row]) -> Iterator[tuple[str, Row]]:
             raise InputError(str(bad_record(where, error))) from error
 
 
+def read_with_id(path: Path, kind: type[RowWithId]) -> Iterator[tuple[str, RowWithId]]:
+    """Yield every row that has an id, with it; no two may have the same."""
+    seen: set[str] = set()
+    for where, row in read_rows(path, kind):
+        if row.id is None:  # chains of a question that could not be read
+            continue
+        if row.id in seen:
+            raise InputError(f"{where}: the id '{row.id}' stands there twice.")
+        seen.add(row.id)
+        yield row.id, row
+
+
 def read_by_id(path: Path, kind: type[RowWithId]) -> dict[str, RowWithId]:
     """Read all rows that have an id; no two may have the same."""
-    rows: dict[str, RowWithId] = {}
-    for where, row in read_rows(path, kind):
-        if row.id in rows:
-            raise InputError(f"{where}: the id '{row.id}' stands there twice.")
-        if row.id is not None:
-            rows[row.id] = row
-    return rows
+    return dict(read_with_id(path, kind))

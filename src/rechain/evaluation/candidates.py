@@ -1,9 +1,10 @@
-"""What is measured of C: how many chains, how many of them are right, and why there are none."""
+"""Statistics of C: how many chains, how many of them are right, and why there are none."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from rechain.candidates import Candidate, Candidates, CandidateSettings, find_candidates
+from rechain.candidates import Candidate, Candidates
 from rechain.errors import QuestionError
 from rechain.evaluation.judging import is_correct
 from rechain.evaluation.statistics import Figure, mean_with_interval
@@ -13,7 +14,7 @@ from rechain.text.answers import AnswerMatcher
 
 @dataclass(frozen=True, slots=True)
 class CandidateCount:
-    """What is known of one question's C: its size, and how many of its chains are right where gold tells."""
+    """The size of one question's C, and how many of its chains are right, where there is gold."""
 
     chains: int
     tails: int
@@ -22,43 +23,37 @@ class CandidateCount:
     is_cut: bool = False
 
 
-def count_candidates(question: Question, settings: CandidateSettings, gold: Gold | None) -> CandidateCount:
-    """Build C of a question and count its chains, its tails and its correct chains."""
-    try:
-        found = find_candidates(question, settings)
-    except QuestionError as error:
-        answer = AnswerMatcher(question)
-        tails = 0 if error.code == "no_tail" else sum(map(answer.is_held_by, question.passages))
-        return CandidateCount(0, tails, None if gold is None else 0, error)
-    correct = None if gold is None else sum(is_gold_chain(found, chain, gold) for chain in found.chains)
-    return CandidateCount(len(found.chains), len(found.tails), correct, is_cut=found.is_cut)
+def count_candidates(question: Question, candidates: Candidates | QuestionError, gold: Gold | None) -> CandidateCount:
+    """Count the chains, tails and correct chains of a question's C, or of what find_candidates raised instead."""
+    if isinstance(candidates, QuestionError):
+        holds_answer = AnswerMatcher(question).is_held_by
+        tails = 0 if candidates.code == "no_tail" else sum(map(holds_answer, question.passages))
+        return CandidateCount(0, tails, None if gold is None else 0, candidates)
+    correct = None if gold is None else sum(is_gold_chain(candidates, chain, gold) for chain in candidates.chains)
+    return CandidateCount(len(candidates.chains), len(candidates.tails), correct, is_cut=candidates.is_cut)
 
 
-def is_gold_chain(found: Candidates, chain: Candidate, gold: Gold) -> bool:
+def is_gold_chain(candidates: Candidates, chain: Candidate, gold: Gold) -> bool:
     """Return whether a candidate chain is one of the gold chains."""
-    passages = [found.question.passages[number].id for number in chain.passages]
+    passages = [candidates.question.passages[number].id for number in chain.passages]
     links = [link.entity for link in chain.links] if gold.same != "passages" else []
     return is_correct(passages, links, gold)
 
 
 def summarise_candidates(counts: Sequence[CandidateCount]) -> dict[str, Figure]:
     """Return the statistics of C that the paper gives, over all questions."""
-    told = [count for count in counts if count.correct is not None]
+    judged = [count for count in counts if count.correct is not None]
     columns: dict[str, Sequence[float]] = {
         "chains a question": [count.chains for count in counts],
         "tails a question": [count.tails for count in counts],
-        "gold chain in C": [bool(count.correct) for count in told],
-        "accuracy of a random pick": [(count.correct or 0) / max(count.chains, 1) for count in told],
+        "gold chain in C": [bool(count.correct) for count in judged],
+        "accuracy of a random pick": [(count.correct or 0) / max(count.chains, 1) for count in judged],
         "questions without a chain": [count.chains == 0 for count in counts],
     }
     figures = {name: mean_with_interval(values) for name, values in columns.items()}
     return {name: figure for name, figure in figures.items() if figure is not None}
 
 
-def errors_of(counts: Iterable[CandidateCount]) -> Mapping[str, int]:
-    """Return how many questions have no chain, by why."""
-    reasons: dict[str, int] = {}
-    for count in counts:
-        if count.error is not None:
-            reasons[count.error.code] = reasons.get(count.error.code, 0) + 1
-    return reasons
+def errors_of(counts: Iterable[CandidateCount]) -> Counter[str]:
+    """Return how many questions have no chain, by the code of the error."""
+    return Counter(count.error.code for count in counts if count.error is not None)

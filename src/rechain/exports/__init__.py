@@ -1,1 +1,1 @@
-"""Chains in the formats that others read: predictions, training data for retrievers, tables."""
+"""Chains in formats that other programs read: predictions, training data for retrievers, tables."""

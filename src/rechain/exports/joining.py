@@ -1,11 +1,14 @@
-"""Chains joined with their questions, both streamed: chains stand in the order of the questions."""
+"""Chains joined with their questions, both streamed in the same order, and the two kinds of exports made of them."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
+
+import orjson
 
 from rechain.datasets.reading import Entry, read_sentences
 from rechain.errors import InputError, QuestionError
@@ -13,22 +16,22 @@ from rechain.schema import Chain, Passage, Question, Recovered
 from rechain.text.words import Span
 
 NO_CHAIN, LOW_CONFIDENCE = "no_chain", "low_confidence"
-"""why a question is left out, beside the codes of its own error"""
+"""reasons to leave a question out, beside the codes of errors"""
 
 Row = TypeVar("Row")
 Sentences = Mapping[str, Sequence[str]]
-"""the sentences of which passages consist, by the passages' ids, where the file gives them"""
+"""the sentences of passages by passage id, where the questions file gives them"""
 
 
-class Step(NamedTuple):
-    """A passage of a chain, and where the links to the passages before and after it stand in its text."""
+class ChainPassage(NamedTuple):
+    """A passage of a chain, and the spans in its text of the links to the passages before and after it."""
 
     passage: Passage
     links: Sequence[Span]
 
 
 class Joined(NamedTuple):
-    """A question and the chains that were recovered for it."""
+    """A question and its recovered chains."""
 
     question: Question
     recovered: Recovered
@@ -40,19 +43,19 @@ class Joined(NamedTuple):
         return self.recovered.chains[0]
 
     @property
-    def steps(self) -> list[Step]:
+    def passages(self) -> list[ChainPassage]:
         """The passages of the best chain, in order."""
-        passages = {passage.id: passage for passage in self.question.passages}
-        spans: list[list[Span]] = [[] for _ in self.best.passages]
-        for ends, link in zip(pairwise(spans), self.best.links, strict=False):
-            for found, span in zip(ends, link.mentions, strict=True):
-                found += [] if span is None else [span]
-        return [Step(passages[name], found) for name, found in zip(self.best.passages, spans, strict=True)]
+        by_id = {passage.id: passage for passage in self.question.passages}
+        links: list[list[Span]] = [[] for _ in self.best.passages]
+        for ends, link in zip(pairwise(links), self.best.links, strict=False):
+            for spans, span in zip(ends, link.mentions, strict=True):
+                spans += [] if span is None else [span]
+        return [ChainPassage(by_id[name], spans) for name, spans in zip(self.best.passages, links, strict=True)]
 
 
 @dataclass
 class Selection:
-    """Which questions are exported, how many were, and why others were not."""
+    """Selects the questions that are exported, and counts them and the reasons why others are not."""
 
     min_confidence: float | None = None
     """questions whose best chain has less are left out"""
@@ -60,7 +63,7 @@ class Selection:
     left_out: Counter[str] = field(default_factory=Counter)
 
     def keeps(self, where: str, recovered: Recovered) -> bool:
-        """Return whether a question has a chain of enough confidence, and note why it has not."""
+        """Return whether a question has a chain of enough confidence; if not, count the reason."""
         if recovered.error or not recovered.chains:
             self.left_out[recovered.error.code if recovered.error else NO_CHAIN] += 1
             return False
@@ -70,15 +73,59 @@ class Selection:
         return True
 
     def rows(self, joined: Iterable[Joined], rows_of: Callable[[Joined], Sequence[Row]]) -> Iterator[Row]:
-        """Yield what a format makes of every question; one that it refuses by a QuestionError is left out."""
-        for one in joined:
+        """Yield the rows of every question; one for which QuestionError is raised is left out."""
+        for question in joined:
             try:
-                rows = rows_of(one)
+                rows = rows_of(question)
             except QuestionError as error:
                 self.left_out[error.code] += 1
             else:
                 self.exported += 1
                 yield from rows
+
+    def chains(self, located: Iterable[tuple[str, Recovered]]) -> Iterator[Recovered]:
+        """Yield all chains, also errors of questions without any, or those of enough confidence."""
+        for where, recovered in located:
+            if self.min_confidence is None or self.keeps(where, recovered):
+                self.exported += 1
+                yield recovered
+
+
+@dataclass(frozen=True)
+class LineExport:
+    """An export of JSON lines, for which chains are joined with their questions."""
+
+    rows: Callable[..., Sequence[Any]]
+    """makes the rows of a Joined, with `options` as keywords; a question that it cannot export raises QuestionError"""
+    options: tuple[str, ...] = ()
+    """options of the command line that it takes"""
+    needs_sentences: bool = False
+    """whether `Joined.sentences` is filled, for which the questions are read twice"""
+    gather: Callable[[Iterable[Any]], object] | None = None
+    """makes the one object that is written of all rows; by default each row is a line"""
+
+    def lines(
+        self,
+        located: Iterable[tuple[str, Recovered]],
+        entries: Iterable[Entry],
+        path: Path,
+        selection: Selection,
+        options: Mapping[str, Any],
+    ) -> Iterator[str]:
+        """Yield the lines of located chains and of the entries of a questions file."""
+        questions = with_sentences(entries, path) if self.needs_sentences else without_sentences(entries)
+        rows = selection.rows(join(located, questions, selection), partial(self.rows, **options))
+        for row in [self.gather(rows)] if self.gather else rows:
+            yield orjson.dumps(row).decode()
+
+
+@dataclass(frozen=True)
+class FileExport:
+    """An export of chains without their questions into a file that is no text."""
+
+    title: str
+    write: Callable[[Path, Iterable[Recovered]], None]
+    options: tuple[str, ...] = ()
 
 
 def _confidence(where: str, recovered: Recovered) -> float:
@@ -91,28 +138,28 @@ def _confidence(where: str, recovered: Recovered) -> float:
 
 
 def with_sentences(entries: Iterable[Entry], path: str | Path) -> Iterator[tuple[Entry, Sentences]]:
-    """Yield every question of a file that has an id with the file's own sentences, for which it is read once more."""
-    told = (sentences for name, sentences in read_sentences(path) if name is not None)
-    return zip((entry for entry in entries if entry.id is not None), told, strict=False)
+    """Yield every question that has an id with the sentences of its file, which is read a second time for them."""
+    sentences = (by_passage for name, by_passage in read_sentences(path) if name is not None)
+    return zip((entry for entry in entries if entry.id is not None), sentences, strict=False)
 
 
 def without_sentences(entries: Iterable[Entry]) -> Iterator[tuple[Entry, Sentences]]:
-    """Yield every question alone."""
+    """Yield every question with no sentences."""
     return ((entry, {}) for entry in entries)
 
 
 def join(
-    rows: Iterable[tuple[str, Recovered]], asked: Iterable[tuple[Entry, Sentences]], selection: Selection
+    located: Iterable[tuple[str, Recovered]], questions: Iterable[tuple[Entry, Sentences]], selection: Selection
 ) -> Iterator[Joined]:
-    """Yield the selected chains, of which it is told where they stand, with their questions."""
-    questions = iter(asked)
-    for where, recovered in rows:
-        found = None if recovered.id is None else _next_of(where, recovered.id, questions)
+    """Yield the selected chains, which come with their places, with their questions."""
+    remaining = iter(questions)
+    for where, recovered in located:
+        match = None if recovered.id is None else _next_of(where, recovered.id, remaining)
         if not selection.keeps(where, recovered):
             continue
-        if found is None:
+        if match is None:
             raise InputError(f"{where}: the chains have no id, so nobody can tell whose they are.")
-        entry, sentences = found
+        entry, sentences = match
         if isinstance(entry.content, QuestionError):
             raise InputError(f"{where} has the chains of a question that cannot be read: {entry.content}")
         joined = Joined(entry.content, recovered, sentences)
@@ -121,31 +168,31 @@ def join(
 
 
 def _next_of(where: str, name: str, questions: Iterator[tuple[Entry, Sentences]]) -> tuple[Entry, Sentences]:
-    """Go on to the question of an id."""
-    found = next((pair for pair in questions if name in _names(pair[0])), None)
-    if found is None:
+    """Return the next question of an id."""
+    match = next((pair for pair in questions if name in _names(pair[0])), None)
+    if match is None:
         raise InputError(
             f"{where}: the question '{name}' does not come next among the questions, or not at all; "
             "give the questions from which the chains were recovered, and both in the same order."
         )
-    return found
+    return match
 
 
 def _names(entry: Entry) -> tuple[str | None, ...]:
-    """Return the ids under which an error, or chains, of a question are written."""
+    """Return the ids under which the chains or the error of a question may be written."""
     return (entry.id,) if isinstance(entry.content, QuestionError) else (entry.id, entry.content.id)
 
 
 def _check(where: str, entry: Entry, joined: Joined) -> None:
-    """Raise an error where chains name a passage, or a place in one, that the question has not."""
+    """Raise InputError if chains name a passage, or a span in one, that the question lacks."""
     advice = "give the questions from which the chains were recovered"
-    known = {passage.id for passage in joined.question.passages}
+    ids = {passage.id for passage in joined.question.passages}
     for name in (name for chain in joined.recovered.chains for name in chain.passages):
-        if name not in known:
+        if name not in ids:
             raise InputError(
                 f"{where}: a chain names the passage '{name}', which the question ({entry.where}) lacks; {advice}."
             )
-    for passage, links in joined.steps:
+    for passage, links in joined.passages:
         for start, end in links:
             if not 0 <= start < end <= len(passage.text):
                 raise InputError(

@@ -1,23 +1,23 @@
 """Chains of two passages as training data of MDR, the multi-hop dense retriever of Xiong et al. 2021.
 
 github.com/facebookresearch/multihop_dense_retrieval, mdr/retrieval/data/mhop_dataset.py reads lines with `question`,
-`type`, `pos_paras`, `bridge` (the title of the second of them, by which alone it tells the two apart) and `neg_paras`,
-of which it wants two; for training it takes `tfidf_neg` in their place, so they stand there too.
+`type`, `pos_paras`, `bridge` (the title of the second of them, by which alone it finds their order) and at least two
+`neg_paras`; for training it takes `tfidf_neg` in their place, so both fields are written.
 """
 
 from typing import Any
 
 from rechain.errors import QuestionError
-from rechain.exports.joining import Joined
+from rechain.exports.joining import Joined, LineExport
 from rechain.exports.texts import hard_negatives
 from rechain.schema import Passage
 
-_NEGATIVES = 2
+_NEGATIVES = 2  # MDR takes the first two, and fails with fewer
 
 
 def row(joined: Joined) -> list[dict[str, Any]]:
-    """Return a question with its chain and all hard negatives, hardest first, as the one row that it is."""
-    question, positives = joined.question, [_paragraph(passage) for passage, _ in joined.steps]
+    """Return the one row of a question: its chain and all hard negatives, hardest first."""
+    question, positives = joined.question, [_paragraph(passage) for passage, _ in joined.passages]
     if len(positives) != 2:
         raise QuestionError("not_two_passages", f"the chain has {len(positives)} passages")
     if positives[0]["title"] == positives[1]["title"]:
@@ -40,3 +40,6 @@ def row(joined: Joined) -> list[dict[str, Any]]:
 
 def _paragraph(passage: Passage) -> dict[str, str]:
     return {"title": passage.title, "text": passage.text}
+
+
+EXPORT = LineExport(row)

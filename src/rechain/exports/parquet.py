@@ -1,6 +1,6 @@
 """Chains as an Arrow table: its schema, its rows, and Parquet files of them. `read_rows` reads them back.
 
-`SCHEMA` is made when it is first asked for, since pyarrow is an extra.
+`SCHEMA` is made when it is first used, as pyarrow is an extra.
 """
 
 from collections.abc import Iterable
@@ -11,12 +11,13 @@ from typing import Any, BinaryIO
 import orjson
 
 from rechain.errors import InputError, MissingExtraError
+from rechain.exports.joining import FileExport
 from rechain.schema import Chain, Recovered
 from rechain.system.batches import batches
 from rechain.system.files import replacing
 
+# Questions that are written together: a few megabytes of memory, and groups large enough for readers to be quick.
 ROW_GROUP = 1000
-"""questions that are written together"""
 
 
 def __getattr__(name: str) -> Any:
@@ -54,7 +55,7 @@ def _schema() -> Any:
 
 
 def to_row(recovered: Recovered) -> dict[str, Any]:
-    """Return a row of the table: plain values, in which what explains a score is JSON text."""
+    """Return a row of the table: plain values, with `why` as JSON text, since its fields differ between models."""
     row = recovered.model_dump(mode="json", exclude={"chains"})
     return {"id": row["id"], "chains": [_chain(chain) for chain in recovered.chains], "error": row["error"]}
 
@@ -65,12 +66,12 @@ def _chain(chain: Chain) -> dict[str, Any]:
 
 
 def from_row(row: dict[str, Any]) -> Recovered:
-    """Return what a row of the table holds."""
+    """Return the chains of a row of the table."""
     return Recovered.model_validate(row)
 
 
 def write(path: Path, chains: Iterable[Recovered]) -> None:
-    """Write a Parquet file; until it is whole it has another name."""
+    """Write a Parquet file, which gets its name when it is whole."""
     with replacing(path) as file:
         write_to(file, chains)
 
@@ -87,3 +88,6 @@ def write_to(file: BinaryIO, chains: Iterable[Recovered]) -> None:
                 writer.write_table(pa.Table.from_pylist(batch, schema=schema))
     except (pa.ArrowException, OverflowError) as error:
         raise InputError(f"one of the chains cannot be written as Parquet: {error}.") from error
+
+
+EXPORT = FileExport("Parquet", write)

@@ -3,17 +3,17 @@
 Beam Retriever (Zhang et al. 2024; github.com/canghongjian/beam_retriever, retrieval/datasets.py) with `--dataset_type
 musique` takes `id`, `question`, `title` and `paragraph_text` of the `paragraphs`, and the `paragraph_support_idx` of
 the steps of `question_decomposition`, in their order, as positions in `paragraphs`. The other fields are MuSiQue's own,
-so that its readers, that of rechain among them, take the records too. MuSiQue's steps ask questions of their own, which
-a chain does not tell: here the first step asks the whole question, and a later one refers to the one before ("#1").
+so that its readers, that of rechain among them, take the records too. MuSiQue's steps are subquestions, which a chain
+does not have: here the first step is the whole question, and a later one refers to the one before ("#1").
 """
 
 from typing import Any
 
-from rechain.exports.joining import Joined
+from rechain.exports.joining import Joined, LineExport
 
 
 def row(joined: Joined) -> list[dict[str, Any]]:
-    """Return a question with its chain, as the one row that it is."""
+    """Return the one row of a question: its passages and the positions of its chain among them."""
     question = joined.question
     places = {passage.id: place for place, passage in enumerate(question.passages)}
     on_chain = set(joined.best.passages)
@@ -34,10 +34,10 @@ def row(joined: Joined) -> list[dict[str, Any]]:
 
 
 def _steps(joined: Joined, places: dict[str, int]) -> list[dict[str, Any]]:
-    """Return the passages of a chain as steps: what links a passage to the next is the answer of its step."""
+    """Return the passages of a chain as steps, each with the entity that links it to the next as its answer."""
     count = len(joined.best.passages)
-    named = [link.entity for link in joined.best.links][: count - 1]
-    answers = [*named, *[""] * (count - 1 - len(named)), joined.question.answer]
+    entities = [link.entity for link in joined.best.links][: count - 1]
+    answers = [*entities, *[""] * (count - 1 - len(entities)), joined.question.answer]
     return [
         {
             "id": number,
@@ -47,3 +47,6 @@ def _steps(joined: Joined, places: dict[str, int]) -> list[dict[str, Any]]:
         }
         for number, (name, answer) in enumerate(zip(joined.best.passages, answers, strict=True))
     ]
+
+
+EXPORT = LineExport(row)

@@ -1,4 +1,4 @@
-"""Chains as triplets to train a retriever on, for sentence-transformers, whose losses take columns in this order.
+"""Chains as triplets to train a retriever with sentence-transformers, whose losses take the columns in this order.
 
     {"query": …, "positive": …, "negative": …}
 
@@ -6,7 +6,7 @@ Every passage of a chain is a positive; the negatives are hard ones, of the ques
 """
 
 from rechain.errors import QuestionError
-from rechain.exports.joining import Joined
+from rechain.exports.joining import Joined, LineExport
 from rechain.exports.texts import hard_negatives, text_of
 
 
@@ -17,6 +17,9 @@ def rows(joined: Joined, negatives: int = 1) -> list[dict[str, str]]:
         raise QuestionError("no_negative", "every passage is on a chain or holds the answer")
     return [
         {"query": joined.question.question, "positive": text_of(passage), "negative": text_of(negative)}
-        for passage, _ in joined.steps
+        for passage, _ in joined.passages
         for negative in hardest
     ]
+
+
+EXPORT = LineExport(rows, options=("negatives",))

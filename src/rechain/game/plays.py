@@ -10,9 +10,8 @@ import time
 from argparse import ArgumentParser
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import groupby
-from multiprocessing import get_context
-from multiprocessing.queues import Queue
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from rechain.game.data import Prepared
 from rechain.game.decoding import decode
 from rechain.game.settings import DECODING, GameSettings
 from rechain.game.training import Part, Training
+from rechain.system.processes import in_order
 from rechain.system.tensors import Array, load_arrays, save_arrays
 
 QUESTIONS, PSEUDO, VECTORS = "questions.safetensors", "pseudo-{}.safetensors", "vectors.safetensors"
@@ -37,6 +37,11 @@ class Branch:
     row: str
     settings: GameSettings
     share: float = 1.0
+
+    @property
+    def pretraining(self) -> tuple[float, GameSettings]:
+        """What two branches must agree in to share a pretraining: all but what concerns the Reasoner."""
+        return self.share, self.settings.but(row="conditional", bonus=0.0)
 
 
 @dataclass(frozen=True)
@@ -54,8 +59,12 @@ class Play:
     keeps_weights: bool = False
     """whether the weights of the first branch are kept"""
 
+    def __str__(self) -> str:
+        """Return what a log calls it."""
+        return f"{', '.join(branch.row for branch in self.branches)}; fold {self.fold}, seed {self.seed}"
+
     def path(self, folder: Path, branch: Branch) -> Path:
-        """Return where a result is kept."""
+        """Return where the scores of a branch are kept."""
         return folder / "plays" / f"{branch.row}.{self.fold}.{self.seed}.safetensors"
 
     def is_done(self, folder: Path) -> bool:
@@ -64,39 +73,37 @@ class Play:
 
 
 def write_plays(plays: Iterable[Play], folder: Path) -> None:
-    """Write what is to be played."""
+    """Write what is to be played, unless some of it is done already with other settings: a table must not mix two."""
+    plays = list(plays)
+    for play in plays:
+        for branch in play.branches:
+            path = play.path(folder, branch).with_suffix(".json")
+            if not path.exists():
+                continue
+            done = GameSettings.of(json.loads(path.read_text(encoding="utf-8"))["settings"], str(path))
+            planned = branch.settings.but(seed=play.seed)
+            for name in sorted(asdict(planned).keys() - DECODING):
+                was, now = getattr(done, name), getattr(planned, name)
+                if was != now:
+                    raise InputError(
+                        f"{folder} has {branch.row} played with {name} = {was}, not {now}; name another --out for that."
+                    )
     (folder / PLAYS).write_text(json.dumps([asdict(play) for play in plays], indent=1), encoding="utf-8")
 
 
 def read_plays(folder: Path) -> list[Play]:
     """Read what is to be played."""
+    plays = []
     try:
-        records = json.loads((folder / PLAYS).read_text(encoding="utf-8"))
-        return [_play(**record) for record in records]
-    except (OSError, ValueError, TypeError, KeyError) as error:
+        for record in json.loads((folder / PLAYS).read_text(encoding="utf-8")):
+            branches = [
+                Branch(branch["row"], GameSettings.of(branch["settings"], PLAYS), branch["share"])
+                for branch in record.pop("branches")
+            ]
+            plays.append(Play(branches=tuple(branches), **record))
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise InputError(f"{folder} is not prepared to be played: {PLAYS} is missing or broken ({error}).") from error
-
-
-def check_unchanged(plays: Iterable[Play], folder: Path) -> None:
-    """Say which setting is another than that of a play which is done already: a table must not mix the two."""
-    for play in plays:
-        for branch in play.branches:
-            story = play.path(folder, branch).with_suffix(".json")
-            if story.exists():
-                done = GameSettings.of(json.loads(story.read_text(encoding="utf-8"))["settings"], str(story))
-                _check_same(branch.settings.but(seed=play.seed), done, folder, branch.row)
-
-
-def _check_same(asked: GameSettings, done: GameSettings, folder: Path, row: str) -> None:
-    for name in sorted(asdict(asked).keys() - DECODING):
-        was, now = getattr(done, name), getattr(asked, name)
-        if was != now:
-            raise InputError(f"{folder} has {row} played with {name} = {was}, not {now}; name another --out for that.")
-
-
-def _play(branches: list[dict[str, Any]], **fields: Any) -> Play:
-    made = [Branch(b["row"], GameSettings.of(b["settings"], PLAYS), b["share"]) for b in branches]
-    return Play(branches=tuple(made), **fields)
+    return plays
 
 
 class Stage:
@@ -108,7 +115,7 @@ class Stage:
         self.arrays = load_arrays(folder / QUESTIONS)
         self.folds = self.arrays.pop("fold")
         self.vectors = torch.from_numpy(load_arrays(folder / VECTORS)["vectors"])
-        self._kept: dict[Any, tuple[Prepared, Array]] = {}
+        self._loaded: dict[Any, tuple[Prepared, Array]] = {}
 
     def questions(self, settings: GameSettings) -> Prepared:
         """Return the questions as these settings read them."""
@@ -127,101 +134,98 @@ class Stage:
 
     def _prepared(self, name: str, settings: GameSettings) -> tuple[Prepared, Array]:
         key = (name, settings.max_tokens, settings.mark_answer)
-        if key not in self._kept:
+        if key not in self._loaded:
             arrays = self.arrays if name == QUESTIONS else load_arrays(self.folder / name)
             allowed = arrays.pop("allowed", self.folds)
-            self._kept[key] = Prepared.for_settings(arrays, self.device, settings), allowed
-        return self._kept[key]
+            self._loaded[key] = Prepared.for_settings(arrays, self.device, settings), allowed
+        return self._loaded[key]
 
     def play(self, play: Play) -> None:
-        """Train on the other folds and write what the players say of this one's chains."""
+        """Train on the other folds and write the scores that the players give to this one's chains."""
         settings = play.branches[0].settings.but(seed=play.seed)
         others = np.random.default_rng(play.seed).permutation(np.flatnonzero(self.folds != play.fold))
         start = time.perf_counter()
         pseudo = self.pseudo(settings, play.fold, play.pseudo)
         warm = Training(self.vectors, self.questions(settings), settings, others, pseudo)
         warm.run(until="pretraining")
-        story = {"pseudo": play.pseudo, "warm_up_seconds": time.perf_counter() - start}
-        for (share, _), branches in groupby(play.branches, key=_pretraining):
-            self._go_on(play, warm, others[: max(round(share * len(others)), 1)], list(branches), story)
+        metadata = {"pseudo": play.pseudo, "warm_up_seconds": time.perf_counter() - start}
+        for (share, _), branches in groupby(play.branches, key=lambda branch: branch.pretraining):
+            self._play_branches(play, list(branches), warm, others[: max(round(share * len(others)), 1)], metadata)
 
-    def _go_on(
-        self, play: Play, warm: Training, questions: Array, branches: Sequence[Branch], story: dict[str, float]
+    def _play_branches(
+        self, play: Play, branches: Sequence[Branch], warm: Training, questions: Array, metadata: dict[str, float]
     ) -> None:
         """Pretrain on some questions, then play the game of every branch."""
         start = time.perf_counter()
         pretrained = warm.branch(branches[0].settings.but(seed=play.seed))
         pretrained.use(np.sort(questions))
         pretrained.run(until="game")
-        story = story | {"questions": len(questions), "pretraining_seconds": time.perf_counter() - start}
+        metadata = metadata | {"questions": len(questions), "pretraining_seconds": time.perf_counter() - start}
         for branch in branches:
             start = time.perf_counter()
             training = pretrained.branch(branch.settings.but(seed=play.seed))
             training.run()
-            self._write(play, branch, training, story | {"game_seconds": time.perf_counter() - start})
+            self._write(play, branch, training, metadata | {"game_seconds": time.perf_counter() - start})
 
-    def _write(self, play: Play, branch: Branch, training: Training, story: dict[str, float]) -> None:
-        tested = np.flatnonzero(self.folds == play.fold)
+    def _write(self, play: Play, branch: Branch, training: Training, metadata: dict[str, float]) -> None:
+        """Write metadata, weights and scores; the scores come last, as by them a play is known to be done."""
         path = play.path(self.folder, branch)
         path.parent.mkdir(exist_ok=True)
-        told = story | {"settings": asdict(training.settings), "curve": training.progress.curve}
-        path.with_suffix(".json").write_text(json.dumps(told), encoding="utf-8")
+        content = metadata | {"settings": asdict(training.settings), "curve": training.progress.curve}
+        path.with_suffix(".json").write_text(json.dumps(content), encoding="utf-8")
         if play.keeps_weights and branch is play.branches[0]:
             training.save_weights(path.with_suffix(".model"))
-        save_arrays(scores(training, tested), path)
-
-
-def _pretraining(branch: Branch) -> tuple[float, GameSettings]:
-    """Return what two branches must agree in to share a pretraining: all but what concerns the Reasoner."""
-    return branch.share, branch.settings.but(row="conditional", bonus=0.0)
+        save_arrays(scores(training, np.flatnonzero(self.folds == play.fold)), path)
 
 
 def scores(training: Training, questions: Array) -> dict[str, Array]:
-    """Return what the players say of the chains of some questions, one after another."""
-    told: dict[str, list[Array]] = {"ranker": [], "reasoner": [], "named": []}
+    """Return the players' scores of the chains of some questions, one after another."""
+    parts: dict[str, list[Array]] = {"ranker": [], "reasoner": [], "named": []}
     for batch in training.data.batches(questions, 64):
         with training.arithmetic():
             decoded = decode(training.players, batch)
-        for name in told:
-            told[name].append(getattr(decoded, name)[batch.is_chain].float().cpu().numpy())
-    return {"questions": questions} | {name: np.concatenate(values) for name, values in told.items()}
+        for name, values in parts.items():
+            values.append(getattr(decoded, name)[batch.is_chain].float().cpu().numpy())
+    return {"questions": questions} | {name: np.concatenate(values) for name, values in parts.items()}
 
 
 def play_all(folder: Path, plays: Iterable[Play], device: str, processes: int) -> None:
-    """Play all that is not done yet, in several processes side by side."""
+    """Play all that is not done yet, in several processes side by side; where a play fails, the others go on."""
     waiting = [play for play in plays if not play.is_done(folder)]
-    context = get_context("spawn")
-    queue: Queue[Play | None] = context.Queue()
-    for play in (*waiting, *[None] * processes):
-        queue.put(play)
-    workers = [context.Process(target=_work, args=(folder, device, queue)) for _ in range(min(processes, len(waiting)))]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    if failed := sum(worker.exitcode != 0 for worker in workers):
-        raise RechainError(f"{failed} of {len(workers)} processes failed; what they had played is kept in {folder}.")
-
-
-def _work(folder: Path, device: str, queue: "Queue[Play | None]") -> None:
-    """Play what stands in the queue, and end with one sentence where that fails."""
+    threads = torch.get_num_threads()
     try:
-        _play_queue(folder, device, queue)
-    except RechainError as error:
-        raise SystemExit(f"rechain: {error}") from error
-    except KeyboardInterrupt:
-        raise SystemExit(130) from None
+        if processes > 1 and len(waiting) > 1:
+            # All are handed out at once, not in the order of the results: the first plays take much longer than others.
+            workers = min(processes, len(waiting))
+            outcomes = in_order(partial(_Player, folder, device), waiting, workers, ahead=len(waiting))
+        else:
+            outcomes = map(_Player(folder, device), waiting) if waiting else iter(())
+        failures = [failure for failure in outcomes if failure]
+    finally:
+        torch.set_num_threads(threads)
+    if failures:
+        raise RechainError(
+            f"{len(failures)} of {len(waiting)} plays failed, the first with: {failures[0]}; "
+            f"what was played is kept in {folder}."
+        )
 
 
-def _play_queue(folder: Path, device: str, queue: "Queue[Play | None]") -> None:
-    torch.set_num_threads(1)
-    stage = Stage(folder, device)
-    while play := queue.get():
+class _Player:
+    """Plays on one thread: tiny networks gain nothing from more, and several play side by side."""
+
+    def __init__(self, folder: Path, device: str) -> None:
+        torch.set_num_threads(1)
+        self._stage = Stage(folder, device)
+
+    def __call__(self, play: Play) -> str | None:
+        """Play, and return what went wrong, if anything did."""
         start = time.perf_counter()
-        stage.play(play)
-        took = f"{time.perf_counter() - start:.0f} s"
-        rows = ", ".join(branch.row for branch in play.branches)
-        print(f"{rows}; fold {play.fold}, seed {play.seed}: {took}", file=sys.stderr, flush=True)
+        try:
+            self._stage.play(play)
+        except (RechainError, RuntimeError, OSError) as error:  # of torch too, such as too little memory
+            return str(error).strip().removesuffix(".") or type(error).__name__
+        print(f"{play}: {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
+        return None
 
 
 def main() -> None:
@@ -229,12 +233,12 @@ def main() -> None:
     parser = ArgumentParser(description="Play every training run that is written down in a prepared folder.")
     parser.add_argument("folder", type=Path, help="what `rechain reproduce … --prepare-only` has written")
     default = "cuda" if torch.cuda.is_available() else "cpu"
-    parser.add_argument("--device", default=default, help=f"cpu, cuda, cuda:1, …; {default} unless told")
-    parser.add_argument("--processes", type=int, default=1, help="how many train side by side; 1 unless told")
-    given = parser.parse_args()
+    parser.add_argument("--device", default=default, help=f"cpu, cuda, cuda:1, …; {default} by default")
+    parser.add_argument("--processes", type=int, default=1, help="how many train side by side; 1 by default")
+    options = parser.parse_args()
     start = time.perf_counter()
     try:
-        play_all(given.folder, read_plays(given.folder), given.device, given.processes)
+        play_all(options.folder, read_plays(options.folder), options.device, options.processes)
     except RechainError as error:
         raise SystemExit(f"rechain: {error}") from error
     print(f"All is played, in {time.perf_counter() - start:.0f} s.", file=sys.stderr)

@@ -1,8 +1,7 @@
 """Every setting of a game in one place; config files, flags and docs are made from it."""
 
 from dataclasses import dataclass
-from importlib.resources import as_file, files
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal
 
 from rechain.system.settings import (
     AboveZero,
@@ -109,9 +108,3 @@ class GameSettings(Settings):
         super().__post_init__()
         if self.gradient == "reinforce" and self.baseline == "leave-one-out" and self.samples < 2:
             raise wrong_setting("samples", self.samples, "at least 2 for the baseline leave-one-out")
-
-    @classmethod
-    def for_data(cls, name: str, **changes: Any) -> Self:
-        """Return the settings for a known data set."""
-        with as_file(files("rechain").joinpath(f"data/settings/{name}.toml")) as path:
-            return cls.read(path, **changes)

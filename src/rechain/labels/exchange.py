@@ -37,9 +37,8 @@ def gold_from_labels(units: Units, labels: Iterable[Label]) -> Gold | None:
         for number, verdict in enumerate(verdicts)
         if verdict == "yes"
     ]
-    candidates = frozenset(units.chains)
     others = (unit for unit, decision in decisions.items() if decision == "yes" and unit.mode == "chains")
-    right += [_gold_chain(unit) for unit in others if unit not in candidates]
+    right += [_gold_chain(unit) for unit in others if unit not in units.numbers]
     return Gold(id=units.question.id, chains=right)
 
 

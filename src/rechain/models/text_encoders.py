@@ -150,7 +150,11 @@ def pretrained(source: str | Path, marks: int) -> PretrainedEncoder:
     """Return an encoder with the weights of a local folder or of the Hub."""
     from transformers import AutoModel
 
-    return PretrainedEncoder(_without_pooler(AutoModel.from_pretrained(str(source), **_OPTIONS)), marks)
+    options = _OPTIONS | {"use_safetensors": True, "output_loading_info": True}  # a pickle could run code
+    model, loading = AutoModel.from_pretrained(str(source), **options)
+    if missing := sorted(name for name in loading["missing_keys"] if not name.startswith("pooler.")):
+        raise ValueError(f"{missing[0]} has no weights")  # the library would fill in random ones
+    return PretrainedEncoder(_without_pooler(model), marks)
 
 
 def untrained(config: Mapping[str, Any], marks: int) -> PretrainedEncoder:

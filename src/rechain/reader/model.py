@@ -1,6 +1,6 @@
 """The chain reader as a model: cheap evidence for all chains, the network for those whose place it can still change."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Self
 
 import numpy as np
@@ -8,8 +8,7 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from rechain.candidates import Candidate, Candidates
-from rechain.linking import Edge
+from rechain.candidates import Candidates
 from rechain.models.chain_reader import ChainReader, TextBatch, Texts
 from rechain.reader.settings import ReaderSettings
 from rechain.reader.texts import ChainTexts, Tails, TokenText, best_by, flat_texts
@@ -19,7 +18,8 @@ from rechain.system.devices import precision
 from rechain.system.tensors import Array
 
 _UNLIKELY = 0.02
-"""chains of a length that is less likely than this are not read"""
+"""chains of a length that is less likely than this are not read: the network compares chains of one length alone, and
+cannot make up for that"""
 
 
 class ChainReaderModel:
@@ -28,12 +28,12 @@ class ChainReaderModel:
     chooses_hops = True
 
     def __init__(self, network: ChainReader, tokenizer: Tokenizer, settings: ReaderSettings, card: str = "") -> None:
-        """Take a network, what cuts texts into its tokens, how it is used, and what is told of it to others."""
+        """Take a network, the tokeniser of its texts, the settings, and the model card."""
         self.card = card
         self.network = network.eval()
         self.tokenizer = tokenizer
         self.settings = settings
-        self._evidence = network.evidence.weight.detach().float().cpu().numpy()[0]
+        self._evidence = network.evidence.weight.detach().float().cpu().numpy()[0]  # [features]
 
     def to(self, device: str) -> Self:
         """Move it to a device."""
@@ -41,38 +41,40 @@ class ChainReaderModel:
         return self
 
     def score_many(self, batch: Sequence[Candidates]) -> list[Scores]:
-        """Return the scores of every question; what is worth reading of them is read together."""
+        """Return the scores of every question; the chains that are worth reading are read together."""
         questions = [WeighedQuestion(candidates, self._evidence, self.settings) for candidates in batch]
         written = [question.write(self.tokenizer) for question in questions]
         ranks = self._read([chains for chains, _ in written], self.network.rank)
-        entities = max((question.tails.most_entities for question in questions), default=0)
+        entities = max((len(edges) for question in questions for edges in question.open_tails.values()), default=0)
         links = self._read([tails for _, tails in written], lambda texts: self.network.name_links(texts, entities))
-        return [question.scores(*said) for question, *said in zip(questions, ranks, links, strict=True)]
+        return [question.scores(*outputs) for question, *outputs in zip(questions, ranks, links, strict=True)]
 
     def _read(self, texts: Sequence[list[TokenText]], head: Callable[[TextBatch], Tensor]) -> list[Array]:
-        """Return what a head of the network says of the texts of each question."""
+        """Return the outputs of a head of the network for the texts of each question."""
         flat = [text for of_question in texts for text in of_question]
         if not flat:
             return [np.zeros(0)] * len(texts)
         device = self.network.evidence.weight.device
         with torch.inference_mode(), precision(device):
-            said = Texts(flat_texts(flat), device).read(torch.arange(len(flat)), head, self.settings.tokens_at_once)
-        return np.split(said.float().cpu().numpy(), np.cumsum([len(of_question) for of_question in texts])[:-1])
+            outputs = Texts(flat_texts(flat), device).read(torch.arange(len(flat)), head, self.settings.tokens_at_once)
+        return np.split(outputs.float().cpu().numpy(), np.cumsum([len(of_question) for of_question in texts])[:-1])
 
 
 class WeighedQuestion:
-    """The candidate chains of a question, what cheap evidence says of them, and which are worth reading."""
+    """The candidate chains of a question, the cheap evidence for them, and which are worth reading."""
 
     def __init__(self, candidates: Candidates, weights: Array, settings: ReaderSettings) -> None:
         self._candidates = candidates
         self._settings = settings
-        features = weigh(candidates)
-        self._evidence = features @ weights
+        features = weigh(candidates)  # [chains, features]
+        self._evidence = features @ weights  # [chains]
         self._nothing = float(nothing(features) @ weights)
         self._lengths = np.array([len(chain.passages) for chain in candidates.chains])
         self._length_odds = _length_odds(features @ PRIOR, self._lengths)
-        self.chosen = self._worth_reading()
-        self.tails = Tails([candidates.chains[number] for number in self.chosen])
+        self._chosen = self._worth_reading()
+        self._tails = Tails([candidates.chains[number] for number in self._chosen])
+        self.open_tails = {tail: edges for tail, edges in self._tails.edges.items() if len(edges) > 1}
+        """the tails that more than one entity could link, and one edge for each entity; of others there is no doubt"""
 
     def _worth_reading(self) -> list[int]:
         """Return the chains to read: of each likely length the best, if the network can still change which that is."""
@@ -86,42 +88,68 @@ class WeighedQuestion:
         return chosen
 
     def write(self, tokenizer: Tokenizer) -> tuple[list[TokenText], list[TokenText]]:
-        """Return the chains to be read and, where more than one entity could link them, their tails, as tokens."""
+        """Return the chains to read and their open tails as tokens."""
+        if not self._chosen:
+            return [], []
         texts = ChainTexts(self._candidates, tokenizer, self._settings.max_tokens)
-        chains = [texts.chain(self._candidates.chains[number]) for number in self.chosen]
-        return chains, [texts.tail(tail, edges) for tail, edges in self._open_tails.items()]
-
-    @property
-    def _open_tails(self) -> dict[int, list[Edge]]:
-        """The tails that more than one entity could link, and these."""
-        return {tail: edges for tail, edges in self.tails.edges.items() if len(edges) > 1}
+        chains = [texts.chain(self._candidates.chains[number]) for number in self._chosen]
+        return chains, [texts.tail(tail, edges) for tail, edges in self.open_tails.items()]
 
     def scores(self, ranks: Array, links: Array) -> Scores:
-        """Return the scores of all chains, where the network has said something of those that were read."""
-        ranker, reasoner = np.zeros(len(self._lengths)), np.zeros(len(self._lengths))
-        rows = {tail: row for row, tail in enumerate(self._open_tails)}
-        named = np.array([self._named(self._candidates.chains[number], rows, links) for number in self.chosen])
-        if self.chosen:
-            self._fill(ranker, ranks)
-            self._fill(reasoner, named)
+        """Return the scores of all chains: `ranks` [chosen] and `links` [open tails, entities] are the network's."""
+        named = self._named(links)
         parts = {
             "evidence": self._evidence,
-            "ranker": self._settings.ranker_weight * ranker,
-            "reasoner": self._settings.reasoner_weight * reasoner,
+            "ranker": self._settings.ranker_weight * self._spread(ranks),
+            "reasoner": self._settings.reasoner_weight * self._spread(named),
         }
         if len(self._length_odds) > 1:
             parts["length"] = self._for_length(np.sum(list(parts.values()), axis=0))
         contributions: list[Contributions] = [
             dict(zip(parts, map(float, values), strict=True)) for values in zip(*parts.values(), strict=True)
         ]
-        confidences = self._confidences(np.sum(list(parts.values()), axis=0))
-        return Scores(contributions, confidences, self._steps(ranks, named))
+        # one candidate more stands for "none of these"
+        logits = np.append(np.sum(list(parts.values()), axis=0), self._nothing) / self._settings.temperature
+        confidences = np.exp(logits[:-1] - _log_sum(logits)).clip(0, 1)
+        return Scores(contributions, [float(value) for value in confidences], self._steps(ranks, named))
+
+    def _named(self, links: Array) -> Array:
+        """Return the log-probability of the last link of each chain that was read; 0 where it is the only one."""
+        rows = {tail: row for row, tail in enumerate(self.open_tails)}
+        named = []
+        for chain in (self._candidates.chains[number] for number in self._chosen):
+            row = rows.get(chain.passages[-1])
+            named.append(0.0 if row is None else float(links[row, self._tails.place(chain)[1] - 1]))
+        return np.array(named)
+
+    def _spread(self, outputs: Array) -> Array:
+        """Return outputs of the network for all chains, less the greatest of each length.
+
+        A chain that was not read has the least output of those that were: evidence speaks against it, and the network
+        should not speak for it. Where none of a length was read, all have 0.
+        """
+        spread = np.zeros(len(self._lengths))
+        for length in self._length_odds:
+            of_length = self._lengths == length
+            read = [place for place, number in enumerate(self._chosen) if of_length[number]]
+            if read:
+                spread[of_length] = outputs[read].min() - outputs[read].max()
+                spread[[self._chosen[place] for place in read]] = outputs[read] - outputs[read].max()
+        return spread
+
+    def _for_length(self, joint: Array) -> Array:
+        """Return what to add so that the chains of each length have together the probability of that length."""
+        sums = {length: _log_sum(joint[self._lengths == length]) for length in self._length_odds}
+        added = np.zeros(len(joint))
+        for length, odds in self._length_odds.items():
+            added[self._lengths == length] = odds - sums[length]
+        return added + max(sums.values())  # so that scores stay about as large as evidence
 
     def _steps(self, ranks: Array, named: Array) -> list[list[PlayerStep]]:
-        """Return what the two players say of each chain that was read, among the chains of its length that were."""
+        """Return what the two players say of each chain that was read, among those of its length that were."""
         steps: list[list[PlayerStep]] = [[] for _ in self._lengths]
-        for place, number in enumerate(self.chosen):
-            rivals = ranks[self._lengths[self.chosen] == self._lengths[number]]
+        for place, number in enumerate(self._chosen):
+            rivals = ranks[self._lengths[self._chosen] == self._lengths[number]]
             last = int(self._lengths[number]) - 1
             steps[number] = [
                 PlayerStep("ranker", float(np.exp(ranks[place] - _log_sum(rivals)))),
@@ -129,41 +157,22 @@ class WeighedQuestion:
             ]
         return steps
 
-    def _named(self, chain: Candidate, rows: Mapping[int, int], links: Array) -> float:
-        """Return the log-probability of a chain's last link; 0 where it is the only one."""
-        row = rows.get(chain.passages[-1])
-        return 0.0 if row is None else float(links[row, self.tails.place(chain)[1] - 1])
-
-    def _fill(self, target: Array, said: Array) -> None:
-        """Set what was said of the chains that were read, the best at 0; of the others, what was said of the worst."""
-        for length in self._length_odds:
-            of_length = self._lengths == length
-            read = [place for place, number in enumerate(self.chosen) if of_length[number]]
-            if read:
-                target[of_length] = said[read].min() - said[read].max()
-                target[[self.chosen[place] for place in read]] = said[read] - said[read].max()
-
-    def _for_length(self, joint: Array) -> Array:
-        """Return what is to be added so that the chains of each length have together the probability of that length."""
-        added = np.zeros(len(joint))
-        for length, odds in self._length_odds.items():
-            of_length = self._lengths == length
-            added[of_length] = odds - _log_sum(joint[of_length])
-        return added + max(_log_sum(joint[self._lengths == length]) for length in self._length_odds)
-
-    def _confidences(self, scores: Array) -> list[float]:
-        """Return how likely each chain is the right one, where it may also be that none is."""
-        logits = np.append(scores, self._nothing) / self._settings.temperature
-        return [float(value) for value in np.exp(logits[:-1] - _log_sum(logits)).clip(0, 1)]
-
 
 def _length_odds(prior: Array, lengths: Array) -> dict[int, float]:
-    """Return the log-probability of each length: the prior compares the best chains of each."""
+    """Return the log-probability of each length: the prior compares the best chains of each.
+
+    The prior, not what was learnt: training compares chains of one length, so it teaches nothing about lengths.
+    """
     best = {int(length): float(prior[lengths == length].max()) for length in np.unique(lengths)}
     total = _log_sum(np.array(list(best.values())))
     return {length: value - total for length, value in best.items()}
 
 
 def _log_sum(logits: Array) -> float:
+    """Return log(sum(exp(logits))).
+
+    Not numpy's logaddexp.reduce, which rounds after every term: its last bits differ in half of all cases or more, and
+    with them the bytes of published scores.
+    """
     most = float(logits.max())
     return most + float(np.log(np.exp(logits - most).sum()))

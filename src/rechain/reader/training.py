@@ -7,17 +7,33 @@ them believe; their common belief at the end then teaches the one that is kept.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from rechain.errors import InputError
 from rechain.models.chain_reader import NEVER, ChainReader
 from rechain.reader.data import QuestionBatch, ReaderData
 from rechain.reader.settings import ReaderSettings
 from rechain.system.devices import precision
+from rechain.system.loop import TrainingLoop
+from rechain.system.settings import PartShare, Positive
 from rechain.system.tensors import Array
+
+
+@dataclass(frozen=True)
+class ReaderTrainingSettings(ReaderSettings):
+    """How a run trains the chain reader: the reader's settings, and those that are not kept with the model."""
+
+    held_out: PartShare = 0.1
+    """share of the questions on which the agreement is measured, to stop early and keep the best"""
+    patience: Positive = 2
+    """epochs without a better agreement after which a phase stops"""
+    checkpoint_steps: Positive = 200
+    """a checkpoint is written after this many steps, and after every epoch"""
 
 
 class Views(NamedTuple):
@@ -44,15 +60,15 @@ def look(model: ChainReader, data: ReaderData, batch: QuestionBatch) -> Views:
 def _name_links(model: ChainReader, data: ReaderData, chains: Tensor) -> Tensor:
     """Return the log-probability of each chain's last link; where only one entity can link, nothing is read."""
     tails, slots = data.tail_text[chains], data.tail_slot[chains]
-    found = torch.zeros(len(chains), device=data.device)
+    links = torch.zeros(len(chains), device=data.device)
     open_tails = tails[slots > 1].unique()
     if not len(open_tails):
-        return found
+        return links
     entities = int(slots.max())
-    links = data.texts.read(open_tails, lambda batch: model.name_links(batch, entities))
+    named = data.texts.read(open_tails, lambda batch: model.name_links(batch, entities))
     is_open = torch.isin(tails, open_tails)
     rows = torch.searchsorted(open_tails, tails[is_open]).to(data.device)
-    return found.masked_scatter(is_open.to(data.device), links[rows, (slots[is_open] - 1).to(data.device)])
+    return links.masked_scatter(is_open.to(data.device), named[rows, (slots[is_open] - 1).to(data.device)])
 
 
 def _padded(values: Tensor, batch: QuestionBatch) -> Tensor:
@@ -64,20 +80,20 @@ class Beliefs:
     """What every reader of several last said of each chain, and what they believe together."""
 
     def __init__(self, readers: int, chains: int, device: torch.device, settings: ReaderSettings) -> None:
-        self._ranker = torch.zeros(readers, chains, device=device)
-        self._reasoner = torch.zeros(readers, chains, device=device)
+        self.ranker = torch.zeros(readers, chains, device=device)
+        self.reasoner = torch.zeros(readers, chains, device=device)
         self._settings = settings
 
     def note(self, reader: int, batch: QuestionBatch, views: Views) -> None:
         """Remember what a reader said."""
         chains = batch.chains.to(batch.is_chain.device)[batch.is_chain]
-        self._ranker[reader, chains] = views.ranker.detach()[batch.is_chain]
-        self._reasoner[reader, chains] = views.reasoner.detach()[batch.is_chain]
+        self.ranker[reader, chains] = views.ranker.detach()[batch.is_chain]
+        self.reasoner[reader, chains] = views.reasoner.detach()[batch.is_chain]
 
     def of(self, batch: QuestionBatch, evidence: Tensor) -> Tensor:
         """Return the probability of each chain of some questions, [B, K]: the E step."""
         chains = batch.chains.to(batch.is_chain.device)
-        views = Views(self._ranker.mean(0)[chains], self._reasoner.mean(0)[chains], evidence)
+        views = Views(self.ranker.mean(0)[chains], self.reasoner.mean(0)[chains], evidence)
         return masked_softmax(views.joint(self._settings), batch)
 
 
@@ -87,7 +103,7 @@ def masked_softmax(logits: Tensor, batch: QuestionBatch) -> Tensor:
 
 
 def losses(views: Views, belief: Tensor, batch: QuestionBatch) -> Tensor:
-    """Return how far ranker, evidence and Reasoner each are from the belief: the M step's loss, [3]."""
+    """Return how far Ranker, evidence and Reasoner each are from the belief: the M step's loss, [3]."""
     ranker, evidence = (
         -(belief * logits.masked_fill(~batch.is_chain, NEVER).log_softmax(-1)).sum(-1).mean()
         for logits in (views.ranker, views.evidence)
@@ -95,106 +111,170 @@ def losses(views: Views, belief: Tensor, batch: QuestionBatch) -> Tensor:
     return torch.stack([ranker, evidence, -(belief * views.reasoner).sum(-1).mean()])
 
 
-class Lesson:
-    """Readers that are taught together on the same questions."""
+class Questions(NamedTuple):
+    """Questions of some numbers, and those of them that are held out."""
 
-    def __init__(self, models: Sequence[ChainReader], settings: ReaderSettings, steps: int) -> None:
-        self.models = models
-        self._settings = settings
-        self._optimisers = [_optimiser(model, settings) for model in models]
-        self._schedules = [
-            torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: _rate(step, steps, settings.warm_up_share))
-            for optimiser in self._optimisers
-        ]
-        self._priors = [model.evidence.weight.detach().clone() for model in models]
-
-    def learn(self, number: int, data: ReaderData, batch: QuestionBatch, belief: Callable[[Tensor], Tensor]) -> Views:
-        """Take one step with a reader; `belief` gives the probabilities of chains where its evidence is told."""
-        model = self.models[number].train()
-        with precision(data.device):
-            views = look(model, data, batch)
-            loss = losses(views, belief(views.evidence.detach()), batch).sum()
-        pull = (model.evidence.weight - self._priors[number]).square().sum()
-        (loss + self._settings.evidence_pull * pull).backward()
-        nn.utils.clip_grad_norm_(model.parameters(), self._settings.clip)
-        self._optimisers[number].step()
-        self._optimisers[number].zero_grad(set_to_none=True)
-        self._schedules[number].step()
-        return views
+    data: ReaderData
+    learned: Array
+    held_out: Array = np.arange(0)
 
 
-def train(
-    make: Callable[[int], ChainReader],
-    data: ReaderData,
-    settings: ReaderSettings,
-    questions: Array,
-    pseudo: tuple[ReaderData, Array] | None = None,
-) -> ChainReader:
-    """Return a reader that was taught questions of these numbers; `make` makes an untaught one from a seed.
+class ReaderTraining(TrainingLoop):
+    """A run of the chain reader: a warm-up with pseudo questions, EM, and where several are taught, one by them all."""
 
-    Where there are pseudo questions, it is warmed up with them, and what it learnt there counts from the beginning.
-    """
-    readers = [make(settings.seed + number) for number in range(settings.teachers + (settings.teachers > 1))]
-    beliefs = None
-    if pseudo is not None:
-        prior = readers[0].evidence.weight.detach().clone()
-        warm_up(readers[:1], pseudo[0], settings, pseudo[1])
-        readers[0].evidence.weight.data.copy_(prior)  # pseudo questions tell nothing of what evidence weighs
-        for reader in readers[1:]:
-            reader.load_state_dict(readers[0].state_dict())
-        beliefs = final_beliefs(readers[: settings.teachers], data, settings, questions)
-    taught = teach_together(readers[: settings.teachers], data, settings, questions, beliefs)
-    if settings.teachers > 1:
-        teach(readers[-1], taught, data, settings, questions)
-    return readers[-1]
+    phases = ("warm-up", "EM", "student")
+    criterion = "agreement"
+    advice = "lower learning_rate, head_learning_rate or clip"
+    mismatch = "is of another encoder or of other questions than these"
 
+    def __init__(
+        self,
+        make: Callable[[int], ChainReader],
+        questions: Questions,
+        settings: ReaderTrainingSettings,
+        pseudo: Questions | None = None,
+        is_trained: bool = False,
+    ) -> None:
+        """Set up a run; `make` makes a reader from a seed, always with the same weights of evidence.
 
-def warm_up(models: Sequence[ChainReader], data: ReaderData, settings: ReaderSettings, questions: Array) -> None:
-    """Teach readers pseudo questions, whose chains are known as they were made from them."""
-    lesson = Lesson(models, settings, settings.warm_up_epochs * _steps(questions, settings))
-    for chosen in _batches(questions, settings, settings.warm_up_epochs):
-        batch = data.batch(chosen)
-        made = batch.made.float()
-        for number in range(len(models)):
-            lesson.learn(number, data, batch, lambda _, made=made: made)  # type: ignore[misc]
+        Where there are pseudo questions, it is warmed up with them, and what it learnt there counts from the beginning,
+        as it does of a reader that is trained already.
+        """
+        super().__init__()
+        self.settings: ReaderTrainingSettings = settings
+        self.device = questions.data.device
+        self.questions = questions
+        self.pseudo = pseudo
+        self.readers = [make(settings.seed + number) for number in range(settings.teachers + (settings.teachers > 1))]
+        self.network = nn.ModuleList(self.readers)
+        self.optimisers = {str(number): _optimiser(reader, settings) for number, reader in enumerate(self.readers)}
+        self.beliefs = self._no_beliefs()
+        self._is_trained = is_trained
+        self._prior = self.readers[0].evidence.weight.detach().clone()  # [1, features]
 
+    @property
+    def reader(self) -> ChainReader:
+        """The one that is kept."""
+        return self.readers[-1]
 
-def teach_together(
-    models: Sequence[ChainReader],
-    data: ReaderData,
-    settings: ReaderSettings,
-    questions: Array,
-    beliefs: Beliefs | None = None,
-) -> Beliefs:
-    """Teach readers what they believe together, from some beliefs or the prior on; return what they end up with."""
-    beliefs = beliefs or Beliefs(len(models), data.chains, data.device, settings)
-    lesson = Lesson(models, settings, settings.epochs * _steps(questions, settings))
-    for chosen in _batches(questions, settings, settings.epochs):
-        batch = data.batch(chosen)
-        for number in range(len(models)):
-            views = lesson.learn(number, data, batch, lambda evidence, batch=batch: beliefs.of(batch, evidence))  # type: ignore[misc]
-            if settings.reestimates:
+    def _no_beliefs(self) -> Beliefs:
+        return Beliefs(self.settings.teachers, self.questions.data.chains, self.device, self.settings)
+
+    def epochs(self, phase: str) -> int:
+        """Return how many epochs a phase has at most."""
+        settings = self.settings
+        if phase == "warm-up":
+            return settings.warm_up_epochs if self.pseudo else 0
+        return settings.epochs if phase == "EM" or settings.teachers > 1 else 0
+
+    def _taught(self, phase: str) -> Sequence[int]:
+        """Return the numbers of the readers that a phase teaches."""
+        teachers = self.settings.teachers
+        return {"warm-up": range(1), "EM": range(teachers), "student": range(teachers, teachers + 1)}[phase]
+
+    def _questions_of(self, phase: str) -> Questions:
+        return self.pseudo if self.pseudo and phase == "warm-up" else self.questions
+
+    def batches(self, phase: str, epoch: int) -> list[Array]:
+        """Return the questions in the random order of an epoch, batch by batch."""
+        learned = self._questions_of(phase).learned
+        generator, size = np.random.default_rng(self.settings.seed), self.settings.batch_size
+        order = [generator.permutation(learned) for _ in range(epoch + 1)][-1]  # one generator shuffles all epochs
+        return [order[start : start + size] for start in range(0, len(order), size)]
+
+    def step(self, phase: str, batch: Array) -> dict[str, Tensor]:
+        """Teach every reader of a phase what pseudo questions were made from, or what all readers believe."""
+        data, sums = self._questions_of(phase).data, torch.zeros(3, device=self.device)
+        chains = data.batch(batch)
+        for number in self._taught(phase):
+            views, loss = self._learn(number, phase, data, chains)
+            sums += loss
+            if phase == "EM" and self.settings.reestimates:
+                self.beliefs.note(number, chains, views)
+        means = sums / len(self._taught(phase))
+        return dict(zip(("ranker", "evidence", "reasoner"), means, strict=True))
+
+    def _learn(self, number: int, phase: str, data: ReaderData, batch: QuestionBatch) -> tuple[Views, Tensor]:
+        """Take one step with a reader; return what it said before, and its losses."""
+        reader, optimiser, settings = self.readers[number].train(), self.optimisers[str(number)], self.settings
+        with precision(self.device):
+            views = look(reader, data, batch)
+            is_made = phase == "warm-up"
+            belief = batch.made.float() if is_made else self.beliefs.of(batch, views.evidence.detach())
+            loss = losses(views, belief, batch)
+        pull = (reader.evidence.weight - self._prior).square().sum()
+        (loss.sum() + settings.evidence_pull * pull).backward()
+        nn.utils.clip_grad_norm_(reader.parameters(), settings.clip)
+        self._set_rates(optimiser, phase)
+        optimiser.step()
+        optimiser.zero_grad(set_to_none=True)
+        return views, loss.detach()
+
+    def _set_rates(self, optimiser: torch.optim.Optimizer, phase: str) -> None:
+        """Let the learning rates grow in the first steps of a phase, then fall to nothing.
+
+        They are set from the number of the step alone, so that a resumed run needs no state of a schedule.
+        """
+        steps = -(-len(self._questions_of(phase).learned) // self.settings.batch_size)
+        share = _rate(
+            self.progress.epoch * steps + self.progress.step, self.epochs(phase) * steps, self.settings.warm_up_share
+        )
+        for group, rate in zip(optimiser.param_groups, _rates(self.settings), strict=True):
+            group["lr"] = rate * share
+
+    def end_phase(self, phase: str) -> None:
+        """Begin the next phase with new optimisers, and with what the readers believe by now."""
+        for optimiser in self.optimisers.values():
+            optimiser.state.clear()
+        is_warm = phase == "warm-up" and self.pseudo is not None
+        if is_warm:
+            self.readers[0].evidence.weight.data.copy_(self._prior)  # pseudo questions tell nothing of what it weighs
+            for reader in self.readers[1:]:
+                reader.load_state_dict(self.readers[0].state_dict())
+        has_student = phase == "EM" and self.settings.teachers > 1
+        if is_warm or has_student or (phase == "warm-up" and self._is_trained):
+            self.beliefs = self._examined()
+
+    def _examined(self) -> Beliefs:
+        """Return what the teachers believe of the questions that are learned from, now."""
+        beliefs = self._no_beliefs()
+        for number in range(self.settings.teachers):
+            for batch, views in examine(self.readers[number], self.questions.data, self.questions.learned):
                 beliefs.note(number, batch, views)
-    return final_beliefs(models, data, settings, questions)
+        return beliefs
 
+    def held_out_figures(self) -> dict[str, float]:
+        """Return the agreement of Ranker and evidence on held-out questions: no label is needed for it.
 
-def final_beliefs(
-    models: Sequence[ChainReader], data: ReaderData, settings: ReaderSettings, questions: Array
-) -> Beliefs:
-    """Return what trained readers believe of questions."""
-    beliefs = Beliefs(len(models), data.chains, data.device, settings)
-    for number, model in enumerate(models):
-        for batch, views in examine(model, data, questions):
-            beliefs.note(number, batch, views)
-    return beliefs
+        It is the probability that a chain drawn by the Ranker is one drawn by the evidence, as this weighed at the
+        start. Evidence and Ranker look at different things, so a Ranker that has learnt what chains look like agrees
+        on questions it has not seen, and one that has learnt its own mistakes by heart does not. The joint belief
+        would be no measure: the Ranker is part of it, and a surer Ranker would agree more with itself.
+        """
+        data, _, held_out = self.questions
+        if not len(held_out):
+            return {}
+        agreement = [
+            (masked_softmax(views.ranker, batch) * masked_softmax(batch.features @ self._prior[0], batch)).sum(-1)
+            for number in self._taught(self.phases[self.progress.phase])
+            for batch, views in examine(self.readers[number], data, held_out)
+        ]
+        return {self.criterion: float(torch.cat(agreement).mean())}
 
+    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """Return all that decides how the run goes on, with what each reader last said of each chain."""
+        tensors, metadata = super().state()
+        said = {"beliefs.ranker": self.beliefs.ranker, "beliefs.reasoner": self.beliefs.reasoner}
+        return tensors | said, metadata
 
-def teach(model: ChainReader, beliefs: Beliefs, data: ReaderData, settings: ReaderSettings, questions: Array) -> None:
-    """Teach one reader what others believe."""
-    lesson = Lesson([model], settings, settings.epochs * _steps(questions, settings))
-    for chosen in _batches(questions, settings, settings.epochs):
-        batch = data.batch(chosen)
-        lesson.learn(0, data, batch, lambda evidence, batch=batch: beliefs.of(batch, evidence))  # type: ignore[misc]
+    def load_state(self, tensors: Any, metadata: Any, where: str) -> None:
+        """Go to where a state was returned."""
+        super().load_state(tensors, metadata, where)
+        try:
+            self.beliefs.ranker.copy_(tensors["beliefs.ranker"])
+            self.beliefs.reasoner.copy_(tensors["beliefs.reasoner"])
+        except (KeyError, RuntimeError) as error:
+            raise InputError(f"{where} {self.mismatch}.") from error
 
 
 def examine(
@@ -205,20 +285,24 @@ def examine(
     for start in range(0, len(questions), size):
         batch = data.batch(questions[start : start + size])
         with torch.inference_mode(), precision(data.device):
-            yield batch, look(model, data, batch)
+            views = look(model, data, batch)
+        yield batch, views
+
+
+def _rates(settings: ReaderSettings) -> tuple[float, float, float]:
+    return settings.learning_rate, settings.head_learning_rate, settings.evidence_learning_rate
 
 
 def _optimiser(model: ChainReader, settings: ReaderSettings) -> torch.optim.Optimizer:
-    """Return an optimiser with a rate of its own for the encoder, for what is new, and for what evidence weighs."""
+    """Return an optimiser with one rate for the encoder, one for what is new, and one for what evidence weighs."""
     groups: dict[str, list[nn.Parameter]] = {"encoder": [], "new": [], "evidence": []}
     for name, parameter in model.named_parameters():
         part = name.split(".")[0]
         groups[part if part in groups and "marks" not in name else "new"].append(parameter)
-    rates = (settings.learning_rate, settings.head_learning_rate, settings.evidence_learning_rate)
     decays = (settings.weight_decay, 0.0, 0.0)
     return torch.optim.AdamW(
         {"params": group, "lr": rate, "weight_decay": decay}
-        for group, rate, decay in zip(groups.values(), rates, decays, strict=True)
+        for group, rate, decay in zip(groups.values(), _rates(settings), decays, strict=True)
     )
 
 
@@ -226,16 +310,3 @@ def _rate(step: int, steps: int, warm_up: float) -> float:
     """Return the share of the learning rate at a step: growing, then falling to nothing."""
     grown = max(warm_up * steps, 1.0)
     return min((step + 1) / grown, max((steps - step) / max(steps - grown, 1.0), 0.0))
-
-
-def _steps(questions: Array, settings: ReaderSettings) -> int:
-    return -(-len(questions) // settings.batch_size)
-
-
-def _batches(questions: Array, settings: ReaderSettings, epochs: int) -> Iterator[Array]:
-    """Yield the questions in random order, batch by batch, so many times."""
-    generator = np.random.default_rng(settings.seed)
-    for _ in range(epochs):
-        order = generator.permutation(questions)
-        for start in range(0, len(order), settings.batch_size):
-            yield order[start : start + settings.batch_size]

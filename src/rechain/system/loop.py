@@ -61,6 +61,8 @@ class TrainingLoop(ABC):
     """the figure on held-out questions that decides when to stop and which weights are kept; it lies in 0 … 1"""
     advice: ClassVar[str]
     """what helps against a loss that is no number"""
+    mismatch: ClassVar[str] = "is of other networks or word vectors than these"
+    """what is wrong with the state of another run"""
     patient_phases: ClassVar[Sequence[str]] = ("warm-up",)
     """phases that do not stop early: pseudo questions are not the questions on which the criterion is measured"""
 
@@ -187,7 +189,7 @@ class TrainingLoop(ABC):
             self.totals = {name: value.to(self.device) for name, value in parts.get("totals", {}).items()}
             self.progress = Progress(**metadata["progress"])
         except (KeyError, RuntimeError, TypeError, ValueError) as error:
-            raise InputError(f"{where} is of other networks or word vectors than these.") from error
+            raise InputError(f"{where} {self.mismatch}.") from error
         torch.set_rng_state(parts["random"]["cpu"])
         if "cuda" in parts["random"] and self.device.type == "cuda":
             torch.cuda.set_rng_state(parts["random"]["cuda"], self.device)

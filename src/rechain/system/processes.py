@@ -1,6 +1,13 @@
-"""Worker processes: tasks in, results out in the order of the tasks, few of them at a time.
+"""The package's one pool of worker processes: tasks in, results out in the order of the tasks. Standard library alone.
 
-A process that dies is replaced and its task done again. No process outlives the one that started it.
+It is not `concurrent.futures` or `multiprocessing.Pool`, as these break promises that are kept here:
+
+- A process that is killed is replaced and its tasks are repeated, and a task that kills three is named. An executor is
+  broken for good by one death; a Pool waits for ever for the result that was lost.
+- No process outlives this one, even if it is killed by SIGKILL.
+- Few tasks are read ahead, so that memory does not grow with the input: `Executor.map` reads all of them.
+- An error of the source, or of one task, comes after the results of all tasks before it.
+- A worker makes what it keeps, such as a model, by itself; if that fails, there is one error, not one a task.
 """
 
 import ctypes
@@ -13,7 +20,7 @@ import threading
 import time
 import traceback
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from multiprocessing.connection import Connection, wait
@@ -26,15 +33,17 @@ from rechain.system.batches import DeferredErrors
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 MakeWorker = Callable[[], Callable[[Task], Result]]
-"""Makes, in the process that is to work, what does a task."""
+"""makes, in a worker process, the function that does tasks"""
 
+# A task that has killed three processes will kill the next: it takes too much memory, or crashes a library.
 _MOST_DEATHS = 3
-"""a task at which so many processes have died is given up"""
-_TIDY_EVERY = 1.0
+# One that is being done and the next: a process never waits for a task, and a long one delays only one other.
+_MOST_IN_HAND = 2
+_TRIM_SECONDS = 1.0  # a trim takes a few milliseconds, so that once a second costs nothing
 
 
 def usable_cores() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of cores that this process may use, which a container or `taskset` may restrict."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -43,14 +52,18 @@ def in_order(
     tasks: Iterable[Task],
     workers: int,
     describe: Callable[[Task], str] = str,
+    ahead: int | None = None,
+    preload: Sequence[str] = (),
 ) -> Iterator[Result]:
-    """Have worker processes do tasks, and yield the results in the order of the tasks.
+    """Do tasks in worker processes, and yield the results in the order of the tasks.
 
-    No more tasks are taken ahead than keep the processes busy. If the next task cannot be had, the results of those
-    before it come first and the error then.
+    `describe` names a task in errors. `ahead` is how many tasks are taken before the first of them is done; the default
+    of two a process keeps all busy with tasks of about the same length. `preload` names modules that the processes
+    share: they are imported once, before the processes are forked. An error of the source is raised after the results
+    of the tasks before it.
     """
     source = DeferredErrors(tasks)
-    pool = _Pool(make_worker, workers, describe)
+    pool = _Pool(make_worker, workers, describe, ahead or _MOST_IN_HAND * workers, preload)
     try:
         for task in source:
             pool.submit(task)
@@ -65,15 +78,26 @@ def in_order(
 
 
 class _Pool(Generic[Task, Result]):
-    """Processes, the tasks that are in their hands, and the results that wait for those of earlier tasks."""
+    """Processes, the tasks that they have, and the results that wait for those of earlier tasks."""
 
-    def __init__(self, make_worker: MakeWorker[Task, Result], workers: int, describe: Callable[[Task], str]) -> None:
+    def __init__(
+        self,
+        make_worker: MakeWorker[Task, Result],
+        workers: int,
+        describe: Callable[[Task], str],
+        ahead: int,
+        preload: Sequence[str],
+    ) -> None:
+        self._context = _context(preload)
         self._make_worker = pickle.dumps(make_worker)
         self._workers = workers
+        self._ahead = ahead
         self._describe = describe
         self._processes: list[_Process] = []
         self._tasks: dict[int, tuple[str, bytes]] = {}
-        """by number what a task is called, and the task itself"""
+        """the description and the pickled task, by number"""
+        self._waiting: deque[int] = deque()
+        """numbers of tasks that no process has yet"""
         self._deaths: Counter[int] = Counter()
         self._outcomes: dict[int, _Outcome] = {}
         self._submitted = self._yielded = 0
@@ -83,7 +107,7 @@ class _Pool(Generic[Task, Result]):
 
     @property
     def is_full(self) -> bool:
-        return self._submitted - self._yielded >= 2 * self._workers
+        return self._submitted - self._yielded >= self._ahead
 
     @property
     def is_idle(self) -> bool:
@@ -91,12 +115,12 @@ class _Pool(Generic[Task, Result]):
 
     @property
     def has_result(self) -> bool:
-        """Whether the next result is there already."""
+        """Whether the next result has arrived."""
         self._gather(timeout=0)
         return self._yielded in self._outcomes
 
     def submit(self, task: Task) -> None:
-        """Have a task done; what cannot be sent to other processes fails when its turn comes."""
+        """Send a task to a process; one that cannot be pickled fails when its turn comes."""
         number = self._submitted
         self._submitted += 1
         try:
@@ -107,7 +131,7 @@ class _Pool(Generic[Task, Result]):
             self._give(number)
 
     def result(self) -> Result:
-        """Return the result of the first task whose result was not yet returned."""
+        """Wait for the next result in the order of the tasks, and return it or raise its error."""
         while self._yielded not in self._outcomes:
             self._gather(timeout=None)
         outcome = self._outcomes.pop(self._yielded)
@@ -117,29 +141,37 @@ class _Pool(Generic[Task, Result]):
         return cast(Result, outcome.result)
 
     def _give(self, number: int) -> None:
-        """Put a task into the hands of the process that has fewest; all are started before one gets a second."""
+        """Send a task to the process that has fewest; all are started before one gets a second."""
         if all(process.in_hand for process in self._processes) and len(self._processes) < self._workers:
-            self._processes.append(_Process(self._make_worker, max(1, usable_cores() // self._workers)))
+            threads = max(1, usable_cores() // self._workers)
+            self._processes.append(_Process(self._context, self._make_worker, threads))
         process = min(self._processes, key=lambda process: len(process.in_hand))
+        if len(process.in_hand) == _MOST_IN_HAND:
+            self._waiting.append(number)
+            return
         process.in_hand.append(number)
-        process.give(self._tasks[number][1])
+        process.send(self._tasks[number][1])
 
     def _gather(self, timeout: float | None) -> None:
-        """Take what processes have done; do again what was in the hands of one that has died."""
+        """Receive results; replace processes that have died."""
         by_connection = {process.connection: process for process in self._processes}
         for connection in wait(list(by_connection), timeout):
             process = by_connection[cast(Connection, connection)]
-            if outcome := process.take():
+            if outcome := process.receive():
                 self._has_begun = True
                 number = process.in_hand.popleft()
                 self._outcomes[number] = outcome
                 del self._tasks[number]
+                if self._waiting:
+                    self._give(self._waiting.popleft())
             else:
                 self._replace(process)
 
     def _replace(self, dead: "_Process") -> None:
+        """Give the tasks of a dead process to others; its death counts for the task that it was doing."""
         self._processes.remove(dead)
         how = dead.end()
+        # An exit before any result means that workers fail on start, not at a task; a signal can come at any time.
         if not self._has_begun and not how.startswith("signal"):
             raise RechainError(
                 "worker processes cannot start: they import the script that starts them, which must be a file "
@@ -153,15 +185,15 @@ class _Pool(Generic[Task, Result]):
             self._give(number)
 
     def end(self) -> None:
-        """Let the processes end, which have nothing left to do."""
+        """End the idle processes and wait for them."""
         for process in self._processes:
-            process.give(pickle.dumps(_END))
+            process.send(pickle.dumps(_END))
         for process in self._processes:
             process.end()
         self._processes.clear()
 
     def close(self) -> None:
-        """End the processes, whatever they are doing."""
+        """End the processes, whatever they are doing: they exit when their connection is closed."""
         for process in self._processes:
             process.connection.close()
         for process in self._processes:
@@ -169,105 +201,109 @@ class _Pool(Generic[Task, Result]):
 
 
 _END = None
-"""what is given to a process that may end"""
+"""sent in place of a task to end a process"""
 
 
 class _Outcome(NamedTuple):
-    """What has come of a task."""
+    """The result of a task, or its error."""
 
     result: Any
     error: Exception | None = None
 
 
 class _Process:
-    """A worker process, and the numbers of the tasks in its hands, which it does in their order."""
+    """A worker process, and the numbers of its tasks, which it does in their order."""
 
-    def __init__(self, make_worker: bytes, threads: int) -> None:
-        context = _context()
+    def __init__(self, context: Any, make_worker: bytes, threads: int) -> None:
         self.in_hand: deque[int] = deque()
         self.connection, theirs = context.Pipe()
         self._process = context.Process(target=_work, args=(theirs, make_worker, threads), daemon=True)
-        _insist(self._process.start)
+        _start(self._process)
         theirs.close()
 
-    def give(self, task: bytes) -> None:
-        """Hand over a task; that the process has died is found when its results are taken."""
+    def send(self, task: bytes) -> None:
+        """Send a task; a process that has died is noticed when its results are received."""
         with suppress(OSError):
             self.connection.send_bytes(task)
 
-    def take(self) -> _Outcome | None:
-        """Return what has come of the first task in hand, or None if the process has died."""
+    def receive(self) -> _Outcome | None:
+        """Return the outcome of the first task, or None if the process has died."""
         try:
             return cast(_Outcome, self.connection.recv())
         except (EOFError, OSError):
             return None
 
     def end(self) -> str:
-        """Wait for the end of the process, and tell how it ended."""
+        """Wait for the end of the process, and return how it ended."""
         self.connection.close()
         self._process.join()
         code = self._process.exitcode or 0
         return f"signal {-code}" if code < 0 else f"exit code {code}"
 
 
-def _insist(start: Callable[[], None]) -> None:
-    """Start a process; should what starts processes have died, it is there again after a moment."""
-    for moment in (0.1, 0.5, None):
+def _start(process: Any) -> None:
+    """Start a process; a fork server that was killed just now is replaced by multiprocessing after a moment."""
+    for seconds in (0.1, 0.5, None):
         try:
-            return start()
+            process.start()
+            return
         except (OSError, EOFError) as error:
-            if moment is None:
+            if seconds is None:
                 reason = getattr(error, "strerror", None) or type(error).__name__
                 raise RechainError(f"a worker process cannot be started: {reason}; try fewer workers.") from error
-            time.sleep(moment)
+            time.sleep(seconds)
 
 
-@cache
-def _context() -> Any:
-    """Return a way to start processes that is safe beside threads."""
+def _context(preload: Sequence[str]) -> Any:
+    """Return how processes are started: by a fork server, as fork itself is unsafe beside the threads of torch.
+
+    The server imports `preload` once for all; it is one for all pools, so that the first pool decides. Where there is
+    none (Windows), each process starts anew.
+    """
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["rechain.bulk.work"])
+    context.set_forkserver_preload([*preload])
     return context
 
 
 def _work(connection: Connection, make_worker: bytes, threads: int) -> None:
-    """Do tasks until there are none left. An interrupt is the starting process's affair, which then ends this one."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Do tasks until there are none left: the body of a worker process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes; the first one then ends the others
+    # Threads of all processes together should be as many as there are cores: more of them only wait for each other.
     os.environ.setdefault("OMP_NUM_THREADS", str(threads))
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     tasks: SimpleQueue[bytes] = SimpleQueue()
     threading.Thread(target=_receive, args=(connection, tasks), daemon=True).start()
     worker: Callable[[Any], Any] | None = None
-    tidied = time.monotonic()
+    trimmed = time.monotonic()
     while True:
         try:
             if (task := pickle.loads(tasks.get())) is _END:
                 return
-            worker = worker or _made(make_worker)
+            worker = worker or _load_worker(make_worker)
             outcome = pickle.dumps(_Outcome(worker(task)))
         except Exception as error:
-            outcome = _failed(error)
+            outcome = _pickled(error)
         try:
             connection.send_bytes(outcome)
-        except OSError:  # nobody is there any more
+        except OSError:  # the starting process is gone
             os._exit(1)
-        tidied = tidy(tidied)
+        trimmed = trim_memory(trimmed)
 
 
-def _failed(error: Exception) -> bytes:
-    """Return an error as it is sent; one that cannot be sent as what it says."""
+def _pickled(error: Exception) -> bytes:
+    """Return the outcome of a task that failed; an error that does not survive pickling keeps its message."""
     error.add_note(traceback.format_exc())
     try:
-        sent = pickle.dumps(_Outcome(None, error))
-        pickle.loads(sent)
+        outcome = pickle.dumps(_Outcome(None, error))
+        pickle.loads(outcome)
     except Exception:
         return pickle.dumps(_Outcome(None, RuntimeError(f"{type(error).__name__}: {error}")))
-    return sent
+    return outcome
 
 
-def _made(make_worker: bytes) -> Callable[[Any], Any]:
+def _load_worker(make_worker: bytes) -> Callable[[Any], Any]:
     try:
         make = pickle.loads(make_worker)
     except (AttributeError, ImportError) as error:
@@ -276,37 +312,40 @@ def _made(make_worker: bytes) -> Callable[[Any], Any]:
             'outside `if __name__ == "__main__":`.'
         ) from error
     worker: Callable[[Any], Any] = make()
-    spare_collector()
+    relax_collector()
     return worker
 
 
-def spare_collector() -> None:
-    """Have garbage collected less often and not among what is loaded: it took a tenth of the time and found nothing."""
+def relax_collector() -> None:
+    """Collect garbage less often, and not among loaded modules and models: it took a tenth of the time for nothing."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
 
 
-def tidy(last: float) -> float:
-    """Give free memory back to the system once a second, as it would else grow for hours; return when that was."""
-    if time.monotonic() - last < _TIDY_EVERY:
+def trim_memory(last: float) -> float:
+    """Return free memory to the system once a second; return when that was last done.
+
+    glibc keeps what was freed between small objects that live on, so that a process would grow for hours.
+    """
+    if time.monotonic() - last < _TRIM_SECONDS:
         return last
     gc.collect()
-    if trim := _trim():
+    if trim := _malloc_trim():
         trim(0)
     return time.monotonic()
 
 
 @cache
-def _trim() -> Callable[[int], int] | None:
-    """Return glibc's function for that, where there is one."""
+def _malloc_trim() -> Callable[[int], int] | None:
+    """Return glibc's malloc_trim, which other C libraries lack."""
     with suppress(OSError, TypeError):
         return getattr(ctypes.CDLL(None), "malloc_trim", None)
     return None
 
 
 def _receive(connection: Connection, tasks: "SimpleQueue[bytes]") -> None:
-    """Take tasks while others are done; end this process at once if nobody is there any more who gives them."""
+    """Receive tasks while others are done; exit at once when the starting process is gone, however it ended."""
     end = pickle.dumps(_END)
     try:
         while (task := connection.recv_bytes()) != end:

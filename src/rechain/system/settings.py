@@ -11,6 +11,7 @@ TeaSettings.read(Path("tea.toml"), minutes=3)
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from importlib.resources import as_file, files
 from operator import ge, gt, le, lt
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args, get_origin, get_type_hints
@@ -77,14 +78,20 @@ class Settings:
         return cls.of(values, str(path), **changes)
 
     @classmethod
+    def for_data(cls, name: str, **changes: Any) -> Self:
+        """Return the settings that the package has under one of the names."""
+        with as_file(files("rechain").joinpath(f"data/settings/{name}.toml")) as path:
+            return cls.read(path, **changes)
+
+    @classmethod
     def of(cls, values: Mapping[str, Any], where: str, **changes: Any) -> Self:
         """Return settings from names and values; `where` is the source that an error names."""
-        known = {field.name for field in fields(cls)}
+        names = {field.name for field in fields(cls)}
         if not isinstance(values, Mapping):
             raise RechainError(f"{where}: the settings should be names with values.")
-        if unknown := sorted((values.keys() | changes.keys()) - known):
+        if unknown := sorted((values.keys() | changes.keys()) - names):
             raise RechainError(
-                f"{where}: there is no setting '{unknown[0]}'; the settings are {', '.join(sorted(known))}."
+                f"{where}: there is no setting '{unknown[0]}'; the settings are {', '.join(sorted(names))}."
             )
         try:
             return cls(**{**values, **changes})

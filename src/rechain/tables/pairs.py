@@ -1,13 +1,14 @@
 """How well the Reasoner tells entities that interact from others that share a passage, by MedHop's labelled pairs."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
-from rechain.errors import RechainError
+from rechain.errors import InputError, RechainError
+from rechain.evaluation.gold import PairLabel, read_label_rows
 from rechain.evaluation.statistics import Figure, auc_with_interval
 from rechain.game.model import TrainedModel
 from rechain.preparation.lexicon import Lexicon
@@ -17,30 +18,14 @@ from rechain.scoring.lexical import MENTION_FACTOR, closeness
 from rechain.system.tensors import Array
 from rechain.text.identifiers import identifier
 from rechain.text.passages import PassageView
-from rechain.text.words import Span
 
-_AT_ONCE = 32
-_NEVER = 1e-9
-
-
-class LabelledPair(Protocol):
-    """Whether a passage describes an interaction of two entities."""
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def support(self) -> int | str: ...
-    @property
-    def a(self) -> str: ...
-    @property
-    def b(self) -> str: ...
-    @property
-    def interacts(self) -> bool: ...
+_BATCH = 32
+_SMALLEST_SHARE = 1e-9
+"""for entities that a passage does not mention: a logarithm of 0 would be infinite, and ties are fine"""
 
 
-@dataclass(frozen=True)
-class Pair:
-    """Two entities of a passage."""
+class Pair(NamedTuple):
+    """Two entities of a passage, and whether it says that they interact."""
 
     passage: Passage
     one: str
@@ -48,7 +33,21 @@ class Pair:
     interacts: bool
 
 
-def pairs_of(questions: Iterable[Question], labels: Iterable[LabelledPair]) -> list[Pair]:
+def kept_weights(folder: Path) -> Path | None:
+    """Return the weights of the first cooperative play of a folder, if they were kept."""
+    path = folder / "plays" / "cooperative.0.0.model"
+    return path if path.exists() else None
+
+
+def read_pair_labels(path: Path) -> list[PairLabel]:
+    """Read which pairs of entities interact; a file of anything else has none."""
+    try:
+        return [label for _, label in read_label_rows(path) if isinstance(label, PairLabel)]
+    except InputError:  # a questions file with gold in it
+        return []
+
+
+def pairs_of(questions: Iterable[Question], labels: Iterable[PairLabel]) -> list[Pair]:
     """Return every labelled pair of a question's passages once."""
     passages = {(question.id, passage.id): passage for question in questions for passage in question.passages}
     pairs: dict[tuple[str, str, frozenset[str]], Pair] = {}
@@ -61,87 +60,61 @@ def pairs_of(questions: Iterable[Question], labels: Iterable[LabelledPair]) -> l
     return list(pairs.values())
 
 
-def pair_auc(
-    model: TrainedModel, questions: Iterable[Question], labels: Iterable[LabelledPair], over_guess: bool = False
-) -> Figure:
-    """Return the AUC of the Reasoner's mean log-probability of either entity when it is asked for the other.
+def judge_pairs(pairs: Sequence[Pair], model: TrainedModel | None = None, name: str = "") -> dict[str, Figure]:
+    """Return the AUC of the lexical rule, of a guess and of a trained Reasoner, with intervals over pairs.
 
-    A pair is likelier the fewer other entities its passage mentions, whatever the Reasoner has learned; `over_guess`
-    takes that away.
+    A pair is likelier the fewer other entities its passage mentions, whatever a Reasoner has learned. The guess knows
+    just that, so that what the Reasoner has learned shows over it.
     """
+    is_positive = np.array([pair.interacts for pair in pairs], dtype=bool)
+    if is_positive.all() or not is_positive.any():
+        raise RechainError("AUC needs labelled pairs of these questions, some that interact and some that do not.")
+    guess = guess_scores(pairs)
+    scores = {"lexical": lexical_scores(pairs), "a guess among the mentions": guess}
+    if model is not None:
+        reasoner = reasoner_scores(model, pairs)
+        scores |= {f"Reasoner of {name}": reasoner, f"Reasoner of {name}, over the guess": reasoner - guess}
+    return {title: auc_with_interval(values, is_positive) for title, values in scores.items()}
 
-    def score(pairs: Sequence[Pair]) -> Array:
-        said = reasoner_scores(model, pairs)
-        return said - guess_scores(pairs) if over_guess else said
 
-    return auc_of(pairs_of(questions, labels), score)
-
-
-def guess_auc(questions: Iterable[Question], labels: Iterable[LabelledPair]) -> Figure:
-    """Return the AUC of a guess among the mentions of a passage, which a Reasoner that learned nothing comes to."""
-    return auc_of(pairs_of(questions, labels), guess_scores)
+def lexical_scores(pairs: Sequence[Pair]) -> Array:
+    """Return how closely the entities of each pair stand together in their passage."""
+    counts = [closeness(PassageView(pair.passage), pair.one, pair.two) for pair in pairs]
+    return np.array([together + MENTION_FACTOR * mentions for together, mentions in counts])
 
 
 def guess_scores(pairs: Sequence[Pair]) -> Array:
     """Return what `reasoner_scores` would be if all mentions of other entities were equally likely."""
     scores = []
     for pair in pairs:
-        mentions = {entity: len(spans) for entity, spans in _entities(pair.passage).items()}
+        mentions = {entity: len(spans) for entity, spans in PassageView(pair.passage).entities.items()}
         one, two, total = mentions.get(pair.one, 0), mentions.get(pair.two, 0), sum(mentions.values())
         shares = two / max(total - one, 1), one / max(total - two, 1)
-        scores.append(np.log(np.maximum(shares, _NEVER)).mean())
+        scores.append(np.log(np.maximum(shares, _SMALLEST_SHARE)).mean())
     return np.array(scores)
-
-
-def lexical_auc(questions: Iterable[Question], labels: Iterable[LabelledPair]) -> Figure:
-    """Return the AUC of the lexical rule: how closely the two stand together."""
-    return auc_of(pairs_of(questions, labels), lexical_scores)
-
-
-def lexical_scores(pairs: Sequence[Pair]) -> Array:
-    """Return how closely the entities of each pair stand together in their passage."""
-    told = [closeness(PassageView(pair.passage), pair.one, pair.two) for pair in pairs]
-    return np.array([together + MENTION_FACTOR * mentions for together, mentions in told])
 
 
 def reasoner_scores(model: TrainedModel, pairs: Sequence[Pair]) -> Array:
     """Return the mean of log P(b | passage, a) and log P(a | passage, b) of every pair."""
-    asked = [(pair.passage, *ends) for pair in pairs for ends in ((pair.one, pair.two), (pair.two, pair.one))]
-    told = [_log_probabilities(model, asked[at : at + _AT_ONCE]) for at in range(0, len(asked), _AT_ONCE)]
-    scores: Array = np.concatenate(told).reshape(-1, 2).mean(1)
+    queries = [(pair.passage, *ends) for pair in pairs for ends in ((pair.one, pair.two), (pair.two, pair.one))]
+    batches = [_log_probabilities(model, queries[at : at + _BATCH]) for at in range(0, len(queries), _BATCH)]
+    scores: Array = np.concatenate(batches).reshape(-1, 2).mean(1)
     return scores
 
 
-def _log_probabilities(model: TrainedModel, asked: Sequence[tuple[Passage, str, str]]) -> Array:
+def _log_probabilities(model: TrainedModel, queries: Sequence[tuple[Passage, str, str]]) -> Array:
     """Ask "interacts_with a?" of each passage and return the log-probability of b among its other entities."""
-    hops, places = model.players.plan.hops, []
+    places = []
     preparation = Preparation(Lexicon(model.rows))
-    for passage, one, two in asked:
-        others = [entity for entity in _entities(passage) if entity != one]
+    for passage, one, two in queries:
+        others = [entity for entity in PassageView(passage).entities if entity != one]
         places.append(others.index(two) if two in others else -1)
-        preparation.add_reading(_question(passage, one), others, hops)
+        text = f"interacts_with {one.partition(':')[2]}?"
+        question = Question(id=one, question=text, answer="?", question_entities=[one], passages=[passage])
+        preparation.add_reading(question, others, model.players.plan.hops)
     batch = model.read(preparation)
     with torch.no_grad():
-        first = torch.zeros(len(asked), 1, dtype=torch.long, device=batch.question.device)
-        told = model.players.reasoner(batch, first, 0).log_probability[:, 0].float().cpu().numpy()
-    wanted: Array = np.where(np.array(places) < 0, told.min(), told[np.arange(len(asked)), places])
-    return wanted
-
-
-def _entities(passage: Passage) -> Mapping[str, Sequence[Span]]:
-    view = PassageView(passage)
-    return view.given if passage.mentions else view.identifiers
-
-
-def _question(passage: Passage, entity: str) -> Question:
-    name = entity.partition(":")[2]
-    asked = f"interacts_with {name}?"
-    return Question(id=entity, question=asked, answer="?", question_entities=[entity], passages=[passage])
-
-
-def auc_of(pairs: Sequence[Pair], score: Callable[[Sequence[Pair]], Array]) -> Figure:
-    """Return the AUC of a score with a 95 % bootstrap interval over pairs."""
-    is_positive = np.array([pair.interacts for pair in pairs], dtype=bool)
-    if is_positive.all() or not is_positive.any():
-        raise RechainError("AUC needs labelled pairs of these questions, some that interact and some that do not.")
-    return auc_with_interval(score(pairs), is_positive)
+        first = torch.zeros(len(queries), 1, dtype=torch.long, device=batch.question.device)
+        table = model.players.reasoner(batch, first, 0).log_probability[:, 0].float().cpu().numpy()
+    chosen: Array = np.where(np.array(places) < 0, table.min(), table[np.arange(len(queries)), places])
+    return chosen

@@ -2,19 +2,22 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 from rechain.evaluation.statistics import Figure
 from rechain.game.plays import PLAYS, read_plays
-from rechain.tables.judge import COMBINED, Game, Judged, Row, common_games, difference
+from rechain.tables.judge import COMBINED, Game, Results, Row, common_games, difference
 
 REPORT = "report.md"
 PAPER_QUESTIONS = 72_000
+"""bridge questions of HotpotQA's training set, which the paper trains on"""
 NAMES = {"hotpotqa": "HotpotQA", "drughop": "DrugHop", "medhop": "MedHop"}
 ROWS = ("random", "independent", "head-to-tail", "tail-to-head", "cooperative", "lexical", "cooperative" + COMBINED)
+# The paper's Tables 2 and 3, as printed there; in brackets the recall of head and tail.
 _HOTPOTQA = {
     "random": "40.3",
     "independent": "74.0",
@@ -32,50 +35,54 @@ _COLUMNS = {
     "links": "links, where passages are right, %",
     "named": "entity named from the right passages, %",
 }
-_OF_CURVE = re.compile(r"(?P<row>cooperative|tail-to-head)(?: on (?P<share>\d+)%)?(?P<pseudo> after pseudo)?")
+_CURVE_ROW = re.compile(r"(?P<row>cooperative|tail-to-head)(?: on (?P<share>\d+)%)?(?P<pseudo> after pseudo)?")
 
 Table = tuple[Sequence[str], Sequence[Sequence[str]]]
+"""header and rows"""
 
 
-def main_table(judged: Judged, data_set: str) -> Table:
-    """Return header and rows of the paper's table beside ours, on the games that our rows have in common."""
-    rows = _found(judged, ROWS)
-    games = _shared_games(rows)
-    shown = [column for column in _COLUMNS if data_set != "hotpotqa" or column != "ordered"]  # there it says the same
-    columns = [column for column in shown if any(_is_told(row, column) for row in rows)]
+def main_table(results: Results, data_set: str) -> Table:
+    """Return the paper's table beside ours, on the games that our rows have in common."""
+    rows = _table_rows(results)
+    games = common_games(rows) or None
+    # In HotpotQA passages in order are the same as head and tail, which stand there already.
+    shown = [column for column in _COLUMNS if data_set != "hotpotqa" or column != "ordered"]
+    columns = [column for column in shown if any(row.means(column) for row in rows)]
     paper = "paper" if data_set == "hotpotqa" else "paper, MedHop"
     header = ["", f"{paper}, %", *(_COLUMNS[column] for column in columns), "with links and lexical, %"]
-    body = [
-        [
-            row.name,
-            PAPER[data_set].get(row.name, ""),
-            *(percent(row.figure(column, games)) for column in columns),
-            percent(judged.rows[row.name + COMBINED].figure("correct", games)) if _is_combined(judged, row) else "",
-        ]
-        for row in rows
-    ]
+    body = []
+    for row in rows:
+        figures = [row.figure(column, games) for column in columns]
+        combined = results.rows.get(row.name + COMBINED)
+        figures.append(combined.figure("correct", games) if combined else None)
+        body.append([row.name, PAPER[data_set].get(row.name, ""), *map(percent, figures)])
     return header, body
 
 
-def _is_combined(judged: Judged, row: Row) -> bool:
-    return not row.is_baseline and row.name + COMBINED in judged.rows
-
-
-def brief_table(judged: Judged, data_set: str) -> Table:
-    """Return header and rows of the table as far as they fit a terminal, with the difference from the row above."""
-    rows = _found(judged, ROWS)
-    games = _shared_games(rows)
-    above = [None, *rows[:-1]]
+def brief_table(results: Results, data_set: str) -> Table:
+    """Return what of the table fits a terminal, with the difference from the row above."""
+    rows = _table_rows(results)
+    games = common_games(rows) or None
     body = [
         [
             row.name,
             PAPER[data_set].get(row.name, "").partition(" ")[0],
             percent(row.figure("correct", games)),
-            points(difference(row, other)) if other else "",
+            points(difference(row, above)) if above else "",
         ]
-        for row, other in zip(rows, above, strict=True)
+        for row, above in zip(rows, [None, *rows], strict=False)
     ]
     return ["", "paper", "here", "from the row above"], body
+
+
+def pairs_table(figures: Mapping[str, Figure]) -> Table:
+    """Return how well models tell interacting pairs."""
+    return ["", "AUC, %", "pairs"], [[name, percent(f), str(f.questions)] for name, f in figures.items()]
+
+
+def _table_rows(results: Results) -> list[Row]:
+    """Return the rows of the paper's table that were played."""
+    return [results.rows[name] for name in ROWS if name in results.rows and results.rows[name].games]
 
 
 def percent(figure: Figure | None) -> str:
@@ -92,257 +99,212 @@ def points(figure: Figure | None) -> str:
     return f"{100 * figure.value:+.1f} ({100 * figure.low:+.1f} to {100 * figure.high:+.1f})"
 
 
-def write_report(folder: Path, judged: Judged, data_set: str, pairs: Mapping[str, Figure] | None = None) -> Path:
-    """Write the report and its plots into a folder, and return where it stands.
+def write_report(folder: Path, results: Results, data_set: str, pairs: Mapping[str, Figure] | None = None) -> Path:
+    """Write the report and its plots into a folder, and return its path.
 
     `pairs` are figures of how well models tell interacting pairs.
     """
-    sections = [_opening(folder, judged, data_set)]
-    if judged.judged:
-        sections += [_section("The table", *main_table(judged, data_set)), _differences(judged)]
-        sections += [_cooperation(judged), _ablations(judged), _curve(judged)]
-    sections += [_pairs(pairs), _times(judged), _plots(folder, judged)]
+    sections = [*_opening(folder, results, data_set)]
+    curves, games = learning_curves(results) if results.with_gold else ({}, [])
+    if results.with_gold:
+        sections += [_section("The table", main_table(results, data_set)), *_differences(results)]
+        sections += [_ablations(results), _learning_curve(curves, games)]
+    if pairs:
+        note = (
+            "How well a score tells pairs that interact from those that do not, 50 % being chance; the interval is over"
+            " pairs. The guess, which a Reasoner that learned nothing comes to, knows how few entities a passage"
+            " mentions: what a Reasoner has learned shows over it."
+        )
+        sections.append(_section("Interacting pairs", pairs_table(pairs), note))
+    sections += [*_times(results), *_plots(folder, results, curves)]
     path = folder / REPORT
-    path.write_text("\n\n".join(filter(None, sections)) + "\n", encoding="utf-8")
+    path.write_text("\n\n".join(sections) + "\n", encoding="utf-8")
     return path
 
 
-def _opening(folder: Path, judged: Judged, data_set: str) -> str:
-    games = sorted({game for name in ROWS if name in judged.rows for game in judged.rows[name].stories})
-    told = [
-        f"# {NAMES[data_set]}: the paper's table, made anew",
-        f"Of {judged.asked} questions, the right chain of {judged.judged} is known"
-        f" ({judged.without_chain} of these have no candidate chain and count as wrong). Every figure is averaged over"
-        " the seeds of a question first; in brackets stands the 95 % bootstrap interval over questions.",
-        f"Found: {_listed_games(games)}.",
-        *(_what_is_missing(folder, judged, data_set) if judged.judged else ["So there is no table of chains."]),
-    ]
-    return "\n\n".join(told)
-
-
-def _what_is_missing(folder: Path, judged: Judged, data_set: str) -> Iterator[str]:
-    expected = [row for row in ROWS if row in PAPER[data_set] or COMBINED in row]
-    if missing := [row for row in expected if row not in judged.rows]:
-        yield f"Left out, because it is not played yet: {', '.join(missing)}."
-    if (folder / PLAYS).exists():
-        plays = read_plays(folder)
-        if waiting := sum(not play.is_done(folder) for play in plays):
-            yield f"{waiting} of the {len(plays)} plays are not done yet; what follows is without them."
-    rows = [row for row in _found(judged, ROWS) if not row.is_baseline]
-    if any(set(row.games) != set(rows[0].games) for row in rows):
-        games = common_games(rows)
-        shown = f"the table shows what they have in common ({_listed_games(games)})" if games else "each stands alone"
-        yield f"The rows were not all played on the same folds and seeds; {shown}."
-
-
-def _listed_games(games: Sequence[Game]) -> str:
-    if not games:
-        return "no game"
-    folds, seeds = sorted({game.fold for game in games}), sorted({game.seed for game in games})
-    shown = f"{_counted(len(folds), 'fold')} ({_joined(folds)}) and {_counted(len(seeds), 'seed')} ({_joined(seeds)})"
-    return shown if len(games) == len(folds) * len(seeds) else f"{shown}, {len(games)} games in all"
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
-def _joined(numbers: Iterable[int]) -> str:
-    return ", ".join(map(str, numbers))
-
-
-def _found(judged: Judged, names: Iterable[str]) -> list[Row]:
-    return [judged.rows[name] for name in names if name in judged.rows and judged.rows[name].games]
-
-
-def _shared_games(rows: Sequence[Row]) -> list[Game] | None:
-    """Return the games that all rows have in common; where there is none, each stands for itself."""
-    return common_games(rows) or None
-
-
-def _is_told(row: Row, column: str) -> bool:
-    return any(getattr(outcome, column) is not None for game in row.games.values() for outcome in game.values())
-
-
-def _section(title: str, header: Sequence[str], rows: Iterable[Sequence[str]], *notes: str) -> str:
+def _section(title: str, table: Table, *notes: str) -> str:
+    header, rows = table
     lines = [f"| {' | '.join(cells)} |" for cells in (header, ["---"] * len(header), *rows)]
     return "\n\n".join([f"## {title}", "\n".join(lines), *notes])
 
 
-def _differences(judged: Judged) -> str:
-    names = [row.name for row in _found(judged, ROWS)]
-    pairs = list(zip(names[1:], names, strict=False))
-    if "cooperative" in names and "cooperative" + COMBINED in names:
-        pairs.append(("cooperative" + COMBINED, "cooperative"))
-    rows = [
-        (f"{one} - {two}", points(difference(judged.rows[one], judged.rows[two])), _games_of(judged, one, two))
-        for one, two in pairs
-    ]
-    note = "Paired: question by question, on the folds and seeds that both rows have."
-    return _section("Differences between neighbouring rows", ("", "points", "games"), rows, note)
-
-
-def _cooperation(judged: Judged) -> str:
-    """Show what the Reasoner adds under every setting that was played with and without it."""
-    endings = [name.removeprefix("cooperative") for name in judged.rows if name.startswith("cooperative")]
-    pairs = [(f"cooperative{end}", f"tail-to-head{end}") for end in endings if COMBINED not in end]
-    rows = [
-        (one, points(difference(judged.rows[one], judged.rows[two])), _games_of(judged, one, two))
-        for one, two in pairs
-        if two in judged.rows
-    ]
-    note = "The cooperative row less the tail-to-head one of the same setting, folds and seeds, paired by question."
-    return _section("What the Reasoner adds", ("", "points", "games"), rows, note) if rows else ""
-
-
-def _games_of(judged: Judged, *names: str) -> str:
-    return str(len(common_games(judged.rows[name] for name in names)))
-
-
-def _pairs(figures: Mapping[str, Figure] | None) -> str:
-    if not figures:
-        return ""
-    note = (
-        "How well a score tells pairs that interact from those that do not, 50 % being chance; the interval is over"
-        " pairs. The guess, which a Reasoner that learned nothing comes to, knows how few entities a passage mentions:"
-        " what a Reasoner has learned shows over it."
+def _opening(folder: Path, results: Results, data_set: str) -> Iterator[str]:
+    """Yield what the figures are taken over, and what is missing."""
+    games = {game for name in ROWS if name in results.rows for game in results.rows[name].metadata}
+    yield f"# {NAMES[data_set]}: the paper's table, made anew"
+    yield (
+        f"Of {results.questions} questions, the right chain of {results.with_gold} is known"
+        f" ({results.without_chain} of these have no candidate chain and count as wrong). Every figure is averaged over"
+        " the seeds of a question first; in brackets stands the 95 % bootstrap interval over questions."
     )
-    return _section("Interacting pairs", *pairs_table(figures), note)
+    yield f"Found: {_list_games(games)}."
+    if not results.with_gold:
+        yield "So there is no table of chains."
+        return
+    expected = [row for row in ROWS if row in PAPER[data_set] or COMBINED in row]
+    if missing := [row for row in expected if row not in results.rows]:
+        yield f"Left out, because it is not played yet: {', '.join(missing)}."
+    plays = read_plays(folder) if (folder / PLAYS).exists() else []
+    if waiting := sum(not play.is_done(folder) for play in plays):
+        yield f"{waiting} of the {len(plays)} plays are not done yet; what follows is without them."
+    rows = [row for row in _table_rows(results) if not row.is_baseline]
+    if any(set(row.games) != set(rows[0].games) for row in rows):
+        common = common_games(rows)
+        shown = f"the table shows what they have in common ({_list_games(common)})" if common else "each stands alone"
+        yield f"The rows were not all played on the same folds and seeds; {shown}."
 
 
-def pairs_table(figures: Mapping[str, Figure]) -> Table:
-    """Return header and rows of how well models tell interacting pairs."""
-    return ["", "AUC, %", "pairs"], [[name, percent(f), str(f.questions)] for name, f in figures.items()]
+def _list_games(games: Iterable[Game]) -> str:
+    """Return e.g. "2 folds (0, 1) and 1 seed (0)"."""
+    games = list(games)
+    if not games:
+        return "no game"
+    parts, combinations = [], 1
+    for name, numbers in (("fold", {game.fold for game in games}), ("seed", {game.seed for game in games})):
+        listed = ", ".join(map(str, sorted(numbers)))
+        parts.append(f"{len(numbers)} {name}{'s' if len(numbers) > 1 else ''} ({listed})")
+        combinations *= len(numbers)
+    return " and ".join(parts) + ("" if len(games) == combinations else f", {len(games)} games in all")
 
 
-def _ablations(judged: Judged) -> str:
-    others = [name for name in judged.rows if name not in ROWS and COMBINED not in name and " on " not in name]
-    rows = [_ablation(judged, name) for name in sorted(others)]
-    if not rows:
+def _differences(results: Results) -> Iterator[str]:
+    """Yield the differences of neighbouring rows, and what the Reasoner adds under every setting played without too."""
+    rows, header = results.rows, ("", "points", "games")
+
+    def compare(title: str, one: str, two: str) -> tuple[str, str, str]:
+        games = common_games([rows[one], rows[two]])
+        return title, points(difference(rows[one], rows[two])), str(len(games))
+
+    names = [row.name for row in _table_rows(results)]
+    pairs = [(one, two) for two, one in pairwise(names)]
+    if {"cooperative", "cooperative" + COMBINED} <= set(names):
+        pairs.append(("cooperative" + COMBINED, "cooperative"))
+    body = [compare(f"{one} - {two}", one, two) for one, two in pairs]
+    note = "Paired: question by question, on the folds and seeds that both rows have."
+    yield _section("Differences between neighbouring rows", (header, body), note)
+    cooperative = [name for name in rows if name.startswith("cooperative") and COMBINED not in name]
+    pairs = [(name, name.replace("cooperative", "tail-to-head")) for name in cooperative]
+    if body := [compare(one, one, two) for one, two in pairs if two in rows]:
+        note = "The cooperative row less the tail-to-head one of the same setting, folds and seeds, paired by question."
+        yield _section("What the Reasoner adds", (header, body), note)
+
+
+def _ablations(results: Results) -> str:
+    names = [name for name in results.rows if name not in ROWS and COMBINED not in name and " on " not in name]
+    if not names:
         return "## Ablations\n\nNone was played."
+    body = []
+    for name in sorted(names):
+        row, combined = results.rows[name], results.rows[name + COMBINED]
+        plain = results.rows.get(name.partition(" ")[0], Row("not played"))
+        games = common_games([row, plain]) or None
+        figures = [row.figure("correct", games), plain.figure("correct", games) if games else None]
+        cells = [*map(percent, figures), points(difference(row, plain)), percent(combined.figure("correct", games))]
+        body.append([name, *cells, str(len(games or row.games))])
     header = ("", "chain accuracy, %", "the plain row, %", "difference, points", "with links and lexical, %", "games")
     note = (
         "`after pseudo`: warmed up with pseudo questions. `hard C`: every chain of C counts the same. `links`: chains"
         " weigh by their links alone. `without features`: no exact matches. `as in the paper`: hard C, no features,"
         " REINFORCE."
     )
-    return _section("Ablations", header, rows, note)
+    return _section("Ablations", (header, body), note)
 
 
-def _ablation(judged: Judged, name: str) -> Sequence[str]:
-    row, combined = judged.rows[name], judged.rows[name + COMBINED]
-    plain = judged.rows.get(name.partition(" ")[0])
-    games = common_games([row, plain]) if plain else []
-    if plain is None or not games:
-        return name, percent(row.figure()), "", "", percent(combined.figure()), str(len(row.games))
-    figures = percent(row.figure("correct", games)), percent(plain.figure("correct", games))
-    return name, *figures, points(difference(row, plain)), percent(combined.figure("correct", games)), str(len(games))
+class CurvePoint(NamedTuple):
+    """The chain accuracy with a share of the training questions."""
+
+    share: int
+    """in percent"""
+    questions: float | None
+    """the mean number of questions, where the plays say it"""
+    accuracy: Figure | None
 
 
-def curve_rows(judged: Judged) -> dict[str, dict[int, Row]]:
-    """Return the rows of the learning curve by name and share of the questions, in percent."""
-    curves: dict[str, dict[int, Row]] = {}
-    for row in judged.rows.values():
-        if match := _OF_CURVE.fullmatch(row.name):
+def learning_curves(results: Results) -> tuple[dict[str, list[CurvePoint]], list[Game]]:
+    """Return every row's learning curve, and the games that all of them have in common."""
+    shares: dict[str, dict[int, Row]] = {}
+    for row in results.rows.values():
+        if match := _CURVE_ROW.fullmatch(row.name):
             name = match["row"] + (match["pseudo"] or "")
-            curves.setdefault(name, {})[int(match["share"] or 100)] = row
-    return {name: dict(sorted(shares.items())) for name, shares in sorted(curves.items()) if len(shares) > 1}
+            shares.setdefault(name, {})[int(match["share"] or 100)] = row
+    shares = {name: rows for name, rows in sorted(shares.items()) if len(rows) > 1}
+    games = common_games(row for rows in shares.values() for row in rows.values())
+    curves: dict[str, list[CurvePoint]] = {}
+    for name, rows in shares.items():
+        for share, row in sorted(rows.items()):
+            counts = [count for game in games or row.games if (count := row.metadata[game].get("questions"))]
+            questions = float(np.mean(counts)) if counts else None
+            curves.setdefault(name, []).append(CurvePoint(share, questions, row.figure("correct", games or None)))
+    return curves, games
 
 
-def _curve(judged: Judged) -> str:
-    curves = curve_rows(judged)
+def _learning_curve(curves: Mapping[str, Sequence[CurvePoint]], games: Sequence[Game]) -> str:
     if not curves:
         return "## Learning curve\n\nNone was played."
-    games = _curve_games(curves)
-    shares = sorted({share for rows in curves.values() for share in rows})
-    body = [
-        [f"{share} %", _questions_of(curves, share, games)]
-        + [percent(rows[share].figure("correct", games)) if share in rows else "" for rows in curves.values()]
-        for share in shares
-    ]
-    notes = [f"Chain accuracy in %, on what all of these have in common ({_listed_games(games or [])})."]
-    notes += filter(None, [_extrapolated(name, rows, games) for name, rows in curves.items()])
-    return _section("Learning curve", ("share", "questions", *curves), body, *notes)
+    body = []
+    for share in sorted({point.share for curve in curves.values() for point in curve}):
+        cells = {name: point for name, curve in curves.items() for point in curve if point.share == share}
+        counts = [point.questions for point in cells.values() if point.questions]
+        accuracies = [percent(cells[name].accuracy) if name in cells else "" for name in curves]
+        body.append([f"{share} %", f"{np.mean(counts):.0f}" if counts else "", *accuracies])
+    notes = [f"Chain accuracy in %, on what all of these have in common ({_list_games(games)})."]
+    notes += filter(None, [_extrapolate(name, curve) for name, curve in curves.items()])
+    return _section("Learning curve", (("share", "questions", *curves), body), *notes)
 
 
-def _curve_games(curves: Mapping[str, Mapping[int, Row]]) -> list[Game] | None:
-    return _shared_games([row for rows in curves.values() for row in rows.values()])
-
-
-def _questions_of(curves: Mapping[str, Mapping[int, Row]], share: int, games: Iterable[Game] | None) -> str:
-    counts = [_training_questions(rows[share], games) for rows in curves.values() if share in rows]
-    told = [count for count in counts if count is not None]
-    return f"{np.mean(told):.0f}" if told else ""
-
-
-def _training_questions(row: Row, games: Iterable[Game] | None) -> float | None:
-    told = [row.stories[game].get("questions") for game in games or row.games]
-    counts = [count for count in told if count]
-    return float(np.mean(counts)) if counts else None
-
-
-def _extrapolated(name: str, rows: Mapping[int, Row], games: Iterable[Game] | None) -> str:
-    """Say where a power law through the errors leads."""
-    counts = [_training_questions(row, games) for row in rows.values()]
-    figures = [row.figure("correct", games) for row in rows.values()]
-    known = [(n, 1 - f.value) for n, f in zip(counts, figures, strict=True) if n and f and f.value < 1]
-    if len(known) < 3:
+def _extrapolate(name: str, curve: Sequence[CurvePoint]) -> str:
+    """Return where a power law through the errors leads; less than three errors make no curve."""
+    errors = [(p.questions, 1 - p.accuracy.value) for p in curve if p.questions and p.accuracy and p.accuracy.value < 1]
+    if len(errors) < 3:
         return ""
-    questions, errors = np.log(np.array(known)).T
-    slope, start = np.polyfit(questions, errors, 1)
+    questions, log_errors = np.log(np.array(errors)).T
+    slope, start = np.polyfit(questions, log_errors, 1)
     error = float(np.exp(start + slope * np.log(PAPER_QUESTIONS)))
     return (
         f"`{name}`: a power law through these errors would give {100 * (1 - error):.1f} % with the paper's"
-        f" {PAPER_QUESTIONS} questions; it is drawn through {len(known)} points and not to be relied on."
+        f" {PAPER_QUESTIONS} questions; it is drawn through {len(errors)} points and not to be relied on."
     )
 
 
-def _times(judged: Judged) -> str:
-    played = [row for row in judged.rows.values() if not row.is_baseline and COMBINED not in row.name]
-    rows = []
-    for row in sorted(played, key=lambda row: row.name):
-        total = sum(value for story in row.stories.values() for value in _seconds(story).values())
-        rows.append((row.name, str(len(row.stories)), f"{total:.0f}", f"{total / len(row.stories):.1f}"))
-    note = (
-        f"All plays together took {_seconds_of_all(judged):.0f} s; a warm-up or pretraining that rows share counts once"
-        " there, and for each row in the table. Plays that run side by side take less time on the clock."
-    )
-    return _section("Time", ("", "games", "seconds", "seconds a game"), rows, note) if rows else ""
+def _times(results: Results) -> Iterator[str]:
+    """Yield the seconds of every row; a time that two rows of a game share is the same to the last digit."""
+    body, times = [], set()
+    trained = [row for row in results.rows.values() if not row.is_baseline and COMBINED not in row.name]
+    for row in sorted(trained, key=lambda row: row.name):
+        seconds = [
+            (game, name, value)
+            for game, metadata in row.metadata.items()
+            for name, value in metadata.items()
+            if name.endswith("seconds")
+        ]
+        times.update(seconds)
+        total = sum(value for *_, value in seconds)
+        body.append((row.name, str(len(row.metadata)), f"{total:.0f}", f"{total / len(row.metadata):.1f}"))
+    if body:
+        yield _section(
+            "Time",
+            (("", "games", "seconds", "seconds a game"), body),
+            f"All plays together took {sum(value for *_, value in times):.0f} s; a warm-up or pretraining that rows"
+            " share counts once there, and for each row in the table. Plays that run side by side take less time on"
+            " the clock.",
+        )
 
 
-def _seconds(story: Mapping[str, Any]) -> dict[str, float]:
-    return {name: value for name, value in story.items() if name.endswith("seconds")}
-
-
-def _seconds_of_all(judged: Judged) -> float:
-    """Add up all times; a time that two rows of a game share is the same to the last digit."""
-    times = {
-        (game, name, value)
-        for row in judged.rows.values()
-        for game, story in row.stories.items()
-        for name, value in _seconds(story).items()
-    }
-    return sum(value for *_, value in times)
-
-
-def _plots(folder: Path, judged: Judged) -> str:
+def _plots(folder: Path, results: Results, curves: Mapping[str, Sequence[CurvePoint]]) -> Iterator[str]:
     try:
         from rechain.tables.plots import draw_learning_curve, draw_rewards
     except ImportError:
-        return "## Plots\n\nThey need matplotlib: pip install 'rechain[train]'."
-    curves = curve_rows(judged) if judged.judged else {}
-    drawn = draw_rewards(folder / "reward.svg", _found(judged, ROWS))
-    shown = ["![Reward on held-out questions after each epoch](reward.svg)"] if drawn else []
+        yield "## Plots\n\nThey need matplotlib: pip install 'rechain[train]'."
+        return
+    images = []
     if curves:
-        games = _curve_games(curves)
-        lines = {name: _curve_points(rows, games) for name, rows in curves.items()}
+        lines = {
+            name: {point.questions or float(point.share): point.accuracy for point in curve if point.accuracy}
+            for name, curve in curves.items()
+        }
         draw_learning_curve(folder / "learning_curve.svg", lines)
-        shown.insert(0, "![Learning curve](learning_curve.svg)")
-    return "\n\n".join(["## Plots", *shown]) if shown else ""
-
-
-def _curve_points(rows: Mapping[int, Row], games: Iterable[Game] | None) -> dict[float, Figure]:
-    """Return the chain accuracy by number of questions or, where that is not told, by share."""
-    figures = {share: row.figure("correct", games) for share, row in rows.items()}
-    known = {share: figure for share, figure in figures.items() if figure is not None}
-    return {_training_questions(rows[share], games) or float(share): figure for share, figure in known.items()}
+        images.append("![Learning curve](learning_curve.svg)")
+    if draw_rewards(folder / "reward.svg", _table_rows(results)):
+        images.append("![Reward on held-out questions after each epoch](reward.svg)")
+    if images:
+        yield "\n\n".join(["## Plots", *images])

@@ -13,7 +13,7 @@ QUESTION, ANSWER = "question", "answer"
 
 
 class Mark(NamedTuple):
-    """A stretch of text and what it is: an entity of the question, the answer, or a link ("link 1", "link 2", …)."""
+    """A stretch of text and its role: an entity of the question, the answer, or a link ("link 1", "link 2", …)."""
 
     start: int
     end: int
@@ -21,7 +21,7 @@ class Mark(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """A piece of text and all that it is."""
+    """A piece of text and all its roles."""
 
     text: str
     roles: tuple[str, ...]
@@ -38,57 +38,40 @@ class Highlighter:
     def __init__(self, question: Question, links: Sequence[str] = ()) -> None:
         """Take the linking entities: ids, or names as they stand in some text."""
         self._question = question
-        self._links = links
-        self._told: dict[str, list[Mark]] = {}
+        self._links = [(link_role(number), entity, phrase(entity)) for number, entity in enumerate(links)]
+        self._chain_marks: dict[str, list[Mark]] = {}
         self._answers = [words for text in (question.answer, *question.answer_aliases) if (words := phrase(text))]
         self._names = frozenset() if question.question_entities else frozenset(naming_words(Text(question.question)))
 
     @classmethod
     def of_chain(cls, question: Question, chain: Chain | None) -> "Highlighter":
-        """Mark the links of a chain, also where the chain itself says that they stand."""
+        """Mark the links of a chain, also at the spans that the chain itself names."""
         if chain is None:
             return cls(question)
         highlighter = cls(question, [link.entity for link in chain.links])
         for number, (ends, link) in enumerate(zip(pairwise(chain.passages), chain.links, strict=False)):
             for passage, span in zip(ends, link.mentions, strict=True):
                 if span:
-                    highlighter._told.setdefault(passage, []).append(Mark(*span, link_role(number)))
+                    highlighter._chain_marks.setdefault(passage, []).append(Mark(*span, link_role(number)))
         return highlighter
 
     def marks(self, view: PassageView) -> list[Mark]:
         """Return the marks of a passage's text, in the order of their places."""
-        length = len(view.passage.text)
-        found = {
-            *_as(ANSWER, self._answer(view)),
-            *_as(QUESTION, self._question_entities(view)),
-            *(
-                mark
-                for number, name in enumerate(self._links)
-                for mark in _as(link_role(number), _mentions(view, name))
-            ),
-            *(mark for mark in self._told.get(view.passage.id, ()) if 0 <= mark.start < mark.end <= length),
-        }
-        return sorted(found)
-
-    def pieces(self, view: PassageView) -> list[Piece]:
-        """Return a passage's text cut at every mark."""
-        return cut(view.passage.text, self.marks(view))
-
-    def _answer(self, view: PassageView) -> Iterable[Span]:
-        if self._question.answer_entity is not None:
-            return view.mentions(self._question.answer_entity)
-        return [span for words in self._answers for span in view.text.spans(words)]
-
-    def _question_entities(self, view: PassageView) -> Iterable[Span]:
-        if self._question.question_entities:
-            return [span for entity in self._question.question_entities for span in view.mentions(entity)]
-        return _joined(view.text, [n for n, word in enumerate(view.text.words) if word in self._names])
-
-
-def _mentions(view: PassageView, entity: str) -> Iterable[Span]:
-    """Return where an entity stands: by its id or, where it is a name, by its words."""
-    words = phrase(entity)
-    return view.mentions(entity) or (view.text.spans(words) if words else ())
+        question, text = self._question, view.text
+        answers: Iterable[Span] = (span for words in self._answers for span in text.spans(words))
+        if question.answer_entity is not None:
+            answers = view.mentions(question.answer_entity)
+        names: Iterable[Span] = _joined(text, (n for n, word in enumerate(text.words) if word in self._names))
+        if question.question_entities:
+            names = (span for entity in question.question_entities for span in view.mentions(entity))
+        marks = {Mark(*span, ANSWER) for span in answers} | {Mark(*span, QUESTION) for span in names}
+        for role, entity, words in self._links:
+            # an id stands where the data says, a name wherever its words do
+            spans = view.mentions(entity) or (text.spans(words) if words else ())
+            marks |= {Mark(*span, role) for span in spans}
+        length = len(view.passage.text)  # a chain from a file may be of another text
+        marks |= {mark for mark in self._chain_marks.get(view.passage.id, ()) if 0 <= mark.start < mark.end <= length}
+        return sorted(marks)
 
 
 def cut(text: str, marks: Iterable[Mark]) -> list[Piece]:
@@ -108,22 +91,18 @@ def cut(text: str, marks: Iterable[Mark]) -> list[Piece]:
     return pieces
 
 
-def _as(role: str, spans: Iterable[Span]) -> Iterator[Mark]:
-    return (Mark(start, end, role) for start, end in spans)
-
-
 def _joined(text: Text, words: Iterable[int]) -> Iterator[Span]:
     """Yield the stretches of words that follow one another with nothing but blanks and hyphens between."""
-    begun: Span | None = None
+    stretch: Span | None = None
     last = -1
     for word in words:
         start, end = text.places[word]
-        if begun and word == last + 1 and not text.original[begun[1] : start].strip(" -"):
-            begun = begun[0], end
+        if stretch and word == last + 1 and not text.original[stretch[1] : start].strip(" -"):
+            stretch = stretch[0], end
         else:
-            if begun:
-                yield begun
-            begun = start, end
+            if stretch:
+                yield stretch
+            stretch = start, end
         last = word
-    if begun:
-        yield begun
+    if stretch:
+        yield stretch

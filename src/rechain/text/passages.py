@@ -80,6 +80,11 @@ class PassageView:
         """Where database identifiers stand in the text."""
         return find_identifiers(self.passage.text)
 
+    @property
+    def entities(self) -> Mapping[str, list[Span]]:
+        """Where entities stand in the text: those that the data names or, without any, database identifiers."""
+        return self.given if self.passage.mentions else self.identifiers
+
     def mentions(self, entity: str) -> list[Span]:
         """Return where an entity stands in the text: by the data's own mentions or, without any, as an identifier."""
         return (self.given if self.passage.mentions else self.identifiers).get(entity, [])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from rechain.candidates import CandidateSettings
-from rechain.errors import InputError, RechainError
+from rechain.errors import InputError
 from rechain.game.settings import GameSettings
 from rechain.preparation.lexicon import Lexicon, vector_rows
 from rechain.preparation.pseudo import make_pseudo_questions
@@ -18,7 +18,7 @@ from rechain.preparation.vectors import Vectors
 from rechain.schema import Question
 from rechain.system.files import write_atomically
 from rechain.system.tensors import Array, load_arrays, load_tensors, save_arrays
-from rechain.training.runs import WEIGHTS, fingerprint
+from rechain.training.runs import WEIGHTS, fingerprint, no_chain
 
 if TYPE_CHECKING:
     from rechain.game.model import TrainedModel
@@ -37,6 +37,7 @@ class GameMaterial:
     vectors: Vectors
     left_out: Mapping[str, int]
     kind: ClassVar[str] = "game"
+    beside: ClassVar[str] = "vectors or pseudo questions"
 
     @cached_property
     def fingerprint(self) -> str:
@@ -89,8 +90,7 @@ def prepare_game(
     preparation = Preparation(Lexicon(rows), candidates)
     kept = [question for question in questions if preparation.take(question)]
     if not kept:
-        reasons = ", ".join(f"{count} {code}" for code, count in preparation.left_out.most_common())
-        raise RechainError(f"no question has a candidate chain to learn from ({reasons}); see `rechain candidates`.")
+        raise no_chain(preparation.left_out)
     arrays = None
     if pseudo:
         others = Preparation(Lexicon(rows), candidates)

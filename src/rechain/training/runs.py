@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from rechain.errors import InputError
+from rechain.errors import InputError, RechainError
 from rechain.system.distributed import is_first
 from rechain.system.files import write_atomically
 from rechain.system.loop import TrainingLoop, Watcher
@@ -23,6 +23,9 @@ class Material(Protocol):
 
     kind: ClassVar[str]
     """game or reader, as `rechain train --model` names it"""
+
+    beside: ClassVar[str]
+    """what it is made of beside questions, in words"""
 
     @property
     def left_out(self) -> Mapping[str, int]:
@@ -53,6 +56,12 @@ def fingerprint(*parts: Arrays) -> str:
         for name in sorted(arrays):
             digest.update(name.encode() + np.ascontiguousarray(arrays[name]).tobytes())
     return digest.hexdigest()
+
+
+def no_chain(left_out: Mapping[str, int]) -> RechainError:
+    """Return the error of questions among which none can be learned from."""
+    reasons = ", ".join(f"{count} {code}" for code, count in sorted(left_out.items(), key=lambda item: -item[1]))
+    return RechainError(f"no question has a candidate chain to learn from ({reasons}); see `rechain candidates`.")
 
 
 class RunFolder:
@@ -89,8 +98,8 @@ class RunFolder:
         check_same(story["settings"], settings, self.path / STORY)
         if story["fingerprint"] != material.fingerprint:
             raise InputError(
-                f"{self.path} was started with other questions, vectors or pseudo questions; resume with the same, or "
-                "start anew with another --out."
+                f"{self.path} was started with other questions, {material.beside}; resume with the same, or start anew "
+                "with another --out."
             )
 
     @property

@@ -1,6 +1,5 @@
-"""The REST interface: what files hold, asked for and answered as JSON."""
+"""The REST interface: questions and chains as JSON, with the fields that they have in files."""
 
-from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Body, Query
@@ -12,19 +11,20 @@ from starlette.convertors import Convertor, register_url_convertor
 from rechain.datasets import Entry
 from rechain.datasets.inputs import as_entry
 from rechain.recovery import Options
-from rechain.schema import WHOLE, Gold, LinkKind, NotBlank, Problem, Question, Recovered
+from rechain.schema import WHOLE, Gold, NotBlank, Problem, Question, Recovered
 from rechain.version import __version__
-from rechain.web.index import PAGE_SIZE, Filter, Order, Verdict
-from rechain.web.pages import AtSite
-from rechain.web.pasted import MOST_PASSAGES, of_bounded_size
+from rechain.web.forms import MOST_PASSAGES, of_bounded_size
+from rechain.web.index import PAGE_SIZE
+from rechain.web.queries import Filters, PageNumber, SourceNumber, Verdict
 from rechain.web.service import MOST_WAITING
-from rechain.web.site import ask
+from rechain.web.site import AtSite, ask
 
 MOST_CHAINS = 1000
+"""chains of a question that one request may ask for"""
 PAIR, CHAINS = "a labelled pair", "gold chains"
 _ONE, _MANY, _TEXT, _FIELDS = "one question", "many questions", "a text", "a passage's fields"
 TAGS = frozenset((_ONE, _MANY, _TEXT, _FIELDS, PAIR, CHAINS))
-"""parts of the place of a mistake that say nothing to who made it: which of several forms a thing was taken for"""
+"""names of the forms that a value may take; pydantic puts them into the place of an error, where they help nobody"""
 
 
 class Refused(BaseModel):
@@ -34,12 +34,12 @@ class Refused(BaseModel):
 
 
 def refusals(*codes: int) -> dict[int | str, dict[str, Any]]:
-    """Describe the ways in which a request can be refused."""
+    """Return the descriptions of the status codes with which a request can be refused."""
     return {code: {"model": Refused} for code in (401, 403, 413, 422, 503, *codes)}
 
 
 class _Anything(Convertor[str]):
-    """The rest of a path, whatever it holds: an id may have slashes and ends of lines."""
+    """The rest of a path, whatever it holds: an id may have slashes and line ends."""
 
     regex = r"[\s\S]*"
 
@@ -54,7 +54,7 @@ register_url_convertor("anything", _Anything())
 router = APIRouter(responses=refusals())
 
 
-class AskedMention(BaseModel):
+class MentionFields(BaseModel):
     """An entity's occurrence in a passage's text."""
 
     entity: NotBlank
@@ -62,13 +62,13 @@ class AskedMention(BaseModel):
     end: Annotated[int, Field(ge=1, strict=True), WHOLE]
 
 
-class AskedPassage(BaseModel):
-    """A passage; without an id it is known by its title or its place."""
+class PassageFields(BaseModel):
+    """A passage; without an id it is named after its title or its position."""
 
     id: NotBlank | None = None
     title: str | None = None
     text: NotBlank
-    mentions: list[AskedMention] | None = None
+    mentions: list[MentionFields] | None = None
 
 
 def _text_or_fields(passage: Any) -> str:
@@ -76,12 +76,12 @@ def _text_or_fields(passage: Any) -> str:
 
 
 TextOrFields = Annotated[
-    Annotated[AskedPassage, Tag(_FIELDS)] | Annotated[NotBlank, Tag(_TEXT)], Discriminator(_text_or_fields)
+    Annotated[PassageFields, Tag(_FIELDS)] | Annotated[NotBlank, Tag(_TEXT)], Discriminator(_text_or_fields)
 ]
 
 
-class AskedQuestion(BaseModel):
-    """A question as it stands in a file; ids may be left out, and a passage may be its text alone."""
+class QuestionFields(BaseModel):
+    """A question as it is in a file; ids may be left out, and a passage may be its text alone."""
 
     id: NotBlank | None = None
     question: NotBlank
@@ -95,17 +95,16 @@ class AskedQuestion(BaseModel):
 
     def entry(self, number: int) -> Entry:
         """Return the question, or what is wrong with it."""
-        given = self.model_dump(exclude_none=True)
-        return of_bounded_size(as_entry(f"questions[{number}]", str(number), given))
+        return of_bounded_size(as_entry(f"questions[{number}]", str(number), self.model_dump(exclude_none=True)))
 
 
 def _one_or_many(body: Any) -> str:
     return _MANY if isinstance(body, list) else _ONE
 
 
-Asked = Annotated[
-    Annotated[AskedQuestion, Tag(_ONE)]
-    | Annotated[list[AskedQuestion], Field(min_length=1, max_length=MOST_WAITING), Tag(_MANY)],
+OneOrMany = Annotated[
+    Annotated[QuestionFields, Tag(_ONE)]
+    | Annotated[list[QuestionFields], Field(min_length=1, max_length=MOST_WAITING), Tag(_MANY)],
     Discriminator(_one_or_many),
 ]
 
@@ -113,26 +112,23 @@ Asked = Annotated[
 @router.post("/recover", response_model=Recovered | list[Recovered], responses=refusals(409, 429))
 async def recover(
     site: AtSite,
-    asked: Annotated[Asked, Body()],
+    body: Annotated[OneOrMany, Body()],
     top: Annotated[int, Query(ge=1, le=MOST_CHAINS, description="how many chains a question")] = 1,
-    explain: Annotated[bool, Query(description="tell what adds up to each score")] = False,
+    explain: Annotated[bool, Query(description="say what adds up to each score")] = False,
     min_confidence: Annotated[float | None, Query(ge=0, le=1, description="drop chains of less confidence")] = None,
 ) -> Response:
     """Recover the chains of one question, or of many at once.
 
     One question is answered by one record, a list by a list in its order. A question that has no chain has its error
     in its record. Requests that come at the same time are scored together; past a limit the answer is 429, and its
-    header Retry-After says when to ask again. To demand confidence of a model that tells none is answered with 409.
+    header Retry-After says when to ask again. Confidence demanded of a model that has none is answered with 409.
     """
-    questions = asked if isinstance(asked, list) else [asked]
-    entries = await run_in_threadpool(_entries, questions)
-    found = await ask(site.recovery, entries, Options(top, explain, min_confidence))
-    rows = [recovered.to_json() for recovered in found]
-    return _json(f"[{','.join(rows)}]" if isinstance(asked, list) else rows[0])
-
-
-def _entries(questions: Sequence[AskedQuestion]) -> list[Entry]:
-    return [question.entry(number) for number, question in enumerate(questions)]
+    questions = body if isinstance(body, list) else [body]
+    entries = await run_in_threadpool(lambda: [one.entry(number) for number, one in enumerate(questions)])
+    recovered = await ask(site.recovery, entries, Options(top, explain, min_confidence))
+    rows = [one.to_json() for one in recovered]
+    text = f"[{','.join(rows)}]" if isinstance(body, list) else rows[0]
+    return Response(text, media_type="application/json")
 
 
 class Listed(BaseModel):
@@ -157,33 +153,25 @@ class Listing(BaseModel):
     questions: list[Listed]
 
 
-class Known(BaseModel):
-    """A question, what was found for it, and its gold chains where they are known."""
+class QuestionWithChains(BaseModel):
+    """A question, its chains from a source, and its gold chains where they are known."""
 
     question: Question
     recovered: Recovered | None
     gold: Gold | None
 
 
-SourceNumber = Annotated[int, Query(ge=1, le=1000, description="which source of chains, from 1")]
+class Selection(Filters):
+    """Which questions are listed, by the best chains of which source, and which page of them."""
+
+    page: PageNumber = 1
+    source: SourceNumber = 1
 
 
 @router.get("/questions", responses=refusals(404))
-async def questions(
-    site: AtSite,
-    text: Annotated[str, Query(max_length=300)] = "",
-    min_confidence: Annotated[float | None, Query(ge=0, le=1)] = None,
-    max_confidence: Annotated[float | None, Query(ge=0, le=1)] = None,
-    verdict: Verdict | None = None,
-    kind: LinkKind | None = None,
-    chain: bool | None = None,
-    order: Order = "file",
-    page: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
-    source: SourceNumber = 1,
-) -> Listing:
+async def questions(site: AtSite, selection: Annotated[Selection, Query()]) -> Listing:
     """List questions, with the best chain of each."""
-    wanted = Filter(text, min_confidence, max_confidence, verdict, kind, chain, order)
-    found = site.index.select(site.source(source).number, wanted, page)
+    listing = site.index.select(site.source(selection.source).number, selection, selection.page)
     rows = [
         Listed(
             id=row.id,
@@ -194,18 +182,17 @@ async def questions(
             error=row.error,
             chain=row.summary,
         )
-        for row in found.rows
+        for row in listing.rows
     ]
-    return Listing(total=found.total, page=page, page_size=PAGE_SIZE, questions=rows)
+    return Listing(total=listing.total, page=selection.page, page_size=PAGE_SIZE, questions=rows)
 
 
 @router.get("/questions/{id:anything}", responses=refusals(404, 429))
-async def question(site: AtSite, id: str, source: SourceNumber = 1) -> Known:
+async def question(site: AtSite, id: str, source: Annotated[SourceNumber, Query()] = 1) -> QuestionWithChains:
     """Return a question of the file with its chains, all that are candidates."""
     stored = site.question(id)
-    return Known(
-        question=site.readable(stored), recovered=await site.found(site.source(source), stored), gold=stored.gold
-    )
+    content, recovered = site.readable(stored), await site.chains_of(site.source(source), stored)
+    return QuestionWithChains(question=content, recovered=recovered, gold=stored.gold)
 
 
 class Health(BaseModel):
@@ -216,7 +203,7 @@ class Health(BaseModel):
 
 @router.get("/health")
 async def health() -> Health:
-    """Tell that the server answers. It needs no token."""
+    """Return ok where the server answers. It needs no token."""
     return Health(status="ok")
 
 
@@ -230,10 +217,6 @@ class Version(BaseModel):
 
 @router.get("/version")
 async def version(site: AtSite) -> Version:
-    """Tell the version, and what is served."""
+    """Return the version, and what is served."""
     names = [source.name for source in site.sources]
     return Version(version=__version__, questions=len(site.index), sources=names)
-
-
-def _json(text: str) -> Response:
-    return Response(text, media_type="application/json")

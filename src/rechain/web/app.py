@@ -17,7 +17,9 @@ from rechain.errors import RechainError
 from rechain.recovery import NoConfidenceError
 from rechain.version import __version__
 from rechain.web import api, desk, label_api, openapi, pages
+from rechain.web.forms import read_form
 from rechain.web.guard import Guard, Limits, are_equal, signed_in
+from rechain.web.queries import PageQuery
 from rechain.web.responses import refusal
 from rechain.web.service import BusyError
 from rechain.web.site import ConflictError, NotThereError, Site
@@ -29,12 +31,19 @@ _STATUS: dict[type[Exception], tuple[int, str]] = {
     RechainError: (422, "bad_request"),
 }
 _NO_FIELDS = ("constrained-", "function-")
-"""so begin the names that pydantic gives to the forms of a field"""
+"""beginnings of the names that pydantic gives to the forms of a field; they say nothing to users"""
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
+class SignIn(PageQuery):
+    """The token, and the page that was refused without it."""
+
+    token: str | None = None
+    wanted: str = "/"
+
+
 def create_app(site: Site, *, token: str | None = None, limits: Limits | None = None) -> FastAPI:
-    """Make the application that serves a site; with a token, only to those who have it."""
+    """Return the application that serves a site; with a token, only to those who have it."""
     app = FastAPI(
         title="rechain",
         version=__version__,
@@ -66,17 +75,16 @@ def _lifespan(site: Site) -> Callable[[FastAPI], AbstractAsyncContextManager[Non
 def _add_sign_in(app: FastAPI, token: str | None) -> None:
     @app.post("/sign-in", include_in_schema=False)
     async def sign_in(request: Request) -> Response:
-        form = await pages.read_form(request)
-        if token is None or are_equal(form.get("token"), token):
-            wanted = form.get("wanted", "/")
-            return signed_in("/" if wanted.startswith("/sign-in") else wanted, token or "")
+        form = await read_form(request, SignIn)
+        if token is None or are_equal(form.token, token):
+            return signed_in("/" if form.wanted.startswith("/sign-in") else form.wanted, token or "")
         return refusal(request.scope, 401, "no_token", "this is not the token.")
 
 
 def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(RechainError)
     async def mistaken(request: Request, error: RechainError) -> Response:
-        status, code = next(told for kind, told in _STATUS.items() if isinstance(error, kind))
+        status, code = next(answer for kind, answer in _STATUS.items() if isinstance(error, kind))
         return refusal(request.scope, status, code, str(error))
 
     @app.exception_handler(RequestValidationError)
@@ -89,7 +97,7 @@ def _add_errors(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> Response:
-        if error.status_code == 400:  # so FastAPI calls a body that it cannot read
+        if error.status_code == 400:  # FastAPI's status for a body that it cannot read
             return refusal(request.scope, 422, "bad_json", "the body is not valid JSON.")
         message = {404: "there is no such page.", 405: "this cannot be done here."}.get(error.status_code, error.detail)
         headers = dict(error.headers or {}) | (_allowed(request) if error.status_code == 405 else {})
@@ -114,8 +122,8 @@ def _is_json(content_type: str) -> bool:
 
 
 def _allowed(request: Request) -> dict[str, str]:
-    """Return the header with all methods that a path takes; what refused the request knows one route's alone."""
+    """Return the header with all methods of a path; Starlette names those of the first route that matches only."""
     routes = [route for route in request.app.routes if not isinstance(route, Mount)]
-    asked = [(method, {**request.scope, "method": method}) for method in _METHODS]
-    taken = [method for method, scope in asked if any(one.matches(scope)[0] is Match.FULL for one in routes)]
-    return {"Allow": ", ".join(taken)} if taken else {}
+    scopes = {method: {**request.scope, "method": method} for method in _METHODS}
+    allowed = [name for name, scope in scopes.items() if any(one.matches(scope)[0] is Match.FULL for one in routes)]
+    return {"Allow": ", ".join(allowed)} if allowed else {}

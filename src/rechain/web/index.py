@@ -1,30 +1,31 @@
-"""The questions that are explored and the chains found for them, in a database that lives as long as the server.
+"""The questions that are served and the chains of each source, in a database that lives as long as the server.
 
-It stands in a temporary file that SQLite itself removes, so that memory does not grow with the questions.
+It is a temporary file that SQLite itself removes, so that memory does not grow with the questions.
 """
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import islice, zip_longest
 from json import dumps
 from threading import RLock
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from rechain.datasets import Entry
 from rechain.errors import QuestionError
 from rechain.evaluation.judging import judge
-from rechain.schema import Chain, Gold, LinkKind, Problem, Question, Recovered
+from rechain.schema import Chain, Gold, Problem, Question, Recovered
 from rechain.text.words import Text
+from rechain.web.queries import Filters, Order, Verdict
 
 PAGE_SIZE = 25
 _SHOWN_TEXT, _SHOWN_TITLE = 300, 80
+"""characters of a text and of a title in a list: a line or two"""
 _AT_ONCE = 100
+"""questions whose chains are stored in one transaction: readers wait no longer than that takes"""
 
-Verdict = Literal["right", "wrong"]
-Order = Literal["file", "least confident", "most confident"]
-
+# Bodies and chains stand apart, so that lists and counts read small rows only. Words are cut and folded by text.words
+# before they are indexed: the tokenizer is set to leave them whole, letters, digits, marks and + # _ alike.
 _SCHEMA = """
 CREATE TABLE questions (position INTEGER PRIMARY KEY, id TEXT UNIQUE, question TEXT, answer TEXT);
 CREATE VIRTUAL TABLE search USING fts5 (words, content='', prefix='2 3',
@@ -35,6 +36,7 @@ CREATE TABLE found (source INTEGER, position INTEGER, summary TEXT, identity TEX
 CREATE INDEX facets ON found (source, verdict, confidence, kinds, error IS NULL);
 CREATE TABLE chains (source INTEGER, position INTEGER, json TEXT, PRIMARY KEY (source, position));
 """
+_BODY = "SELECT position, q.id, b.question, problem, gold FROM questions q JOIN bodies b USING (position)"
 _QUESTIONS, _FOUND = "questions", "(SELECT * FROM found WHERE source = ?) AS found USING (position)"
 _ORDERS: dict[Order, str] = {
     "file": "position",
@@ -43,24 +45,8 @@ _ORDERS: dict[Order, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """Which questions are listed; None and an empty text: whatever it is."""
-
-    text: str = ""
-    """words that question, answer, id or titles hold"""
-    min_confidence: float | None = None
-    max_confidence: float | None = None
-    verdict: Verdict | None = None
-    kind: LinkKind | None = None
-    """a kind of link that the best chain has"""
-    chain: bool | None = None
-    """whether there is a chain"""
-    order: Order = "file"
-
-
 class Row(NamedTuple):
-    """A question as it is listed, with the best chain of one source."""
+    """A question in a list, with the best chain of one source."""
 
     position: int
     id: str
@@ -80,7 +66,7 @@ class Listing(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """A question as it is compared, with the best chains of two sources."""
+    """A question in a comparison, with the best chains of two sources."""
 
     id: str
     question: str
@@ -91,7 +77,7 @@ class Pair(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """A question, or why it cannot be read, its gold if that is known, and its place."""
+    """A question, or why it cannot be read, its gold if there is any, and its position."""
 
     position: int
     id: str
@@ -100,7 +86,7 @@ class Stored(NamedTuple):
 
 
 class Index:
-    """Questions in the order of their file, what was found for them by each source, and quick ways to select them."""
+    """Questions in the order of their file, their chains from each source, and quick ways to select them."""
 
     def __init__(self) -> None:
         self._lock = RLock()
@@ -123,17 +109,19 @@ class Index:
             return self._connection.execute(query, values).fetchall()
 
     def add(self, entries: Iterable[tuple[Entry, Gold | None]]) -> None:
-        """Add questions; one whose id is taken, or that has none, is known by its place."""
+        """Add questions; one whose id is taken, or that has none, is named after its position."""
         with self._transaction() as connection:
             for position, (entry, gold) in enumerate(entries, start=len(self)):
                 name = entry.id or f"#{position + 1}"
                 while connection.execute("SELECT 1 FROM questions WHERE id = ?", (name,)).fetchone():
                     name = f"{name} #{position + 1}"
-                content = _named(name, entry.content)
-                asked, answer, words = _told(name, content)
-                connection.execute("INSERT INTO questions VALUES (?, ?, ?, ?)", (position, name, asked, answer))
+                content = entry.content
+                if isinstance(content, Question) and content.id != name:  # so that its labels are its own
+                    content = content.model_copy(update={"id": name})
+                text, answer, words = _listed(name, content)
+                connection.execute("INSERT INTO questions VALUES (?, ?, ?, ?)", (position, name, text, answer))
                 connection.execute("INSERT INTO search (rowid, words) VALUES (?, ?)", (position, words))
-                body = (position, *_written(content), None if gold is None else gold.model_dump_json())
+                body = (position, *_columns(content), None if gold is None else gold.model_dump_json())
                 connection.execute("INSERT INTO bodies VALUES (?, ?, ?, ?)", body)
 
     def __len__(self) -> int:
@@ -144,40 +132,35 @@ class Index:
         return [name for (name,) in self._read("SELECT id FROM questions ORDER BY position")]
 
     def at(self, position: int) -> Stored:
-        """Return the question at a place."""
-        ((name, question, problem, gold),) = self._read(
-            "SELECT q.id, b.question, problem, gold FROM questions q JOIN bodies b USING (position) WHERE position = ?",
-            position,
-        )
-        told = None if gold is None else Gold.model_validate_json(gold)
-        return Stored(position, name, _as_written(question, problem), told)
+        """Return the question at a position."""
+        return _stored(*self._read(f"{_BODY} WHERE position = ?", position)[0])
 
     def named(self, name: str) -> Stored | None:
-        """Return the question of an id, or None."""
-        found = self._read("SELECT position FROM questions WHERE id = ?", name)
-        return self.at(found[0][0]) if found else None
+        """Return the question with an id, or None."""
+        rows = self._read(f"{_BODY} WHERE id = ?", name)
+        return _stored(*rows[0]) if rows else None
 
     def store(self, source: int, found: Iterable[tuple[Stored, Recovered]]) -> None:
-        """Keep what a source has found for some questions; readers wait for no more than a few of them."""
-        given = iter(found)
-        while some := list(islice(given, _AT_ONCE)):
-            rows = [(source, stored.position, *_summary(stored, recovered)) for stored, recovered in some]
-            chains = [(source, stored.position, recovered.model_dump_json()) for stored, recovered in some]
+        """Store the chains of some questions from a source."""
+        rest = iter(found)
+        while batch := list(islice(rest, _AT_ONCE)):
+            rows = [(source, stored.position, *_summary(stored, recovered)) for stored, recovered in batch]
+            chains = [(source, stored.position, recovered.model_dump_json()) for stored, recovered in batch]
             with self._transaction() as connection:
                 connection.executemany("INSERT OR REPLACE INTO found VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
                 connection.executemany("INSERT OR REPLACE INTO chains VALUES (?, ?, ?)", chains)
 
     def recovered(self, source: int, position: int) -> Recovered | None:
-        """Return what a source has found for a question, or None if it has not looked yet."""
-        found = self._read("SELECT json FROM chains WHERE source = ? AND position = ?", source, position)
-        return Recovered.model_validate_json(found[0][0]) if found else None
+        """Return the chains of a question from a source, or None if it has none yet."""
+        rows = self._read("SELECT json FROM chains WHERE source = ? AND position = ?", source, position)
+        return Recovered.model_validate_json(rows[0][0]) if rows else None
 
     def count_found(self, source: int) -> int:
-        """Return for how many questions a source has looked."""
+        """Return how many questions a source has looked at, whether it found a chain or not."""
         return int(self._read("SELECT count(*) FROM found WHERE source = ?", source)[0][0])
 
     def missing(self, source: int, after: int, most: int) -> list[int]:
-        """Return the first places from `after` on for which a source has not looked yet."""
+        """Return the first positions from `after` on that a source has not looked at yet."""
         rows = self._read(
             "SELECT position FROM questions q WHERE position >= ? AND NOT EXISTS "
             "(SELECT 1 FROM found f WHERE f.source = ? AND f.position = q.position) ORDER BY position LIMIT ?",
@@ -187,35 +170,35 @@ class Index:
         )
         return [position for (position,) in rows]
 
-    def select(self, source: int, wanted: Filter, page: int = 1) -> Listing:
-        """Return a page of the questions that are wanted, with what a source has found."""
-        tables, where, values = _matching(source, wanted)
+    def select(self, source: int, filters: Filters, page: int = 1) -> Listing:
+        """Return a page of the questions that pass some filters, with the best chains of a source."""
+        tables, where, values = _matching(source, filters)
         ((total,),) = self._read(f"SELECT count(*) FROM {tables} WHERE {where}", *values)
-        if wanted.order != "file" and tables == _QUESTIONS:
+        if filters.order != "file" and tables == _QUESTIONS:
             tables, values = f"{_QUESTIONS} LEFT JOIN {_FOUND}", [source, *values]
-        places = self._read(
-            f"SELECT position FROM {tables} WHERE {where} ORDER BY {_ORDERS[wanted.order]} LIMIT ? OFFSET ?",
+        rows = self._read(
+            f"SELECT position FROM {tables} WHERE {where} ORDER BY {_ORDERS[filters.order]} LIMIT ? OFFSET ?",
             *values,
             PAGE_SIZE,
             (page - 1) * PAGE_SIZE,
         )
-        return Listing(self._rows(source, [place for (place,) in places]), total)
+        return Listing(self._rows(source, [position for (position,) in rows]), total)
 
-    def _rows(self, source: int, places: Sequence[int]) -> list[Row]:
-        """Return the questions at some places, in their order."""
+    def _rows(self, source: int, positions: Sequence[int]) -> list[Row]:
+        """Return the questions at some positions, in their order."""
         rows = self._read(
             "SELECT q.position, q.id, q.question, q.answer, f.summary, f.confidence, f.verdict, f.error "
             "FROM questions q LEFT JOIN found f ON f.source = ? AND f.position = q.position "
-            f"WHERE q.position IN ({', '.join('?' * len(places))})",
+            f"WHERE q.position IN ({', '.join('?' * len(positions))})",
             source,
-            *places,
+            *positions,
         )
-        known = {row[0]: Row._make(row) for row in rows}
-        return [known[place] for place in places]
+        by_position = {row[0]: Row._make(row) for row in rows}
+        return [by_position[position] for position in positions]
 
-    def neighbours(self, source: int, wanted: Filter, position: int) -> tuple[str | None, str | None]:
-        """Return the ids of the questions before and after one in the file, of those that are wanted."""
-        table, where, values = _matching(source, wanted)
+    def neighbours(self, source: int, filters: Filters, position: int) -> tuple[str | None, str | None]:
+        """Return the ids of the questions before and after one in the file, of those that are filters."""
+        table, where, values = _matching(source, filters)
         before, after = (
             self._read(
                 f"SELECT id FROM questions WHERE position = "
@@ -228,12 +211,12 @@ class Index:
         return (before[0][0] if before else None), (after[0][0] if after else None)
 
     def accuracy(self, source: int) -> tuple[int, int]:
-        """Return for how many questions the best chain of a source is right, and for how many that is known."""
+        """Return how many best chains of a source are right, and how many were judged."""
         rows = dict(self._read("SELECT verdict, count(*) FROM found WHERE source = ? GROUP BY verdict", source))
         return rows.get("right", 0), rows.get("right", 0) + rows.get("wrong", 0)
 
     def verdicts(self, one: int, two: int) -> dict[tuple[str, str], int]:
-        """Count the questions on which two sources are right, wrong or not judged ("")."""
+        """Count the questions by the verdicts on two sources: right, wrong or not judged ("")."""
         rows = self._read(
             "SELECT coalesce(a.verdict, ''), coalesce(b.verdict, ''), count(*) FROM found a "
             "JOIN found b USING (position) WHERE a.source = ? AND b.source = ? GROUP BY 1, 2",
@@ -242,10 +225,10 @@ class Index:
         )
         return {(first, second): count for first, second, count in rows}
 
-    def compare(self, one: int, two: int, wanted: str, page: int = 1) -> tuple[list[Pair], int]:
-        """Return a page of the questions for which two sources have looked, by how their best chains compare."""
+    def compare(self, one: int, two: int, comparison: str, page: int = 1) -> tuple[list[Pair], int]:
+        """Return a page of the questions whose best chains of two sources compare so, and how many there are."""
         tables = "found a JOIN found b USING (position) JOIN questions q USING (position)"
-        where = f"a.source = ? AND b.source = ? AND {COMPARISONS[wanted]}"
+        where = f"a.source = ? AND b.source = ? AND {COMPARISONS[comparison]}"
         ((total,),) = self._read(f"SELECT count(*) FROM {tables} WHERE {where}", one, two)
         rows = self._read(
             "SELECT q.id, q.question, a.summary, b.summary, a.verdict, b.verdict "
@@ -268,22 +251,15 @@ COMPARISONS = {
     "both wrong": "a.verdict = 'wrong' AND b.verdict = 'wrong'",
     "all": "1",
 }
-"""by what is asked for, the condition on found a and b"""
-
-
-def _named(name: str, content: Question | QuestionError) -> Question | QuestionError:
-    """Return a question under the name by which it is known here, so that its labels are its own."""
-    if isinstance(content, QuestionError) or content.id == name:
-        return content
-    return content.model_copy(update={"id": name})
+"""ways to compare two sources, each with its condition on `found` a and b"""
 
 
 def _short(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def _told(name: str, content: Question | QuestionError) -> tuple[str, str, str]:
-    """Return what is listed of a question, and the words by which it is found."""
+def _listed(name: str, content: Question | QuestionError) -> tuple[str, str, str]:
+    """Return a question and its answer as they are listed, and the words by which it is found."""
     if isinstance(content, QuestionError):
         return _short(str(content), _SHOWN_TEXT), "", Text(f"{name} {content}").joined
     titles = " ".join(passage.title for passage in content.passages)
@@ -291,21 +267,24 @@ def _told(name: str, content: Question | QuestionError) -> tuple[str, str, str]:
     return _short(content.question, _SHOWN_TEXT), _short(content.answer, _SHOWN_TEXT), words
 
 
-def _written(content: Question | QuestionError) -> tuple[str | None, str | None]:
+def _columns(content: Question | QuestionError) -> tuple[str | None, str | None]:
     if isinstance(content, QuestionError):
         return None, Problem.of(content).model_dump_json()
     return content.model_dump_json(exclude_defaults=True), None
 
 
-def _as_written(question: str | None, problem: str | None) -> Question | QuestionError:
-    if problem is not None:
-        told = Problem.model_validate_json(problem)
-        return QuestionError(told.code, told.message)
-    return Question.model_validate_json(question or "")
+def _stored(position: int, name: str, question: str | None, problem: str | None, gold: str | None) -> Stored:
+    content: Question | QuestionError
+    if problem is None:
+        content = Question.model_validate_json(question or "")
+    else:
+        error = Problem.model_validate_json(problem)
+        content = QuestionError(error.code, error.message)
+    return Stored(position, name, content, None if gold is None else Gold.model_validate_json(gold))
 
 
 def _summary(stored: Stored, recovered: Recovered) -> tuple[Any, ...]:
-    """Return what is listed of a question's best chain, in the order of the columns of `found`."""
+    """Return the row of `found` of a question's best chain, without source and position."""
     chain = recovered.chains[0] if recovered.chains else None
     error = None if chain else recovered.error.message if recovered.error else "no chain"
     verdict = None
@@ -314,11 +293,11 @@ def _summary(stored: Stored, recovered: Recovered) -> tuple[Any, ...]:
     if chain is None:
         return None, None, None, verdict, "", error
     kinds = "".join(f"|{link.kind}|" for link in chain.links)
-    return _drawn(stored, chain), dumps(chain.identity), chain.confidence, verdict, kinds, error
+    return _in_one_line(stored, chain), dumps(chain.identity), chain.confidence, verdict, kinds, error
 
 
-def _drawn(stored: Stored, chain: Chain) -> str:
-    """Return a chain in one line: its passages' titles, or ids, and what links them."""
+def _in_one_line(stored: Stored, chain: Chain) -> str:
+    """Return the titles, or ids, of a chain's passages and the entities that link them."""
     passages = stored.content.passages if isinstance(stored.content, Question) else ()
     titles = {passage.id: passage.title for passage in passages}
     names = [_short(titles.get(name) or name, _SHOWN_TITLE) for name in chain.passages]
@@ -327,29 +306,29 @@ def _drawn(stored: Stored, chain: Chain) -> str:
     return "".join(name + link for name, link in zip_longest(names, links[: len(names) - 1], fillvalue=""))
 
 
-def _matching(source: int, wanted: Filter) -> tuple[str, str, list[Any]]:
-    """Return the table and the condition that tell the places of the questions that are wanted, and its values."""
+def _matching(source: int, filters: Filters) -> tuple[str, str, list[Any]]:
+    """Return the table and the condition that select the positions of the questions, and the condition's values."""
     conditions, values = list[str](), list[Any]()
 
     def demand(condition: str, *value: Any) -> None:
         conditions.append(condition)
         values.extend(value)
 
-    if wanted.min_confidence is not None:
-        demand("confidence >= ?", wanted.min_confidence)
-    if wanted.max_confidence is not None:
-        demand("confidence <= ?", wanted.max_confidence)
-    if wanted.verdict is not None:
-        demand("verdict = ?", wanted.verdict)
-    if wanted.kind is not None:
-        demand("instr(kinds, ?)", f"|{wanted.kind}|")
-    if wanted.chain is not None:
-        demand("error IS NULL" if wanted.chain else "error IS NOT NULL")
-    if conditions:  # on what was found
+    if filters.min_confidence is not None:
+        demand("confidence >= ?", filters.min_confidence)
+    if filters.max_confidence is not None:
+        demand("confidence <= ?", filters.max_confidence)
+    if filters.verdict is not None:
+        demand("verdict = ?", filters.verdict)
+    if filters.kind is not None:
+        demand("instr(kinds, ?)", f"|{filters.kind}|")
+    if filters.has_chain is not None:
+        demand("error IS NULL" if filters.has_chain else "error IS NOT NULL")
+    if conditions:  # `found` alone then answers, from its index; a join would read every question
         conditions.insert(0, "source = ?")
         values.insert(0, source)
     table = "found" if conditions else _QUESTIONS
-    if words := Text(wanted.text).words:
+    if words := Text(filters.text).words:
         prefixes = " ".join(f'"{word}"*' for word in words)
         demand("position IN (SELECT rowid FROM search WHERE search MATCH ?)", prefixes)
     return table, " AND ".join(conditions) or "1", values

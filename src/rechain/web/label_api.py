@@ -1,4 +1,4 @@
-"""Labels by REST: give, take back, read, export, import; and how far annotators agree."""
+"""Labels by REST: add, undo, read, export, import; and how far annotators agree."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
@@ -12,22 +12,22 @@ from pydantic import BaseModel, Discriminator, Field, Tag
 from rechain.candidates.units import Mode, Unit, Value
 from rechain.errors import InputError, QuestionError, RechainError
 from rechain.evaluation.gold import PairLabel
-from rechain.labels.agreement import Agreement, agreements
+from rechain.labels.agreement import agreements
 from rechain.labels.exchange import export_gold, export_pairs, labels_from_rows
 from rechain.labels.store import Annotator, Label, Note
 from rechain.schema import Gold, NotBlank, Question
 from rechain.web.api import CHAINS, PAIR, refusals
-from rechain.web.pages import AtSite
-from rechain.web.site import ConflictError, NotThereError, Site
+from rechain.web.site import AtSite, ConflictError, NotThereError, Site
 
 MOST_LABELS = 1000
 MOST_ROWS = 100_000
+"""limits of one request, which is checked and written as a whole"""
 
 router = APIRouter(prefix="/labels", tags=["labels"], responses=refusals())
 
 
-class GivenLabel(BaseModel):
-    """What somebody says of a pair (one passage, two entities) or of a chain (its passages and links)."""
+class NewLabel(BaseModel):
+    """An annotator's judgement of a pair (one passage, two entities) or of a chain (its passages and links)."""
 
     annotator: Annotator
     question: NotBlank
@@ -40,10 +40,10 @@ class GivenLabel(BaseModel):
 
 
 @router.post("", responses=refusals(404))
-async def give(site: AtSite, given: Annotated[list[GivenLabel], Field(min_length=1, max_length=MOST_LABELS)]) -> int:
+async def add(site: AtSite, labels: Annotated[list[NewLabel], Field(min_length=1, max_length=MOST_LABELS)]) -> int:
     """Write labels, all or none; when this answers they are on the disk. Returns how many."""
-    await run_in_threadpool(lambda: site.labels.add(_labels(site, given)))
-    return len(given)
+    await run_in_threadpool(lambda: site.labels.add(_checked(site, labels)))
+    return len(labels)
 
 
 class Who(BaseModel):
@@ -54,7 +54,7 @@ class Who(BaseModel):
 
 @router.post("/undo")
 async def undo(site: AtSite, who: Who) -> Label | None:
-    """Take back the latest label of an annotator; returns it, or null where there is none."""
+    """Undo the latest label of an annotator; returns it, or null where there is none."""
     return await run_in_threadpool(site.labels.undo, who.annotator)
 
 
@@ -81,24 +81,28 @@ class Agreed(BaseModel):
     units: int
     equal: float
     kappa: Kappa | None
-    """null where both said one and the same of everything"""
+    """null where both gave one and the same value to everything"""
 
 
 @router.get("/agreement")
 async def agreement(site: AtSite) -> list[Agreed]:
     """Return Cohen's kappa, with a 95 % interval, of every two annotators."""
-    found = await run_in_threadpool(lambda: agreements(site.labels.all()))
-    return [_agreed(one) for one in found]
-
-
-def _agreed(one: Agreement) -> Agreed:
-    kappa = None if one.kappa is None else Kappa(**one.kappa._asdict())
-    return Agreed(mode=one.mode, annotators=(one.one, one.two), units=one.units, equal=one.equal, kappa=kappa)
+    compared = await run_in_threadpool(lambda: agreements(site.labels.all()))
+    return [
+        Agreed(
+            mode=one.mode,
+            annotators=(one.one, one.two),
+            units=one.units,
+            equal=one.equal,
+            kappa=None if one.kappa is None else Kappa(**one.kappa._asdict()),
+        )
+        for one in compared
+    ]
 
 
 @router.get("/export", response_class=Response, responses={200: {"content": {"application/x-ndjson": {}}}})
 async def export(site: AtSite, to: Literal["gold", "pairs"] = "gold") -> Response:
-    """Return what was labelled, one JSON object a line: as gold chains, or as labelled pairs."""
+    """Return what labels decide, one JSON object a line: as gold chains, or as labelled pairs."""
     content = await run_in_threadpool(_exported, site, to)
     name = {"Content-Disposition": f'attachment; filename="labels.{to}.jsonl"'}
     return Response(content, media_type="application/x-ndjson", headers=name)
@@ -137,7 +141,7 @@ LabelRow = Annotated[
 
 
 class ImportedCounts(BaseModel):
-    """What was imported, and what was odd about it."""
+    """What was imported, and what was unusual about it."""
 
     labels: int
     other_questions: int
@@ -152,7 +156,7 @@ async def import_rows(
     annotator: Annotated[Annotator, Query(description="whose labels these are")],
     rows: Annotated[list[LabelRow], Field(min_length=1, max_length=MOST_ROWS)],
 ) -> ImportedCounts:
-    """Take labels from the rows of a file: labelled pairs, or gold chains."""
+    """Import labels from the rows of a file: labelled pairs, or gold chains."""
     return await run_in_threadpool(_import, site, annotator, rows)
 
 
@@ -183,24 +187,23 @@ def _content(site: Site, name: str) -> Question | None:
     return stored.content if stored and isinstance(stored.content, Question) else None
 
 
-def _labels(site: Site, given: Sequence[GivenLabel]) -> list[Label]:
-    """Return labels of what can be labelled; raises NotThereError where one is of something else."""
-    known = {name: _labellable(site, name) for name in dict.fromkeys(one.question for one in given)}
-    return [_label(one, known[one.question]) for one in given]
+def _checked(site: Site, labels: Sequence[NewLabel]) -> list[Label]:
+    """Return labels of units that exist; raises NotThereError where one does not."""
+    units = {name: _units_by_parts(site, name) for name in dict.fromkeys(label.question for label in labels)}
+    return [_label(label, units[label.question]) for label in labels]
 
 
-def _labellable(site: Site, question: str) -> Mapping[tuple[Sequence[str], Sequence[str]], Unit]:
+def _units_by_parts(site: Site, question: str) -> Mapping[tuple[Sequence[str], Sequence[str]], Unit]:
     """Return the units of a question, and those that were imported, by passages and entities."""
-    units = site.units(site.question(question))
-    others = (label.unit for label in site.labels.of_question(question))
-    found = [*others, *units.pairs, *units.chains] if units else []
-    return {(unit.passages, unit.entities): unit for unit in found}
+    units = site.units(site.readable(site.question(question)))
+    imported = (label.unit for label in site.labels.of_question(question))
+    return {(unit.passages, unit.entities): unit for unit in (*imported, *units.pairs, *units.chains)}
 
 
-def _label(given: GivenLabel, known: Mapping[tuple[Sequence[str], Sequence[str]], Unit]) -> Label:
-    is_pair = len(given.passages) == 1
-    unit = known.get((tuple(given.passages), tuple(sorted(given.entities) if is_pair else given.entities)))
+def _label(new: NewLabel, units: Mapping[tuple[Sequence[str], Sequence[str]], Unit]) -> Label:
+    is_pair = len(new.passages) == 1
+    unit = units.get((tuple(new.passages), tuple(sorted(new.entities) if is_pair else new.entities)))
     if unit is None:
         what = "pair" if is_pair else "chain"
-        raise NotThereError(f"the question '{given.question[:80]}' has no such {what} to label.")
-    return Label(unit=unit, **given.model_dump(include={"annotator", "value", "note", "settles"}))
+        raise NotThereError(f"the question '{new.question[:80]}' has no such {what} to label.")
+    return Label(unit=unit, **new.model_dump(include={"annotator", "value", "note", "settles"}))

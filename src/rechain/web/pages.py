@@ -1,128 +1,131 @@
 """The explorer: a list of questions, a page for each, a form for one's own, and two sources compared."""
 
-from collections.abc import Callable
-from functools import partial
 from math import ceil
 from typing import Annotated, Any, get_args
-from urllib.parse import parse_qsl
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse
+from pydantic import Field
 
 from rechain.errors import QuestionError
 from rechain.evaluation.judging import judge
 from rechain.evaluation.statistics import Figure, paired_difference
-from rechain.schema import LinkKind, Question, Recovered
-from rechain.web.filters import filter_query, read_filter, read_number
-from rechain.web.index import COMPARISONS, PAGE_SIZE, Filter, Order, Stored
-from rechain.web.pasted import pasted_entry
+from rechain.schema import Gold, Question, Recovered
+from rechain.web.forms import PastedQuestion, read_form
+from rechain.web.index import COMPARISONS, PAGE_SIZE
+from rechain.web.queries import Order, PageFilters, PageNumber, PageQuery, SourceNumber
 from rechain.web.responses import page
 from rechain.web.service import BusyError
-from rechain.web.site import EVERYTHING, NotThereError, Site, Source, ask
-from rechain.web.views import QuestionView, chain_steps, question_view
+from rechain.web.site import EVERYTHING, AtSite, NotThereError, Site, Source, ask
+from rechain.web.views import chain_steps, question_view
 
 _PATIENCE = 0.1
-"""seconds for which a page waits for a model"""
+"""seconds for which a page waits for a model: hardly felt, and enough for most questions"""
 _LONG = 100_000
-"""characters that take long enough to draw for others to be answered meanwhile"""
+"""characters of passages from which a page is drawn in another thread, as it would keep other requests waiting"""
 
 router = APIRouter(include_in_schema=False)
 
 
-def site_of(request: Request) -> Site:
-    """Return what the server serves."""
-    site: Site = request.app.state.site
-    return site
+class ListQuery(PageFilters):
+    """Which page of which questions."""
 
-
-AtSite = Annotated[Site, Depends(site_of)]
-
-
-async def read_form(request: Request) -> dict[str, str]:
-    """Return the fields of a form that a browser has sent."""
-    body = (await request.body()).decode("utf-8", "replace")
-    return dict(parse_qsl(body, keep_blank_values=True))
+    page: PageNumber = 1
 
 
 @router.get("/")
-async def explore(request: Request, site: AtSite) -> HTMLResponse:
-    """List the questions that a filter lets through."""
-    source, wanted = _source(site, request), read_filter(request.query_params)
-    number = read_number(request.query_params, "page", 1, least=1)
-    listing = site.index.select(source.number, wanted, number)
+async def explore(site: AtSite, query: Annotated[ListQuery, Query()]) -> HTMLResponse:
+    """List the questions that pass the filters."""
+    source = site.source(query.source)
+    listing = site.index.select(source.number, query, query.page)
     return page(
         "explore.html",
         here="explore",
         site=site,
         source=source,
-        wanted=wanted,
-        query=filter_query(wanted) | _told_source(source),
+        filters=query,
+        query=query.address,
         listing=listing,
         looked=site.index.count_found(source.number),
         accuracy=site.index.accuracy(source.number),
         questions=len(site.index),
-        page=number,
+        page=query.page,
         pages=max(ceil(listing.total / PAGE_SIZE), 1),
-        kinds=get_args(LinkKind),
         orders=get_args(Order),
-        is_filtered=wanted != Filter(order=wanted.order),
     )
 
 
+class QuestionQuery(PageFilters):
+    """Which question, and which of its candidates; the filters choose the questions before and after it."""
+
+    id: str = ""
+    number: PageNumber = Field(default=1, alias="chain")
+    passages: str = ""
+    """all: show also those that are not on the chain"""
+
+
 @router.get("/question")
-async def question_page(request: Request, site: AtSite) -> HTMLResponse:
+async def question_page(site: AtSite, query: Annotated[QuestionQuery, Query()]) -> HTMLResponse:
     """Show a question and one of its chains."""
-    source, stored = _source(site, request), asked_question(site, request)
-    wanted = read_filter(request.query_params)
-    before, after = site.index.neighbours(source.number, wanted, stored.position)
-    query = filter_query(wanted) | _told_source(source)
-    shown: dict[str, Any] = {"here": "explore", "site": site, "source": source, "query": query}
-    shown |= {"stored": stored, "before": before, "after": after}
+    source, stored = site.source(query.source), site.question(query.id)
+    before, after = site.index.neighbours(source.number, query, stored.position)
+    context: dict[str, Any] = {"here": "explore", "site": site, "source": source, "query": query.address}
+    context |= {"stored": stored, "before": before, "after": after}
     if isinstance(stored.content, QuestionError):
-        return page("unreadable.html", **shown)
-    recovered = await _soon(site, source, stored)
-    chosen = read_number(request.query_params, "chain", 1, least=1) - 1
-    shown["is_late"] = source.service is not None and recovered is None
-    shown["shows_others"] = request.query_params.get("passages") == "all"
-    look = partial(question_view, stored.content, recovered, chosen, stored.gold, site.settings)
-    return await _drawn("question.html", shown, stored.content, look)
+        return page("unreadable.html", **context)
+    recovered = await site.chains_of(source, stored, _PATIENCE)
+    context["is_late"] = source.service is not None and recovered is None
+    context["shows_others"] = query.passages == "all"
+    return await _drawn("question.html", context, stored.content, recovered, query.number, stored.gold)
 
 
 @router.get("/try")
 async def try_page(site: AtSite) -> HTMLResponse:
     """Offer a form for a question of one's own."""
-    return page("try.html", here="try", site=site, form={}, problem=None, view=None)
+    return page("try.html", here="try", site=site, form=PastedQuestion(), problem=None, view=None)
 
 
 @router.post("/try")
 async def try_question(request: Request, site: AtSite) -> HTMLResponse:
     """Show the chain of a question that somebody has pasted."""
-    form = await read_form(request)
-    shown: dict[str, Any] = {"here": "try", "site": site, "form": form}
-    chosen = read_number(form, "chain", 1, least=1) - 1
+    form = await read_form(request, PastedQuestion)
+    context: dict[str, Any] = {"here": "try", "site": site, "form": form}
     try:
-        entry = pasted_entry(form)
+        entry = form.entry()
         if isinstance(entry.content, QuestionError):
             raise entry.content
         (recovered,) = await ask(site.recovery, [entry], EVERYTHING)
     except (QuestionError, BusyError) as error:
         status = 422 if isinstance(error, QuestionError) else 429
-        return page("try.html", status, **shown, problem=str(error), view=None)
-    shown["problem"] = recovered.error.message if recovered.error else None
-    look = partial(question_view, entry.content, recovered, chosen, None, site.settings)
-    return await _drawn("try.html", shown, entry.content, look)
+        return page("try.html", status, **context, problem=str(error), view=None)
+    context["problem"] = recovered.error.message if recovered.error else None
+    return await _drawn("try.html", context, entry.content, recovered, form.number)
+
+
+class ComparisonQuery(PageQuery):
+    """Which two sources, and which of their questions."""
+
+    one: SourceNumber = 1
+    two: SourceNumber = 2
+    show: str = "different"
+    page: PageNumber = 1
+    id: str = ""
+
+    def sources(self, site: Site) -> tuple[Source, Source]:
+        """Return the two sources."""
+        if len(site.sources) < 2:
+            raise NotThereError("to compare needs two sources: give `rechain serve` two of --chains and --model.")
+        return site.source(self.one), site.source(self.two)
 
 
 @router.get("/compare")
-async def compare(request: Request, site: AtSite) -> HTMLResponse:
+async def compare(site: AtSite, query: Annotated[ComparisonQuery, Query()]) -> HTMLResponse:
     """Show where the chains of two sources differ."""
-    one, two = _two_sources(site, request)
-    wanted = request.query_params.get("show") or "different"
-    if wanted not in COMPARISONS:
-        raise NotThereError(f"there is no comparison '{wanted[:40]}'; there are {', '.join(COMPARISONS)}.")
-    number = read_number(request.query_params, "page", 1, least=1)
-    pairs, total = site.index.compare(one.number, two.number, wanted, number)
+    one, two = query.sources(site)
+    if query.show not in COMPARISONS:
+        raise NotThereError(f"there is no comparison '{query.show[:40]}'; there are {', '.join(COMPARISONS)}.")
+    pairs, total = site.index.compare(one.number, two.number, query.show, query.page)
     counts = site.index.verdicts(one.number, two.number)
     return page(
         "compare.html",
@@ -130,7 +133,7 @@ async def compare(request: Request, site: AtSite) -> HTMLResponse:
         site=site,
         one=one,
         two=two,
-        wanted=wanted,
+        show=query.show,
         choices=COMPARISONS if site.has_gold else ("different", "same", "all"),
         pairs=pairs,
         total=total,
@@ -138,20 +141,20 @@ async def compare(request: Request, site: AtSite) -> HTMLResponse:
         gain=_gain(counts),
         looked=[site.index.count_found(source.number) for source in (one, two)],
         questions=len(site.index),
-        page=number,
+        page=query.page,
         pages=max(ceil(total / PAGE_SIZE), 1),
-        query={"one": one.number + 1, "two": two.number + 1, "show": wanted},
+        query={"one": query.one, "two": query.two, "show": query.show},
     )
 
 
 @router.get("/compare/question")
-async def compare_question(request: Request, site: AtSite) -> HTMLResponse:
+async def compare_question(site: AtSite, query: Annotated[ComparisonQuery, Query()]) -> HTMLResponse:
     """Show the best chains of two sources beside each other."""
-    stored = asked_question(site, request)
+    stored = site.question(query.id)
     question = site.readable(stored)
     columns = []
-    for source in _two_sources(site, request):
-        recovered = await _soon(site, source, stored)
+    for source in query.sources(site):
+        recovered = await site.chains_of(source, stored, _PATIENCE)
         chain = recovered.chains[0] if recovered else None
         is_right = None if stored.gold is None or recovered is None else judge(chain, stored.gold).correct
         columns.append((source, recovered, chain_steps(question, chain), is_right))
@@ -168,47 +171,25 @@ async def compare_question(request: Request, site: AtSite) -> HTMLResponse:
 
 
 async def _drawn(
-    template: str, shown: dict[str, Any], question: Question, look: Callable[[], QuestionView]
+    template: str,
+    context: dict[str, Any],
+    question: Question,
+    recovered: Recovered | None,
+    number: int,
+    gold: Gold | None = None,
 ) -> HTMLResponse:
-    """Draw one of a question's chains; long texts take a while, so others are answered meanwhile."""
+    """Draw one of a question's chains, of long texts in another thread."""
 
     def draw() -> HTMLResponse:
-        return page(template, **shown, view=look())
+        view = question_view(question, recovered, number - 1, gold, context["site"].settings)
+        return page(template, **context, view=view)
 
-    if sum(len(passage.text) for passage in question.passages) < _LONG:
-        return draw()
-    return await run_in_threadpool(draw)
-
-
-async def _soon(site: Site, source: Source, stored: Stored) -> Recovered | None:
-    """Return what a source has found, if that does not keep people waiting; the page then asks again by itself."""
-    try:
-        return await site.found(source, stored, _PATIENCE)
-    except BusyError:
-        return None
+    is_long = sum(len(passage.text) for passage in question.passages) >= _LONG
+    return await run_in_threadpool(draw) if is_long else draw()
 
 
 def _gain(counts: dict[tuple[str, str], int]) -> Figure | None:
-    """Return by how much the second source is more often right, where both are judged."""
-    told = {verdicts: count for verdicts, count in counts.items() if "" not in verdicts}
-    lost, won = (told.get(verdicts, 0) for verdicts in (("right", "wrong"), ("wrong", "right")))
-    return paired_difference(won, lost, sum(told.values()))
-
-
-def _source(site: Site, request: Request, name: str = "source", default: int = 1) -> Source:
-    return site.source(read_number(request.query_params, name, default, least=1))
-
-
-def _two_sources(site: Site, request: Request) -> tuple[Source, Source]:
-    if len(site.sources) < 2:
-        raise NotThereError("to compare needs two sources: give `rechain serve` two of --chains and --model.")
-    return _source(site, request, "one", 1), _source(site, request, "two", 2)
-
-
-def _told_source(source: Source) -> dict[str, int]:
-    return {"source": source.number + 1} if source.number else {}
-
-
-def asked_question(site: Site, request: Request) -> Stored:
-    """Return the question whose id a page's address names."""
-    return site.question(request.query_params.get("id", ""))
+    """Return by how much the second source is more often right, over the questions on which both are judged."""
+    judged = {verdicts: count for verdicts, count in counts.items() if "" not in verdicts}
+    lost, won = (judged.get(verdicts, 0) for verdicts in (("right", "wrong"), ("wrong", "right")))
+    return paired_difference(won, lost, sum(judged.values()))

@@ -1,4 +1,4 @@
-"""How this server answers: pages for people, JSON for programs, and mistakes in one sentence for either."""
+"""Responses: pages for people, JSON for programs, and errors in one sentence for either."""
 
 from functools import cache
 from typing import Any
@@ -9,15 +9,17 @@ from starlette.datastructures import Headers
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import Scope
 
+from rechain.linking import KINDS
 from rechain.version import __version__
 from rechain.web.index import PAGE_SIZE
 
 _LINK_COLOURS = 4
+"""colours of style.css that can be told apart, also by people who see fewer; further links begin again"""
 
 
 @cache
 def _templates() -> Environment:
-    """The templates; whatever is put into them is text, never HTML."""
+    """Return the templates; every value put into them is text, never HTML."""
     loader = PackageLoader("rechain.web")
     templates = Environment(
         loader=loader,
@@ -28,33 +30,33 @@ def _templates() -> Environment:
         auto_reload=False,
     )
     templates.filters |= {"role_class": _role_class, "percent": _percent}
-    templates.globals |= {"version": __version__, "link": link, "page_size": PAGE_SIZE}
+    templates.globals |= {"version": __version__, "link": link, "page_size": PAGE_SIZE, "kinds": KINDS}
     return templates
 
 
-def page(template: str, status: int = 200, **shown: Any) -> HTMLResponse:
+def page(template: str, status: int = 200, **context: Any) -> HTMLResponse:
     """Return a page."""
-    return HTMLResponse(_templates().get_template(template).render(shown), status)
+    return HTMLResponse(_templates().get_template(template).render(context), status)
 
 
 def link(path: str, **query: object) -> str:
-    """Return a link of this site; what is None or empty is left out."""
-    told = {name: value for name, value in query.items() if value not in (None, "")}
-    return f"{path}?{urlencode(told)}" if told else path
+    """Return a link of this site; parameters that are None or empty are left out."""
+    present = {name: value for name, value in query.items() if value not in (None, "")}
+    return f"{path}?{urlencode(present)}" if present else path
 
 
 def refusal(scope: Scope, status: int, code: str, message: str, headers: dict[str, str] | None = None) -> Response:
-    """Say what is wrong, as a page to a browser and as JSON to a program."""
+    """Return why a request is refused, as a page for browsers and as JSON for programs."""
     if "text/html" not in Headers(scope=scope).get("accept", ""):
         return JSONResponse({"error": {"code": code, "message": message}}, status, headers)
     wanted = scope["path"] + (f"?{query}" if (query := scope["query_string"].decode("latin-1")) else "")
-    answer = page("error.html", status, message=message, status_code=status, wanted=wanted, here=None)
-    answer.headers.update(headers or {})
-    return answer
+    response = page("error.html", status, message=message, status_code=status, wanted=wanted, here=None)
+    response.headers.update(headers or {})
+    return response
 
 
 def _role_class(role: str) -> str:
-    """Return the class of a mark: links beyond the fourth take the colours of the first again."""
+    """Return the CSS class of a mark, "link-1" to "link-4" for links."""
     kind, _, number = role.partition(" ")
     return f"{kind}-{(int(number) - 1) % _LINK_COLOURS + 1}" if number else kind
 

@@ -4,6 +4,9 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Annotated
+
+from fastapi import Depends, Request
 
 from rechain.candidates import CandidateSettings
 from rechain.candidates.units import Units, find_units
@@ -17,20 +20,22 @@ from rechain.web.index import Index, Stored
 from rechain.web.service import BusyError, RecoveryService
 
 MOST_SHOWN = 200
-"""so many chains of a question are kept for its page"""
+"""chains of a question that are kept for its page: more than anybody looks through, and the database stays small"""
 _AT_ONCE = 8
+"""questions that a model recovers at a time when nobody asks: a request that comes meanwhile waits for these only"""
 _CROWD = 32
+"""from so many waiting questions on a page does not add its own, which would be shown too late anyway"""
 _log = logging.getLogger("rechain.web")
 EVERYTHING = Options(top=MOST_SHOWN, explain=True)
-"""what a question's page shows of its chains"""
+"""what a question's page needs of its chains"""
 
 
 class NotThereError(RechainError):
-    """What is asked for does not exist."""
+    """A question, source or unit that does not exist."""
 
 
 class ConflictError(RechainError):
-    """What is given contradicts itself."""
+    """Rows that contradict one another."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,7 @@ class Source:
 
 @dataclass
 class Site:
-    """All that is behind the pages."""
+    """What the pages show: questions, sources of chains, labels."""
 
     index: Index
     labels: LabelStore
@@ -53,54 +58,56 @@ class Site:
     settings: CandidateSettings = field(default_factory=CandidateSettings)
     sources: list[Source] = field(default_factory=list)
     recovery: RecoveryService = field(init=False)
-    """what recovers questions that are not in the file"""
+    """recovers questions that are not in the file"""
     has_gold: bool = False
     same: Same = "links"
     """what counts as the same chain of these questions"""
-    _looking: dict[tuple[int, int], asyncio.Task[Recovered]] = field(default_factory=dict)
+    _lookups: dict[tuple[int, int], asyncio.Task[Recovered]] = field(default_factory=dict)
 
-    def add_file(self, name: str, found: Iterable[Recovered]) -> int:
-        """Add the chains of a file as a source; return how many are of questions that are not there."""
+    def add_file(self, name: str, rows: Iterable[Recovered]) -> int:
+        """Add the chains of a file as a source; return how many are of other questions."""
         source = Source(len(self.sources), name)
         self.sources.append(source)
         unknown = 0
 
-        def known() -> Iterable[tuple[Stored, Recovered]]:
+        def served() -> Iterable[tuple[Stored, Recovered]]:
             nonlocal unknown
-            for recovered in found:
+            for recovered in rows:
                 stored = self.index.named(recovered.id or "")
                 if stored is None:
                     unknown += 1
                 else:
                     yield stored, recovered
 
-        self.index.store(source.number, known())
+        self.index.store(source.number, served())
         return unknown
 
     def add_model(self, name: str, make: Callable[[], Recoverer]) -> RecoveryService:
-        """Add a model as a source; when nobody asks for anything it goes through all questions."""
+        """Add a model as a source; when it has nothing else to do it goes through all questions."""
         number = len(self.sources)
         service = RecoveryService(make, idle=_Filler(self.index, number))
         self.sources.append(Source(number, name, service))
         return service
 
-    async def found(self, source: Source, stored: Stored, patience: float | None = None) -> Recovered | None:
-        """Return what a source has found for a question; a model looks now if it has not yet.
+    async def chains_of(self, source: Source, stored: Stored, patience: float | None = None) -> Recovered | None:
+        """Return the chains of a question from a source; a model recovers them now if it has not yet.
 
-        None: there is nothing, or nothing yet after so many seconds of patience; then the model goes on looking, unless
-        so many wait for it that who has no patience should ask again.
+        None: the source has none, or none yet after `patience` seconds. The model then goes on, unless so many
+        questions wait for it that this one was not added.
         """
-        known = self.index.recovered(source.number, stored.position)
-        if known is not None or source.service is None:
-            return known
+        recovered = self.index.recovered(source.number, stored.position)
+        if recovered is not None or source.service is None:
+            return recovered
         place = source.number, stored.position
-        if place not in self._looking:
+        if place not in self._lookups:
             if patience is not None and source.service.waiting >= _CROWD:
                 return None
-            self._looking[place] = asyncio.create_task(self._look(source.service, source.number, stored))
-            self._looking[place].add_done_callback(_note_failure)
-        done, _ = await asyncio.wait([self._looking[place]], timeout=patience)
-        return done.pop().result() if done else None
+            self._lookups[place] = asyncio.create_task(self._look(source.service, source.number, stored))
+            self._lookups[place].add_done_callback(_note_failure)
+        lookup = self._lookups[place]
+        done, _ = await asyncio.wait([lookup], timeout=patience)
+        is_refused = done and patience is not None and isinstance(lookup.exception(), BusyError)
+        return lookup.result() if done and not is_refused else None
 
     async def _look(self, service: RecoveryService, source: int, stored: Stored) -> Recovered:
         try:
@@ -108,7 +115,7 @@ class Site:
             self.index.store(source, [(stored, recovered)])
             return recovered
         finally:
-            del self._looking[source, stored.position]
+            del self._lookups[source, stored.position]
 
     def source(self, number: int) -> Source:
         """Return a source by its number, from 1."""
@@ -129,12 +136,12 @@ class Site:
             raise NotThereError(f"the question '{stored.id[:80]}' cannot be read: {stored.content}")
         return stored.content
 
-    def units(self, stored: Stored) -> Units | None:
-        """Return what people label of a question, or None where it cannot be read."""
-        return None if isinstance(stored.content, QuestionError) else find_units(stored.content, self.settings)
+    def units(self, question: Question) -> Units:
+        """Return what people label of a question."""
+        return find_units(question, self.settings)
 
     def start(self) -> None:
-        """Let the models that are sources begin to look."""
+        """Let the models that are sources begin to recover."""
         for source in self.sources:
             if source.service is not None:
                 source.service.start()
@@ -147,13 +154,22 @@ class Site:
         self.labels.close()
 
 
-async def ask(service: RecoveryService, entries: Sequence[Entry], wanted: Options) -> list[Recovered]:
-    """Wait for what a service recovers; who gives up waiting takes the questions back."""
-    return await asyncio.wrap_future(service.ask(entries, wanted))
+async def _site_of(request: Request) -> Site:  # a coroutine, as FastAPI sends plain functions to another thread
+    site: Site = request.app.state.site
+    return site
+
+
+AtSite = Annotated[Site, Depends(_site_of)]
+"""the site, as a parameter of a request handler"""
+
+
+async def ask(service: RecoveryService, entries: Sequence[Entry], options: Options) -> list[Recovered]:
+    """Return what a service recovers; a caller that is cancelled takes its questions back."""
+    return await asyncio.wrap_future(service.ask(entries, options))
 
 
 class _Filler:
-    """Goes through the questions for which a source has not looked yet, a few at a time."""
+    """Goes through the questions of which a source has no chains yet, a few at a time."""
 
     def __init__(self, index: Index, source: int) -> None:
         self._index = index
@@ -163,14 +179,14 @@ class _Filler:
     def __call__(self, recoverer: Recoverer) -> bool:
         places = self._index.missing(self._source, self._next, _AT_ONCE)
         questions = [self._index.at(place) for place in places]
-        found = recoverer.recover_together([(_entry(stored), EVERYTHING) for stored in questions])
-        self._index.store(self._source, zip(questions, found, strict=True))
+        recovered = recoverer.recover_together([(_entry(stored), EVERYTHING) for stored in questions])
+        self._index.store(self._source, zip(questions, recovered, strict=True))
         self._next = places[-1] + 1 if places else self._next
         return bool(places)
 
 
 def _note_failure(task: asyncio.Task[Recovered]) -> None:
-    """Say what went wrong where nobody waits for it any more; who waits gets the error as well."""
+    """Log an error that nobody may be waiting for any more; a caller that waits gets it as well."""
     if not task.cancelled() and (error := task.exception()) is not None and not isinstance(error, BusyError):
         _log.warning("a question could not be looked up: %s", error)
 

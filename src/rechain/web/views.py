@@ -8,22 +8,10 @@ from typing import Any
 from rechain.candidates import CandidateSettings, find_of_any_length
 from rechain.errors import QuestionError
 from rechain.evaluation.judging import is_correct
-from rechain.linking import KINDS
-from rechain.schema import Chain, Gold, GoldChain, Link, Passage, Question, Recovered
-from rechain.text.highlights import Highlighter, Piece, link_role
+from rechain.schema import Chain, Gold, Link, Passage, Question, Recovered
+from rechain.text.highlights import Highlighter, Piece, cut
 from rechain.text.passages import PassageView
 from rechain.web.site import MOST_SHOWN
-
-
-@dataclass(frozen=True)
-class LinkView:
-    """What joins a passage to the next."""
-
-    role: str
-    entity: str
-    kind: str
-    meaning: str
-    weight: float
 
 
 @dataclass(frozen=True)
@@ -33,16 +21,16 @@ class StepView:
     id: str
     title: str
     pieces: Sequence[Piece]
-    link: LinkView | None = None
+    link: Link | None = None
 
 
 @dataclass(frozen=True)
 class CandidateView:
-    """A candidate chain in one line; without a score where the source does not say anything of it."""
+    """A candidate chain in one line; without a score where the source has not scored it."""
 
     number: int
     passages: Sequence[str]
-    links: Sequence[LinkView]
+    links: Sequence[Link]
     score: float | None
     confidence: float | None
     is_right: bool | None
@@ -59,7 +47,7 @@ class GoldView:
 
 @dataclass(frozen=True)
 class QuestionView:
-    """A question, the chain that is looked at, and the others."""
+    """A question, one of its chains in full, and the other chains in one line each."""
 
     question: Question
     number: int
@@ -73,41 +61,58 @@ class QuestionView:
     candidates: Sequence[CandidateView]
     parts: Mapping[str, float]
     """what adds up to the score"""
-    said: Sequence[Mapping[str, Any]]
-    """what Ranker and Reasoner said on the way"""
+    player_steps: Sequence[Mapping[str, Any]]
+    """what Ranker and Reasoner chose, step by step"""
     error: str | None
     """why the source has no chain"""
 
     @property
     def others(self) -> list[StepView]:
         """The passages that are not on the chain, highlighted: most of the work of a page, and seldom looked at."""
-        return [_step(passage, self.highlighter) for passage in self.rest]
+        return [step_view(passage, self.highlighter) for passage in self.rest]
 
 
 def question_view(
     question: Question, recovered: Recovered | None, number: int, gold: Gold | None, settings: CandidateSettings
 ) -> QuestionView:
-    """Look at one of a question's chains; numbers begin at 0, and that of a chain which is not there is the first's.
+    """Return the view of one of a question's chains, counted from 0; the first where there is no such chain.
 
-    Candidates of which the source says nothing come after the others.
+    Candidates that the source has not scored come after the others.
     """
-    known = recovered.chains if recovered else []
-    chains = [*known, *_unscored(question, known, settings)]
+    scored = recovered.chains if recovered else []
+    chains = [*scored, *_unscored(question, scored, settings)]
     number = number if 0 <= number < len(chains) else 0
     chain = chains[number] if chains else None
-    why = dict(chain.why or {}) if chain else {}
-    highlighter, names = Highlighter.of_chain(question, chain), chain.passages if chain else ()
+    why = (chain.why if chain else None) or {}
+    steps = why.get("steps")
+    titles = {passage.id: passage.title or passage.id for passage in question.passages}
+    highlighter, on_chain = Highlighter.of_chain(question, chain), chain.passages if chain else ()
     return QuestionView(
         question=question,
         number=number,
         chain=chain,
         steps=_steps(question, chain, highlighter) if chain else [],
-        golds=None if gold is None else [_gold(question, gold, one, chains) for one in gold.chains],
-        rest=[passage for passage in question.passages if passage.id not in names],
+        golds=None if gold is None else _golds(gold, chains, titles),
+        rest=[passage for passage in question.passages if passage.id not in on_chain],
         highlighter=highlighter,
-        candidates=[_candidate(question, place, one, gold, place < len(known)) for place, one in enumerate(chains)],
-        said=_said(why.pop("steps", [])),
-        parts=_numbers(why),
+        candidates=[
+            CandidateView(
+                number=place,
+                passages=[titles.get(name, name) for name in one.passages],
+                links=one.links,
+                score=one.score if place < len(scored) else None,
+                confidence=one.confidence,
+                is_right=None if gold is None else _is_gold(one, gold),
+            )
+            for place, one in enumerate(chains)
+        ],
+        # a chains file may hold anything here: what cannot be shown is left out
+        parts={name: float(value) for name, value in why.items() if isinstance(value, int | float)},
+        player_steps=[
+            step
+            for step in (steps if isinstance(steps, list) else ())
+            if isinstance(step, dict) and isinstance(step.get("probability"), int | float)
+        ],
         error=None if recovered is None or recovered.error is None else recovered.error.message,
     )
 
@@ -120,69 +125,41 @@ def chain_steps(question: Question, chain: Chain | None) -> list[StepView]:
 def _steps(question: Question, chain: Chain, highlighter: Highlighter) -> list[StepView]:
     passages = {passage.id: passage for passage in question.passages}
     names = [name for name in chain.passages if name in passages]
-    links = [link_view(place, link) for place, link in enumerate(chain.links)][: max(len(names) - 1, 0)]
-    return [_step(passages[name], highlighter, link) for name, link in zip_longest(names, links)]
+    links = chain.links[: max(len(names) - 1, 0)]
+    return [step_view(passages[name], highlighter, link) for name, link in zip_longest(names, links)]
 
 
-def link_view(place: int, link: Link) -> LinkView:
-    """Return a link as it is shown."""
-    return LinkView(link_role(place), link.entity, link.kind, KINDS[link.kind].meaning, link.weight)
+def step_view(passage: Passage, highlighter: Highlighter, link: Link | None = None) -> StepView:
+    """Return a passage with its text cut where something is highlighted."""
+    return StepView(passage.id, passage.title, cut(passage.text, highlighter.marks(PassageView(passage))), link)
 
 
-def _step(passage: Passage, highlighter: Highlighter, link: LinkView | None = None) -> StepView:
-    return StepView(passage.id, passage.title, highlighter.pieces(PassageView(passage)), link)
+def _golds(gold: Gold, chains: Sequence[Chain], titles: Mapping[str, str]) -> list[GoldView]:
+    views = []
+    for one in gold.chains:
+        alone = gold.model_copy(update={"chains": [one]})
+        candidate = next((number for number, chain in enumerate(chains) if _is_gold(chain, alone)), None)
+        views.append(GoldView([titles.get(name, name) for name in one.passages], one.links or (), candidate))
+    return views
 
 
-def _candidate(question: Question, number: int, chain: Chain, gold: Gold | None, is_scored: bool) -> CandidateView:
-    entities = [link.entity for link in chain.links]
-    return CandidateView(
-        number,
-        _titles(question, chain.passages),
-        [link_view(place, link) for place, link in enumerate(chain.links)],
-        chain.score if is_scored else None,
-        chain.confidence,
-        None if gold is None else is_correct(chain.passages, entities, gold),
-    )
+def _is_gold(chain: Chain, gold: Gold) -> bool:
+    return is_correct(chain.passages, [link.entity for link in chain.links], gold)
 
 
-def _gold(question: Question, gold: Gold, one: GoldChain, chains: Sequence[Chain]) -> GoldView:
-    alone = gold.model_copy(update={"chains": [one]})
-    same = (
-        number
-        for number, chain in enumerate(chains)
-        if is_correct(chain.passages, [link.entity for link in chain.links], alone)
-    )
-    return GoldView(_titles(question, one.passages), one.links or (), next(same, None))
-
-
-def _titles(question: Question, names: Sequence[str]) -> list[str]:
-    titles = {passage.id: passage.title for passage in question.passages}
-    return [titles.get(name) or name for name in names]
-
-
-def _unscored(question: Question, known: Sequence[Chain], settings: CandidateSettings) -> list[Chain]:
-    """Return the candidate chains of which a source has said nothing, by link weight."""
-    if len(known) >= MOST_SHOWN:
+def _unscored(question: Question, scored: Sequence[Chain], settings: CandidateSettings) -> list[Chain]:
+    """Return the candidate chains that a source has not scored, by link weight."""
+    if len(scored) >= MOST_SHOWN:
         return []
     try:
         candidates = find_of_any_length(question, settings)
     except QuestionError:
         return []
-    told = {chain.identity for chain in known}
+    identities = {chain.identity for chain in scored}
     names = [passage.id for passage in question.passages]
     unscored = []
-    for chain in candidates.chains[:MOST_SHOWN]:
-        passages = tuple(names[place] for place in chain.passages)
-        if (passages, tuple(edge.key if edge.is_given else "" for edge in chain.edges)) not in told:
-            unscored.append(Chain(passages=list(passages), links=chain.links, score=chain.weight))
+    for candidate in candidates.chains[:MOST_SHOWN]:
+        passages = tuple(names[place] for place in candidate.passages)
+        if (passages, tuple(edge.key if edge.is_given else "" for edge in candidate.edges)) not in identities:
+            unscored.append(Chain(passages=list(passages), links=candidate.links, score=candidate.weight))
     return unscored
-
-
-def _said(steps: Any) -> list[Mapping[str, Any]]:
-    """Return the steps that can be shown; in a file anything may stand there."""
-    told = steps if isinstance(steps, list) else []
-    return [one for one in told if isinstance(one, dict) and isinstance(one.get("probability"), int | float)]
-
-
-def _numbers(why: Mapping[str, Any]) -> dict[str, float]:
-    return {name: float(value) for name, value in why.items() if isinstance(value, int | float)}

@@ -5,14 +5,13 @@ from itertools import pairwise
 from random import Random
 from typing import NamedTuple
 
-from rechain.preparation.pseudo.drafts import Draft, positions
 from rechain.preparation.pseudo.pool import Company, Pool
-from rechain.preparation.pseudo.settings import PseudoSettings
+from rechain.preparation.pseudo.settings import PseudoQuestion, PseudoSettings
 from rechain.schema import Passage, Question
 from rechain.text.passages import PassageView
 
 _LINKING = (4, 9)
-"""how many passages that mention a linking entity are brought in, at least and at most"""
+"""how many passages that mention a linking entity are brought in, at least and at most: they make other chains"""
 _AT_AN_END = (1, 3)
 """how many that mention the question's entity, or the answer's"""
 
@@ -49,7 +48,7 @@ class EntitySource:
         self._pool = pool
         self._settings = settings
 
-    def draft(self, random: Random, name: str) -> Draft | None:
+    def draft(self, random: Random, source: str, number: int) -> PseudoQuestion | None:
         """Return a question from a random walk over passages, or None where it led nowhere."""
         walk = _Walk(self._shape, self._pool, random)
         if not walk.goes_through(random.choice(self._passages)):
@@ -57,9 +56,9 @@ class EntitySource:
         first, *links, last = walk.entities
         if not set(self._pool.mentioning(first)).isdisjoint(self._pool.mentioning(last)):
             return None
-        passages = self._company(walk, random).shuffled(random)
+        passages, chain = self._company(walk, random).shuffled(random)
         question = Question(
-            id=name,
+            id=f"{source}~{number}",
             question=self._settings.pattern.replace("{}", _mention_text(walk.passages[0], first)),
             answer=_mention_text(walk.passages[-1], last),
             question_entities=[first],
@@ -68,7 +67,7 @@ class EntitySource:
             link_types=list(self._shape.types[1:-1]),
             passages=passages,
         )
-        return Draft(question, positions(walk.passages, passages), tuple(links))
+        return PseudoQuestion(question, chain, source, tuple(links))
 
     def _company(self, walk: "_Walk", random: Random) -> Company:
         """Return the chain among passages that mention its entities, and others of the context."""
@@ -98,7 +97,7 @@ class _Walk:
         self.entities: list[str] = []
 
     def goes_through(self, start: Passage) -> bool:
-        """Walk from a passage on; tell whether the end was reached."""
+        """Walk from a passage on and return whether the end was reached."""
         passage: Passage | None = start
         while passage is not None:
             self.passages.append(passage)

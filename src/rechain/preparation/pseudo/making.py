@@ -3,28 +3,15 @@
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from random import Random
-from typing import NamedTuple
+from typing import Protocol
 
 from rechain.candidates import CandidateSettings, find_candidates
 from rechain.errors import QuestionError, RechainError
-from rechain.preparation.pseudo.drafts import Draft, Source
 from rechain.preparation.pseudo.entities import EntitySource, shape_of
 from rechain.preparation.pseudo.pool import Pool
-from rechain.preparation.pseudo.settings import PseudoSettings
+from rechain.preparation.pseudo.settings import PseudoQuestion, PseudoSettings
 from rechain.preparation.pseudo.texts import TextSource
 from rechain.schema import Question
-
-
-class PseudoQuestion(NamedTuple):
-    """A question made from passages, and the chain that it was made from."""
-
-    question: Question
-    chain: tuple[int, ...]
-    """positions in `question.passages`, head first"""
-    source: str
-    """the id of the question whose passages it was made from"""
-    links: tuple[str, ...] = ()
-    """the linking entities: ids where the data gives them, else folded words"""
 
 
 def make_pseudo_questions(
@@ -44,6 +31,14 @@ def make_pseudo_questions(
     if count < 1:
         raise RechainError(f"the count of pseudo questions should be at least 1, not {count}.")
     return PseudoMaker(questions, settings, seed, candidates).make(count)
+
+
+class Source(Protocol):
+    """Passages that questions can be made from."""
+
+    def draft(self, random: Random, source: str, number: int) -> PseudoQuestion | None:
+        """Return a question, not yet checked, with that number of its source, or None where the attempt failed."""
+        ...
 
 
 class PseudoMaker:
@@ -83,27 +78,29 @@ class PseudoMaker:
     def from_source(self, question: Question) -> Iterator[PseudoQuestion]:
         """Yield pseudo questions from one source, until no more are found."""
         random = Random(f"{self._seed} {question.id}")
-        source = self._source(question)
+        shape = shape_of(question)
+        source: Source
+        if shape is not None:
+            source = EntitySource(question.passages, shape, self._pool, self._settings)
+        else:
+            source = TextSource(question.passages, self._pool, self._settings)
         seen: set[tuple[str, str]] = set()
         failures = 0
         while failures < self._settings.patience:
-            draft = source.draft(random, f"{question.id}~{len(seen)}")
+            pseudo = source.draft(random, question.id, len(seen))
             failures += 1
-            if draft is not None and draft.asked not in seen and self._is_useful(draft):
+            if pseudo is None:
+                continue
+            wording = pseudo.question.question, pseudo.question.answer
+            if wording not in seen and self._is_useful(pseudo):
                 failures = 0
-                seen.add(draft.asked)
-                yield PseudoQuestion(draft.question, draft.chain, question.id, draft.links)
+                seen.add(wording)
+                yield pseudo
 
-    def _source(self, question: Question) -> Source:
-        shape = shape_of(question)
-        if shape is not None:
-            return EntitySource(question.passages, shape, self._pool, self._settings)
-        return TextSource(question.passages, self._pool, self._settings)
-
-    def _is_useful(self, draft: Draft) -> bool:
+    def _is_useful(self, pseudo: PseudoQuestion) -> bool:
         """Return whether the chain is one of at least two candidates."""
         try:
-            chains = find_candidates(draft.question, self._candidates).chains
+            chains = find_candidates(pseudo.question, self._candidates).chains
         except QuestionError:
             return False
-        return len(chains) > 1 and any(chain.passages == draft.chain for chain in chains)
+        return len(chains) > 1 and any(chain.passages == pseudo.chain for chain in chains)

@@ -10,18 +10,20 @@ from rechain.text.rarity import idf
 from rechain.text.words import lazy
 
 _INDEXED = 3.5
-"""the least rarity of a word in the index"""
+"""the least rarity of a word in the index: commoner ones would find most of the pool"""
 _MOST_HOLDERS = 200
-"""words that more passages hold tell nothing"""
+"""words that more passages hold do not make a passage a near miss"""
 _MOST_TITLE_WORDS = 5
+"""longer titles are hardly ever cited in full"""
 _MOST_COMPARED = 50
+"""passages compared with a question: a common link has thousands, and a sample is as good a source of near misses"""
 
 EntitySentences = Mapping[str, frozenset[int]]
 """in which sentences each entity stands"""
 
 
 class Pool:
-    """Distinct passages, each with an id of its own, indexed by rare words and given entities when first asked."""
+    """Distinct passages under distinct ids, indexed by rare words and entities when first used."""
 
     def __init__(self, questions: Iterable[Question]) -> None:
         known: dict[str, Passage] = {}
@@ -58,7 +60,7 @@ class Pool:
     def _entity_holders(self) -> Mapping[str, list[int]]:
         holders: dict[str, list[int]] = {}
         for number, passage in enumerate(self.passages):
-            for entity in entities_of(PassageView(passage)):
+            for entity in PassageView(passage).entities:
                 holders.setdefault(entity, []).append(number)
         return holders
 
@@ -102,42 +104,41 @@ class Pool:
         known = self._known_sentences.get(passage.text)
         if known is None:
             view = PassageView(passage)
-            known = {entity: frozenset(view.sentences_with(entity)) for entity in entities_of(view)}
+            known = {entity: frozenset(view.sentences_with(entity)) for entity in view.entities}
             self._known_sentences[passage.text] = known
         return known
-
-
-def entities_of(view: PassageView) -> Collection[str]:
-    """Return the entities of a passage: those given with it or, without any, the identifiers in its text."""
-    return (view.given if view.passage.mentions else view.identifiers).keys()
 
 
 class Company:
     """The passages of one question as they are brought together around its chain, none twice."""
 
     def __init__(self, chain: Iterable[Passage]) -> None:
-        self.passages = list(chain)
-        self._ids = {passage.id for passage in self.passages}
-        self._texts = {passage.text for passage in self.passages}
-        self._titles = {passage.title for passage in self.passages if passage.title}
+        self._chain = list(chain)
+        self.passages: list[Passage] = []
+        self._ids: set[str] = set()
+        self._texts: set[str] = set()
+        self._titles: set[str | None] = set()
+        for passage in self._chain:
+            self._add(passage)
 
     def add(self, passages: Iterable[Passage], most: int, *, of_other_titles: bool = False) -> None:
         """Add passages that are not there yet, `most` of them at the most."""
-        wanted = len(self.passages) + most
+        size = len(self.passages) + most
         for passage in passages:
-            if len(self.passages) >= wanted:
+            if len(self.passages) >= size:
                 return
-            is_known = passage.id in self._ids or passage.text in self._texts
-            if not is_known and not (of_other_titles and passage.title in self._titles):
+            is_there = passage.id in self._ids or passage.text in self._texts
+            if not is_there and not (of_other_titles and passage.title and passage.title in self._titles):
                 self._add(passage)
 
     def _add(self, passage: Passage) -> None:
         self.passages.append(passage)
         self._ids.add(passage.id)
         self._texts.add(passage.text)
-        if passage.title:
-            self._titles.add(passage.title)
+        self._titles.add(passage.title)
 
-    def shuffled(self, random: Random) -> list[Passage]:
-        """Return the passages in a random order."""
-        return random.sample(self.passages, len(self.passages))
+    def shuffled(self, random: Random) -> tuple[list[Passage], tuple[int, ...]]:
+        """Return the passages in a random order, and where those of the chain stand among them."""
+        passages = random.sample(self.passages, len(self.passages))
+        places = {passage.id: number for number, passage in enumerate(passages)}
+        return passages, tuple(places[passage.id] for passage in self._chain)

@@ -1,7 +1,9 @@
-"""How pseudo questions are made."""
+"""What a pseudo question is, and how it is made."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from rechain.schema import Question
 from rechain.system.settings import Count, Positive, Settings, Share, wrong_setting
 
 
@@ -26,9 +28,9 @@ class PseudoSettings(Settings):
     word_distractors: Count = 1
     """the most passages brought in because they hold rare words of the question"""
     kept_distractors: Count = 2
-    """how many passages of the context at least stay beside the chain, where it has so many"""
+    """how many passages of the context at least stay beside the chain, if it has as many"""
     patience: Count = 60
-    """a source is given up after so many failures in a row"""
+    """the failures in a row after which a source is given up"""
     pattern: str = "interacts_with {}?"
     """the question where the data gives the entities; {} is the entity it starts from"""
     passages: tuple[Positive, Positive] = (15, 30)
@@ -43,3 +45,15 @@ class PseudoSettings(Settings):
                 raise wrong_setting(name, (least, most), "the least and the most number")
         if "{}" not in self.pattern:
             raise wrong_setting("pattern", self.pattern, "a text with {} where the entity stands")
+
+
+class PseudoQuestion(NamedTuple):
+    """A question made from passages, and the chain that it was made from."""
+
+    question: Question
+    chain: tuple[int, ...]
+    """positions in `question.passages`, head first"""
+    source: str
+    """the id of the question whose passages it was made from"""
+    links: tuple[str, ...] = ()
+    """the linking entities: ids where the data gives them, else folded words"""

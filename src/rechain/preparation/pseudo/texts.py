@@ -6,24 +6,27 @@ from random import Random
 from typing import NamedTuple
 
 from rechain.linking import DEFAULT_MIN_WEIGHT, Edge, LinkGraph
-from rechain.preparation.pseudo.drafts import Draft, positions
-from rechain.preparation.pseudo.phrasing import Clause, Phrasing
 from rechain.preparation.pseudo.pool import Company, Pool
-from rechain.preparation.pseudo.readings import Answer, PassageReading
-from rechain.preparation.pseudo.settings import PseudoSettings
+from rechain.preparation.pseudo.settings import PseudoQuestion, PseudoSettings
+from rechain.preparation.pseudo.wording import Answer, Clause, PassageReading, Phrasing
 from rechain.schema import LinkKind, Passage, Question
 from rechain.text.passages import PassageView
 from rechain.text.rarity import idf
 from rechain.text.words import Text, lazy, phrase
 
 _OFTEN: dict[LinkKind, float] = {"title": 6.0, "title part": 1.0, "name": 0.5, "word": 0.05}
+"""how often a pair is chosen by the kind of its link; the bridge of a real question is mostly a title"""
 _TO_THE_TITLED = 2.0
-"""how much more often the tail is the passage whose title links, and not the head"""
+"""how much more often the tail, and not the head, is the passage whose title links: it tells of the bridge"""
 _CONTENT_WORD = 2.0
+"""words of less rarity do not give a name away"""
 _LEAST_CONTENT_WORDS = 3
+"""a clause of fewer could be of any passage"""
 _STRONG_LINK = 11.0
+"""where a context has links of that weight, weaker ones, which may be chance, are not used"""
 _LINKERS = frozenset(("anchors", "titles", "names"))
 _FIRST_SENTENCE = 0.6
+"""how often the head is described by its first sentence, which says what it is, where none holds the link"""
 
 
 class _Pair(NamedTuple):
@@ -80,7 +83,7 @@ class TextSource:
         holders = Counter(word for reading in self._readings for word in reading.view.vocabulary)
         return {word for word, number in holders.items() if number > 1}
 
-    def draft(self, random: Random, name: str) -> Draft | None:
+    def draft(self, random: Random, source: str, number: int) -> PseudoQuestion | None:
         """Return a question from two linked passages, or None where they have nothing to ask for."""
         if not self._pairs:
             return None
@@ -88,10 +91,11 @@ class TextSource:
         wording = self._wording(pair, Phrasing(self._settings, random, self._shared_words), random)
         if wording is None or _gives_away(wording, pair.link):
             return None
-        passages = self._company(pair, wording, random).shuffled(random)
-        question = Question(id=name, question=wording.question, answer=wording.answer.text, hops=2, passages=passages)
-        chain = [self._readings[number].view.passage for number in (pair.head, pair.tail)]
-        return Draft(question, positions(chain, passages), (pair.link.strip(),))
+        passages, chain = self._company(pair, wording, random).shuffled(random)
+        question = Question(
+            id=f"{source}~{number}", question=wording.question, answer=wording.answer.text, hops=2, passages=passages
+        )
+        return PseudoQuestion(question, chain, source, (pair.link.strip(),))
 
     def _wording(self, pair: _Pair, phrasing: Phrasing, random: Random) -> _Wording | None:
         head, tail = self._readings[pair.head], self._readings[pair.tail]
@@ -134,27 +138,27 @@ class TextSource:
         """Return the chain among distractors: as many passages as the context has."""
         context = [reading.view.passage for reading in self._readings]
         company = Company((context[pair.head], context[pair.tail]))
-        asked = {word for word in Text(wording.question).words if idf(word) >= _CONTENT_WORD}
-        others = self._others(pair, asked)
+        query = {word for word in Text(wording.question).words if idf(word) >= _CONTENT_WORD}
+        others = self._others(pair, query)
         company.add(others, self._settings.kept_distractors)
-        for numbers, words, most in self._brought_in(pair, wording, asked, random):
-            wanted = min(most, len(context) - len(company.passages))
-            if wanted:
-                best = self._pool.best(numbers, words, wanted + len(context), random)
-                company.add(best, wanted, of_other_titles=True)
+        for numbers, words, most in self._brought_in(pair, wording, query, random):
+            room = min(most, len(context) - len(company.passages))
+            if room:
+                best = self._pool.best(numbers, words, room + len(context), random)
+                company.add(best, room, of_other_titles=True)
         company.add(others, len(context) - len(company.passages))
         return company
 
     def _brought_in(
-        self, pair: _Pair, wording: _Wording, asked: Set[str], random: Random
+        self, pair: _Pair, wording: _Wording, query: Set[str], random: Random
     ) -> Iterator[tuple[Collection[int], Set[str], int]]:
         """Yield passages of the pool, the words that the best of them share, and how many to take."""
-        of_the_head = asked - self._readings[pair.tail].view.vocabulary
+        of_the_head = query - self._readings[pair.tail].view.vocabulary
         yield self._linked(pair), of_the_head, random.randint(0, self._settings.link_distractors)
         if random.random() < self._settings.answer_distractors:
-            yield self._pool.holding(wording.answer.phrase), asked, 1
+            yield self._pool.holding(wording.answer.phrase), query, 1
         if most := random.randint(0, self._settings.word_distractors):
-            yield self._pool.holding_any(asked), asked, most
+            yield self._pool.holding_any(query), query, most
 
     def _linked(self, pair: _Pair) -> Sequence[int]:
         """Return the passages of the pool that could stand before the tail in place of the head."""
@@ -165,17 +169,17 @@ class TextSource:
             self._known_linked[pair.tail, pair.link] = sorted(found)
         return self._known_linked[pair.tail, pair.link]
 
-    def _others(self, pair: _Pair, asked: Iterable[str]) -> list[Passage]:
+    def _others(self, pair: _Pair, query: Iterable[str]) -> list[Passage]:
         """Return the other passages of the context, those first that share most with the question."""
         views = [reading.view for n, reading in enumerate(self._readings) if n not in (pair.head, pair.tail)]
-        wanted = sorted(asked)
-        shared = {view.passage.id: sum(idf(word) for word in wanted if word in view.vocabulary) for view in views}
+        ordered = sorted(query)  # a sum of floats depends on the order
+        shared = {view.passage.id: sum(idf(word) for word in ordered if word in view.vocabulary) for view in views}
         return sorted((view.passage for view in views), key=lambda passage: -shared[passage.id])
 
 
 def _gives_away(wording: _Wording, link: str) -> bool:
-    asked = Text(wording.question).joined
-    return link in asked or wording.answer.phrase in asked
+    question = Text(wording.question).joined
+    return link in question or wording.answer.phrase in question
 
 
 def _content_words(name: str) -> frozenset[str]:

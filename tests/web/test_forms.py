@@ -6,11 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rechain.datasets import Entry
 from rechain.errors import QuestionError
 from rechain.schema import Passage, Question
-from rechain.web.pasted import MOST_CHARACTERS, MOST_PASSAGES, pasted_entry, split_passages
+from rechain.web.forms import MOST_CHARACTERS, MOST_PASSAGES, PastedQuestion, split_passages
 
 TEXT = {"question": " Where? ", "answer": " Prague ", "passages": "# A\nIn Prague.\n\nNo title.\n"}
+
+
+def pasted_entry(form: dict[str, str]) -> Entry:
+    return PastedQuestion.model_validate(form).entry()
 
 
 def test_text_becomes_a_question() -> None:

@@ -1,0 +1,115 @@
+"""Runs of the chain reader on a user's own questions: from the bundled weights, or from those of an encoder."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from rechain.candidates import CandidateSettings, find_candidates
+from rechain.errors import InputError, QuestionError, RechainError
+from rechain.models.chain_reader import ChainReader
+from rechain.preparation.pseudo import make_pseudo_questions
+from rechain.reader.arrays import ReaderPreparation
+from rechain.reader.data import ReaderData
+from rechain.reader.model import ChainReaderModel
+from rechain.reader.pretrained import CONFIG, find, is_model, load_trainable, save
+from rechain.reader.settings import ReaderSettings
+from rechain.reader.training import Questions, ReaderTraining, ReaderTrainingSettings
+from rechain.schema import Question
+from rechain.scoring.model import BUNDLED
+from rechain.system.distributed import is_shared
+from rechain.system.tensors import Array
+from rechain.training.runs import WEIGHTS, fingerprint, no_chain
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+
+@dataclass(frozen=True)
+class ReaderMaterial:
+    """What a chain reader is trained from."""
+
+    questions: dict[str, Array]
+    pseudo: dict[str, Array] | None
+    left_out: Mapping[str, int]
+    tokenizer: "Tokenizer"
+    encoder: Path | None
+    """the folder that it starts from, of an encoder or a model; None: the bundled model"""
+    kind: ClassVar[str] = "reader"
+    beside: ClassVar[str] = "another encoder or other pseudo questions"
+
+    @property
+    def _start(self) -> Path:
+        return self.encoder or find(BUNDLED)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """What tells this material from any other; the weights at the start are part of it."""
+        weights = sha256((self._start / WEIGHTS).read_bytes()).digest()
+        return fingerprint(self.questions, self.pseudo or {}, {"start": np.frombuffer(weights, np.uint8)})
+
+    @property
+    def facts(self) -> dict[str, str | None]:
+        """From where the run was started, so that it can be resumed from there."""
+        return {"encoder": None if self.encoder is None else str(self.encoder.resolve())}
+
+    def write(self, path: Path) -> None:
+        """Write nothing: a folder with a config is a model, which the run is only once it has ended."""
+
+    def training(self, settings: ReaderTrainingSettings, device: str) -> ReaderTraining:
+        """Return a run that is about to begin; some of the questions are held out."""
+        if is_shared():  # each process would believe its own share of the chains alone
+            raise RechainError("the chain reader is trained by one process; start it without torchrun.")
+
+        def make(seed: int) -> ChainReader:
+            return load_trainable(self._start, settings, seed).network.to(device)
+
+        data = ReaderData(self.questions, device)
+        shuffled = np.random.default_rng([settings.seed, 0]).permutation(len(data))
+        held = int(len(data) * settings.held_out)
+        questions = Questions(data, np.sort(shuffled[held:]), np.sort(shuffled[:held]))
+        pseudo = None
+        if self.pseudo is not None:
+            made = ReaderData(self.pseudo, device)
+            pseudo = Questions(made, np.arange(len(made)))
+        return ReaderTraining(make, questions, settings, pseudo, is_trained=is_model(self._start / CONFIG))
+
+    def save(self, training: ReaderTraining, path: Path) -> None:
+        """Write the reader that is kept as the folder of a model; its weights are floats, as they were trained."""
+        settings = ReaderSettings(**{f.name: getattr(training.settings, f.name) for f in fields(ReaderSettings)})
+        save(ChainReaderModel(training.reader, self.tokenizer, settings), path)
+
+
+def prepare_reader(
+    questions: Iterable[Question],
+    settings: ReaderTrainingSettings,
+    candidates: CandidateSettings,
+    encoder: Path | None = None,
+    pseudo: int = 0,
+) -> ReaderMaterial:
+    """Prepare questions for a chain reader, and make pseudo questions from their passages."""
+    if encoder is not None and not encoder.is_dir():
+        raise InputError(f"--encoder {encoder} is no folder; name one with {CONFIG}, {WEIGHTS} and tokenizer.json.")
+    tokenizer = load_trainable(encoder or BUNDLED, settings).tokenizer
+    preparation, kept = ReaderPreparation(tokenizer, settings.max_tokens, settings.most_chains), []
+    left_out: Counter[str] = Counter()
+    for question in questions:
+        try:
+            preparation.add(find_candidates(question, candidates))
+            kept.append(question)
+        except QuestionError as error:
+            left_out[error.code] += 1
+    if not kept:
+        raise no_chain(left_out)
+    arrays = None
+    if pseudo:
+        others = ReaderPreparation(tokenizer, settings.max_tokens, settings.most_chains)
+        for one in make_pseudo_questions(kept, pseudo, seed=settings.seed, candidates=candidates):
+            others.add(find_candidates(one.question, candidates), one.chain)
+        arrays = others.arrays()
+    return ReaderMaterial(preparation.arrays(), arrays, left_out, tokenizer, encoder)

@@ -1,0 +1,109 @@
+"""Filters as addresses say them: read, refused in one sentence, and written back."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from rechain.datasets.validation import describe
+from rechain.web.pages import ListQuery
+from rechain.web.queries import PageFilters
+
+
+def read(values: dict[str, str]) -> PageFilters:
+    return PageFilters.model_validate(values)
+
+
+def test_all_filters_are_read() -> None:
+    values = {
+        "text": " who ",
+        "min_confidence": "0.25",
+        "max_confidence": "1",
+        "verdict": "wrong",
+        "kind": "title part",
+        "found": "no",
+        "order": "most confident",
+        "source": "2",
+        "other": "x",
+    }
+    assert read(values) == PageFilters(
+        text="who",
+        min_confidence=0.25,
+        max_confidence=1.0,
+        verdict="wrong",
+        kind="title part",
+        has_chain=False,
+        order="most confident",
+        source=2,
+    )
+
+
+@pytest.mark.parametrize("blank", ["", " "])
+def test_blanks_do_not_count(blank: str) -> None:
+    names = ("text", "min_confidence", "max_confidence", "verdict", "kind", "found", "order", "source")
+    assert read(dict.fromkeys(names, blank)) == read({}) == PageFilters()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("min_confidence", "2", "min_confidence: input should be less than or equal to 1"),
+        ("max_confidence", "-0.1", "max_confidence: input should be greater than or equal to 0"),
+        ("min_confidence", "nan", "min_confidence: input should be less than or equal to 1"),
+        (
+            "min_confidence",
+            "x" * 99,
+            "min_confidence: input should be a valid number, unable to parse string as a number",
+        ),
+        ("verdict", "maybe", "verdict: input should be 'right' or 'wrong'"),
+        ("found", "maybe", "found: input should be a valid boolean, unable to interpret input"),
+        ("order", "random", "order: input should be 'file', 'least confident' or 'most confident'"),
+        ("text", "x" * 301, "text: string should have at most 300 characters"),
+    ],
+)
+def test_mistakes(name: str, value: str, message: str) -> None:
+    with pytest.raises(ValidationError) as error:
+        read({name: value})
+    assert describe(error.value)[1] == message
+
+
+_SHARES = st.none() | st.floats(min_value=0, max_value=1)
+
+
+@given(
+    st.builds(
+        PageFilters,
+        text=st.text(max_size=100).map(str.strip),
+        min_confidence=_SHARES,
+        max_confidence=_SHARES,
+        verdict=st.sampled_from([None, "right", "wrong"]),
+        kind=st.sampled_from([None, "name", "title part"]),
+        has_chain=st.sampled_from([None, True, False]),
+        order=st.sampled_from(["file", "least confident", "most confident"]),
+        source=st.integers(1, 9),
+    )
+)
+def test_filters_that_are_written_are_read_back(filters: PageFilters) -> None:
+    assert read({name: str(value) for name, value in filters.address.items()}) == filters
+
+
+def test_defaults_are_not_written() -> None:
+    assert PageFilters().address == ListQuery(page=7).address == {}
+    assert PageFilters(min_confidence=0.0, has_chain=False).address == {"min_confidence": 0.0, "found": "no"}
+
+
+def test_order_and_source_leave_nothing_out() -> None:
+    assert not PageFilters(order="most confident", source=2).is_filtered
+    assert PageFilters(min_confidence=0.0).is_filtered
+
+
+@pytest.mark.parametrize(("values", "number"), [({}, 1), ({"page": ""}, 1), ({"page": " 3 "}, 3), ({"page": "1"}, 1)])
+def test_numbers(values: dict[str, str], number: int) -> None:
+    assert ListQuery.model_validate(values).page == number
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "x", "1.5", "²", "٣", "9" * 10, "1e3"])
+def test_what_is_no_number(value: str) -> None:
+    with pytest.raises(ValidationError) as error:
+        ListQuery.model_validate({"page": value})
+    assert describe(error.value)[1].startswith("page: input should be ")
