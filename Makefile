@@ -58,6 +58,7 @@ bench: .venv/installed-bench
 	$(BIN)/python benchmarks/kills.py $(DATA)
 	$(BIN)/python benchmarks/memory.py $(DATA)
 	$(BIN)/python benchmarks/exports.py $(DATA)
+	$(BIN)/python benchmarks/hard_inputs.py
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv || python3 -m venv .venv

@@ -8,10 +8,21 @@ The random baseline draws with seed 0; its expectation is in benchmarks/candidat
 from collections.abc import Iterator
 from pathlib import Path
 
-from common import Pair, data_folder, percent, print_heading, print_rows, verdicts, with_gold
+from common import (
+    MUSIQUE_HOPS,
+    Pair,
+    bridge_pairs,
+    data_folder,
+    drughop_pairs,
+    musique_pairs,
+    percent,
+    print_heading,
+    print_rows,
+    two_wiki_pairs,
+    verdicts,
+)
 
-from rechain.datasets import read_questions
-from rechain.evaluation.judging import is_unambiguous, summarise
+from rechain.evaluation.judging import summarise
 from rechain.scoring import BASELINES, Lexical
 
 HEADER = (
@@ -36,18 +47,12 @@ COLUMNS = (
 
 def sets(data: Path) -> Iterator[tuple[str, list[Pair], int | None]]:
     """Yield every set of questions with its gold and, where the questions do not say it, the number of hops."""
-    file = data / "hotpotqa/open.json.gz"
-    bridge = with_gold(read_questions(file, only=["bridge"]), file)
-    yield "HotpotQA open, unambiguous bridge", [pair for pair in bridge if is_unambiguous(*pair)], None
-    yield "HotpotQA open, all bridge", bridge, None
-    file = data / "drughop/open.jsonl.gz"
-    questions = read_questions(file, passages=data / "drughop/passages.jsonl.gz")
-    yield "DrugHop open", with_gold(questions, data / "drughop/open.gold.jsonl.gz"), None
-    file = data / "2wiki/train_500.json.gz"
-    yield "2Wiki train_500, chains", with_gold(read_questions(file, only=["compositional", "inference"]), file), None
-    file = data / "musique/train_100.json.gz"
-    for kind, hops in (("2hop", 2), ("3hop1", 3), ("4hop1", 4)):
-        yield f"MuSiQue train_100, {kind}", with_gold(read_questions(file, only=[kind]), file), hops
+    yield "HotpotQA open, unambiguous bridge", bridge_pairs(data), None
+    yield "HotpotQA open, all bridge", bridge_pairs(data, unambiguous=False), None
+    yield "DrugHop open", drughop_pairs(data), None
+    yield "2Wiki train_500, chains", two_wiki_pairs(data), None
+    for kind, hops in MUSIQUE_HOPS.items():
+        yield f"MuSiQue train_100, {kind}", musique_pairs(data, kind), hops
 
 
 def main() -> None:

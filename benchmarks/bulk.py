@@ -28,20 +28,23 @@ import orjson
 import torch
 from common import (
     Run,
+    alternated,
+    candidates_of,
     open_lines,
     parser,
     print_heading,
     print_rows,
     ratios,
     recover_with,
+    seconds,
+    spread,
 )
-from speed import link, link_with_spacy, phrases_of, seconds, spread
+from speed import link, link_with_spacy, phrases_of
 
 from rechain import recovery
 from rechain.bulk.resume import GrowingFile
 from rechain.candidates import Candidates, find_candidates, find_of_any_length
 from rechain.datasets.reading import QuestionReader, read_chunks
-from rechain.errors import QuestionError
 from rechain.models.chain_reader import ChainReader, Texts
 from rechain.models.cpu import packed
 from rechain.models.text_encoders import untrained
@@ -57,11 +60,9 @@ from rechain.system.batches import batches
 from rechain.system.processes import usable_cores
 from rechain.system.tensors import Array, Arrays
 
-"""what `rechain recover` runs on here; others are compared with it by giving `recover_with` their names"""
 
-
-class Given(NamedTuple):
-    """What was given on the command line."""
+class Setup(NamedTuple):
+    """The command line, and a folder to work in."""
 
     data: Path
     folder: Path
@@ -82,7 +83,7 @@ class Given(NamedTuple):
         return path
 
     def open_file(self, number: int) -> Path:
-        """Return a file of so many questions of open."""
+        """Return a file of `number` questions of open."""
         return self.file(f"open{number}.jsonl", open_lines(self.data, number))
 
     def plain_file(self, number: int) -> Path:
@@ -102,15 +103,6 @@ def questions_of(path: Path) -> Iterator[Question]:
     reader = QuestionReader()
     entries = (entry for chunk in read_chunks(path, BATCH_SIZE) for entry in reader.entries(chunk))
     return (entry.content for entry in entries if isinstance(entry.content, Question))
-
-
-def candidates_of(questions: Iterable[Question], find_chains: Callable[[Question], Candidates]) -> Iterator[Candidates]:
-    """Build C of the questions that have one."""
-    for question in questions:
-        try:
-            yield find_chains(question)
-        except QuestionError:
-            continue
 
 
 class Batch(NamedTuple):
@@ -243,62 +235,62 @@ def said_of(written: Sequence[Written], said: Sequence[Array | None]) -> list[tu
     return [(np.array(ranks), np.array(links)) for ranks, links in taken]
 
 
-def print_stages(given: Given) -> None:
+def print_stages(setup: Setup) -> None:
     """Print how many questions a second each stage does on one core."""
     torch.set_num_threads(1)
-    path = given.data / "hotpotqa/open.json.gz"
+    path = setup.data / "hotpotqa/open.json.gz"
     questions = list(questions_of(path))
     stages = cheap_stages(path, questions)
-    stages += model_stages(questions[: given.options.encoded], given.folder / "stage.jsonl")
+    stages += model_stages(questions[: setup.options.encoded], setup.folder / "stage.jsonl")
     gc.collect()
     gc.freeze()
     rows = []
     for name, number, work in stages:
-        taken = [seconds(work) for _ in range(given.repeats)]
+        taken = [seconds(work) for _ in range(setup.repeats)]
         rows.append((name, number, spread([number / t for t in taken]), f"{1000 * median(taken) / number:.3f}"))
     gc.unfreeze()
     torch.set_num_threads(usable_cores())
     print("Stages, each by itself, one process and one thread:\n")
-    print_rows(("stage", "questions", f"questions/s, median (range) of {given.repeats}", "ms a question"), rows)
+    print_rows(("stage", "questions", f"questions/s, median (range) of {setup.repeats}", "ms a question"), rows)
 
 
-def recover_file(given: Given, path: Path, *options: object, weighs: bool = False) -> Run:
+def recover_file(setup: Setup, path: Path, *options: object, weighs: bool = False) -> Run:
     """Run the command on a file, into another."""
-    out = given.folder / "chains.jsonl"
+    out = setup.folder / "chains.jsonl"
     out.unlink(missing_ok=True)
     return recover_with("local", path, "--out", out, *options, weighs=weighs)
 
 
-def print_workers(given: Given) -> None:
+def print_workers(setup: Setup) -> None:
     """Print what a second worker gains with the lexical model."""
-    path, number = given.open_file(given.options.lexical), given.options.lexical
+    path, number = setup.open_file(setup.options.lexical), setup.options.lexical
     runs: dict[int, list[Run]] = {1: [], 2: []}
-    for _ in range(given.repeats):
+    for _ in range(setup.repeats):
         for workers, of_workers in runs.items():
-            of_workers.append(recover_file(given, path, "--model", "lexical", "--workers", workers))
+            of_workers.append(recover_file(setup, path, "--model", "lexical", "--workers", workers))
     rows = []
     for workers, found in runs.items():
         cpu = (f"{median(run.seen.cpu(generation) for run in found):.1f}" for generation in (0, 2))
         rows.append((workers, spread([number / run.seconds for run in found]), *cpu))
     gain = ratios([run.seconds for run in runs[1]], [run.seconds for run in runs[2]])
     print(f"`rechain recover --model lexical`, {number} questions as JSON lines, whole command:\n")
-    header = ("workers", f"questions/s, median (range) of {given.repeats}", "CPU s, main process", "CPU s, workers")
+    header = ("workers", f"questions/s, median (range) of {setup.repeats}", "CPU s, main process", "CPU s, workers")
     print_rows(header, rows)
     print(f"Two workers against one, times: {spread(gain, '{:.2f}')}\n")
 
 
-def print_ray(given: Given) -> None:
+def print_ray(setup: Setup) -> None:
     """Print a Ray cluster of this machine alone beside the local engine."""
     if find_spec("ray") is None:
         print("ray is not installed, so nothing is compared with it.\n")
         return
     rows = []
-    for model, number in (("lexical", given.options.lexical), ("default", given.options.default)):
-        path = given.open_file(number)
+    for model, number in (("lexical", setup.options.lexical), ("default", setup.options.default)):
+        path = setup.open_file(number)
         local, ray = [], []
-        for _ in range(given.repeats):
-            local.append(recover_file(given, path, "--model", model).seconds)
-            with tempfile.TemporaryDirectory(dir=given.folder) as folder:
+        for _ in range(setup.repeats):
+            local.append(recover_file(setup, path, "--model", model).seconds)
+            with tempfile.TemporaryDirectory(dir=setup.folder) as folder:
                 ray.append(recover_with("ray", path, "--model", model, "--out", Path(folder) / "parts").seconds)
         rates = (spread([number / taken for taken in side]) for side in (local, ray))
         rows.append((model, number, *rates, spread(ratios(local, ray), "{:.2f}")))
@@ -363,22 +355,22 @@ def forward_alone(made: Sequence[Batch], half: int, processes: int, threads: int
     return Passes(end - begin, end - middle)
 
 
-def recover_halves(given: Given, number: int, half: int) -> tuple[Run, Passes]:
+def recover_halves(setup: Setup, number: int, half: int) -> tuple[Run, Passes]:
     """Run the command on a file and on the first half of it: what the second half takes has no start-up in it."""
-    short = recover_file(given, given.open_file(half)).seconds
-    run = recover_file(given, given.open_file(number))
+    short = recover_file(setup, setup.open_file(half)).seconds
+    run = recover_file(setup, setup.open_file(number))
     return run, Passes(run.seconds, run.seconds - short)
 
 
-def print_forwards(given: Given) -> None:
+def print_forwards(setup: Setup) -> None:
     """Print what bulk recovery with the default model takes beside the network's forward passes."""
-    cores, number = usable_cores(), given.options.default
+    cores, number = usable_cores(), setup.options.default
     chunks = max(number // BATCH_SIZE // 2 // cores, 1) * cores
-    made = tokens_of(given.open_file(number))
+    made = tokens_of(setup.open_file(number))
     alone: dict[str, list[Passes]] = {f"one process, {cores} threads": [], f"{cores} processes, one thread each": []}
     runs, ours = [], []
-    for _ in range(given.repeats):
-        run, passes = recover_halves(given, number, chunks * BATCH_SIZE)
+    for _ in range(setup.repeats):
+        run, passes = recover_halves(setup, number, chunks * BATCH_SIZE)
         runs.append(run)
         ours.append(passes)
         for name, shape in zip(alone, ((1, cores), (cores, 1)), strict=True):
@@ -422,28 +414,19 @@ def _is_bytes(value: torch.Tensor) -> bool:
     return value.dtype == torch.int8
 
 
-def alternated(ways: Sequence[Callable[[], object]], repeats: int) -> list[list[float]]:
-    """Return how long each way takes, time after time; they take turns."""
-    taken: list[list[float]] = [[] for _ in ways]
-    for _ in range(repeats):
-        for place, way in enumerate(ways):
-            taken[place].append(seconds(way))
-    return taken
-
-
-def print_alternatives(given: Given) -> None:
+def print_alternatives(setup: Setup) -> None:
     """Print what one would write otherwise for scoring and linking, beside ours."""
-    questions = list(questions_of(given.open_file(given.options.encoded)))
+    questions = list(questions_of(setup.open_file(setup.options.encoded)))
     rows: list[Sequence[object]] = []
     for needed, ways in (("sentence_transformers", reading_ways), ("spacy", linking_ways)):
         if find_spec(needed) is None:
             rows.append((f"{needed} is not installed", "", "", "", ""))
             continue
         name, number, ours, theirs = ways(questions)
-        own, other = alternated([ours, theirs], given.repeats)
+        own, other = alternated([ours, theirs], setup.repeats)
         rates = (spread([number / t for t in each], "{:.1f}") for each in (own, other))
         rows.append((name, str(number), *rates, spread(ratios(other, own), "{:.1f}")))
-    print(f"In one process, {torch.get_num_threads()} threads, median (range) of {given.repeats}:\n")
+    print(f"In one process, {torch.get_num_threads()} threads, median (range) of {setup.repeats}:\n")
     print_rows(("alternative", "questions", "ours, questions/s", "alternative, questions/s", "ours, times"), rows)
 
 
@@ -515,19 +498,19 @@ def _python_path() -> list[str]:
     return [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
 
 
-def print_maps(given: Given) -> None:
+def print_maps(setup: Setup) -> None:
     """Print the command beside `datasets.map`, row by row."""
     if find_spec("datasets") is None:
         print("datasets is not installed, so nothing is compared with `datasets.map`.\n")
         return
     rows = []
-    for model, number in (("lexical", given.options.mapped), ("default", given.options.mapped_default)):
-        path = given.plain_file(number)
+    for model, number in (("lexical", setup.options.mapped), ("default", setup.options.mapped_default)):
+        path = setup.plain_file(number)
         for processes in (1, 2):
             ours: list[float] = []
             theirs: list[tuple[float, float]] = []
-            for _ in range(given.repeats):
-                ours.append(recover_file(given, path, "--model", model, "--workers", processes).seconds)
+            for _ in range(setup.repeats):
+                ours.append(recover_file(setup, path, "--model", model, "--workers", processes).seconds)
                 theirs.append(mapped(model, processes, path))
             sides = (ours, [whole for whole, _ in theirs], [alone for _, alone in theirs])
             rates = (spread([number / t for t in side], "{:.1f}") for side in sides)
@@ -538,19 +521,19 @@ def print_maps(given: Given) -> None:
     print_rows(("model", "processes", "questions", *rates_of, "command/script, times", "command/`map` alone"), rows)
 
 
-def print_memory(given: Given) -> None:
+def print_memory(setup: Setup) -> None:
     """Print the most memory that runs held."""
     rows = []
-    for model, number in (("lexical", given.options.lexical), ("default", given.options.default)):
-        path = given.open_file(number)
-        runs = [recover_file(given, path, "--model", model, weighs=True) for _ in range(given.repeats)]
+    for model, number in (("lexical", setup.options.lexical), ("default", setup.options.default)):
+        path = setup.open_file(number)
+        runs = [recover_file(setup, path, "--model", model, weighs=True) for _ in range(setup.repeats)]
         peaks = [[max(one[place] for one in run.seen.memory) for run in runs] for place in (1, 2)]
         rows.append((model, number, *(spread(each) for each in peaks)))
     print("Most memory of the command and its workers together, /proc/PID/smaps_rollup every 0.2 s:\n")
     print_rows(("model", "questions", "Pss, MB (shared memory counts once)", "Rss, MB (in every process)"), rows)
 
 
-PARTS: dict[str, Callable[[Given], None]] = {
+PARTS: dict[str, Callable[[Setup], None]] = {
     "stages": print_stages,
     "workers": print_workers,
     "forwards": print_forwards,
@@ -562,7 +545,7 @@ PARTS: dict[str, Callable[[Given], None]] = {
 
 
 def main() -> None:
-    """Print the parts that are asked for."""
+    """Print the chosen parts."""
     options = parser(__doc__)
     options.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     options.add_argument("--repeats", type=int, default=3)
@@ -571,13 +554,13 @@ def main() -> None:
     options.add_argument("--default", type=int, default=1000, help="questions of runs of the default model (1000)")
     options.add_argument("--mapped", type=int, default=5894, help="questions of `datasets.map`, lexical (5894)")
     options.add_argument("--mapped-default", type=int, default=500, help="the same, default model (500)")
-    given = options.parse_args()
+    chosen = options.parse_args()
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as the command does, for the processes it is compared with
     print_heading()
     with tempfile.TemporaryDirectory() as folder:
-        for part in given.parts:
-            PARTS[part](Given(given.data, Path(folder), given))
+        for part in chosen.parts:
+            PARTS[part](Setup(chosen.data, Path(folder), chosen))
 
 
 if __name__ == "__main__":

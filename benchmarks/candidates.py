@@ -7,13 +7,11 @@ Nothing is random here but the bootstrap (seed 0).
 
 from collections.abc import Sequence
 
-from common import Pair, data_folder, percent, print_heading, print_rows, with_gold
+from common import Pair, bridge_pairs, data_folder, drughop_pairs, percent, print_heading, print_rows
 
 from rechain.candidates import CandidateSettings, find_candidates
-from rechain.datasets import read_questions
 from rechain.errors import QuestionError
 from rechain.evaluation.candidates import CandidateCount, count_candidates, errors_of, summarise_candidates
-from rechain.evaluation.judging import is_unambiguous
 from rechain.linking import DEFAULT_MIN_WEIGHT
 
 HEADER = ("questions", "number", "setting", "chains", "tails", "gold in C, %", "random pick, %", "without a chain")
@@ -51,20 +49,11 @@ def main() -> None:
     """Print the tables."""
     data = data_folder()
     print_heading()
-    open_file, small_file = data / "hotpotqa/open.json.gz", data / "hotpotqa/train_300.json.gz"
-    bridge = with_gold(read_questions(open_file, only=["bridge"]), open_file)
-    unambiguous = [pair for pair in bridge if is_unambiguous(*pair)]
-    train = with_gold(read_questions(small_file, only=["bridge"]), small_file)
-    drughop = with_gold(
-        read_questions(data / "drughop/open.jsonl.gz", passages=data / "drughop/passages.jsonl.gz"),
-        data / "drughop/open.gold.jsonl.gz",
-    )
+    bridge, unambiguous, drughop = bridge_pairs(data, unambiguous=False), bridge_pairs(data), drughop_pairs(data)
     default = CandidateSettings(limit=NO_LIMIT)
     rows = [row("HotpotQA open, unambiguous bridge", unambiguous, "default", default)]
     rows.append(row("HotpotQA open, all bridge", bridge, "default", default))
-    rows.append(
-        row("HotpotQA train_300, unambiguous bridge", [p for p in train if is_unambiguous(*p)], "default", default)
-    )
+    rows.append(row("HotpotQA train_300, unambiguous bridge", bridge_pairs(data, "train_300"), "default", default))
     rows.append(row("DrugHop open", drughop, "default", default))
     any_type = CandidateSettings(link_types=(), linkers=("anchors",), limit=NO_LIMIT)
     rows.append(row("DrugHop open", drughop, "no link types, anchors alone", any_type))

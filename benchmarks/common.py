@@ -1,15 +1,16 @@
-"""What the benchmarks share: data, a heading that says how figures came about, and watching a command at work."""
+"""What the benchmarks share: data, a heading that says where figures come from, timing, and watching a command."""
 
 import argparse
 import datetime
 import os
 import platform
+import statistics
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import cycle, islice
@@ -19,14 +20,16 @@ from typing import NamedTuple
 
 import orjson
 
-from rechain.candidates import CandidateSettings
+from rechain.candidates import Candidates, CandidateSettings, find_candidates
+from rechain.datasets import read_questions
 from rechain.datasets.files import read_records
+from rechain.errors import QuestionError
 from rechain.evaluation.gold import read_gold
-from rechain.evaluation.judging import Verdict, judge
+from rechain.evaluation.judging import Verdict, is_unambiguous, judge
 from rechain.evaluation.statistics import Figure
 from rechain.recovery import Recoverer
 from rechain.schema import Gold, Question
-from rechain.scoring.model import Model
+from rechain.scoring.model import BatchModel, Model
 
 Pair = tuple[Question, Gold]
 
@@ -39,24 +42,25 @@ def data_folder() -> Path:
 
 
 def parser(documentation: str | None) -> argparse.ArgumentParser:
-    """Return a parser that takes the data folder; what else a script takes is added to it."""
-    made = argparse.ArgumentParser(description=documentation, formatter_class=argparse.RawDescriptionHelpFormatter)
-    made.add_argument("data", type=Path, help="the data folder")
-    return made
+    """Return a parser that takes the data folder; a script adds its other options."""
+    options = argparse.ArgumentParser(description=documentation, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("data", type=Path, help="the data folder")
+    return options
 
 
 def print_heading() -> None:
     """Print the command, date and machine that the figures below come from."""
     print(f"Command: `python {' '.join(sys.argv)}`  ")
     print(f"Date: {datetime.date.today()}  ")
-    python = f"Python {platform.python_version()}"
-    print(f"Machine: {platform.machine()}, {os.cpu_count()} cores, {_gpu()}, {platform.system()}, {python}\n")
+    device, python = gpu("name") or "no GPU", f"Python {platform.python_version()}"
+    print(f"Machine: {platform.machine()}, {os.cpu_count()} cores, {device}, {platform.system()}, {python}\n")
 
 
-def _gpu() -> str:
+def gpu(field: str) -> str:
+    """Return a field of nvidia-smi for every GPU, e.g. name or memory.used; nothing where there is none."""
     if which("nvidia-smi") is None:
-        return "no GPU"
-    command = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
+        return ""
+    command = ["nvidia-smi", f"--query-gpu={field}", "--format=csv,noheader,nounits"]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip().replace("\n", ", ")
 
 
@@ -78,16 +82,82 @@ def percent(figure: Figure | None) -> str:
 
 def with_gold(questions: Iterable[Question], gold: Path) -> list[Pair]:
     """Pair questions with their gold; questions without any are left out."""
-    asked = list(questions)
-    golds = read_gold(gold, asked)
-    return [(question, golds[question.id]) for question in asked if question.id in golds]
+    questions = list(questions)
+    golds = read_gold(gold, questions)
+    return [(question, golds[question.id]) for question in questions if question.id in golds]
 
 
-def verdicts(pairs: Iterable[Pair], model: str | Model, hops: int | None = None) -> list[Verdict]:
+def bridge_pairs(data: Path, name: str = "open", unambiguous: bool = True) -> list[Pair]:
+    """Return the bridge questions of a HotpotQA file; unambiguous ones unless all are needed."""
+    file = data / f"hotpotqa/{name}.json.gz"
+    pairs = with_gold(read_questions(file, only=["bridge"]), file)
+    return [pair for pair in pairs if is_unambiguous(*pair)] if unambiguous else pairs
+
+
+def drughop_questions(data: Path) -> Iterator[Question]:
+    """Yield the questions of DrugHop open."""
+    return read_questions(data / "drughop/open.jsonl.gz", passages=data / "drughop/passages.jsonl.gz")
+
+
+def drughop_pairs(data: Path) -> list[Pair]:
+    """Return the questions of DrugHop open with their gold."""
+    return with_gold(drughop_questions(data), data / "drughop/open.gold.jsonl.gz")
+
+
+def two_wiki_pairs(data: Path) -> list[Pair]:
+    """Return the questions of 2Wiki train_500 that have chains."""
+    file = data / "2wiki/train_500.json.gz"
+    return with_gold(read_questions(file, only=["compositional", "inference"]), file)
+
+
+MUSIQUE_HOPS = {"2hop": 2, "3hop1": 3, "4hop1": 4}
+"""the passages in a chain of each linear type of MuSiQue"""
+
+
+def musique_pairs(data: Path, kind: str) -> list[Pair]:
+    """Return the questions of one type of MuSiQue train_100."""
+    file = data / "musique/train_100.json.gz"
+    return with_gold(read_questions(file, only=[kind]), file)
+
+
+def candidates_of(
+    questions: Iterable[Question], find_chains: Callable[[Question], Candidates] = find_candidates
+) -> Iterator[Candidates]:
+    """Build C of the questions that have one."""
+    for question in questions:
+        try:
+            yield find_chains(question)
+        except QuestionError:
+            continue
+
+
+def verdicts(pairs: Sequence[Pair], model: str | Model | BatchModel, hops: int | None = None) -> list[Verdict]:
     """Recover the chain of every question and judge it."""
     recoverer = Recoverer(model, settings=CandidateSettings(hops=hops))
-    results = ((recoverer.recover(question), gold) for question, gold in pairs)
-    return [judge(result.chains[0] if result.chains else None, gold) for result, gold in results]
+    recovered = recoverer.recover_many([question for question, _ in pairs])
+    return [judge(found[0] if found else None, gold) for found, (_, gold) in zip(recovered, pairs, strict=True)]
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """Return how long some work takes."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def alternated(ways: Sequence[Callable[[], object]], repeats: int) -> list[list[float]]:
+    """Return how long each way takes, time after time; they take turns, so that a busy moment hits all alike."""
+    taken: list[list[float]] = [[] for _ in ways]
+    for _ in range(repeats):
+        for place, way in enumerate(ways):
+            taken[place].append(seconds(way))
+    return taken
+
+
+def spread(values: Sequence[float], form: str = "{:.0f}") -> str:
+    """Return the median of some values, and their range."""
+    middle, low, high = statistics.median(values), min(values), max(values)
+    return f"{form.format(middle)} ({form.format(low)} to {form.format(high)})"
 
 
 def ratios(above: Sequence[float], below: Sequence[float]) -> list[float]:
@@ -96,7 +166,7 @@ def ratios(above: Sequence[float], below: Sequence[float]) -> list[float]:
 
 
 def open_lines(data: Path, number: int) -> Iterator[bytes]:
-    """Yield so many records of HotpotQA open as JSON lines; after the last the first comes again."""
+    """Yield `number` records of HotpotQA open as JSON lines; after the last the first comes again."""
     lines = [orjson.dumps(record.value) + b"\n" for record in read_records(data / "hotpotqa/open.json.gz")]
     return islice(cycle(lines), number)
 
@@ -112,7 +182,7 @@ class Member(NamedTuple):
 
 def family(root: int) -> dict[int, Member]:
     """Return a process and all that descend from it, by number."""
-    known = {int(path.name): told for path in Path("/proc").glob("[0-9]*") if (told := _told(path))}
+    known = {int(path.name): state for path in Path("/proc").glob("[0-9]*") if (state := parent_and_cpu(path))}
     found: dict[int, Member] = {}
     generation = [root] if root in known else []
     for depth in range(len(known)):
@@ -121,7 +191,7 @@ def family(root: int) -> dict[int, Member]:
     return found
 
 
-def _told(path: Path) -> tuple[int, float] | None:
+def parent_and_cpu(path: Path) -> tuple[int, float] | None:
     """Return the parent of a process and the seconds that it has computed, unless it has ended."""
     try:
         fields = (path / "stat").read_text().rpartition(")")[2].split()

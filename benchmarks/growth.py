@@ -18,8 +18,8 @@ from statistics import median
 from typing import Any, NamedTuple
 
 import torch
-from common import parser, print_heading, print_rows
-from speed import crowded, seconds, spread
+from common import parser, print_heading, print_rows, seconds, spread
+from speed import crowded
 
 from rechain.datasets import read_questions
 from rechain.recovery import Recoverer
@@ -58,7 +58,7 @@ class Line(NamedTuple):
 
 
 def with_distractors(question: Question, others: Sequence[Passage], number: int, hops: int | None) -> Question:
-    """Return a question with so many passages: its own, then others."""
+    """Return a question with `number` passages: its own, then others."""
     own = {passage.id for passage in question.passages}
     added = [passage for passage in others if passage.id not in own]
     passages = [*question.passages, *added][:number]
@@ -66,7 +66,7 @@ def with_distractors(question: Question, others: Sequence[Passage], number: int,
     return question.model_copy(update={"passages": passages, "hops": hops})
 
 
-def chosen(questions: Sequence[Question], number: int, draw: random.Random) -> list[Question]:
+def choose(questions: Sequence[Question], number: int, draw: random.Random) -> list[Question]:
     """Draw questions of ten passages that have a chain of every length."""
     recoverer = Recoverer("lexical")
     found: list[Question] = []
@@ -102,10 +102,10 @@ def lines_of(
     lines = []
     for model in MODELS:
         recoverer = Recoverer(model)
-        for told in hops if model == "default" else [number for number in hops if number]:
-            made = {number: make(number, told) for number in PASSAGES}
+        for known in hops if model == "default" else [number for number in hops if number]:
+            made = {number: make(number, known) for number in PASSAGES}
             each = ({number: made[number][place] for number in PASSAGES} for place in range(len(made[PASSAGES[0]])))
-            lines.append(Line(shape, model, told, [measured(recoverer, asked, repeats) for asked in each]))
+            lines.append(Line(shape, model, known, [measured(recoverer, asked, repeats) for asked in each]))
     return lines
 
 
@@ -118,12 +118,10 @@ def print_lines(lines: Sequence[Line]) -> None:
     for line in lines:
         costs = (f"{1000 * line.cost(number):.1f}" for number in PASSAGES)
         exponent, where = line.steepest()
-        rows.append((line.model, _told(line), *costs, spread(line.growth(), "{:.1f}"), f"{exponent:.2f} ({where})"))
+        rows.append(
+            (line.model, line.hops or "not told", *costs, spread(line.growth(), "{:.1f}"), f"{exponent:.2f} ({where})")
+        )
     print_rows(header, rows)
-
-
-def _told(line: Line) -> str:
-    return str(line.hops or "not told")
 
 
 def draw_lines(path: Path, lines: Sequence[Line]) -> None:
@@ -157,29 +155,29 @@ def main() -> None:
     options.add_argument("--plots", type=Path, help="a folder for the plots, which is made if need be")
     options.add_argument("--questions", type=int, default=8, help="of open (8)")
     options.add_argument("--repeats", type=int, default=5)
-    given = options.parse_args()
+    arguments = options.parse_args()
     torch.set_num_threads(1)
     print_heading()
     draw = random.Random(SEED)
-    questions = list(read_questions(given.data / "hotpotqa/open.json.gz"))
-    some, others = chosen(questions, given.questions, draw), different(questions, draw)
+    questions = list(read_questions(arguments.data / "hotpotqa/open.json.gz"))
+    some, others = choose(questions, arguments.questions, draw), different(questions, draw)
     del questions
     relax_collector()  # as workers do
-    print(f"Seed {SEED}. Of {given.repeats} rounds the median; growth: median (range) over the questions.\n")
+    print(f"Seed {SEED}. Of {arguments.repeats} rounds the median; growth: median (range) over the questions.\n")
     shapes = [
         lines_of(
             REALISTIC,
             lambda number, hops: [with_distractors(question, others, number, hops) for question in some],
             HOPS,
-            given.repeats,
+            arguments.repeats,
         ),
-        lines_of(CROWDED, lambda number, hops: [crowded(number, hops or 2)], HOPS[:-1], given.repeats),
+        lines_of(CROWDED, lambda number, hops: [crowded(number, hops or 2)], HOPS[:-1], arguments.repeats),
     ]
     for lines in shapes:
         print_lines(lines)
-        if given.plots:
-            given.plots.mkdir(parents=True, exist_ok=True)
-            draw_lines(given.plots / FILES[lines[0].shape], lines)
+        if arguments.plots:
+            arguments.plots.mkdir(parents=True, exist_ok=True)
+            draw_lines(arguments.plots / FILES[lines[0].shape], lines)
 
 
 if __name__ == "__main__":

@@ -173,18 +173,18 @@ def main() -> None:
     options.add_argument("--lexical", type=int, default=20_000, metavar="QUESTIONS", help="for lexical (20000)")
     options.add_argument("--default", type=int, default=400, metavar="QUESTIONS", help="for the default model (400)")
     options.add_argument("--seed", type=int, default=SEED)
-    given = options.parse_args()
+    chosen = options.parse_args()
     print_heading()
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         questions, out = Path(folder) / "questions.jsonl", Path(folder) / "chains.jsonl"
-        for model, number in (("lexical", given.lexical), ("default", given.default)):
-            questions.write_bytes(b"".join(open_lines(given.data, number)))
+        for model, number in (("lexical", chosen.lexical), ("default", chosen.default)):
+            questions.write_bytes(b"".join(open_lines(chosen.data, number)))
             trial = undisturbed(questions, model, out)
             for what, way in WAYS.items():
-                rows.append(way(trial, out, given.kills, random.Random(given.seed)).row(trial, what))
+                rows.append(way(trial, out, chosen.kills, random.Random(chosen.seed)).row(trial, what))
     header = ("model", "questions", "killed", "kills", "in the middle", "lines after each")
-    print(f"Seed {given.seed}. In the middle: some lines were written, and not all.\n")
+    print(f"Seed {chosen.seed}. In the middle: some lines were written, and not all.\n")
     print_rows((*header, "gave up", "processes left", "finished files with the same bytes"), rows)
 
 

@@ -63,13 +63,13 @@ def main() -> None:
     options.add_argument(
         "--sizes", nargs="+", action="append", metavar=("MODEL", "QUESTIONS"), help="a model, and two numbers or more"
     )
-    given = options.parse_args()
-    sizes = [(model, *map(int, numbers)) for model, *numbers in given.sizes] if given.sizes else SIZES
+    chosen = options.parse_args()
+    sizes = [(model, *map(int, numbers)) for model, *numbers in chosen.sizes] if chosen.sizes else SIZES
     print_heading()
     header = ("model", "questions", "questions/s")
     columns = ("peak Pss, MB", "in the last quarter", "peak Rss, MB", "in the last quarter")
     with tempfile.TemporaryDirectory() as folder:
-        table = [row for model, *numbers in sizes for row in rows(given.data, model, numbers, Path(folder))]
+        table = [row for model, *numbers in sizes for row in rows(chosen.data, model, numbers, Path(folder))]
     print("Command and workers together, default number of workers, one run each:\n")
     print_rows((*header, *columns), table)
 

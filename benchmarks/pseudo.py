@@ -2,8 +2,8 @@
 
     python benchmarks/pseudo.py ../shared/data
 
-Five are asked for of each of the first 1,000 sources. Lexical accuracy: the made passages in order and, where the data
-gives the entities, the linking entities too. Seed 0; bootstrap: seed 0.
+Five are made from each of the first 1,000 sources, where possible. Lexical accuracy: the passages of the chain in order
+and, where the data gives the entities, the linking entities too. Seed 0; bootstrap: seed 0.
 """
 
 import time
@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from statistics import mean
 
-from common import data_folder, percent, print_heading, print_rows
+from common import data_folder, drughop_questions, percent, print_heading, print_rows
 
 from rechain.candidates import Candidates, find_candidates
 from rechain.datasets import read_questions
@@ -39,11 +39,7 @@ HEADER = (
 
 def sets(data: Path) -> dict[str, Iterable[Question]]:
     """Return the sources by name."""
-    drughop = data / "drughop"
-    return {
-        "HotpotQA open": read_questions(data / "hotpotqa/open.json.gz"),
-        "DrugHop open": read_questions(drughop / "open.jsonl.gz", passages=drughop / "passages.jsonl.gz"),
-    }
+    return {"HotpotQA open": read_questions(data / "hotpotqa/open.json.gz"), "DrugHop open": drughop_questions(data)}
 
 
 def is_solved(pseudo: PseudoQuestion, candidates: Candidates) -> bool:

@@ -8,15 +8,13 @@ second column of questions a second.
 """
 
 import argparse
-import subprocess
 import time
 from collections.abc import Iterator
 from functools import partial
 from itertools import chain, count, islice
 from pathlib import Path
-from shutil import which
 
-from common import print_heading, print_rows
+from common import gpu, print_heading, print_rows
 
 from rechain.bulk.work import Work, recover_chunks
 from rechain.datasets.reading import Chunk, read_chunks
@@ -24,17 +22,9 @@ from rechain.recovery import Recoverer
 
 
 def over_and_over(questions: Path, batch_size: int, number: int) -> Iterator[Chunk]:
-    """Yield chunks of a file, time after time, until they have so many questions."""
+    """Yield chunks of a file, time after time, until they have `number` questions."""
     chunks = chain.from_iterable(read_chunks(questions, batch_size) for _ in count())
     return islice(chunks, number // batch_size)
-
-
-def gpu_memory() -> str:
-    """Return the memory of the GPU that is in use, in MB."""
-    if which("nvidia-smi") is None:
-        return ""
-    command = ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()[0]
 
 
 def measure(questions: Path, setting: str) -> tuple[object, ...]:
@@ -49,7 +39,7 @@ def measure(questions: Path, setting: str) -> tuple[object, ...]:
         done += each.tally.questions
         marks.append((time.perf_counter() - start, done))
         if len(marks) == int(number) // int(batch_size) // 2:
-            memory = gpu_memory()
+            memory = gpu("memory.used").partition(",")[0]
     first, (end, _) = marks[len(marks) // 4], marks[-1]
     steady = (done - first[1]) / (end - first[0])
     return model, device, workers, batch_size, done, f"{marks[0][0]:.1f}", f"{done / end:.0f}", f"{steady:.0f}", memory
@@ -60,11 +50,11 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("questions", type=Path)
     options.add_argument("settings", nargs="+", metavar="MODEL:DEVICE:WORKERS:BATCH:QUESTIONS")
-    given = options.parse_args()
+    chosen = options.parse_args()
     print_heading()
-    told = ("model", "device", "workers", "in a chunk", "questions", "first result after, s")
-    header = (*told, "questions/s", "without the first quarter", "GPU memory, MB")
-    print_rows(header, [measure(given.questions, setting) for setting in given.settings])
+    columns = ("model", "device", "workers", "in a chunk", "questions", "first result after, s")
+    header = (*columns, "questions/s", "without the first quarter", "GPU memory, MB")
+    print_rows(header, [measure(chosen.questions, setting) for setting in chosen.settings])
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ beside it: two threads that wait for each other are slow on busy cores.
 
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,12 +16,25 @@ from statistics import median
 from typing import Any
 
 import torch
-from common import Pair, data_folder, percent, print_heading, print_rows, with_gold
+from common import (
+    MUSIQUE_HOPS,
+    Pair,
+    alternated,
+    bridge_pairs,
+    candidates_of,
+    data_folder,
+    musique_pairs,
+    percent,
+    print_heading,
+    print_rows,
+    ratios,
+    spread,
+    two_wiki_pairs,
+    verdicts,
+)
 
-from rechain.candidates import Candidates, CandidateSettings, find_candidates
-from rechain.datasets import read_questions
-from rechain.errors import QuestionError
-from rechain.evaluation.judging import Verdict, is_unambiguous, judge, most_confident
+from rechain.candidates import Candidates
+from rechain.evaluation.judging import Verdict, most_confident
 from rechain.evaluation.statistics import expected_calibration_error, mean_with_interval
 from rechain.game.model import TrainedModel
 from rechain.game.players import Players
@@ -32,62 +44,46 @@ from rechain.preparation.lexicon import vector_rows
 from rechain.preparation.vectors import read_vectors
 from rechain.reader.model import ChainReaderModel
 from rechain.reader.pretrained import load
-from rechain.recovery import Recoverer
-from rechain.schema import Question
 from rechain.scoring import Lexical
-from rechain.scoring.model import BatchModel, Model
 
 REPEATS = 3
 TIMED, JUDGED = 60, 300
 
 
-def judged(pairs: Sequence[Pair], model: Model | BatchModel, hops: int | None = None) -> list[Verdict]:
-    """Recover the chain of every question and judge it."""
-    recoverer = Recoverer(model, settings=CandidateSettings(hops=hops))
-    found = recoverer.recover_many([question for question, _ in pairs])
-    return [judge(result[0] if result else None, gold) for result, (_, gold) in zip(found, pairs, strict=True)]
-
-
 def sets(data: Path) -> Iterator[tuple[str, list[list[Pair]], list[int]]]:
-    """Yield sets of questions, in parts, with the number of hops of each part for those who are to be told it."""
-    file = data / "2wiki/train_500.json.gz"
-    yield "2Wiki train_500, chains", [with_gold(read_questions(file, only=["compositional", "inference"]), file)], [2]
-    file = data / "musique/train_100.json.gz"
-    kinds = {"2hop": 2, "3hop1": 3, "4hop1": 4}
-    yield (
-        "MuSiQue train_100, linear",
-        [with_gold(read_questions(file, only=[kind]), file) for kind in kinds],
-        list(kinds.values()),
-    )
+    """Yield sets of questions, in parts, with the number of hops of each part for those models that need it."""
+    yield "2Wiki train_500, chains", [two_wiki_pairs(data)], [2]
+    parts = [musique_pairs(data, kind) for kind in MUSIQUE_HOPS]
+    yield "MuSiQue train_100, linear", parts, list(MUSIQUE_HOPS.values())
 
 
 def compare(data: Path, model: ChainReaderModel) -> None:
     """Print the default model beside the lexical rule, told how many hops there are or not."""
     rows = []
     for name, parts, hops in sets(data):
-        verdicts: dict[str, list[Verdict]] = {
+        found: dict[str, list[Verdict]] = {
             "lexical": [],
             "lexical, told the hops": [],
             "default": [],
             "default, told": [],
         }
-        for part, told in zip(parts, hops, strict=True):
-            verdicts["lexical"] += judged(part, Lexical())
-            verdicts["lexical, told the hops"] += judged(part, Lexical(), told)
-            verdicts["default"] += judged(part, model)
-            verdicts["default, told"] += judged(part, model, told)
-        for way, found in verdicts.items():
-            rival = verdicts["lexical, told the hops" if "told" in way else "lexical"]
+        for part, number in zip(parts, hops, strict=True):
+            found["lexical"] += verdicts(part, Lexical())
+            found["lexical, told the hops"] += verdicts(part, Lexical(), number)
+            found["default"] += verdicts(part, model)
+            found["default, told"] += verdicts(part, model, number)
+        for way, own in found.items():
+            rival = found["lexical, told the hops" if "told" in way else "lexical"]
             gain = [
-                float(bool(one.ordered)) - float(bool(other.ordered)) for one, other in zip(found, rival, strict=True)
+                float(bool(one.ordered)) - float(bool(other.ordered)) for one, other in zip(own, rival, strict=True)
             ]
-            links = [verdict.links for verdict in found if verdict.links is not None]
+            links = [verdict.links for verdict in own if verdict.links is not None]
             rows.append(
                 (
                     name,
-                    len(found),
+                    len(own),
                     way,
-                    percent(mean_with_interval([bool(verdict.ordered) for verdict in found])),
+                    percent(mean_with_interval([bool(verdict.ordered) for verdict in own])),
                     percent(mean_with_interval(gain)) if way.startswith("default") else "",
                     percent(mean_with_interval(links)),
                 )
@@ -95,22 +91,16 @@ def compare(data: Path, model: ChainReaderModel) -> None:
     print_rows(("questions", "number", "model", "ordered chains, %", "over lexical, points", "links, %"), rows)
 
 
-def unambiguous(data: Path, file: str, limit: int | None = None) -> list[Pair]:
-    """Return the unambiguous bridge questions of a HotpotQA file."""
-    pairs = with_gold(read_questions(data / file, only=["bridge"]), data / file)
-    return [pair for pair in pairs if is_unambiguous(*pair)][:limit]
-
-
-def share_right(verdicts: Sequence[Verdict]) -> str:
+def share_right(chosen: Sequence[Verdict]) -> str:
     """Return how many of some chains are right, in per cent."""
-    return f"{100 * sum(verdict.correct for verdict in verdicts) / len(verdicts):.2f}"
+    return f"{100 * sum(verdict.correct for verdict in chosen) / len(chosen):.2f}"
 
 
 def cost_of_bytes(pairs: Sequence[Pair], models: dict[str, ChainReaderModel]) -> None:
     """Print accuracy with bytes and floats, with and without the cascade and the Reasoner."""
     rows = []
     for name, model in models.items():
-        found = judged(pairs, model)
+        found = verdicts(pairs, model)
         rows.append(
             (
                 name,
@@ -126,17 +116,6 @@ def cost_of_bytes(pairs: Sequence[Pair], models: dict[str, ChainReaderModel]) ->
 def with_settings(model: ChainReaderModel, **changes: Any) -> ChainReaderModel:
     """Return the same network used in another way."""
     return ChainReaderModel(model.network, model.tokenizer, replace(model.settings, **changes))
-
-
-def candidates_of(questions: Sequence[Question]) -> list[Candidates]:
-    """Build C of the questions that have one."""
-    found = []
-    for question in questions:
-        try:
-            found.append(find_candidates(question))
-        except QuestionError:
-            continue
-    return found
 
 
 class CrossEncoderLoop:
@@ -188,7 +167,7 @@ def game_model(data: Path) -> TrainedModel:
 
 def speeds(data: Path, default: ChainReaderModel, floats: ChainReaderModel) -> None:
     """Print questions a second, from C on, and the ratio to the CrossEncoder in the same run."""
-    batch = candidates_of([question for question, _ in unambiguous(data, "hotpotqa/open.json.gz", TIMED)])
+    batch = list(candidates_of(question for question, _ in bridge_pairs(data)[:TIMED]))
     everything = {"margin": 1e9, "most_chains": 10**6}
     rival, game, lexical = CrossEncoderLoop(floats), game_model(data), Lexical()
     whole = with_settings(default, **everything)
@@ -201,23 +180,11 @@ def speeds(data: Path, default: ChainReaderModel, floats: ChainReaderModel) -> N
         "the paper's GRU (`rechain train`)": lambda: [game.score(candidates) for candidates in batch],
         "lexical": lambda: [lexical.score(candidates) for candidates in batch],
     }
-    taken: dict[str, list[float]] = {name: [] for name in ways}
-    for _ in range(REPEATS):
-        for name, work in ways.items():
-            start = time.perf_counter()
-            work()
-            taken[name].append(time.perf_counter() - start)
-    base = taken["sentence-transformers CrossEncoder, fp32, all of C"]
-    rows = []
-    for name, seconds in taken.items():
-        ratios = [slow / own for slow, own in zip(base, seconds, strict=True)]
-        rows.append(
-            (
-                name,
-                f"{len(batch) / median(seconds):.1f}",
-                f"{median(ratios):.1f} ({min(ratios):.1f} to {max(ratios):.1f})",
-            )
-        )
+    taken = alternated(list(ways.values()), REPEATS)
+    rows = [
+        (name, f"{len(batch) / median(own):.1f}", spread(ratios(taken[0], own), "{:.1f}"))
+        for name, own in zip(ways, taken, strict=True)
+    ]
     chains = sum(len(candidates.chains) for candidates in batch)
     print(f"{len(batch)} questions with {chains} chains, {torch.get_num_threads()} threads, {REPEATS} repeats:\n")
     print_rows(("what", "questions/s", "times the CrossEncoder"), rows)
@@ -231,7 +198,7 @@ def main() -> None:
     compare(data, default)
     speeds(data, default, floats)
     cost_of_bytes(
-        unambiguous(data, "hotpotqa/open.json.gz", JUDGED),
+        bridge_pairs(data)[:JUDGED],
         {
             "int8, cascade (the default)": default,
             "int8, every chain read": with_settings(default, margin=1e9, most_chains=10**6),

@@ -7,14 +7,12 @@ fifths of the questions. Bootstrap: seed 0.
 """
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
-from common import Pair, data_folder, percent, print_heading, print_rows, with_gold
+from common import candidates_of, data_folder, percent, print_heading, print_rows, two_wiki_pairs
 
-from rechain.candidates import Candidates, find_candidates
+from rechain.candidates import Candidates
 from rechain.datasets import read_questions
-from rechain.errors import QuestionError
 from rechain.evaluation.judging import is_same_entity
 from rechain.evaluation.statistics import mean_with_interval
 from rechain.game.decoding import decode
@@ -27,15 +25,6 @@ from rechain.tables.pairs import judge_pairs, pairs_of, read_pair_labels
 from rechain.training.game_runs import load_game
 
 MODEL = "plays/cooperative.0.0.model"
-
-
-def found_candidates(pairs: list[Pair]) -> Iterator[tuple[Candidates, Gold]]:
-    """Yield the questions that have candidate chains."""
-    for question, gold in pairs:
-        try:
-            yield find_candidates(question), gold
-        except QuestionError:
-            continue
 
 
 def gold_chain(candidates: Candidates, gold: Gold) -> tuple[int, str] | None:
@@ -64,11 +53,11 @@ def shared(candidates: Candidates, number: int) -> list[str]:
 
 def two_wiki(data: Path, model: TrainedModel) -> None:
     """Print how often the link is right, given the right passages."""
-    file = data / "2wiki/train_500.json.gz"
-    pairs = with_gold(read_questions(file, only=["compositional", "inference"]), file)
+    pairs = two_wiki_pairs(data)
+    golds = {question.id: gold for question, gold in pairs}
     hits: dict[str, list[bool]] = {"the strongest link": [], "named by the Reasoner": [], "any shared entity": []}
-    for candidates, gold in found_candidates(pairs):
-        if (known := gold_chain(candidates, gold)) is None:
+    for candidates in candidates_of(question for question, _ in pairs):
+        if (known := gold_chain(candidates, golds[candidates.question.id])) is None:
             continue
         number, link = known
         strongest = candidates.chains[number].links[0].entity

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The paper's tables on our data, as published in docs/reproduction.md.
+# The paper's tables on our data, as published in docs/measured/reproduction.md.
 #
 #   benchmarks/reproduce.sh prepare DATA OUT    on any machine: questions, pseudo questions and vectors as arrays
 #   benchmarks/reproduce.sh play DATA OUT       on a GPU machine; needs src/, OUT, torch, numpy and safetensors alone

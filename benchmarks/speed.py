@@ -7,21 +7,27 @@ Needs spaCy (pip install 'rechain[spacy]'), but no model of it. Every figure is 
 
 import gc
 import json
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
 import tracemalloc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from common import data_folder, print_heading, print_rows, with_gold
+from common import (
+    alternated,
+    bridge_pairs,
+    candidates_of,
+    data_folder,
+    print_heading,
+    print_rows,
+    ratios,
+    seconds,
+    spread,
+)
 
 from rechain.candidates import find_candidates
 from rechain.datasets import read_questions
-from rechain.errors import QuestionError
-from rechain.evaluation.judging import is_unambiguous
 from rechain.linking import DEFAULT_LINKERS, DEFAULT_MIN_WEIGHT, LinkGraph, names, titles
 from rechain.linking.linkers import Context
 from rechain.schema import Passage, Question
@@ -31,28 +37,6 @@ from rechain.text.passages import PassageView
 REPEATS = 7
 LINKED = 400
 LARGE_FILE_BYTES = 600_000_000
-
-
-def seconds(work: Callable[[], object]) -> float:
-    """Return how long some work takes."""
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
-
-
-def spread(values: Sequence[float], form: str = "{:.0f}") -> str:
-    """Return the median of some values, and their range."""
-    middle, low, high = statistics.median(values), min(values), max(values)
-    return f"{form.format(middle)} ({form.format(low)} to {form.format(high)})"
-
-
-def build_candidates(questions: Sequence[Question]) -> None:
-    """Build C of every question."""
-    for question in questions:
-        try:
-            find_candidates(question)
-        except QuestionError:
-            continue
 
 
 def tails_of(question: Question, views: Sequence[PassageView]) -> list[int]:
@@ -81,9 +65,9 @@ def link_with_spacy(questions: Sequence[Question], phrases: Sequence[Sequence[st
     from spacy.matcher import PhraseMatcher
 
     pipeline = spacy.blank("en")
-    for question, wanted in zip(questions, phrases, strict=True):
+    for question, of_question in zip(questions, phrases, strict=True):
         matcher = PhraseMatcher(pipeline.vocab, attr="LOWER")
-        matcher.add("names", [pipeline.make_doc(phrase) for phrase in wanted])
+        matcher.add("names", [pipeline.make_doc(phrase) for phrase in of_question])
         for passage in question.passages:
             matcher(pipeline.make_doc(f"{passage.title}\n{passage.text}"))
 
@@ -152,24 +136,18 @@ def main() -> None:
     """Print the tables."""
     data = data_folder()
     print_heading()
-    file = data / "hotpotqa/open.json.gz"
-    bridge = with_gold(read_questions(file, only=["bridge"]), file)
-    questions = [question for question, gold in bridge if is_unambiguous(question, gold)]
+    questions = [question for question, _ in bridge_pairs(data)]
     gc.collect()
     gc.freeze()
-    rates = [len(questions) / seconds(lambda: build_candidates(questions)) for _ in range(REPEATS)]
+    rates = [len(questions) / seconds(lambda: list(candidates_of(questions))) for _ in range(REPEATS)]
     some = questions[:LINKED]
     phrases = [phrases_of(question) for question in some]
-    ours, theirs = [], []
-    for _ in range(REPEATS):
-        ours.append(seconds(lambda: link(some)))
-        theirs.append(seconds(lambda: link_with_spacy(some, phrases)))
-    ratios = [slow / quick for slow, quick in zip(theirs, ours, strict=True)]
+    ours, theirs = alternated([lambda: link(some), lambda: link_with_spacy(some, phrases)], REPEATS)
     rows = [
         (f"candidates, {len(questions)} unambiguous bridge questions of open, questions/s", spread(rates)),
         (f"linking alone, {LINKED} of them, questions/s", spread([LINKED / t for t in ours])),
         ("the same with spaCy's PhraseMatcher, questions/s", spread([LINKED / t for t in theirs])),
-        ("ratio of the two, run by run", spread(ratios, "{:.1f}")),
+        ("ratio of the two, run by run", spread(ratios(theirs, ours), "{:.1f}")),
     ]
     size, took, memory = read_large_file(data / "hotpotqa/train_300.json.gz")
     rows.append((f"reading a HotpotQA-style array of {size:.0f} MB, MB/s", f"{size / took:.0f}"))

@@ -6,12 +6,11 @@ Fifty users load pages of HotpotQA open (5,894 questions) for a while: the list,
 candidate of each. Once they think for a second between two pages, as people do; once they do not think at all, which
 is the most that fifty can ask. Each is done twice with chains from a file, and with the default model recovering in
 the background meanwhile. Then clients post a question each to /recover at the same moment. Server and users share
-the machine's cores, so the server alone would be quicker.
+the machine's cores, so the server alone would be quicker. Last: how long annotators wait for their next question.
 """
 
 import asyncio
 import json
-import os
 import random
 import re
 import statistics
@@ -20,15 +19,19 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
-from common import data_folder, print_heading, print_rows
+from common import data_folder, family, memory_of, print_heading, print_rows
 
+from rechain.candidates.units import Unit
 from rechain.datasets import read_questions
+from rechain.evaluation.statistics import kappa_with_interval
+from rechain.labels.queue import Queue
+from rechain.labels.store import Label, LabelStore
 from rechain.schema import Question
 
 USERS = 50
@@ -46,13 +49,11 @@ class Server(NamedTuple):
 
     def memory(self) -> float:
         """Return its resident memory in megabytes."""
-        status = Path(f"/proc/{self.process}/status").read_text()
-        return int(status.split("VmRSS:")[1].split()[0]) / 1024
+        return memory_of([self.process]).rss
 
     def cpu(self) -> float:
         """Return the seconds of computing that it has done so far."""
-        fields = Path(f"/proc/{self.process}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return family(self.process)[self.process].cpu
 
 
 @contextmanager
@@ -152,13 +153,39 @@ def print_posts(server: Server, questions: Sequence[Question]) -> None:
     rows = []
     for number in range(3):
         burst = questions[number * 2 * CLIENTS : (number * 2 + 2) * CLIENTS]
-        for what, asked in ((CLIENTS, burst[:CLIENTS]), (2 * CLIENTS, burst)):
+        for clients, burst_part in ((CLIENTS, burst[:CLIENTS]), (2 * CLIENTS, burst)):
             start = time.perf_counter()
-            answers = asyncio.run(posted(server, asked))
+            answers = asyncio.run(posted(server, burst_part))
             seconds = time.perf_counter() - start
             counts = Counter(status for status, _ in answers)
-            rows.append((what, counts[200], counts[429], f"{counts[200] / seconds:.1f}", f"{server.memory():.0f}"))
+            rows.append((clients, counts[200], counts[429], f"{counts[200] / seconds:.1f}", f"{server.memory():.0f}"))
     print_rows(("clients at once", "answered 200", "answered 429", "questions/s", "memory, MB"), rows)
+
+
+def print_labelling(folder: Path, questions: Sequence[Question]) -> None:
+    """Measure what the desk waits for: the next of many questions, and kappa with its interval."""
+    store = LabelStore(folder / "queue")
+    queue = Queue(store, overlap=0.2)
+    ids = [question.id for question in questions]
+    units = {name: Unit(question=name, passages=("1",), entities=("a", "b")) for name in ids}
+    store.add([Label(annotator="anna", unit=units[name], value="yes") for name in ids[: len(ids) // 2]])
+
+    def next_question() -> None:
+        queue.next_question("anna", "pairs", ids, lambda name, values: [u for u in (units[name],) if u not in values])
+
+    one, two = ["yes", "no", "unsure"] * len(ids), ["yes", "no", "no"] * len(ids)
+    places = [name for name in ids for _ in range(3)]
+    timed: dict[str, Callable[[], object]] = {
+        "the next question, at first": next_question,
+        "the next question, again": next_question,
+        "kappa with its interval": lambda: kappa_with_interval(one, two, places),
+    }
+    rows = []
+    for what, work in timed.items():
+        start = time.perf_counter()
+        work()
+        rows.append((what, len(ids), f"{1000 * (time.perf_counter() - start):.0f}"))
+    print_rows(("labelling", "questions", "ms"), rows)
 
 
 def main() -> None:
@@ -191,6 +218,7 @@ def main() -> None:
             ]
             print_rows(header, rows)
             print_posts(server, questions)
+        print_labelling(Path(folder), questions)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The records of FORMATS.md: what they accept, refuse and keep."""
+"""The records of docs/formats.md: what they accept, refuse and keep."""
 
 import json
 import re

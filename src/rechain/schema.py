@@ -1,4 +1,4 @@
-"""What goes in and what comes out: the records of FORMATS.md, used alike by files, Python and web."""
+"""What goes in and what comes out: the records of docs/formats.md, used alike by files, Python and web."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Self, overload

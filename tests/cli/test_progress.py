@@ -14,7 +14,7 @@ def run_on_terminal(command: list[str]) -> tuple[bytes, str]:
     """Return what a command prints, and what it shows on standard error, which is a terminal."""
     terminal, screen = pty.openpty()
     environment = os.environ | {"TERM": "xterm", "COLUMNS": "120"}
-    done = subprocess.run(command, stderr=screen, stdout=subprocess.PIPE, env=environment, timeout=60)
+    done = subprocess.run(command, stderr=screen, stdout=subprocess.PIPE, env=environment, timeout=300)
     os.close(screen)
     shown = os.read(terminal, 1 << 16).decode(errors="replace")
     os.close(terminal)

@@ -288,12 +288,12 @@ def test_ctrl_c_ends_a_run_with_one_sentence_and_it_can_be_resumed(town_file: Pa
     long = changes(**QUICK | {"pretrain_epochs": 25, "game_epochs": 0, "patience": 99, "checkpoint_steps": 1})
     checkpoint = tmp_path / "run" / "checkpoint.safetensors"
     process = start(town_file, tmp_path / "run", *long)
-    patience = time.monotonic() + 60
+    patience = time.monotonic() + 300  # only keeps the test from hanging
     while not checkpoint.exists():
         assert process.poll() is None and time.monotonic() < patience
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=300)
     assert process.returncode == 130
     assert "Traceback" not in err
     resumable = f"The run in {tmp_path / 'run'} goes on from its last checkpoint with --resume."
@@ -301,7 +301,7 @@ def test_ctrl_c_ends_a_run_with_one_sentence_and_it_can_be_resumed(town_file: Pa
     assert load_tensors(checkpoint)[1]["progress"]["phase"] < 3
     assert sorted(path.name for path in checkpoint.parent.iterdir() if path.suffix == ".new") == []
     resumed = start(town_file, tmp_path / "run", *long, "--resume")
-    _, err = resumed.communicate(timeout=120)
+    _, err = resumed.communicate(timeout=300)
     assert resumed.returncode == 0, err
     assert "pretraining, epoch 25: " in err
 
@@ -313,7 +313,7 @@ def test_a_full_disk_ends_a_run_with_one_sentence_and_the_checkpoint_before_it(t
         resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
 
     process = start(town_file, tmp_path / "run", *changes(**QUICK), preexec_fn=limit)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=300)
     checkpoint = tmp_path / "run" / "checkpoint.safetensors"
     assert process.returncode == 2
     assert "Traceback" not in err

@@ -77,6 +77,13 @@ def _commands(path: str, command: Any) -> Iterator[tuple[str, set[str]]]:
         yield from _commands(f"{path} {name}", subcommand)
 
 
+def test_pages_that_code_names_exist() -> None:
+    code = [*PACKAGE.rglob("*.py"), *ROOT.glob("benchmarks/*")]
+    named = {page for file in code if file.is_file() for page in re.findall(r"\bdocs/[\w/]+\.md", file.read_text())}
+    assert named
+    assert [page for page in named if not (ROOT / page).exists()] == []
+
+
 def test_project_url_is_that_of_the_metadata() -> None:
     urls = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]
     assert urls["Repository"] == PROJECT

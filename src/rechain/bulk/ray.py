@@ -170,7 +170,7 @@ def recover_dataset(
 ) -> Any:
     """Return a Ray dataset of questions, in any format that rechain reads, with the columns `chains` and `error`.
 
-    The recoverer is made anew in each of the workers: one a core or, where there are GPUs for it, one for each.
+    Each worker makes the recoverer anew. By default there is one a core or, for models that use GPUs, one a GPU.
     """
     ray = connect()
     cluster = Cluster(BATCH_SIZE, workers=workers, gpus=gpus).suited_to(recoverer.factory)

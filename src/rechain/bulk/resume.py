@@ -5,12 +5,12 @@ and compared with the file, so that nobody resumes with another input, model or 
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from io import FileIO
 from itertools import chain, islice
 from math import isclose
 from pathlib import Path
-from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -63,7 +63,7 @@ def find_progress(
 _NOT_OURS = "it is not the beginning of what this command writes. Name another file, or replace it with --overwrite."
 
 
-class GrowingFile:
+class GrowingFile(AbstractContextManager["GrowingFile"]):
     """An output file that takes lines chunk by chunk, and is not touched before the first of them."""
 
     def __init__(self, path: Path, progress: Progress | None = None, overwrite: bool = False) -> None:
@@ -74,10 +74,7 @@ class GrowingFile:
         self._file: FileIO | None = None
         self._size = progress.offset if progress else 0
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._file:
             self._file.close()
 

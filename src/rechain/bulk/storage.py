@@ -1,4 +1,4 @@
-"""Files and folders where all nodes of a cluster find them: on a disk that they share, or in a store such as S3."""
+"""Files and folders that all nodes of a cluster can reach: on a shared disk, or in a store such as S3."""
 
 import io
 import os
@@ -11,12 +11,15 @@ from urllib.parse import urlsplit
 from rechain.errors import InputError, MissingExtraError, RechainError
 from rechain.system.files import write_atomically
 
+# Bytes of a read: a store such as S3 answers each by a request, which takes tens of milliseconds.
+_BUFFER = 1 << 20
+
 
 class Storage:
     """A file, or a folder and what is in it, by its path or its address ("s3://bucket/folder"). It can be pickled."""
 
     def __init__(self, address: str) -> None:
-        """Find what an address belongs to; nothing need be there yet."""
+        """Find the file system of an address, at which nothing need exist yet."""
         try:
             import pyarrow
             from pyarrow import fs
@@ -39,11 +42,11 @@ class Storage:
         return bool(self._system.equals(other._system)) and inner.startswith(outer)
 
     def _place(self) -> str:
-        """Return where it is, by whatever links one came there."""
+        """Return the path, with links resolved."""
         return os.path.realpath(self._root) if self._is_local else self._root
 
     def files(self) -> dict[str, int]:
-        """Return the sizes of all files in the folder by their names; a file is its own only one, named ''."""
+        """Return the sizes of all files in the folder by their names; a single file has the name ''."""
         from pyarrow import fs
 
         with self._named_errors(""):
@@ -52,8 +55,8 @@ class Storage:
                 return {}
             if info.type == fs.FileType.File:
                 return {"": info.size}
-            found = self._system.get_file_info(fs.FileSelector(self._root, recursive=True))
-        return {os.path.relpath(file.path, self._root): file.size for file in found if file.is_file}
+            entries = self._system.get_file_info(fs.FileSelector(self._root, recursive=True))
+        return {os.path.relpath(file.path, self._root): file.size for file in entries if file.is_file}
 
     def address_of(self, name: str) -> str:
         """Return the address of a file in the folder, as messages name it."""
@@ -66,23 +69,23 @@ class Storage:
         """Open a file in the folder for reading."""
         with (
             self._named_errors(name),
-            io.BufferedReader(self._system.open_input_file(self._path(name)), 1 << 20) as file,
+            io.BufferedReader(self._system.open_input_file(self._path(name)), _BUFFER) as file,
         ):
             yield file
 
     def read(self, name: str) -> bytes:
-        """Return what a file in the folder holds."""
+        """Return the content of a file in the folder."""
         with self.open(name) as file:
             return file.read()
 
     def write(self, name: str, content: bytes) -> None:
-        """Write a file in the folder, which is whole or not there at all, also if others write the same."""
+        """Write a file in the folder, which is whole or absent, also if other processes write the same one."""
         with self._named_errors(name):
             self._system.create_dir(self._root, recursive=True)
             if self._is_local:
                 write_atomically(Path(self._path(name)), content)
                 return
-            with self._system.open_output_stream(self._path(name)) as file:  # stores show a file when it is whole
+            with self._system.open_output_stream(self._path(name)) as file:  # stores show a file once it is whole
                 file.write(content)
 
     def delete(self, name: str) -> None:
@@ -103,7 +106,7 @@ class Storage:
 
 
 def _shown(address: str) -> str:
-    """Return an address as others may see it, without keys and options."""
+    """Return an address for messages, without the keys and options that S3 addresses may hold."""
     if "://" not in address:
         return str(Path(address))
     parts = urlsplit(address)

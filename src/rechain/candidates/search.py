@@ -27,7 +27,7 @@ DEFAULT_HOPS = 2
 LENGTHS = (2, 3, 4)
 """passages in a chain, where the model chooses"""
 DEFAULT_LIMIT = 1000
-"""HotpotQA has 7 chains a question and DrugHop 19 (docs/results.md): the limit is for what has very many"""
+"""HotpotQA has 7 chains a question and DrugHop 19 (docs/measured/results.md): the limit is for what has very many"""
 _MOST_PASSAGES = 60
 """of more passages there are so many chains of 3 and 4 that the limit cuts most of them, by link weight alone"""
 _MOST_PARTNERS = 100

@@ -6,31 +6,30 @@ from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
 from rich.text import Text
 
-from rechain.schema import Chain, Link, Passage, Question, Recovered
+from rechain.schema import Chain, Passage, Question, Recovered
 from rechain.text.highlights import ANSWER, QUESTION, Highlighter, link_role
 from rechain.text.passages import PassageView
 
 _LINK_STYLES = ("bold black on cyan", "bold black on magenta", "bold black on yellow")
 _ANSWER_STYLE = "bold black on green"
 _QUESTION_STYLE = "underline"
+# Longer lines of text are hard to read, however wide the terminal is.
 _WIDTH = 100
 
 
 def show(question: Question, recovered: Recovered, console: Console) -> None:
-    """Print a question with its best chain."""
-    console.print(render(question, recovered), width=min(console.width, _WIDTH))
-
-
-def render(question: Question, recovered: Recovered) -> RenderableType:
-    """Return a question with its best chain, ready to print."""
+    """Print a question with its best chain, or why it has none."""
     heading = Text.assemble((question.question, "bold"), "  ", (f" {question.answer} ", _ANSWER_STYLE))
-    if not recovered.chains:
-        reason = recovered.error.message if recovered.error else "no chain"
-        return Panel(Group(heading, Text(reason, "red")), title=Text(question.id), title_align="left")
-    return Panel(Group(heading, *_steps(question, recovered.chains[0])), title=Text(question.id), title_align="left")
+    if recovered.chains:
+        body = Group(heading, *_steps(question, recovered.chains[0]))
+    else:
+        body = Group(heading, Text(recovered.error.message if recovered.error else "no chain", "red"))
+    # As Text, so that brackets of an id or a title are not taken for rich's markup.
+    console.print(Panel(body, title=Text(question.id), title_align="left"), width=min(console.width, _WIDTH))
 
 
 def _steps(question: Question, chain: Chain) -> Iterator[RenderableType]:
+    """Yield every passage in a frame, and between two of them their link."""
     passages = {passage.id: passage for passage in question.passages}
     highlighter = Highlighter.of_chain(question, chain)
     for number, name in enumerate(chain.passages):
@@ -40,11 +39,8 @@ def _steps(question: Question, chain: Chain) -> Iterator[RenderableType]:
         )
         if number < len(chain.links):
             link = chain.links[number]
-            yield Text.assemble("   ↓ ", (f" {link.entity} ", _LINK_STYLES[number % 3]), (f"  {_why(link)}", "dim"))
-
-
-def _why(link: Link) -> str:
-    return f"{link.kind}, weight {link.weight:.1f}"
+            reason = f"  {link.kind}, weight {link.weight:.1f}"
+            yield Text.assemble("   ↓ ", (f" {link.entity} ", _LINK_STYLES[number % 3]), (reason, "dim"))
 
 
 def _highlighted(passage: Passage, highlighter: Highlighter, links: int) -> Text:

@@ -36,12 +36,7 @@ def evaluate(
 
     Example: rechain evaluate chains.jsonl hotpot_dev_distractor_v1.json --only bridge --unambiguous
     """
-    from rechain.evaluation.judging import (
-        accuracy_at_confidence,
-        is_unambiguous,
-        judge,
-        summarise,
-    )
+    from rechain.evaluation.judging import accuracy_at_confidence, is_unambiguous, judge, summarise
     from rechain.evaluation.statistics import expected_calibration_error
 
     recovered = _read_chains(chains)
@@ -85,6 +80,7 @@ def _report_left_out(errors: list[QuestionError]) -> None:
 
 
 def _read_chains(path: Path) -> Mapping[str, "Recovered"]:
+    """Read the chains of every question; it is a mistake if there are none."""
     from rechain.datasets.records import read_by_id
     from rechain.schema import Recovered
 

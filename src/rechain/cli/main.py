@@ -19,6 +19,7 @@ from rechain.cli.train import train
 from rechain.errors import RechainError
 from rechain.version import __version__
 
+# What typer exits with after Ctrl+C: 128 and the number of SIGINT, as shells have it.
 _INTERRUPTED = 130
 
 app = typer.Typer(
@@ -47,8 +48,10 @@ def _options(
 
 def main() -> None:
     """Run the command line; what it prints is UTF-8, whatever the terminal says."""
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # threads that spin are far slower on a busy machine
-    os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")  # it tidies up after ended workers
+    # Both are read by what starts later: torch's threads, which spin while they wait and slow a busy machine down, and
+    # the process that frees what killed workers leave behind, which would print a warning for it.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(encoding="utf-8")

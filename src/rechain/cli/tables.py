@@ -10,13 +10,18 @@ if TYPE_CHECKING:
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
+# Of what is no terminal, and so has no width of its own.
 _WIDTH = 120
+# Figures that are numbers; all others are shares.
 _COUNTS = ("chains a question", "tails a question")
 
 
 def print_figures(title: str, figures: Mapping[str, "Figure"]) -> None:
     """Print figures with their intervals and numbers of questions."""
-    rows = [(name, _shown(name, f.value), _interval(name, f), str(f.questions)) for name, f in figures.items()]
+    rows = []
+    for name, figure in figures.items():
+        value, low, high = (_number(name, number) for number in (figure.value, figure.low, figure.high))
+        rows.append((name, value, f"{low} to {high}", str(figure.questions)))
     print_table(title, ("", "", "95 % interval", "questions"), rows)
 
 
@@ -44,6 +49,7 @@ def print_json(value: Any) -> None:
 
 
 def _plain(value: Any) -> Any:
+    """Return named tuples as objects; orjson would write them as arrays, if at all."""
     if hasattr(value, "_asdict"):
         return _plain(value._asdict())
     if isinstance(value, Mapping):
@@ -51,9 +57,5 @@ def _plain(value: Any) -> Any:
     return [_plain(item) for item in value] if isinstance(value, list) else value
 
 
-def _shown(name: str, value: float) -> str:
+def _number(name: str, value: float) -> str:
     return f"{value:.2f}" if name in _COUNTS else f"{100 * value:.1f} %"
-
-
-def _interval(name: str, figure: "Figure") -> str:
-    return f"{_shown(name, figure.low)} to {_shown(name, figure.high)}"

@@ -224,7 +224,7 @@ def _next_object(buffer: bytes, at: int) -> tuple[int, int] | None:
 
 
 def _is_stray(between: bytes) -> bool:
-    """Return whether something stands between objects that should not."""
+    """Return whether there is more than separators between two objects."""
     return between.removeprefix(_BYTE_ORDER_MARK).strip(b" \t\r\n,[]") != b""
 
 

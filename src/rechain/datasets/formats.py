@@ -54,5 +54,5 @@ def make_passages(field: str, passages: Iterable[Mapping[str, str]]) -> list[Pas
 
 
 def join_sentences(sentences: Iterable[str]) -> str:
-    """Join a passage's sentences as FORMATS.md says: stripped, one blank between."""
+    """Join a passage's sentences as docs/formats.md says: stripped, one blank between."""
     return " ".join(filter(None, (sentence.strip() for sentence in sentences)))

@@ -1,4 +1,4 @@
-"""The plain format of FORMATS.md: questions with their passages, or with ids into a separate passages file."""
+"""The plain format of docs/formats.md: questions with their passages, or with ids into a separate passages file."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

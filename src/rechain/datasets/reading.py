@@ -21,7 +21,7 @@ from rechain.schema import Gold, Passage, Question, Same
 from rechain.system.batches import batches
 
 PassageSource = Mapping[str, Passage] | str | Path | None
-"""Passages by id, or the file that they stand in."""
+"""Passages by id, or the file that holds them."""
 
 FORMATS: Sequence[Format] = (Plain(), TwoWiki(), HotpotQA(), MuSiQue(), Qangaroo())
 """every known format; the first that recognises a record is taken, so TwoWiki comes before the wider HotpotQA"""
@@ -124,7 +124,7 @@ def no_question(path: str | Path, only: Collection[str]) -> InputError:
 
 
 def read_record(where: str, record: Mapping[str, Any]) -> Entry:
-    """Read a dict with the fields of a question, in any known format, as a line of a file is read."""
+    """Read a dict with the fields of a question, in any known format, like a line of a file."""
     fields = without_nulls(dict(record))
     form = _recognised(fields)
     return _entry(RawRecord(where, fields), Plain({}) if form is None or isinstance(form, Plain) else form)

@@ -46,7 +46,7 @@ def map_dataset(dataset: Any, recover: Recover, stamp: object, batch_size: int, 
 
 
 def _features(dataset: Any, removed: str | Sequence[str]) -> Any:
-    """Return the columns that there will be, so that they do not hang on what stands in the first rows."""
+    """Return the columns of the result: `datasets` would infer them from the first rows, which may lack a field."""
     from datasets import Features
 
     from rechain.exports import parquet

@@ -186,9 +186,9 @@ def _names(entry: Entry) -> tuple[str | None, ...]:
 def _check(where: str, entry: Entry, joined: Joined) -> None:
     """Raise InputError if chains name a passage, or a span in one, that the question lacks."""
     advice = "give the questions from which the chains were recovered"
-    known = {passage.id for passage in joined.question.passages}
+    ids = {passage.id for passage in joined.question.passages}
     for name in (name for chain in joined.recovered.chains for name in chain.passages):
-        if name not in known:
+        if name not in ids:
             raise InputError(
                 f"{where}: a chain names the passage '{name}', which the question ({entry.where}) lacks; {advice}."
             )

@@ -53,7 +53,7 @@ class Batch:
     chains: Tensor
     """[B, C, L] places of the passages of each chain, head first, -1 is padding"""
     chain_links: Tensor
-    """[B, C, L - 1] the linking entities, -1 where they are not told apart"""
+    """[B, C, L - 1] the linking entities, -1 where they are not distinguished"""
     link_weight: Tensor
     """[B, C] sum of the links' weights"""
     lexical: Tensor

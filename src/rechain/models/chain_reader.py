@@ -67,23 +67,23 @@ class Texts:
 
 
 class ChainReader(nn.Module):
-    """One encoder, two heads."""
+    """One encoder and two heads, Ranker and Reasoner; beside them the weights of cheap evidence."""
 
     def __init__(self, encoder: TextEncoder, features: int, dropout: float = 0.1) -> None:
         super().__init__()
         self.encoder = encoder
         width = encoder.width
         self.dropout = nn.Dropout(dropout)
-        self.hidden = nn.Linear(2 * width, width)
+        self.hidden = nn.Linear(2 * width, width)  # of all tokens and of the marked ones
         self.chain = nn.Linear(width, 1, bias=False)
         self.link = nn.Linear(width, 1, bias=False)
         self.evidence = nn.Linear(features, 1, bias=False)
-        """what cheap evidence weighs"""
 
     def rank(self, batch: TextBatch) -> Tensor:
         """Return how much each text looks like a chain that leads to the answer, [B]: the Ranker."""
         states = self._states(batch)
-        is_token = torch.arange(states.shape[1], device=states.device) < batch.lengths[:, None]
+        is_token = torch.arange(states.shape[1], device=states.device) < batch.lengths[:, None]  # [B, L]
+        # means, not the first token's state: with that the Ranker was worse (docs/measured/default_model.md)
         pooled = torch.cat([_mean(states, is_token), _mean(states, batch.marks > 0)], dim=-1)  # [B, 2d]
         hidden = self.dropout(gelu(_apply(self.hidden, pooled)))
         return _apply(self.chain, hidden).squeeze(-1).float()
@@ -91,37 +91,38 @@ class ChainReader(nn.Module):
     def name_links(self, batch: TextBatch, entities: int) -> Tensor:
         """Return the log-probability that each entity links a text to the one before, [B, entities]: the Reasoner.
 
-        It scores tokens; an entity has the sum of its tokens' probabilities. Of one without any token it knows nothing.
+        It scores tokens; an entity has the sum of its tokens' probabilities. One without any token, as its mention was
+        cut away, is as likely as the mean of the others.
         """
-        tokens = _apply(self.link, self._states(batch)).squeeze(-1)
-        tokens = tokens.masked_fill(batch.slots == 0, NEVER).log_softmax(-1)  # [B, L]
-        belongs = batch.slots[..., None] == torch.arange(1, entities + 1, device=tokens.device)
-        named = torch.where(belongs, tokens[..., None], NEVER).logsumexp(1)
+        tokens = _apply(self.link, self._states(batch)).squeeze(-1)  # [B, L]
+        tokens = tokens.masked_fill(batch.slots == 0, NEVER).log_softmax(-1)
+        belongs = batch.slots[..., None] == torch.arange(1, entities + 1, device=tokens.device)  # [B, L, X]
+        named = torch.where(belongs, tokens[..., None], NEVER).logsumexp(1)  # [B, X]
         unknown = -belongs.any(1).sum(-1, keepdim=True).clamp(min=1).to(named.dtype).log()
         return torch.where(belongs.any(1), named, unknown).float()
 
     def weigh(self, features: Tensor) -> Tensor:
-        """Return what cheap evidence says of chains, [..., features] -> [...]."""
+        """Return the score of chains by cheap evidence, [..., features] -> [...]."""
         return _apply(self.evidence, features).squeeze(-1)
 
     def _states(self, batch: TextBatch) -> Tensor:
         """Return the states of tokens, [B, L, d].
 
-        On a CPU the heads compute with 64 bits when nothing is learnt: what they say, rounded to 32, then does not hang
-        on the length of the padding.
+        On a CPU the heads compute with 64 bits when nothing is learnt: the length of the padding changes how sums are
+        rounded, but with 32 bits to spare it does not change the outputs, which are rounded to 32.
         """
         states = self.dropout(self.encoder(batch.ids, batch.marks, batch.lengths))
         return states.double() if states.device.type == "cpu" and not self.training else states.float()
 
 
 def _apply(layer: nn.Linear, inputs: Tensor) -> Tensor:
-    """Apply a layer with the precision of its inputs."""
+    """Apply a layer with the precision of its inputs: heads are small, and 16 bits too few to compare chains."""
     with torch.autocast(inputs.device.type, enabled=False):
         bias = None if layer.bias is None else layer.bias.to(inputs.dtype)
         return linear(inputs, layer.weight.to(inputs.dtype), bias)
 
 
 def _mean(states: Tensor, is_counted: Tensor) -> Tensor:
-    """Return the mean state of the tokens that count, [B, d]; nothing where there are none."""
-    counted = is_counted.to(states.dtype)[..., None]
+    """Return the mean state of the tokens that count, [B, L, d] -> [B, d]; zeros where there are none."""
+    counted = is_counted.to(states.dtype)[..., None]  # [B, L, 1]
     return (states * counted).sum(1) / counted.sum(1).clamp(min=1)

@@ -198,8 +198,8 @@ def dequantise(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
 TOKENS = 2500
 """computed at once, unless one text has more: what lies between two layers should fit the cache"""
 _ROWS = 64
-"""tensors have a multiple of so many rows: for every other number oneDNN would make and keep another kernel, and memory
-would grow"""
+"""the number of rows of a tensor is a multiple of this: for every other number oneDNN would make another kernel and
+keep it, and memory would grow"""
 
 
 class PackedEncoder(PretrainedEncoder):
@@ -232,35 +232,30 @@ class PackedEncoder(PretrainedEncoder):
         groups = list(_groups([length for length in lengths.tolist() if length > 0]))
         sizes = [sum(group) for group in groups]
         tokens = [each[is_token].split(sizes) for each in (ids, marks, positions.expand_as(ids))]  # [N] a group
-        states = []
-        for *columns, group, size in zip(*tokens, groups, sizes, strict=True):
-            filling = -size % _ROWS  # a text of zeros, which nobody reads
-            inputs = pad(self._embed(*columns), (0, 0, 0, filling))  # [N + filling, width]
-            states.append(self._encode(inputs, [*group, filling] if filling else group)[:size])
+        states = [self._encode(*part) for part in zip(*tokens, groups, strict=True)]
         padded = torch.zeros(*ids.shape, self.width, dtype=states[0].dtype if states else None)
         if states:
             padded[is_token] = torch.cat(states)
         return padded
 
-    def _embed(self, ids: Tensor, marks: Tensor, positions: Tensor) -> Tensor:
-        """Return the inputs of the first layer, [N] -> [N, width]."""
-        parts: Any = self.model.embeddings
-        words = parts.word_embeddings(ids) + self.marks(marks)
-        words += parts.token_type_embeddings(torch.zeros_like(ids[:1]))
-        words += parts.position_embeddings(positions)
-        return parts.LayerNorm(words)
-
-    def _encode(self, states: Tensor, lengths: Sequence[int]) -> Tensor:
-        """Return the outputs of the last layer for the texts of a group, [N, width] -> [N, width]; overwrite inputs."""
-        encoder: Any = self.model.encoder
-        for number, layer in enumerate(encoder.layer):
+    def _encode(self, ids: Tensor, marks: Tensor, positions: Tensor, lengths: list[int]) -> Tensor:
+        """Return the states of the texts of a group, [N] -> [N, width]."""
+        model: Any = self.model
+        words = model.embeddings.word_embeddings(ids) + self.marks(marks)
+        words += model.embeddings.token_type_embeddings(torch.zeros_like(ids[:1]))
+        words += model.embeddings.position_embeddings(positions)
+        filling = -len(ids) % _ROWS  # a text of zeros, which nobody reads
+        states = pad(model.embeddings.LayerNorm(words), (0, 0, 0, filling))  # [N + filling, width]
+        lengths = [*lengths, filling] if filling else lengths
+        for number, layer in enumerate(model.encoder.layer):
             attention = layer.attention
             projected = self._project(number, attention.self, states)
-            attended = _attend(projected, lengths, self.model.config.num_attention_heads)
+            attended = _attend(projected, lengths, model.config.num_attention_heads)
+            # in place where nobody needs the old values: memory for large tensors is slow to get
             states = attention.output.LayerNorm(states.add_(attention.output.dense(attended)))
             inner = torch.ops.aten.gelu_(layer.intermediate.dense(states))
             states = layer.output.LayerNorm(states.add_(layer.output.dense(inner)))
-        return states
+        return states[: len(ids)]
 
     def _project(self, number: int, attention: Any, states: Tensor) -> Sequence[Tensor]:
         """Return queries, keys and values, each [N, width]: with int8 at once, so that states are rounded only once."""

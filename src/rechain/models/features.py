@@ -10,6 +10,7 @@ TOKEN_FEATURES = 4 + MARKS
 MATCH_FEATURES = 7
 LINK_FEATURES = 4
 _SCALE = 0.1
+"""of rarities, which reach 9.4: features should be about as large as the other inputs of a GRU"""
 
 
 def _rarity(batch: Batch, words: Tensor) -> Tensor:
@@ -17,7 +18,7 @@ def _rarity(batch: Batch, words: Tensor) -> Tensor:
 
 
 def passage_token_features(batch: Batch) -> Tensor:
-    """Return what is known of every word of every passage, [B, K, M, TOKEN_FEATURES].
+    """Return features of every word of every passage, [B, K, M, TOKEN_FEATURES].
 
     Whether it stands in the question, the same times its rarity, its rarity, whether it stands in the title, and its
     marks.
@@ -26,8 +27,8 @@ def passage_token_features(batch: Batch) -> Tensor:
     in_question = _is_among(batch.passages, batch.question[:, None]).float()
     place = torch.arange(batch.passages.shape[-1], device=rarity.device)
     in_title = (place < batch.title_lengths[..., None]).float()
-    told = torch.stack([in_question, in_question * rarity, rarity, in_title], dim=-1)
-    return torch.cat([told, batch.marks.float()], dim=-1)
+    features = torch.stack([in_question, in_question * rarity, rarity, in_title], dim=-1)
+    return torch.cat([features, batch.marks.float()], dim=-1)
 
 
 def question_token_features(batch: Batch) -> Tensor:
@@ -38,7 +39,7 @@ def question_token_features(batch: Batch) -> Tensor:
 
 
 def _is_among(words: Tensor, others: Tensor) -> Tensor:
-    """Tell of every word [..., M] whether it is one of some others [..., N]; padding never is."""
+    """Return of every word [..., M] whether it is one of some others [..., N]; padding never is."""
     return ((words[..., :, None] == others[..., None, :]) & (words > 0)[..., None]).any(-1)
 
 
@@ -68,22 +69,22 @@ class Matches:
         `selected` are the places of the passages selected before, [B, S, n].
         """
         seen = self._in_selected(selected)[:, :, None]  # [B, S, 1, N]
-        found = self.in_passage[:, None]  # [B, 1, K, N]
+        held = self.in_passage[:, None]  # [B, 1, K, N]
         rarity = self.rarity[:, None, None]  # [B, 1, 1, N]
-        told = (
-            torch.ones_like(rarity) * rarity,
-            found,
-            found * rarity,
+        features = (
+            rarity,
+            held,
+            held * rarity,
             self.in_a_row[:, None] * rarity,
             self.in_title[:, None] * rarity,
             seen * rarity,
-            (found & ~seen) * rarity,
+            (held & ~seen) * rarity,
         )
-        shape = (*selected.shape[:2], found.shape[2], found.shape[3])
-        return torch.stack([one.float().expand(shape) for one in told], dim=-1)
+        shape = (*selected.shape[:2], held.shape[2], held.shape[3])
+        return torch.stack([feature.float().expand(shape) for feature in features], dim=-1)
 
     def _in_selected(self, selected: Tensor) -> Tensor:
-        """Tell which words of the question stand in a selected passage, [B, S, N]."""
+        """Return which words of the question stand in a selected passage, [B, S, N]."""
         if selected.shape[-1] == 0:
             return torch.zeros(*selected.shape[:2], self.rarity.shape[-1], dtype=torch.bool, device=selected.device)
         question = torch.arange(len(selected), device=selected.device)[:, None, None]
@@ -97,12 +98,14 @@ class Matches:
         question = torch.arange(len(selected), device=selected.device)[:, None, None]
         to = self.title_share[question, selected]  # [B, S, n, K] the selected one's title in each passage
         back = self.title_share.transpose(1, 2)[question, selected]
-        told = torch.stack([to, (to > _WHOLE).float(), back, (back > _WHOLE).float()], dim=-1)
-        return told.sum(2)
+        features = torch.stack([to, (to > _WHOLE).float(), back, (back > _WHOLE).float()], dim=-1)
+        return features.sum(2)
 
 
 _WHOLE = 0.99
+"""a share of a title from which on all of it is there, whatever was rounded"""
 _MAX_TITLE = 12
+"""words of a title that are compared with every passage; longer ones are rare, and memory grows with the number"""
 
 
 def _titles(batch: Batch) -> Tensor:
@@ -115,5 +118,5 @@ def _titles(batch: Batch) -> Tensor:
 def _title_share(batch: Batch, titles: Tensor) -> Tensor:
     rarity = _rarity(batch, titles) * (titles > 0)  # [B, K, T]
     same = titles[:, :, None, :, None] == batch.passages[:, None, :, None, :]  # [B, K, K, T, M]
-    found = same.any(-1) & (titles > 0)[:, :, None]
-    return (found * rarity[:, :, None]).sum(-1) / rarity.sum(-1).clamp(min=1e-6)[:, :, None]
+    held = same.any(-1) & (titles > 0)[:, :, None]
+    return (held * rarity[:, :, None]).sum(-1) / rarity.sum(-1).clamp(min=1e-6)[:, :, None]

@@ -2,7 +2,10 @@
 
     r = sigmoid(x_r + a_r)   z = sigmoid(x_z + a_z)   n = tanh(x_n + r a_n)   h' = (1 - z) n + z h
 
-with x = W_ih input + b_ih, which is given for all steps at once, and a = W_hh h + b_hh.
+with x = W_ih input + b_ih, which is computed for all steps at once, and a = W_hh h + b_hh.
+
+A program runs through all steps of `_ROWS` sequences: W_hh stays on the chip, and no kernel is started between two
+steps. The state is carried on in float32, whatever the type of the tensors, as errors would add up over the steps.
 """
 
 import os
@@ -14,13 +17,17 @@ import triton.language as tl
 from torch import Tensor, nn
 
 _ROWS = 16
+"""sequences a program: the fewest that tl.dot multiplies, so that many programs share the GPU and each ends early"""
+_LEAST_UNITS = 16
+"""the least width that tl.dot multiplies; tensors of Triton have powers of 2"""
 
 
 def is_usable(gru: nn.GRU, sequences: Tensor) -> bool:
     """Return whether the kernels can run here: on a GPU, with weights that fit beside its processors."""
     is_there = sequences.is_cuda or os.environ.get("TRITON_INTERPRET") == "1"
     is_short = sequences.element_size() == 2 or torch.is_autocast_enabled(sequences.device.type)
-    return is_there and gru.batch_first and gru.bias and gru.hidden_size <= (128 if is_short else 64)
+    widest = 128 if is_short else 64  # three square weights have to fit: 96 KiB of 16 bits, or 48 KiB of 32
+    return is_there and gru.batch_first and gru.bias and gru.hidden_size <= widest
 
 
 @triton.jit
@@ -42,19 +49,20 @@ def _forward(  # type: ignore[no-untyped-def]
     b_z = tl.load(bias + size + units, mask=unit_ok, other=0.0)[None, :]
     b_n = tl.load(bias + 2 * size + units, mask=unit_ok, other=0.0)[None, :]
     h = tl.zeros((ROWS, UNITS), tl.float32)
-    for step in range(tl.max(length, axis=0)):
+    for step in range(tl.max(length, axis=0)):  # rows are sorted by length, so few of a program wait for the longest
         now = tl.zeros_like(length) + step
         place = length - 1 - now if REVERSE else now
         ok = (now < length)[:, None] & unit_ok[None, :]
         base = (rows * longest + place)[:, None]
-        given = x + base * 3 * size + units[None, :]
+        inputs = x + base * 3 * size + units[None, :]
         low = h.to(w_r.dtype)
         a_r = tl.dot(low, w_r, input_precision="ieee") + b_r
         a_z = tl.dot(low, w_z, input_precision="ieee") + b_z
         a_n = tl.dot(low, w_n, input_precision="ieee") + b_n
-        r = tl.sigmoid(tl.load(given, mask=ok, other=0.0).to(tl.float32) + a_r)
-        z = tl.sigmoid(tl.load(given + size, mask=ok, other=0.0).to(tl.float32) + a_z)
-        n = 2 * tl.sigmoid(2 * (tl.load(given + 2 * size, mask=ok, other=0.0).to(tl.float32) + r * a_n)) - 1
+        r = tl.sigmoid(tl.load(inputs, mask=ok, other=0.0).to(tl.float32) + a_r)
+        z = tl.sigmoid(tl.load(inputs + size, mask=ok, other=0.0).to(tl.float32) + a_z)
+        # tanh(v) = 2 sigmoid(2 v) - 1, as tl has no tanh
+        n = 2 * tl.sigmoid(2 * (tl.load(inputs + 2 * size, mask=ok, other=0.0).to(tl.float32) + r * a_n)) - 1
         h = tl.where(ok, (1 - z) * n + z * h, h)
         tl.store(states + base * size + units[None, :], h, mask=ok)
         kept = gates + base * 4 * size + units[None, :]
@@ -120,7 +128,7 @@ class FusedGRU(torch.autograd.Function):
         count, longest, width = x.shape
         size = width // 3
         states, gates = x.new_zeros(count, longest, size), x.new_empty(count, longest, 4 * size)
-        shape = {"REVERSE": reverse, "ROWS": _ROWS, "UNITS": max(triton.next_power_of_2(size), 16)}
+        shape = {"REVERSE": reverse, "ROWS": _ROWS, "UNITS": max(triton.next_power_of_2(size), _LEAST_UNITS)}
         _forward[(triton.cdiv(count, _ROWS),)](
             x, weight, bias, lengths, states, gates, count, longest, size, **shape, num_warps=4
         )

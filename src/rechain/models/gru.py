@@ -19,9 +19,9 @@ except ImportError:  # no Triton on this machine
 
 
 def run(gru: nn.GRU, sequences: Tensor, lengths: Tensor) -> Tensor:
-    """Run a GRU over sequences [R, T, width] of some lengths [R], 0 allowed: [R, T, d]; padding gives anything.
+    """Run a GRU over sequences [R, T, width] of lengths [R], 0 allowed: [R, T, d]; states of padding are undefined.
 
-    Lengths on the CPU spare a GPU the wait for them; they are sorted there.
+    Lengths should be on the CPU, where they are sorted: a GPU would have to be waited for.
     """
     if fused_gru is not None and fused_gru.is_usable(gru, sequences):
         return _run_fused(gru, sequences, lengths)
@@ -33,7 +33,7 @@ def run(gru: nn.GRU, sequences: Tensor, lengths: Tensor) -> Tensor:
 def _run_packed(gru: nn.GRU, sequences: Tensor, lengths: Tensor) -> Tensor:
     kept = lengths.nonzero(as_tuple=True)[0]
     if not len(kept):
-        return gru(sequences)[0]  # padding alone, and whatever it gives
+        return gru(sequences)[0]  # padding alone; torch refuses to pack it
     rows = kept.to(sequences.device, non_blocking=True)
     packed = pack_padded_sequence(sequences[rows], lengths[kept], batch_first=True, enforce_sorted=False)
     states, _ = pad_packed_sequence(gru(packed)[0], batch_first=True, total_length=sequences.shape[1])

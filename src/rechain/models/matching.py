@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from rechain.models import gru
 
-_NEVER = -1e4
+_NEVER = -1e4  # fits into 16 bits
 
 
 def masked(scores: Tensor, mask: Tensor) -> Tensor:

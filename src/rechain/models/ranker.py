@@ -91,6 +91,6 @@ class Ranker(nn.Module):
 
     @staticmethod
     def _allowed(batch: Batch, places: Tensor) -> Tensor:
-        """Tell which passages can be selected next, [B, S, K]."""
+        """Return which passages can be selected next, [B, S, K]."""
         taken = torch.zeros(*places.shape[:2], batch.passages.shape[1], dtype=torch.bool, device=places.device)
         return batch.is_passage[:, None] & ~taken.scatter(2, places, True)

@@ -90,3 +90,4 @@ def _name(batch: Batch, scores: Tensor, link: int) -> Named:
 
 
 _SMALLEST = 1e-9
+"""a probability of 0 has no logarithm"""

@@ -16,15 +16,16 @@ class ReaderPreparation:
 
     def __init__(self, tokenizer: Tokenizer, max_tokens: int, most_chains: int) -> None:
         self.ids: list[str] = []
-        """the questions that were taken"""
+        """of the questions"""
         self.kept: list[list[int]] = []
-        """which of its candidate chains were kept of each, best first by the prior"""
+        """the numbers of the candidate chains of each question that are kept, best first by the prior"""
         self._tokenizer = tokenizer
         self._max_tokens = max_tokens
         self._most_chains = most_chains
         self._texts: list[TokenText] = []
         self._features: list[Array] = []
         self._chains: list[tuple[int, int, int, bool]] = []
+        """the numbers of its text and of its tail's, the slot of its last link, and whether it is that of `made`"""
         self._starts = [0]
 
     def add(self, candidates: Candidates, made: Sequence[int] | None = None) -> None:
@@ -38,17 +39,17 @@ class ReaderPreparation:
         self._texts += [texts.chain(chain) for chain in chains]
         self._texts += [texts.tail(tail, edges) for tail, edges in tails.edges.items()]
         for number, chain in enumerate(chains):
-            reading, slot = tails.place(chain)
+            tail, slot = tails.place(chain)
             is_made = made is not None and chain.passages == tuple(made)
-            self._chains.append((first + number, first + len(chains) + reading, slot, is_made))
+            self._chains.append((first + number, first + len(chains) + tail, slot, is_made))
         self._features.append(features[kept])
         self._starts.append(len(self._chains))
         self.ids.append(candidates.question.id)
         self.kept.append(kept)
 
     def arrays(self) -> dict[str, Array]:
-        """Return everything that was added."""
-        chains = np.array(self._chains, dtype=np.int64).reshape(-1, 4)
+        """Return all questions that were added."""
+        chains = np.array(self._chains, dtype=np.int64).reshape(-1, 4)  # also where there are none
         return {
             **flat_texts(self._texts),
             "features": np.concatenate(self._features).astype(np.float32),

@@ -1,4 +1,4 @@
-"""Model cards: what a model is, what it was trained on, how good it is and where it ends."""
+"""Model cards: what a model is, what it was trained on, how good it is, and its limits."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ Recoverer.from_pretrained("{name}").recover(question, answer, passages)
 
 @dataclass(frozen=True)
 class Facts:
-    """What the code that trained a model knows of it."""
+    """What a card says beside the shape of a model."""
 
     title: str
     name: str
@@ -60,7 +60,7 @@ def write_card(facts: Facts, model: "ChainReaderModel") -> str:
 
 
 def plain_card(model: "ChainReaderModel") -> str:
-    """Return the card of a model of which nothing more is known."""
+    """Return the card of a model without such facts."""
     return _HEAD.format(title="A chain reader", name="PATH", licence="other") + "\n" + _shape(model)
 
 

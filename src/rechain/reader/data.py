@@ -10,13 +10,16 @@ from rechain.system.tensors import Array, Arrays
 
 
 class QuestionBatch(NamedTuple):
-    """The chains of some questions, [B, K] each, padded with what `is_chain` excludes."""
+    """The chains of B questions, up to K each."""
 
     is_chain: Tensor
+    """[B, K] whether there is a chain; all else is padded where there is none"""
     chains: Tensor
-    """numbers of the chains, on the CPU"""
+    """[B, K] numbers of the chains, on the CPU, where texts are gathered"""
     features: Tensor
+    """[B, K, F] cheap evidence"""
     made: Tensor
+    """[B, K] whether a pseudo question was made from the chain"""
 
 
 class ReaderData:
@@ -42,11 +45,11 @@ class ReaderData:
         return len(self.chain_text)
 
     def batch(self, questions: Array | Tensor) -> QuestionBatch:
-        """Return the chains of questions of these numbers."""
+        """Return the chains of questions of these numbers, [B]."""
         questions = torch.as_tensor(questions)
-        first, after = self._starts[questions], self._starts[questions + 1]
-        place = torch.arange(int((after - first).max()))
-        is_chain = place < (after - first)[:, None]
-        chains = (first[:, None] + place).where(is_chain, first[:, None])
-        there = chains.to(self.device)
-        return QuestionBatch(is_chain.to(self.device), chains, self._features[there], self._made[there].bool())
+        first, after = self._starts[questions, None], self._starts[questions + 1, None]  # [B, 1]
+        place = torch.arange(int((after - first).max()))  # [K]
+        is_chain = place < after - first  # [B, K]
+        chains = (first + place).where(is_chain, first)
+        index = chains.to(self.device)
+        return QuestionBatch(is_chain.to(self.device), chains, self._features[index], self._made[index].bool())

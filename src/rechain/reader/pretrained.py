@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 WEIGHTS, CONFIG, TOKENIZER, CARD = "model.safetensors", "config.json", "tokenizer.json", "README.md"
 _FORMAT = 1
+"""of the folder; a change that older versions cannot read counts it up"""
 
 
 def find(name: str | Path) -> Path:
@@ -78,7 +79,7 @@ def load_trainable(name: str | Path = BUNDLED, settings: ReaderSettings | None =
     """Load a network to train: that of a model, or a new one on top of an encoder of the transformers library.
 
     The folder, or the name on the Hub, is one of either; int8 weights of a model become floats. Settings are those of
-    the model, or the default ones, unless given. The seed is that of the weights that are new.
+    the model, or the default ones, unless passed. The seed is that of the weights that are new.
     """
     folder = find(name)
     torch.manual_seed(seed)
@@ -111,7 +112,7 @@ def _read_encoder(folder: Path) -> PretrainedEncoder:
 
 
 def save(model: ChainReaderModel, folder: Path) -> None:
-    """Write a model into a folder, which is made if need be."""
+    """Write a model into a folder, which is created if it does not exist."""
     from safetensors.torch import save as as_bytes
 
     encoder = model.network.encoder
@@ -130,6 +131,7 @@ def save(model: ChainReaderModel, folder: Path) -> None:
         WEIGHTS: as_bytes(weights),
         TOKENIZER: model.tokenizer.to_str().encode(),
         CARD: (model.card or plain_card(model)).encode(),
+        # last, as a folder without it is no model: one that was cut short is not read
         CONFIG: (json.dumps(config, indent=2) + "\n").encode(),
     }
     try:
@@ -164,7 +166,7 @@ def read_tokenizer(path: Path) -> "Tokenizer":
 
     try:
         tokenizer = Tokenizer.from_file(str(path))
-    except Exception as error:  # the library raises no class of its own
+    except Exception as error:  # the library raises nothing more specific
         raise InputError(f"{path} cannot be read as a tokeniser: {error}.") from error
     tokenizer.no_truncation()
     tokenizer.no_padding()
@@ -185,7 +187,7 @@ def _read_fitting_tokenizer(encoder: TextEncoder, settings: ReaderSettings, fold
 
 
 def _shape_of(encoder: PretrainedEncoder) -> dict[str, Any]:
-    """Return what an encoder of the same shape can be made from; names, places and versions are nobody's business."""
+    """Return the config that an encoder of the same shape is made from, without what says where it came from."""
     model: Any = encoder.model
     config: dict[str, Any] = model.config.to_diff_dict()
     return {name: value for name, value in config.items() if name not in _NOT_SHAPE}
@@ -202,7 +204,7 @@ _NOT_SHAPE = (
 
 
 def _read_config(path: Path) -> dict[str, Any]:
-    """Read what a model is; other models' folders have a config.json too."""
+    """Read the description of a model; folders of other libraries have a config.json too."""
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

@@ -44,8 +44,8 @@ FEATURES = (
 )
 _SCALE = 0.1
 """brings sums of rarities, of 5 to 60, to the size of the other numbers, as networks like it"""
-# Chosen among a few values each by looking at gold of HotpotQA open and DrugHop open (docs/default_model.md). Words and
-# links are the lexical rule (1 to 1.5); another passage costs what its words and link bring by chance.
+# Chosen among a few values each by looking at gold of HotpotQA open and DrugHop open (docs/measured/default_model.md).
+# Words and links are the lexical rule (1 to 1.5); another passage costs what its words and link bring by chance.
 _PRIOR = {
     "question words": 3.5,
     "links": 5.25,

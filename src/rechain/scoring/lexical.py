@@ -14,7 +14,7 @@ from rechain.text.rarity import rarities
 from rechain.text.words import Text
 
 LINK_FACTOR = 1.5
-"""the best of 0, 0.5, …, 2 on HotpotQA; 1 and 2 are within a point of it (docs/results.md)"""
+"""the best of 0, 0.5, …, 2 on HotpotQA; 1 and 2 are within a point of it (docs/measured/results.md)"""
 MENTION_FACTOR = 0.3
 """how often two entities stand in a passage says less than that they share a sentence"""
 _NO_SENTENCE = 0.1

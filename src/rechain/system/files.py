@@ -1,4 +1,4 @@
-"""Files that are whole or not there at all."""
+"""Files that are whole or absent, whatever kills the process that writes them."""
 
 import os
 from collections.abc import Iterator
@@ -18,17 +18,18 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             yield file
         return
     place = path.resolve()
+    # hidden, so that readers of a folder pass it over, and in the same folder, as only there a rename is atomic
     temporary = place.with_name(f".{place.name}.{os.urandom(8).hex()}")
     try:
         with temporary.open("xb") as file:
             yield file
             file.flush()
-            os.fsync(file.fileno())
+            os.fsync(file.fileno())  # else a power cut could leave an empty file under the new name
         temporary.replace(place)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
         if isinstance(error, OSError):
-            error.filename = str(path)  # a full disk names none
+            error.filename = str(path)  # the error of a full disk names no file
         raise
 
 

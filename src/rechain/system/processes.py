@@ -7,7 +7,7 @@ It is not `concurrent.futures` or `multiprocessing.Pool`, as these break promise
 - No process outlives this one, even if it is killed by SIGKILL.
 - Few tasks are read ahead, so that memory does not grow with the input: `Executor.map` reads all of them.
 - An error of the source, or of one task, comes after the results of all tasks before it.
-- What a worker keeps, such as a model, is made in the worker, and one that cannot be made is one error, not many.
+- A worker makes what it keeps, such as a model, by itself; if that fails, there is one error, not one a task.
 """
 
 import ctypes

@@ -1,4 +1,4 @@
-"""Progress of what is done in Python, shown where it is asked for."""
+"""A progress bar for callers of the Python API."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -8,13 +8,13 @@ T = TypeVar("T")
 
 
 def counted(items: Iterable[T], what: str, total: int | None) -> Iterator[T]:
-    """Go through items under a bar on standard error: how many of how many, and how many a second."""
+    """Yield items under a bar on standard error: the count, the total, and how many a second."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     rate = TextColumn("questions, {task.fields[rate]:.1f}/s")
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), rate, TimeRemainingColumn())
-    redirect = sys.stdout.isatty()  # else what is printed meanwhile would go to standard error
+    redirect = sys.stdout.isatty()  # else rich would move what is printed meanwhile to standard error
     with Progress(*columns, console=Console(stderr=True), redirect_stdout=redirect) as progress:
         task = progress.add_task(what, total=total, rate=0.0)
         for number, item in enumerate(items, start=1):

@@ -86,12 +86,12 @@ class Settings:
     @classmethod
     def of(cls, values: Mapping[str, Any], where: str, **changes: Any) -> Self:
         """Return settings from names and values; `where` is the source that an error names."""
-        known = {field.name for field in fields(cls)}
+        names = {field.name for field in fields(cls)}
         if not isinstance(values, Mapping):
             raise RechainError(f"{where}: the settings should be names with values.")
-        if unknown := sorted((values.keys() | changes.keys()) - known):
+        if unknown := sorted((values.keys() | changes.keys()) - names):
             raise RechainError(
-                f"{where}: there is no setting '{unknown[0]}'; the settings are {', '.join(sorted(known))}."
+                f"{where}: there is no setting '{unknown[0]}'; the settings are {', '.join(sorted(names))}."
             )
         try:
             return cls(**{**values, **changes})

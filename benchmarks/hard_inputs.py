@@ -1,0 +1,98 @@
+"""How long the inputs take that once were slow: long passages, odd texts, many plain texts, long queues of labels.
+
+    python benchmarks/hard_inputs.py
+
+No test asserts these seconds, since a busy machine would fail it: a figure that has grown much is looked for here.
+Start-up times are in speed.py, candidates of growing questions in speed.py and growth.py. Needs no data.
+"""
+
+import json
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from common import print_heading, print_rows, seconds, spread
+
+from rechain.candidates.units import Unit
+from rechain.datasets import read_questions
+from rechain.evaluation.statistics import kappa_with_interval
+from rechain.labels.queue import Queue
+from rechain.labels.store import Label, LabelStore
+from rechain.recovery import Recoverer
+from rechain.text.words import Text, strip_suffix
+
+REPEATS = 3
+QUESTIONS = 6000
+PLAIN_TEXTS = 30_000
+ODD_TEXTS = {
+    "200,000 blanks": "a" + " " * 200_000 + "b)",
+    "200,000 accents": "a" + "\u0301\u0316" * 100_000,
+    "215,040 symbols": "".join(map(chr, range(0x2000, 0x2E00))) * 60,
+}
+Cases = dict[str, Callable[[], object]]
+
+
+def unit(question: str, passage: int) -> Unit:
+    """Return a pair to label."""
+    return Unit(question=question, passages=(str(passage),), entities=("a", "b"))
+
+
+def label_cases(folder: Path) -> Cases:
+    """Return the queue of an annotator who has done half of the questions, and how far two annotators agree."""
+    ids = [f"q{number}" for number in range(QUESTIONS)]
+    store = LabelStore(folder / "labels.sqlite")
+    done = [unit(name, passage) for name in ids[: QUESTIONS // 2] for passage in (1, 2)]
+    store.add([Label(annotator="anna", unit=one, value="yes") for one in done])
+    one, two = ["yes", "no", "unsure"] * QUESTIONS, ["yes", "no", "no"] * QUESTIONS
+    items = [str(number // 3) for number in range(3 * QUESTIONS)]
+    queue = Queue(store, overlap=0.2)
+
+    def following(queue: Queue) -> str | None:
+        return queue.next_question(
+            "anna", "pairs", ids, lambda name, labels: [u for p in (1, 2) if (u := unit(name, p)) not in labels]
+        )
+
+    following(queue)
+    return {
+        f"label queue: first question of {QUESTIONS}, half of them done": lambda: following(Queue(store, overlap=0.2)),
+        "label queue: the next": lambda: following(queue),
+        f"agreement: kappa with its interval, {QUESTIONS} questions": lambda: kappa_with_interval(one, two, items),
+    }
+
+
+def reading_cases(folder: Path) -> Cases:
+    """Return a passage of 5 MB, full of what JSON escapes, as a line and in an array, read and recovered."""
+    short = {"id": "p", "title": "", "text": "Short."}
+    record = {"id": "q", "question": "Who?", "answer": "Anton", "passages": [short]}
+    long = record | {
+        "id": "long",
+        "passages": [short | {"text": 'Anton "said" \\ {so}. ' * 250_000}, short | {"id": "s"}],
+    }
+    line, array = folder / "line.jsonl", folder / "array.json"
+    line.write_text(json.dumps(long) + "\n")
+    array.write_text(json.dumps([record, long]))
+    recoverer = Recoverer()
+    (question,) = read_questions(line)
+    recoverer.recover(record)  # loads the model
+    return {
+        "read: a passage of 5 MB as a JSON line": lambda: list(read_questions(line)),
+        "read: a passage of 5 MB in a JSON array": lambda: list(read_questions(array)),
+        "recover: a passage of 5 MB": lambda: recoverer.recover(question),
+        f"recover: {PLAIN_TEXTS} plain texts, none with the answer": lambda: recoverer.recover(
+            "Who?", "Nobody", ["Some text."] * PLAIN_TEXTS
+        ),
+    }
+
+
+def main() -> None:
+    """Print the table."""
+    print_heading()
+    cases: Cases = {f"words: {name}": lambda text=text: Text(strip_suffix(text)) for name, text in ODD_TEXTS.items()}  # type: ignore[misc]
+    with tempfile.TemporaryDirectory() as folder:
+        cases |= reading_cases(Path(folder)) | label_cases(Path(folder))
+        rows = [(name, spread([seconds(work) for _ in range(REPEATS)], "{:.3f}")) for name, work in cases.items()]
+    print_rows(("what", f"seconds, median (range) of {REPEATS}"), rows)
+
+
+if __name__ == "__main__":
+    main()
