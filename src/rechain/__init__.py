@@ -4,7 +4,7 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from rechain._moved import OldModules
+from rechain import _moved
 from rechain.version import __version__ as __version__
 
 # Type checkers read these imports, Python the names below: it loads a module when one of its names is first used, so
@@ -33,7 +33,8 @@ _PUBLIC = {
 }
 __all__ = sorted(name for names in _PUBLIC.values() for name in names)
 
-sys.meta_path.insert(0, OldModules)
+__path__.append(_moved.PLACE)
+sys.path_importer_cache[_moved.PLACE] = _moved.OldModules()
 
 
 def __dir__() -> list[str]:

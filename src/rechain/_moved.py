@@ -1,9 +1,11 @@
 """Names that moved: the old ones go on, with a DeprecationWarning."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 from warnings import warn
@@ -14,18 +16,16 @@ _MODULES = {
     "rechain.gold": "rechain.evaluation.gold",
     "rechain.model": "rechain.scoring.model",
 }
+PLACE = str(Path(__file__).with_name("old names"))
+"""no folder: where Python looks last for modules of the package, and asks OldModules"""
 
 
 class OldModules:
-    """Imports modules by their old names.
+    """Imports modules of this package by their old names; Python asks it for nothing else."""
 
-    It stands before Python's own finders, which would load a submodule of a package that moved a second time.
-    """
-
-    @classmethod
-    def find_spec(cls, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> Any:
-        """Return how an old name is loaded; None for all others."""
-        loader: Any = cls()  # a loader by its methods: importlib.abc takes time to import
+    def find_spec(self, name: str, target: ModuleType | None = None) -> ModuleSpec | None:
+        """Return how an old name is loaded; None if there never was such a module."""
+        loader: Any = self  # by its methods: importlib.abc takes time to import
         return ModuleSpec(name, loader) if _new_name(name) else None
 
     def create_module(self, spec: ModuleSpec) -> None:
@@ -33,9 +33,13 @@ class OldModules:
 
     def exec_module(self, module: ModuleType) -> None:
         """Put the module of the new name in place of the empty one, as the import system allows."""
-        new = _new_name(module.__name__)
-        warn(f"the module {module.__name__} is now {new}.", DeprecationWarning, stacklevel=2)
-        sys.modules[module.__name__] = import_module(new)
+        new = import_module(_new_name(module.__name__))
+        warn(f"the module {module.__name__} is now {new.__name__}.", DeprecationWarning, stacklevel=2)
+        if hasattr(new, "__path__"):  # in whose place Python would load its modules once more, by their old names
+            module.__path__ = [PLACE]
+            vars(module)["__getattr__"] = partial(getattr, new)
+        else:
+            sys.modules[module.__name__] = new
 
 
 def _new_name(name: str) -> str:

@@ -37,7 +37,7 @@ def test_a_model_looks_when_it_is_asked_and_remembers(town_site: Site, batch_fak
     service._idle = None  # nothing but what is asked for
     source, stored = town_site.source(2), town_site.question("town-3")
     for _ in range(2):
-        recovered = asyncio.run(town_site.found(source, stored))
+        recovered = asyncio.run(town_site.chains_of(source, stored))
         assert recovered is not None
         assert recovered.id == "town-3"
         assert len(recovered) > 1
@@ -47,7 +47,7 @@ def test_a_model_looks_when_it_is_asked_and_remembers(town_site: Site, batch_fak
 
 def test_a_file_does_not_look(town_site: Site) -> None:
     town_site.add_file("empty.jsonl", [])
-    assert asyncio.run(town_site.found(town_site.source(2), town_site.question("town-3"))) is None
+    assert asyncio.run(town_site.chains_of(town_site.source(2), town_site.question("town-3"))) is None
 
 
 def test_a_model_goes_through_all_questions_by_itself(make_site: Make, towns: Make, batch_fake: Any) -> None:

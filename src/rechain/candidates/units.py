@@ -62,7 +62,7 @@ class Units:
         """every pair once, in order of first use, and the numbers of the chains that share it"""
         self._sides: dict[Unit, tuple[str, str]] = {}
         self._units: dict[tuple[int, str, str], Unit] = {}
-        self._pairs_of = [[self._pair(*step) for step in steps(candidates, chain)] for chain in candidates.chains]
+        self._pairs_of = [[self._pair(*step) for step in _steps(candidates, chain)] for chain in candidates.chains]
         self.chains: list[Unit] = [self._chain(chain) for chain in candidates.chains]
         """the candidate chains in their order"""
         for number, pairs in enumerate(self._pairs_of):
@@ -153,7 +153,7 @@ def find_units(question: Question, settings: CandidateSettings | None = None) ->
         return Units(Candidates(question, [], [], [], False, settings or CandidateSettings()))
 
 
-def steps(candidates: Candidates, chain: Candidate) -> Iterator[tuple[int, str, str]]:
+def _steps(candidates: Candidates, chain: Candidate) -> Iterator[tuple[int, str, str]]:
     """Yield each passage of a chain with the entities at its two sides, from the question's to the answer's."""
     question = candidates.question
     last = question.answer if question.answer_entity is None else question.answer_entity

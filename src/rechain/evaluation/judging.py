@@ -17,8 +17,8 @@ _ARTICLES = ("the", "a", "an")
 def is_unambiguous(question: Question, gold: Gold) -> bool:
     """Return whether exactly one gold passage holds the answer, the paper's condition for knowing head and tail."""
     answer = AnswerMatcher(question)
-    wanted = {passage for chain in gold.chains for passage in chain.passages}
-    return sum(passage.id in wanted and answer.is_held_by(passage) for passage in question.passages) == 1
+    on_gold = {passage for chain in gold.chains for passage in chain.passages}
+    return sum(passage.id in on_gold and answer.is_held_by(passage) for passage in question.passages) == 1
 
 
 def is_correct(passages: Sequence[str], links: Sequence[str], gold: Gold) -> bool:
@@ -35,9 +35,9 @@ def _are_same(links: Sequence[str], gold: Sequence[str]) -> bool:
     return len(links) == len(gold) and all(map(is_same_entity, links, gold))
 
 
-def is_same_entity(found: str, gold: str) -> bool:
+def is_same_entity(one: str, two: str) -> bool:
     """Return whether two names are the same but for case, accents, punctuation, article and bracketed suffix."""
-    return found == gold or _bare(found) == _bare(gold) != []
+    return one == two or _bare(one) == _bare(two) != []
 
 
 def _bare(name: str) -> list[str]:
@@ -47,7 +47,7 @@ def _bare(name: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is right about a question's best chain; None where the gold does not tell."""
+    """What is right about a question's best chain; None where gold cannot decide it."""
 
     has_chain: bool
     correct: bool
@@ -64,8 +64,8 @@ def judge(chain: Chain | None, gold: Gold) -> Verdict:
     ordered = [candidate for candidate in gold.chains if candidate.ordered]
     names_links = any(candidate.links is not None for candidate in ordered)
     if chain is None:
-        known = False if ordered else None
-        return Verdict(False, False, known, known, known, with_links=False if names_links else None)
+        wrong = False if ordered else None
+        return Verdict(False, False, wrong, wrong, wrong, with_links=False if names_links else None)
     links = [link.entity for link in chain.links]
     in_order = [candidate for candidate in ordered if candidate.passages == chain.passages]
     agree = _links_agree(links, in_order)
@@ -107,17 +107,17 @@ def summarise(verdicts: Sequence[Verdict]) -> dict[str, Figure]:
 
 
 def most_confident(verdicts: Sequence[Verdict], share: float) -> list[Verdict]:
-    """Return a share of the verdicts, those of the most confident chains; nothing for models that tell no confidence.
+    """Return the verdicts on the most confident chains, a share of all; nothing for models without confidence.
 
     The share is one of all questions, so that chains which were dropped do not change it: they come last.
     """
-    if not _tell_confidence(verdicts):
+    if not _have_confidence(verdicts):
         return []
     ranked = sorted(verdicts, key=lambda v: -1.0 if v.confidence is None else v.confidence, reverse=True)
     return ranked[: ceil(share * len(ranked))]
 
 
-def _tell_confidence(verdicts: Iterable[Verdict]) -> bool:
+def _have_confidence(verdicts: Iterable[Verdict]) -> bool:
     return any(verdict.confidence is not None for verdict in verdicts)
 
 
@@ -130,12 +130,11 @@ class AtConfidence(NamedTuple):
 
 
 def accuracy_at_confidence(verdicts: Sequence[Verdict]) -> list[AtConfidence]:
-    """Return accuracy among the chains of at least each confidence; nothing for models that tell none."""
-    if not _tell_confidence(verdicts):
+    """Return accuracy among the chains of at least each confidence; nothing for models without confidence."""
+    if not _have_confidence(verdicts):
         return []
-    return [_at(verdicts, confidence) for confidence in CONFIDENCES]
-
-
-def _at(verdicts: Sequence[Verdict], confidence: float) -> AtConfidence:
-    kept = [v.correct for v in verdicts if v.confidence is not None and v.confidence >= confidence]
-    return AtConfidence(confidence, len(kept) / len(verdicts), mean_with_interval(kept))
+    rows = []
+    for least in CONFIDENCES:
+        kept = [v.correct for v in verdicts if v.confidence is not None and v.confidence >= least]
+        rows.append(AtConfidence(least, len(kept) / len(verdicts), mean_with_interval(kept)))
+    return rows

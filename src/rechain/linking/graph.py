@@ -1,7 +1,7 @@
 """The links between the passages of one question, strongest first."""
 
 from collections.abc import Collection, Iterator, Sequence
-from itertools import count, islice
+from itertools import islice
 from typing import NamedTuple
 
 from rechain.linking.linkers import Context, Entity, find_entities
@@ -36,6 +36,7 @@ class LinkGraph:
         self._views = views
         self._links_a_pair = links_a_pair
         self._most_partners = most_partners
+        # In chains of three or more a link is looked at again and again, and its key takes time to find.
         self._edges: dict[tuple[int, int, int], Edge] = {}
         self._entities: list[list[Entity]] = [[] for _ in views]
         context = Context(views, range(len(views)) if ends is None else ends, min_weight, spacy_model)
@@ -70,19 +71,12 @@ class LinkGraph:
             for before in islice(partners, self._most_partners):
                 known = earlier.setdefault(before, [])
                 if len(known) < self._links_a_pair or entity.is_given:
-                    edge = self._edge(entity, before, after)
+                    place = id(entity), before, after
+                    edge = self._edges.get(place) or Edge(entity, before, self._views[before], self._views[after])
+                    self._edges[place] = edge
                     if not (may_be_used and edge.key in used) and not edge.is_one_of([other.key for other in known]):
                         known.append(edge)
                         yield edge
-
-    def _edge(self, entity: Entity, before: int, after: int) -> "Edge":
-        """Return a link. In chains of three or more it is looked at again and again, so that it is worth keeping."""
-        if self._links_a_pair == 1:
-            return Edge(entity, before, self._views[before], self._views[after])
-        place = id(entity), before, after
-        if place not in self._edges:
-            self._edges[place] = Edge(entity, before, self._views[before], self._views[after])
-        return self._edges[place]
 
     def neighbours(self, passages: Collection[int]) -> frozenset[int]:
         """Return the passages that are linked to one of some passages."""
@@ -127,9 +121,13 @@ class Edge:
         if self.is_given or self._entity.kind == "title":
             return self.name
         one, two = _Occurrence.first(self._first, self.name), _Occurrence.first(self._second, self.name)
-        words = self.name.count(" ") - 1
-        left, right = _widening(one, two, words)
-        return f" {' '.join(one.text.words[one.word - left : one.word + words + right])} "
+        start, end = 0, self.name.count(" ") - 1
+        if _share_name(one, two, start):
+            while _share_name(one, two, start - 1):
+                start -= 1
+            while _share_name(one, two, end):
+                end += 1
+        return f" {' '.join(one.text.words[one.word + start : one.word + end])} "
 
     def is_one_of(self, keys: Collection[str]) -> bool:
         """Return whether the key is among some keys."""
@@ -162,26 +160,14 @@ class _Occurrence(NamedTuple):
         word = view.text.find(name)
         return cls(view.title, view.title.find(name) or 0, False) if word is None else cls(view.text, word, True)
 
-    def capitalised(self, offset: int) -> str:
-        """Return the word that stands `offset` words away, folded, if it is capitalised."""
-        number = self.word + offset
-        if not 0 <= number < len(self.text.raw_words):
-            return ""
-        return self.text.words[number] if self.text.raw_words[number][0].isupper() else ""
 
-
-def _widening(one: _Occurrence, two: _Occurrence, words: int) -> tuple[int, int]:
-    """Return by how many words to the left and right the two share the same capitalised name."""
-
-    def is_shared(offset: int) -> bool:
-        word = one.capitalised(offset)
-        return word != "" and word == two.capitalised(offset)
-
-    if not is_shared(0):
-        return 0, 0
-    left = next(n for n in count() if not is_shared(-n - 1))
-    right = next(n for n in count() if not is_shared(n + words))
-    return left, right
+def _share_name(one: _Occurrence, two: _Occurrence, offset: int) -> bool:
+    """Return whether the words that stand `offset` words after two occurrences are the same and capitalised in both."""
+    first, second = one.word + offset, two.word + offset
+    if not (0 <= first < len(one.text.words) and 0 <= second < len(two.text.words)):
+        return False
+    is_capitalised = one.text.raw_words[first][0].isupper() and two.text.raw_words[second][0].isupper()
+    return is_capitalised and one.text.words[first] == two.text.words[second]
 
 
 def _first_mention(view: PassageView, entity: str) -> Span | None:

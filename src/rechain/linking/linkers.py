@@ -96,11 +96,14 @@ def find_entities(linkers: Iterable[Linker], context: Context) -> Iterator[Entit
 def find_holders(phrases: Iterable[str], views: Sequence[PassageView]) -> dict[str, list[int]]:
     """Return the passages that hold each phrase, in order: single words by their sets of words, others by one scan."""
     holders: dict[str, list[int]] = {}
-    single = {phrase[1:-1]: phrase for phrase in phrases if phrase.count(" ") == 2}
+    distinct = dict.fromkeys(phrases)
+    if not distinct:  # where the data gives the entities, the texts need not be read
+        return holders
+    single = {phrase[1:-1]: phrase for phrase in distinct if phrase.count(" ") == 2}
     for number, view in enumerate(views):
         for word in single.keys() & view.vocabulary:
             holders.setdefault(single[word], []).append(number)
-    longer = list(dict.fromkeys(phrase for phrase in phrases if phrase.count(" ") > 2))
+    longer = [phrase for phrase in distinct if phrase.count(" ") > 2]
     ends = list(accumulate(len(view.joined) for view in views))
     # An automaton serves one question, so that building it counts as much as searching: this kind is good at both.
     automaton = AhoCorasick(longer, implementation=Implementation.ContiguousNFA)

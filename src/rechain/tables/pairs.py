@@ -7,9 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from rechain.datasets.records import read_rows
 from rechain.errors import InputError, RechainError
-from rechain.evaluation.gold import PairLabel
+from rechain.evaluation.gold import PairLabel, read_label_rows
 from rechain.evaluation.statistics import Figure, auc_with_interval
 from rechain.game.model import TrainedModel
 from rechain.preparation.lexicon import Lexicon
@@ -43,8 +42,8 @@ def kept_weights(folder: Path) -> Path | None:
 def read_pair_labels(path: Path) -> list[PairLabel]:
     """Read which pairs of entities interact; a file of anything else has none."""
     try:
-        return [label for _, label in read_rows(path, PairLabel)]
-    except InputError:
+        return [label for _, label in read_label_rows(path) if isinstance(label, PairLabel)]
+    except InputError:  # a questions file with gold in it
         return []
 
 

@@ -29,6 +29,7 @@ class PassageView:
 
     def __init__(self, passage: Passage) -> None:
         self.passage = passage
+        self._sentences_with: dict[str, list[int]] = {}
 
     @lazy
     def title(self) -> Text:
@@ -60,8 +61,11 @@ class PassageView:
 
     def sentences_with(self, entity: str) -> list[int]:
         """Return the number of the sentence in which each mention of an entity stands."""
-        length = len(self.passage.text)
-        return [bisect(self.sentences, (start, length)) - 1 for start, _ in self.mentions(entity)]
+        if entity not in self._sentences_with:  # many pairs share an entity
+            length = len(self.passage.text)
+            numbers = [bisect(self.sentences, (start, length)) - 1 for start, _ in self.mentions(entity)]
+            self._sentences_with[entity] = numbers
+        return self._sentences_with[entity]
 
     @lazy
     def given(self) -> Mapping[str, list[Span]]:

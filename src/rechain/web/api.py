@@ -191,7 +191,7 @@ async def questions(site: AtSite, selection: Annotated[Selection, Query()]) -> L
 async def question(site: AtSite, id: str, source: Annotated[SourceNumber, Query()] = 1) -> QuestionWithChains:
     """Return a question of the file with its chains, all that are candidates."""
     stored = site.question(id)
-    content, recovered = site.readable(stored), await site.found(site.source(source), stored)
+    content, recovered = site.readable(stored), await site.chains_of(site.source(source), stored)
     return QuestionWithChains(question=content, recovered=recovered, gold=stored.gold)
 
 

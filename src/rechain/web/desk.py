@@ -124,9 +124,9 @@ def _served(site: Site, labels: Sequence[Label]) -> list[Label]:
 
 def _doubts(site: Site, labels: Sequence[Label]) -> list[tuple[Question, Doubt]]:
     """Return the units in doubt of the questions that can be read."""
-    found = doubts(labels)
-    contents = {name: site.question(name).content for name in dict.fromkeys(doubt.unit.question for doubt in found)}
-    return [(one, doubt) for doubt in found if isinstance(one := contents[doubt.unit.question], Question)]
+    doubtful = doubts(labels)
+    contents = {name: site.question(name).content for name in dict.fromkeys(doubt.unit.question for doubt in doubtful)}
+    return [(one, doubt) for doubt in doubtful if isinstance(one := contents[doubt.unit.question], Question)]
 
 
 @router.post("/start")
@@ -218,11 +218,11 @@ def _doubt_views(
 ) -> list[tuple[Question, UnitView]]:
     built: dict[str, Units] = {}
     views = []
-    for asked, (unit, labels, settled) in doubtful:
-        if asked.id not in built:
-            built[asked.id] = site.units(asked)
+    for content, (unit, labels, settled) in doubtful:
+        if content.id not in built:
+            built[content.id] = site.units(content)
         labels = [*labels, settled] if settled else labels
-        views.append((asked, unit_view(built[asked.id], unit, settled, annotator, labels)))
+        views.append((content, unit_view(built[content.id], unit, settled, annotator, labels)))
     return views
 
 

@@ -74,7 +74,7 @@ async def question_page(site: AtSite, query: Annotated[QuestionQuery, Query()]) 
     context |= {"stored": stored, "before": before, "after": after}
     if isinstance(stored.content, QuestionError):
         return page("unreadable.html", **context)
-    recovered = await site.found(source, stored, _PATIENCE)
+    recovered = await site.chains_of(source, stored, _PATIENCE)
     context["is_late"] = source.service is not None and recovered is None
     context["shows_others"] = query.passages == "all"
     return await _drawn("question.html", context, stored.content, recovered, query.number, stored.gold)
@@ -154,7 +154,7 @@ async def compare_question(site: AtSite, query: Annotated[ComparisonQuery, Query
     question = site.readable(stored)
     columns = []
     for source in query.sources(site):
-        recovered = await site.found(source, stored, _PATIENCE)
+        recovered = await site.chains_of(source, stored, _PATIENCE)
         chain = recovered.chains[0] if recovered else None
         is_right = None if stored.gold is None or recovered is None else judge(chain, stored.gold).correct
         columns.append((source, recovered, chain_steps(question, chain), is_right))

