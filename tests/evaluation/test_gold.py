@@ -20,13 +20,17 @@ GOLD_READERS = {"read_gold", "read_gold_of_questions", "gold_from_pairs"}
 EVALUATION = {f"evaluation/{name}.py" for name in ("gold", "judging", "candidates")}
 MAY_READ_GOLD = (
     EVALUATION
-    | {"cli/options.py", "cli/demo.py", "tables/judge.py"}
+    | {"cli/options.py", "cli/demo.py"}
+    # what judges a table; what stages and plays it (tables/stage.py, game/plays.py) is not among these
+    | {"tables/judge.py", "tables/pairs.py", "cli/reproduce.py"}
     | {f"datasets/{name}.py" for name in ("formats", "reading", "plain", "hotpotqa", "twowiki", "musique", "qangaroo")}
 )
 # out of labels and into them; no model sees either
 MAY_READ_GOLD |= {"labels/exchange.py", "web/label_api.py", "cli/labels.py"}
 MAY_ASK_FOR_GOLD = {f"cli/{name}.py" for name in ("options", "candidates", "evaluate", "reproduce", "serve")}
-MAY_NAME_GOLD = MAY_READ_GOLD | MAY_ASK_FOR_GOLD | {"schema.py", "__init__.py", "datasets/records.py"}
+MAY_NAME_GOLD = (
+    MAY_READ_GOLD | MAY_ASK_FOR_GOLD | {"schema.py", "__init__.py", "datasets/records.py", "tables/report.py"}
+)
 # where chains are judged for people; what recovers them for the pages (web/service.py) is not among these
 MAY_NAME_GOLD |= {f"web/{name}.py" for name in ("index", "site", "views", "pages", "api")}
 

@@ -3,13 +3,14 @@
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from rechain.candidates import Candidates, CandidateSettings, find_candidates
 from rechain.errors import QuestionError
-from rechain.linking import Entity
 from rechain.preparation.arrays import ANSWER, ASKED, BESIDE
 from rechain.preparation.lexicon import Lexicon
 from rechain.schema import Question
@@ -20,23 +21,22 @@ from rechain.text.passages import PassageView
 from rechain.text.words import Text
 
 MAX_ENTITIES = 512
-_LAST_WORD = 2**15 - 1  # further than any network reads
+"""of a question, the heaviest: a long list of passages may share thousands, and each costs a row of every batch"""
+_LAST_WORD = 2**15 - 1
+"""the greatest position that int16 holds; no network reads so far"""
 
 
+@dataclass
 class _Lists:
     """Lists of different lengths, one after another."""
 
-    def __init__(self) -> None:
-        self.values: list[Any] = []
-        self._starts = [0]
+    values: list[Any] = field(default_factory=list)
+    starts: list[int] = field(default_factory=lambda: [0])
+    """where each list begins, then where the last one ends"""
 
     def end(self) -> None:
         """End the list to which values were added."""
-        self._starts.append(len(self.values))
-
-    @property
-    def starts(self) -> Array:
-        return np.array(self._starts, dtype=np.int64)
+        self.starts.append(len(self.values))
 
 
 class Preparation:
@@ -78,16 +78,21 @@ class Preparation:
         self._hops = candidates.hops
         self._add_texts(candidates.question, candidates.views)
         entities = _QuestionEntities(candidates, made)
-        self._add_entities(entities)
+        self._entities.values += entities.rows()
+        self._entities.end()
         for passage in range(len(candidates.views)):
             self._mentions.values += entities.mentions(passage)
             self._mentions.end()
             self._marks.values += entities.marks(passage)
             self._marks.end()
-        self._add_chains(candidates, entities, made)
+        for chain, contributions in zip(candidates.chains, self._lexical.score(candidates), strict=True):
+            links = [entities.given.get(edge.key, -1) if edge.is_given else -1 for edge in chain.edges]
+            lexical = sum(contributions.values())
+            self._chains.values.append((*chain.passages, *links, chain.weight, lexical, chain.passages == made))
+        self._chains.end()
 
     def add_reading(self, question: Question, entities: Collection[str], hops: int) -> None:
-        """Add a question that has no C and is only asked for the entities of its passages, which are given by name."""
+        """Add a question without C, of whose passages the Reasoner only names entities; these are passed by name."""
         self._hops = hops
         views = [PassageView(passage) for passage in question.passages]
         self._add_texts(question, views)
@@ -116,48 +121,44 @@ class Preparation:
         """Return the number of a text, which is kept once however many questions have it."""
         if key not in self._texts:
             self._texts[key] = len(self._texts)
-            self._tokens.values += self._lexicon.numbers([*title, *text] or ["?"])
+            self._tokens.values += self._lexicon.numbers([*title, *text] or ["?"])  # a GRU reads one word at least
             self._tokens.end()
             self._title_lengths.append(len(title))
         return self._texts[key]
 
-    def _add_entities(self, entities: "_QuestionEntities") -> None:
-        self._entities.values += [(entities.links_of(e), sum(1 << h for h in set(e.holders))) for e in entities.found]
-        self._entities.end()
-
-    def _add_chains(self, candidates: Candidates, entities: "_QuestionEntities", made: tuple[int, ...] | None) -> None:
-        scores = self._lexical.score(candidates)
-        for chain, contributions in zip(candidates.chains, scores, strict=True):
-            links = [entities.number_of(edge.key) if edge.is_given else -1 for edge in chain.edges]
-            lexical = sum(contributions.values())
-            self._chains.values.append((*chain.passages, *links, chain.weight, lexical, chain.passages == made))
-        self._chains.end()
-
     def arrays(self) -> dict[str, Array]:
         """Return everything that was taken."""
         hops = self._hops or 2
+        starts = {
+            name: np.array(lists.starts, dtype=np.int64)
+            for name, lists in (
+                ("text_start", self._tokens),
+                ("passage_start", self._passages),
+                ("entity_start", self._entities),
+                ("mention_start", self._mentions),
+                ("mark_start", self._marks),
+                ("chain_start", self._chains),
+            )
+        }
         chains = np.array(self._chains.values, dtype=np.float64).reshape(-1, 2 * hops + 2)
         mentions = np.array(self._mentions.values, dtype=np.float64).reshape(-1, 3)
         marks = np.array(self._marks.values, dtype=np.int64).reshape(-1, 2)
-        most_passages = int(np.diff(self._passages.starts).max(initial=1))
-        return self._lexicon.arrays() | {
+        size = -(-int(np.diff(starts["passage_start"]).max(initial=1)) // 8)  # bytes with a bit for every passage
+        holders = b"".join(held.to_bytes(size, "little") for _, held in self._entities.values)
+        return {
+            **self._lexicon.arrays(),
+            **starts,
             "tokens": np.array(self._tokens.values, dtype=np.int32),
-            "text_start": self._tokens.starts,
             "title_length": np.array(self._title_lengths, dtype=np.int64),
             "question_text": np.array(self._question_texts, dtype=np.int64),
             "passage_text": np.array(self._passages.values, dtype=np.int64),
-            "passage_start": self._passages.starts,
-            "entity_start": self._entities.starts,
             "entity_links": np.array([links for links, _ in self._entities.values], dtype=np.uint8),
-            "entity_holders": _as_bytes([holders for _, holders in self._entities.values], most_passages),
-            "mention_start": self._mentions.starts,
+            "entity_holders": np.frombuffer(holders, np.uint8).reshape(-1, size),
             "mention_entity": mentions[:, 0].astype(np.int16),
             "mention_token": mentions[:, 1].clip(max=_LAST_WORD).astype(np.int16),
             "mention_weight": mentions[:, 2].astype(np.float16),
-            "mark_start": self._marks.starts,
             "mark_token": marks[:, 0].clip(max=_LAST_WORD).astype(np.int16),
             "mark_kind": marks[:, 1].astype(np.uint8),
-            "chain_start": self._chains.starts,
             "chain_passages": chains[:, :hops].astype(np.int16),
             "chain_links": chains[:, hops : 2 * hops - 1].astype(np.int16),
             "chain_link_weight": chains[:, 2 * hops - 1].astype(np.float32),
@@ -176,13 +177,7 @@ def prepare(questions: Iterable[Question], lexicon: Lexicon, settings: Candidate
 
 def entity_names(candidates: Candidates) -> list[str]:
     """Return the names of a question's entities, in the order of their numbers in the arrays."""
-    return [entity.name for entity in _QuestionEntities(candidates).found]
-
-
-def _as_bytes(numbers: Sequence[int], bits: int) -> Array:
-    """Return numbers as rows of bytes, the lowest first."""
-    size = (bits + 7) // 8
-    return np.frombuffer(b"".join(n.to_bytes(size, "little") for n in numbers), np.uint8).reshape(-1, size)
+    return [entity.name for entity in _QuestionEntities(candidates).entities]
 
 
 class _QuestionEntities:
@@ -194,23 +189,22 @@ class _QuestionEntities:
         graph = candidates.all_links(passages)
         every = range(len(candidates.views))
         self._of_passage = [graph.entities(n) if n in (passages or every) else () for n in every]
-        wanted = {id(e): e for entities in self._of_passage for e in entities if e.name not in candidates.ends}
-        self.found = sorted(wanted.values(), key=lambda entity: -entity.weight)[:MAX_ENTITIES]
-        self._number = {id(entity): number for number, entity in enumerate(self.found)}
-        self._given = {entity.name: number for number, entity in enumerate(self.found) if entity.is_given}
+        # the ends of a chain link nothing; an entity is known by its object, as two finders may use one name
+        linking = {id(e): e for entities in self._of_passage for e in entities if e.name not in candidates.ends}
+        self.entities = sorted(linking.values(), key=lambda entity: -entity.weight)[:MAX_ENTITIES]
+        self._number = {id(entity): number for number, entity in enumerate(self.entities)}
+        self.given = {entity.name: number for number, entity in enumerate(self.entities) if entity.is_given}
+        """the numbers of the entities that the data names"""
         self._pairs = EntityPairs(candidates) if candidates.names_entities else None
         self._views = [_Places(view) for view in candidates.views]
 
-    def number_of(self, name: str) -> int:
-        """Return the number of an entity that the data names."""
-        return self._given.get(name, -1)
-
-    def links_of(self, entity: Entity) -> int:
-        """Return which links of a chain an entity may be, as bits."""
-        types = self._candidates.link_types
-        if not types:
-            return (1 << (self._candidates.hops - 1)) - 1
-        return sum(1 << n for n, kind in enumerate(types) if entity.is_given and entity.name.startswith(kind + ":"))
+    def rows(self) -> Iterator[tuple[int, int]]:
+        """Yield of every entity which links of a chain it may be, and which passages hold it, both as bits."""
+        types, any_link = self._candidates.link_types, (1 << (self._candidates.hops - 1)) - 1
+        for entity in self.entities:
+            fits = (entity.is_given and entity.name.startswith(f"{kind}:") for kind in types or ())
+            links = sum(1 << number for number, fit in enumerate(fits) if fit) if types else any_link
+            yield links, sum(1 << holder for holder in set(entity.holders))
 
     def mentions(self, passage: int) -> Iterator[tuple[int, int, float]]:
         """Yield (entity, first word, weight) of every mention in a passage."""
@@ -239,7 +233,6 @@ class _Places:
 
     def __init__(self, view: PassageView) -> None:
         self._view = view
-        self._starts: list[int] | None = None
 
     def words_of(self, name: str, is_given: bool) -> list[int]:
         """Return the first word of every mention."""
@@ -261,9 +254,16 @@ class _Places:
 
     def _word_at(self, offset: int) -> int:
         """Return the number of the word that stands at an offset of the text."""
-        if self._starts is None:
-            self._starts = _word_starts(self._view.text)
         return max(bisect_right(self._starts, offset) - 1, 0)
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        """The offset of every word of the text."""
+        starts, at, text = [], 0, self._view.text
+        for word in text.raw_words:
+            starts.append(text.original.index(word, at))
+            at = starts[-1] + len(word)
+        return starts
 
 
 def _occurrences(joined: str, name: str) -> list[int]:
@@ -272,14 +272,5 @@ def _occurrences(joined: str, name: str) -> list[int]:
     while at >= 0:
         word, last = word + joined.count(" ", last, at), at
         words.append(word)
-        at = joined.find(name, at + len(name) - 1)
+        at = joined.find(name, at + len(name) - 1)  # the blank after one may be that before the next
     return words
-
-
-def _word_starts(text: Text) -> list[int]:
-    starts, at = [], 0
-    for word in text.raw_words:
-        start = text.original.index(word, at)
-        starts.append(start)
-        at = start + len(word)
-    return starts

@@ -1,6 +1,6 @@
 """Pretrained word vectors, read from the files in which they are published.
 
-Text (GloVe, word2vec, fastText), word2vec binary and npz, each gzipped or not, are told apart by what they hold. A file
+Text (GloVe, word2vec, fastText), word2vec binary and npz, each gzipped or not, are recognised by their content. A file
 is read in one pass and only as far as needed; what is not kept is neither stored nor checked.
 """
 
@@ -195,7 +195,7 @@ def _without_header(path: Path, stream: io.BufferedReader, shelf: _Shelf, first:
 
 
 def _is_binary(stream: io.BufferedReader, width: int) -> bool:
-    """Tell by the first vector whether the numbers are binary; as text it has at least a digit and a blank for each."""
+    """Return whether the numbers are binary: as text, the first vector has a digit and a blank at least for each."""
     _, _, numbers = stream.peek(_LONGEST_LINE).partition(b" ")
     return numbers[: 2 * width - 1].translate(None, _PRINTABLE) != b""
 
