@@ -87,8 +87,5 @@ def _hashed_ngrams(word: str) -> list[int]:
     marked = f"<{word}>"
     ends = [ngram for size in _SIZES for ngram in (marked[:size], marked[-size:])]
     inner = [marked[at : at + _SIZES[-1]] for at in range(1, min(len(marked) - _SIZES[-1], MAX_NGRAMS))]
-    return [_bucket(ngram) for ngram in list(dict.fromkeys(ends + inner))[:MAX_NGRAMS]]
-
-
-def _bucket(ngram: str) -> int:
-    return 1 + crc32(ngram.encode("utf-8", "surrogatepass")) % (NGRAM_BUCKETS - 1)
+    ngrams = list(dict.fromkeys(ends + inner))[:MAX_NGRAMS]
+    return [1 + crc32(ngram.encode("utf-8", "surrogatepass")) % (NGRAM_BUCKETS - 1) for ngram in ngrams]
