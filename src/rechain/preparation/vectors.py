@@ -167,7 +167,7 @@ def _source(path: Path, stream: io.BufferedReader, shelf: _Shelf) -> _Source:
 
 
 def _is_binary(stream: io.BufferedReader, width: int) -> bool:
-    """Return whether the numbers of the first vector are binary; as text it has at least a digit and a blank for each."""
+    """Return whether the first vector is binary; as text it has at least a digit and a blank for each number."""
     _, _, numbers = stream.peek(_LONGEST_LINE).partition(b" ")
     return numbers[: 2 * width - 1].translate(None, _PRINTABLE) != b""
 
