@@ -10,7 +10,6 @@ import numpy as np
 
 from rechain.candidates import Candidates, CandidateSettings, find_candidates
 from rechain.errors import QuestionError
-from rechain.linking import Entity
 from rechain.preparation.arrays import ANSWER, ASKED, BESIDE
 from rechain.preparation.lexicon import Lexicon
 from rechain.schema import Question
@@ -21,15 +20,18 @@ from rechain.text.passages import PassageView
 from rechain.text.words import Text
 
 MAX_ENTITIES = 512
-_LAST_WORD = 2**15 - 1  # further than any network reads
+"""of a question, the heaviest: a long list of passages may share thousands, and each costs a row of every batch"""
+_LAST_WORD = 2**15 - 1
+"""the greatest position that int16 holds; no network reads so far"""
 
 
 @dataclass
 class _Lists:
-    """Lists of different lengths, one after another, and where each starts."""
+    """Lists of different lengths, one after another."""
 
     values: list[Any] = field(default_factory=list)
     starts: list[int] = field(default_factory=lambda: [0])
+    """where each list begins, then where the last one ends"""
 
     def add(self, values: Iterable[Any]) -> None:
         self.values += values
@@ -75,19 +77,19 @@ class Preparation:
         self._hops = candidates.hops
         self._add_texts(candidates.question, candidates.views)
         entities = _QuestionEntities(candidates, made)
-        self._entities.add((entities.links_of(e), sum(1 << n for n in set(e.holders))) for e in entities.all)
+        self._entities.add(entities.rows())
         for passage in range(len(candidates.views)):
             self._mentions.add(entities.mentions(passage))
             self._marks.add(entities.marks(passage))
         rows = []
         for chain, contributions in zip(candidates.chains, self._lexical.score(candidates), strict=True):
-            links = [entities.given_numbers.get(edge.key, -1) if edge.is_given else -1 for edge in chain.edges]
+            links = [entities.given.get(edge.key, -1) if edge.is_given else -1 for edge in chain.edges]
             lexical = sum(contributions.values())
             rows.append((*chain.passages, *links, chain.weight, lexical, chain.passages == made))
         self._chains.add(rows)
 
     def add_reading(self, question: Question, entities: Collection[str], hops: int) -> None:
-        """Add a question that has no C and is only asked for the entities of its passages, which are given by name."""
+        """Add a question without C, of whose passages the Reasoner only names entities; these are passed by name."""
         self._hops = hops
         views = [PassageView(passage) for passage in question.passages]
         self._add_texts(question, views)
@@ -110,7 +112,7 @@ class Preparation:
         for title, text, title_words, words in texts:
             if (title, text) not in self._texts:
                 self._texts[title, text] = len(self._texts)
-                self._tokens.add(self._lexicon.numbers([*title_words, *words] or ["?"]))
+                self._tokens.add(self._lexicon.numbers([*title_words, *words] or ["?"]))  # a GRU reads one at least
                 self._title_lengths.append(len(title_words))
             numbers.append(self._texts[title, text])
         self._question_texts.append(numbers[0])
@@ -122,8 +124,8 @@ class Preparation:
         chains = np.array(self._chains.values, dtype=np.float64).reshape(-1, 2 * hops + 2)
         mentions = np.array(self._mentions.values, dtype=np.float64).reshape(-1, 3)
         marks = np.array(self._marks.values, dtype=np.int64).reshape(-1, 2)
-        holder_bytes = (int(np.diff(self._passages.starts).max(initial=1)) + 7) // 8
-        holders = b"".join(bits.to_bytes(holder_bytes, "little") for _, bits in self._entities.values)
+        size = -(-int(np.diff(self._passages.starts).max(initial=1)) // 8)  # bytes with a bit for every passage
+        holders = b"".join(bits.to_bytes(size, "little") for _, bits in self._entities.values)
         return self._lexicon.arrays() | {
             "tokens": np.array(self._tokens.values, dtype=np.int32),
             "text_start": np.array(self._tokens.starts, dtype=np.int64),
@@ -133,7 +135,7 @@ class Preparation:
             "passage_start": np.array(self._passages.starts, dtype=np.int64),
             "entity_start": np.array(self._entities.starts, dtype=np.int64),
             "entity_links": np.array([links for links, _ in self._entities.values], dtype=np.uint8),
-            "entity_holders": np.frombuffer(holders, np.uint8).reshape(-1, holder_bytes),
+            "entity_holders": np.frombuffer(holders, np.uint8).reshape(-1, size),
             "mention_start": np.array(self._mentions.starts, dtype=np.int64),
             "mention_entity": mentions[:, 0].astype(np.int16),
             "mention_token": mentions[:, 1].clip(max=_LAST_WORD).astype(np.int16),
@@ -160,7 +162,7 @@ def prepare(questions: Iterable[Question], lexicon: Lexicon, settings: Candidate
 
 def entity_names(candidates: Candidates) -> list[str]:
     """Return the names of a question's entities, in the order of their numbers in the arrays."""
-    return [entity.name for entity in _QuestionEntities(candidates).all]
+    return [entity.name for entity in _QuestionEntities(candidates).entities]
 
 
 class _QuestionEntities:
@@ -172,19 +174,21 @@ class _QuestionEntities:
         graph = candidates.all_links(passages)
         every = range(len(candidates.views))
         self._of_passage = [graph.entities(n) if n in (passages or every) else () for n in every]
+        # the ends of a chain link nothing; an entity is known by its object, as two finders may use one name
         linking = {id(e): e for entities in self._of_passage for e in entities if e.name not in candidates.ends}
-        self.all = sorted(linking.values(), key=lambda entity: -entity.weight)[:MAX_ENTITIES]
-        self.given_numbers = {entity.name: number for number, entity in enumerate(self.all) if entity.is_given}
+        self.entities = sorted(linking.values(), key=lambda entity: -entity.weight)[:MAX_ENTITIES]
+        self.given = {entity.name: number for number, entity in enumerate(self.entities) if entity.is_given}
         """the numbers of the entities that the data names"""
-        self._numbers = {id(entity): number for number, entity in enumerate(self.all)}
+        self._numbers = {id(entity): number for number, entity in enumerate(self.entities)}
         self._pairs = EntityPairs(candidates) if candidates.names_entities else None
 
-    def links_of(self, entity: Entity) -> int:
-        """Return which links of a chain an entity may be, as bits."""
-        types = self._candidates.link_types
-        if not types:
-            return (1 << (self._candidates.hops - 1)) - 1
-        return sum(1 << n for n, kind in enumerate(types) if entity.is_given and entity.name.startswith(kind + ":"))
+    def rows(self) -> Iterator[tuple[int, int]]:
+        """Yield of every entity which links of a chain it may be, and which passages hold it, both as bits."""
+        types, any_link = self._candidates.link_types, (1 << (self._candidates.hops - 1)) - 1
+        for entity in self.entities:
+            fits = (entity.is_given and entity.name.startswith(f"{kind}:") for kind in types or ())
+            links = sum(1 << number for number, fit in enumerate(fits) if fit) if types else any_link
+            yield links, sum(1 << holder for holder in set(entity.holders))
 
     def mentions(self, passage: int) -> Iterator[tuple[int, int, float]]:
         """Yield (entity, first word, weight) of every mention in a passage."""
@@ -236,5 +240,5 @@ def _occurrences(joined: str, name: str) -> list[int]:
     while at >= 0:
         word, last = word + joined.count(" ", last, at), at
         words.append(word)
-        at = joined.find(name, at + len(name) - 1)
+        at = joined.find(name, at + len(name) - 1)  # the blank after one may be that before the next
     return words

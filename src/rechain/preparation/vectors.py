@@ -1,6 +1,6 @@
 """Pretrained word vectors, read from the files in which they are published.
 
-Text (GloVe, word2vec, fastText), word2vec binary and npz, each gzipped or not, are told apart by what they hold. A file
+Text (GloVe, word2vec, fastText), word2vec binary and npz, each gzipped or not, are recognised by their content. A file
 is read in one pass and only as far as needed; what is not kept is neither stored nor checked.
 """
 
