@@ -106,7 +106,8 @@ class Preparation:
     def _add_texts(self, question: Question, views: Sequence[PassageView]) -> None:
         """Add the words of a question and of its passages; a text is kept once however many questions have it."""
         self.ids.append(question.id)
-        texts = [("", question.question, [], Text(question.question).words)]
+        no_title: list[str] = []
+        texts = [("", question.question, no_title, Text(question.question).words)]
         texts += [(view.passage.title, view.passage.text, view.title.words, view.text.words) for view in views]
         numbers = []
         for title, text, title_words, words in texts:
