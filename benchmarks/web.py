@@ -6,7 +6,7 @@ Fifty users load pages of HotpotQA open (5,894 questions) for a while: the list,
 candidate of each. Once they think for a second between two pages, as people do; once they do not think at all, which
 is the most that fifty can ask. Each is done twice with chains from a file, and with the default model recovering in
 the background meanwhile. Then clients post a question each to /recover at the same moment. Server and users share
-the machine's cores, so the server alone would be quicker.
+the machine's cores, so the server alone would be quicker. Last: how long annotators wait for their next question.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -27,7 +27,11 @@ from urllib.parse import quote, urlencode
 
 from common import data_folder, family, memory_of, print_heading, print_rows
 
+from rechain.candidates.units import Unit
 from rechain.datasets import read_questions
+from rechain.evaluation.statistics import kappa_with_interval
+from rechain.labels.queue import Queue
+from rechain.labels.store import Label, LabelStore
 from rechain.schema import Question
 
 USERS = 50
@@ -158,6 +162,32 @@ def print_posts(server: Server, questions: Sequence[Question]) -> None:
     print_rows(("clients at once", "answered 200", "answered 429", "questions/s", "memory, MB"), rows)
 
 
+def print_labelling(folder: Path, questions: Sequence[Question]) -> None:
+    """Measure what the desk waits for: the next of many questions, and kappa with its interval."""
+    store = LabelStore(folder / "queue")
+    queue = Queue(store, overlap=0.2)
+    ids = [question.id for question in questions]
+    units = {name: Unit(question=name, passages=("1",), entities=("a", "b")) for name in ids}
+    store.add([Label(annotator="anna", unit=units[name], value="yes") for name in ids[: len(ids) // 2]])
+
+    def next_question() -> None:
+        queue.next_question("anna", "pairs", ids, lambda name, values: [u for u in (units[name],) if u not in values])
+
+    one, two = ["yes", "no", "unsure"] * len(ids), ["yes", "no", "no"] * len(ids)
+    places = [name for name in ids for _ in range(3)]
+    timed: dict[str, Callable[[], object]] = {
+        "the next question, at first": next_question,
+        "the next question, again": next_question,
+        "kappa with its interval": lambda: kappa_with_interval(one, two, places),
+    }
+    rows = []
+    for what, work in timed.items():
+        start = time.perf_counter()
+        work()
+        rows.append((what, len(ids), f"{1000 * (time.perf_counter() - start):.0f}"))
+    print_rows(("labelling", "questions", "ms"), rows)
+
+
 def main() -> None:
     """Print all figures."""
     path = data_folder() / "hotpotqa" / "open.json.gz"
@@ -188,6 +218,7 @@ def main() -> None:
             ]
             print_rows(header, rows)
             print_posts(server, questions)
+        print_labelling(Path(folder), questions)
 
 
 if __name__ == "__main__":

@@ -3,14 +3,14 @@
 from importlib.resources import as_file, files
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from rechain.errors import RechainError
 
 
 def demo(
-    model: Annotated[str, typer.Option(help="The model: default, lexical, bm25 or random.")] = "default",
-    only: Annotated[list[str] | None, typer.Option("--id", help="Only this question; may be repeated.")] = None,
+    model: Annotated[str, Option(help="The model: default, lexical, bm25 or random.")] = "default",
+    only: Annotated[list[str] | None, Option("--id", help="Only this question; may be repeated.")] = None,
 ) -> None:
     """Recover the chains of example questions, general and biomedical.
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from rechain.cli.options import GoldFile, QuestionsInput, Strict, grouped, report_unfinished
 from rechain.cli.progress import working
@@ -23,11 +23,11 @@ _MOST_ERRORS = 5
 @grouped
 def evaluate(
     *,
-    chains: Annotated[Path, typer.Argument(metavar="CHAINS", help="Chains, as `rechain recover` writes them.")],
+    chains: Annotated[Path, Argument(metavar="CHAINS", help="Chains, as `rechain recover` writes them.")],
     questions: QuestionsInput,
     gold: GoldFile = None,
     unambiguous: Annotated[
-        bool, typer.Option("--unambiguous", help="Only questions of which exactly one gold passage holds the answer.")
+        bool, Option("--unambiguous", help="Only questions of which exactly one gold passage holds the answer.")
     ] = False,
     json: Json = False,
     strict: Strict = False,

@@ -6,7 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from rechain.cli.options import (
     STANDARD_INPUT,
@@ -32,27 +32,16 @@ else:
 def export(
     *,
     chains: Annotated[
-        Path, typer.Argument(metavar="CHAINS", help="Chains, as `rechain recover` writes them; '-' is standard input.")
+        Path, Argument(metavar="CHAINS", help="Chains, as `rechain recover` writes them; '-' is standard input.")
     ],
-    to: Annotated[
-        To,
-        typer.Option(
-            "--to",
-            help="; ".join(f"{name}: {meaning}" for name, meaning in EXPORTS.items()) + ".",
-        ),
-    ],
+    to: Annotated[To, Option(help="; ".join(f"{name}: {meaning}" for name, meaning in EXPORTS.items()) + ".")],
     questions: Annotated[
-        Path | None,
-        typer.Option(
-            "--questions", metavar="FILE", help="The questions, in any known format; only parquet needs none."
-        ),
+        Path | None, Option(metavar="FILE", help="The questions, in any known format; only parquet needs none.")
     ] = None,
     passages: Passages = None,
     output: OutputOptions,
     min_confidence: MinConfidence = None,
-    negatives: Annotated[
-        int | None, typer.Option("--negatives", min=1, help="Hard negatives a positive, of triplets (1).")
-    ] = None,
+    negatives: Annotated[int | None, Option(min=1, help="Hard negatives a positive, of triplets (1).")] = None,
 ) -> None:
     """Export the best chain of every question in a format that others read.
 

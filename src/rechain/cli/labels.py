@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from rechain.cli.options import CandidateOptions, OutputOptions, QuestionsInput, grouped
 from rechain.cli.tables import Json, print_json, print_table
@@ -24,7 +25,7 @@ labels = typer.Typer(
     no_args_is_help=True,
 )
 
-LabelsFile = Annotated[Path, typer.Argument(metavar="LABELS", help="The file of labels, as `rechain serve` writes it.")]
+LabelsFile = Annotated[Path, Argument(metavar="LABELS", help="The file of labels, as `rechain serve` writes it.")]
 
 
 class To(StrEnum):
@@ -40,7 +41,7 @@ def export(
     *,
     labels_file: LabelsFile,
     questions: QuestionsInput,
-    to: Annotated[To, typer.Option("--to", help="Gold chains, or labelled pairs.")] = To.gold,
+    to: Annotated[To, Option(help="Gold chains, or labelled pairs.")] = To.gold,
     output: OutputOptions,
     candidates: CandidateOptions,
 ) -> None:
@@ -71,9 +72,9 @@ def export(
 def import_(
     *,
     labels_file: LabelsFile,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Labelled pairs, or gold chains.")],
+    file: Annotated[Path, Argument(metavar="FILE", help="Labelled pairs, or gold chains.")],
     questions: QuestionsInput,
-    annotator: Annotated[str, typer.Option("--annotator", metavar="NAME", help="Whose labels they are.")],
+    annotator: Annotated[str, Option(metavar="NAME", help="Whose labels they are.")],
     candidates: CandidateOptions,
 ) -> None:
     """Take labels over from a file of labelled pairs or gold chains, all or none.

@@ -6,6 +6,7 @@ from io import TextIOWrapper
 from typing import Annotated
 
 import typer
+from typer import Option
 
 from rechain.cli.candidates import candidates
 from rechain.cli.demo import demo
@@ -36,7 +37,7 @@ app.add_typer(labels, name="labels")
 
 @app.callback(invoke_without_command=True)
 def _options(
-    context: typer.Context, version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False
+    context: typer.Context, version: Annotated[bool, Option("--version", help="Print the version.")] = False
 ) -> None:
     """Recover reasoning chains."""
     if version:

@@ -10,7 +10,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from rechain.bulk import is_unfinished
 from rechain.errors import QuestionError, RechainError
@@ -24,33 +24,21 @@ if TYPE_CHECKING:
 STANDARD_INPUT = Path("-")
 
 Questions = Annotated[
-    Path, typer.Argument(metavar="QUESTIONS", help="Questions, in any known format; '-' is standard input.")
+    Path, Argument(metavar="QUESTIONS", help="Questions, in any known format; '-' is standard input.")
 ]
-Passages = Annotated[
-    Path | None, typer.Option("--passages", metavar="FILE", help="Passages that the questions name by id.")
-]
+Passages = Annotated[Path | None, Option(metavar="FILE", help="Passages that the questions name by id.")]
 Only = Annotated[
-    list[str] | None,
-    typer.Option("--only", metavar="TYPE", help="Only questions of this type, e.g. bridge; may be repeated."),
+    list[str] | None, Option(metavar="TYPE", help="Only questions of this type, e.g. bridge; may be repeated.")
 ]
 GoldFile = Annotated[
-    Path | None,
-    typer.Option("--gold", metavar="FILE", help="Gold chains or labelled pairs, if not in the questions file."),
+    Path | None, Option(metavar="FILE", help="Gold chains or labelled pairs, if not in the questions file.")
 ]
 MinConfidence = Annotated[
-    float | None,
-    typer.Option(
-        "--min-confidence",
-        min=0,
-        max=1,
-        help="Leave out chains of less confidence; for models that tell one.",
-    ),
+    float | None, Option(min=0, max=1, help="Leave out chains of less confidence; for models that tell one.")
 ]
-Device = Annotated[
-    str | None, typer.Option("--device", metavar="NAME", help="cpu, cuda, cuda:1, …; a GPU if there is one.")
-]
-Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first question that has an error.")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the output file if there is one.")]
+Device = Annotated[str | None, Option(metavar="NAME", help="cpu, cuda, cuda:1, …; a GPU if there is one.")]
+Strict = Annotated[bool, Option("--strict", help="Stop at the first question that has an error.")]
+Overwrite = Annotated[bool, Option("--overwrite", help="Replace the output file if there is one.")]
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
@@ -149,31 +137,20 @@ class CandidateOptions:
     """How the candidate chains of a question are built; None leaves it to CandidateSettings."""
 
     hops: Annotated[
-        int | None,
-        typer.Option("--hops", min=2, max=8, help="Passages in a chain; overrides the file, which else decides, or 2."),
+        int | None, Option(min=2, max=8, help="Passages in a chain; overrides the file, which else decides, or 2.")
     ] = None
     link_types: Annotated[
         str | None,
-        typer.Option(
-            "--link-types",
-            metavar="TYPES",
-            help="Types of the linking entities, e.g. gene,drug; overrides the file; '' is any.",
-        ),
+        Option(metavar="TYPES", help="Types of the linking entities, e.g. gene,drug; overrides the file; '' is any."),
     ] = None
-    linkers: Annotated[
-        str | None,
-        typer.Option("--linkers", metavar="NAMES", help="Linkers: anchors,identifiers,titles,names,spacy."),
-    ] = None
+    linkers: Annotated[str | None, Option(metavar="NAMES", help="Linkers: anchors,identifiers,titles,names,spacy.")] = (
+        None
+    )
     spacy_model: Annotated[
-        str | None,
-        typer.Option("--spacy-model", metavar="NAME", help="The model of the linker spacy (en_core_web_sm)."),
+        str | None, Option(metavar="NAME", help="The model of the linker spacy (en_core_web_sm).")
     ] = None
-    min_weight: Annotated[
-        float | None, typer.Option("--min-weight", help="Links of less weight than this do not count (7.0).")
-    ] = None
-    limit: Annotated[
-        int | None, typer.Option("--limit", min=1, help="The most candidate chains a question (1000).")
-    ] = None
+    min_weight: Annotated[float | None, Option(help="Links of less weight than this do not count (7.0).")] = None
+    limit: Annotated[int | None, Option(min=1, help="The most candidate chains a question (1000).")] = None
 
     def settings(self) -> "CandidateSettings":
         """Return the settings that these options stand for."""
@@ -190,8 +167,7 @@ class OutputOptions:
     """Where the records that a command writes go: a file that is not replaced unasked, or standard output."""
 
     out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="FILE", help="Where the records go, a line each; else standard output."),
+        Path | None, Option(metavar="FILE", help="Where the records go, a line each; else standard output.")
     ] = None
     overwrite: Overwrite = False
 

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from rechain.bulk import Engine, PartFormat
 from rechain.cli.options import (
@@ -38,14 +38,11 @@ class ChainsOutput:
     """Where chains go; an address such as s3://… is no path, so it stays a string."""
 
     out: Annotated[
-        str | None,
-        typer.Option(
-            "--out", metavar="FILE", help="Where chains go, a line each, else standard output; on Ray a folder."
-        ),
+        str | None, Option(metavar="FILE", help="Where chains go, a line each, else standard output; on Ray a folder.")
     ] = None
     overwrite: Overwrite = False
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the output file where an interrupted run has stopped.")
+        bool, Option("--resume", help="Go on with the output file where an interrupted run has stopped.")
     ] = False
 
 
@@ -54,16 +51,13 @@ class RayOptions:
     """What can be chosen on a Ray cluster alone; None is the default there."""
 
     part_format: Annotated[
-        PartFormat | None,
-        typer.Option("--format", rich_help_panel=_ON_RAY, help="What the parts of the output are (jsonl)."),
+        PartFormat | None, Option("--format", rich_help_panel=_ON_RAY, help="What the parts of the output are (jsonl).")
     ] = None
     part_size: Annotated[
-        int | None,
-        typer.Option("--part-size", min=1, rich_help_panel=_ON_RAY, help="Questions in a part (256; baselines 1024)."),
+        int | None, Option(min=1, rich_help_panel=_ON_RAY, help="Questions in a part (256; baselines 1024).")
     ] = None
     gpus: Annotated[
-        float | None,
-        typer.Option("--gpus", min=0, rich_help_panel=_ON_RAY, help="GPUs a worker, e.g. 0.25; else 1, if there are."),
+        float | None, Option(min=0, rich_help_panel=_ON_RAY, help="GPUs a worker, e.g. 0.25; else 1, if there are.")
     ] = None
 
 
@@ -72,31 +66,23 @@ def recover(
     *,
     questions: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="QUESTIONS",
             help="Questions, in any known format: a file, a folder, or '-' for standard input; on Ray also s3://….",
         ),
     ],
     model: Annotated[
-        str,
-        typer.Option(
-            help="The model: default, lexical, bm25, random, a model's folder or run, or its name on the Hub."
-        ),
+        str, Option(help="The model: default, lexical, bm25, random, a model's folder or run, or its name on the Hub.")
     ] = "default",
     output: ChainsOutput,
-    top: Annotated[int, typer.Option(min=1, help="How many chains a question, best first.")] = 1,
-    explain: Annotated[bool, typer.Option("--explain", help="Say what contributed to each score.")] = False,
+    top: Annotated[int, Option(min=1, help="How many chains a question, best first.")] = 1,
+    explain: Annotated[bool, Option("--explain", help="Say what contributed to each score.")] = False,
     min_confidence: MinConfidence = None,
-    batch_size: Annotated[
-        int, typer.Option("--batch-size", min=1, help="How many questions are scored together, if the model can.")
-    ] = 32,
+    batch_size: Annotated[int, Option(min=1, help="How many questions are scored together, if the model can.")] = 32,
     workers: Annotated[
-        int | None,
-        typer.Option("--workers", min=0, help="Worker processes, else one a core; 0: none but this one."),
+        int | None, Option(min=0, help="Worker processes, else one a core; 0: none but this one.")
     ] = None,
-    engine: Annotated[
-        Engine, typer.Option("--engine", help="Where it runs: on this machine, or on a Ray cluster.")
-    ] = Engine.local,
+    engine: Annotated[Engine, Option(help="Where it runs: on this machine, or on a Ray cluster.")] = Engine.local,
     ray: RayOptions,
     device: Device = None,
     passages: Passages = None,

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from rechain.cli.options import Device, GoldFile, Passages, Questions, QuestionsInput
 from rechain.cli.tables import print_table
@@ -20,27 +20,27 @@ if TYPE_CHECKING:
 
 
 def reproduce(
-    data_set: Annotated[str, typer.Argument(metavar="DATASET", help="hotpotqa, drughop or medhop.")],
+    data_set: Annotated[str, Argument(metavar="DATASET", help="hotpotqa, drughop or medhop.")],
     questions: Questions,
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where everything is kept; nothing is done twice.")],
+    out: Annotated[Path, Option(metavar="FOLDER", help="Where everything is kept; nothing is done twice.")],
     test: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Test questions; without them, folds are tested in turn.")
+        Path | None, Option(metavar="FILE", help="Test questions; without them, folds are tested in turn.")
     ] = None,
     passages: Passages = None,
     vectors: VectorsFile = None,
     gold: GoldFile = None,
-    folds: Annotated[int, typer.Option(min=2, help="Into how many parts the questions are cut.")] = 5,
-    seeds: Annotated[int, typer.Option(min=1, help="How often every row is trained.")] = 3,
-    pseudo: Annotated[int, typer.Option(min=0, metavar="N", help="Pseudo questions of the ablations.")] = 100_000,
-    no_ablations: Annotated[bool, typer.Option("--no-ablations", help="The rows of the table alone.")] = False,
-    config: Annotated[Path | None, typer.Option(metavar="FILE", help="Settings to change, as TOML.")] = None,
+    folds: Annotated[int, Option(min=2, help="Into how many parts the questions are cut.")] = 5,
+    seeds: Annotated[int, Option(min=1, help="How often every row is trained.")] = 3,
+    pseudo: Annotated[int, Option(min=0, metavar="N", help="Pseudo questions of the ablations.")] = 100_000,
+    no_ablations: Annotated[bool, Option("--no-ablations", help="The rows of the table alone.")] = False,
+    config: Annotated[Path | None, Option(metavar="FILE", help="Settings to change, as TOML.")] = None,
     model: Annotated[
-        Path | None, typer.Option(metavar="RUN", help="A trained model that is asked about labelled pairs.")
+        Path | None, Option(metavar="RUN", help="A trained model that is asked about labelled pairs.")
     ] = None,
     device: Device = None,
-    processes: Annotated[int, typer.Option(min=1, help="How many plays run side by side.")] = 1,
-    prepare_only: Annotated[bool, typer.Option("--prepare-only", help="Only write what is to be played with.")] = False,
-    judge_only: Annotated[bool, typer.Option("--judge-only", help="Only judge what is played already.")] = False,
+    processes: Annotated[int, Option(min=1, help="How many plays run side by side.")] = 1,
+    prepare_only: Annotated[bool, Option("--prepare-only", help="Only write what is to be played with.")] = False,
+    judge_only: Annotated[bool, Option("--judge-only", help="Only judge what is played already.")] = False,
 ) -> None:
     """Make the paper's table anew: train every row over folds and seeds, judge it, and write FOLDER/report.md.
 

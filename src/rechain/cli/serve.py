@@ -13,7 +13,7 @@ from socket import SO_REUSEADDR, SOCK_STREAM, SOL_SOCKET, getaddrinfo, gethostna
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
 
-import typer
+from typer import Argument, Option
 
 from rechain.cli.options import (
     STANDARD_INPUT,
@@ -45,44 +45,30 @@ _MOST_CONNECTIONS = 500
 def serve(
     *,
     questions: Annotated[
-        Path | None,
-        typer.Argument(metavar="[QUESTIONS]", help="Questions, in any known format; without, the examples."),
+        Path | None, Argument(metavar="[QUESTIONS]", help="Questions, in any known format; without, the examples.")
     ] = None,
     chains: Annotated[
-        list[Path] | None,
-        typer.Option("--chains", metavar="FILE", help="Chains that were recovered; may be repeated, to compare."),
+        list[Path] | None, Option(metavar="FILE", help="Chains that were recovered; may be repeated, to compare.")
     ] = None,
     model: Annotated[
-        list[str] | None,
-        typer.Option("--model", help="A model that recovers them now; may be repeated, to compare. (default)"),
+        list[str] | None, Option(help="A model that recovers them now; may be repeated, to compare. (default)")
     ] = None,
     gold: GoldFile = None,
     labels: Annotated[
-        Path | None,
-        typer.Option("--labels", metavar="FILE", help="Where labels are kept; QUESTIONS.labels.sqlite here."),
+        Path | None, Option(metavar="FILE", help="Where labels are kept; QUESTIONS.labels.sqlite here.")
     ] = None,
-    overlap: Annotated[
-        float, typer.Option("--overlap", min=0, max=1, help="The share of questions that every annotator gets.")
-    ] = 0.1,
-    guidelines: Annotated[
-        Path | None, typer.Option("--guidelines", metavar="FILE", help="Guidelines for annotators, as plain text.")
-    ] = None,
-    host: Annotated[str, typer.Option("--host", help="The address to listen at.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; 0: any that is free.")] = 8000,
+    overlap: Annotated[float, Option(min=0, max=1, help="The share of questions that every annotator gets.")] = 0.1,
+    guidelines: Annotated[Path | None, Option(metavar="FILE", help="Guidelines for annotators, as plain text.")] = None,
+    host: Annotated[str, Option(help="The address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, Option(min=0, max=65535, help="The port; 0: any that is free.")] = 8000,
     token: Annotated[
         str | None,
-        typer.Option(
-            "--token",
-            envvar="RECHAIN_TOKEN",
-            help="What everybody has to know, 8 characters or more; made up for other hosts.",
+        Option(
+            envvar="RECHAIN_TOKEN", help="What everybody has to know, 8 characters or more; made up for other hosts."
         ),
     ] = None,
-    max_body: Annotated[
-        int, typer.Option("--max-body", min=1, metavar="MB", help="The largest request, in megabytes.")
-    ] = 10,
-    time_limit: Annotated[
-        float, typer.Option("--time-limit", min=0.1, metavar="SECONDS", help="The longest a request may take.")
-    ] = 60.0,
+    max_body: Annotated[int, Option(min=1, metavar="MB", help="The largest request, in megabytes.")] = 10,
+    time_limit: Annotated[float, Option(min=0.1, metavar="SECONDS", help="The longest a request may take.")] = 60.0,
     passages: Passages = None,
     only: Only = None,
     device: Device = None,

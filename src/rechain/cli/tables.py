@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 if TYPE_CHECKING:
     from rechain.evaluation.statistics import Figure
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+Json = Annotated[bool, Option("--json", help="Print JSON instead of a table.")]
 
 # Of what is no terminal, and so has no width of its own.
 _WIDTH = 120

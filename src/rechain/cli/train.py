@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-import typer
+from typer import Option
 
 from rechain.cli.options import CandidateOptions, Device, QuestionsInput, grouped
 from rechain.errors import RechainError
@@ -20,16 +20,11 @@ if TYPE_CHECKING:
 S = TypeVar("S", bound="Settings")
 
 VectorsFile = Annotated[
-    Path | None,
-    typer.Option("--vectors", metavar="FILE", help="Word vectors: GloVe or word2vec text, word2vec binary, or npz."),
+    Path | None, Option(metavar="FILE", help="Word vectors: GloVe or word2vec text, word2vec binary, or npz.")
 ]
-Config = Annotated[
-    str | None,
-    typer.Option("--config", metavar="FILE", help="Settings: a TOML file, or hotpotqa, drughop or medhop."),
-]
+Config = Annotated[str | None, Option(metavar="FILE", help="Settings: a TOML file, or hotpotqa, drughop or medhop.")]
 Set = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="Change a setting, e.g. hidden=64; may be repeated."),
+    list[str] | None, Option("--set", metavar="NAME=VALUE", help="Change a setting, e.g. hidden=64; may be repeated.")
 ]
 
 
@@ -37,29 +32,24 @@ Set = Annotated[
 def train(
     *,
     questions: QuestionsInput,
-    out: Annotated[Path, typer.Option(metavar="RUN", help="The folder of the run.")],
+    out: Annotated[Path, Option(metavar="RUN", help="The folder of the run.")],
     model: Annotated[
         str | None,
-        typer.Option(
-            metavar="KIND", help="game, the paper's Ranker and Reasoner (default), or reader, the default model."
-        ),
+        Option(metavar="KIND", help="game, the paper's Ranker and Reasoner (default), or reader, the default model."),
     ] = None,
     setting: Annotated[
-        str | None, typer.Option(metavar="ROW", help="independent, conditional or cooperative (which is the default).")
+        str | None, Option(metavar="ROW", help="independent, conditional or cooperative (which is the default).")
     ] = None,
     config: Config = None,
     set_: Set = None,
     vectors: VectorsFile = None,
     encoder: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Train the reader from this encoder, not from the default model."),
+        Path | None, Option(metavar="FOLDER", help="Train the reader from this encoder, not from the default model.")
     ] = None,
-    warm_up: Annotated[
-        int, typer.Option("--warm-up", min=0, metavar="N", help="Warm up on this many pseudo questions.")
-    ] = 0,
-    seed: Annotated[int | None, typer.Option(min=0, help="The seed of everything that is random.")] = None,
+    warm_up: Annotated[int, Option(min=0, metavar="N", help="Warm up on this many pseudo questions.")] = 0,
+    seed: Annotated[int | None, Option(min=0, help="The seed of everything that is random.")] = None,
     device: Device = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in that folder.")] = False,
+    resume: Annotated[bool, Option("--resume", help="Go on with the run in that folder.")] = False,
     candidates: CandidateOptions,
 ) -> None:
     """Train a model from questions and answers alone: the game's players, or the chain reader.

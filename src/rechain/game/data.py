@@ -25,7 +25,11 @@ class Prepared:
         self.device = torch.device(device)
         self.max_tokens = max_tokens
         self.mark_answer = mark_answer
-        self._arrays = {name: _not_empty(array) for name, array in arrays.items()}
+        # an array without any row gets one, to which padding points
+        self._arrays = {
+            name: array if len(array) else np.zeros((1, *array.shape[1:]), array.dtype)
+            for name, array in arrays.items()
+        }
         self._on_device = {name: _to(array, self.device) for name, array in self._arrays.items() if name not in _ON_CPU}
         self.words = WordTable(*(self._on_device[name] for name in ("vector_row", "ngrams", "rarity")))
         self.hops = int(arrays["chain_passages"].shape[1])
@@ -47,8 +51,7 @@ class Prepared:
     def batch(self, questions: Array) -> Batch:
         """Return the questions of these numbers."""
         host = self._arrays
-        first = host["passage_start"][questions]
-        slot, is_slot = _ragged(first, host["passage_start"][questions + 1] - first)  # [B, K]
+        slot, is_slot = self._lists("passage_start", questions)  # [B, K]
         texts = np.where(is_slot, host["passage_text"][np.where(is_slot, slot, 0)], -1)
         question, question_lengths = self._tokens(host["question_text"][questions])
         passages, passage_lengths = self._tokens(texts)
@@ -75,7 +78,7 @@ class Prepared:
 
     def _marks(self, slot: Array, is_slot: Array, width: int) -> Tensor:
         """Return which words mention an entity of question or answer, or stand beside it, [B, K, M, MARKS]."""
-        index, is_mark = self._of_slots("mark_start", slot, is_slot)
+        index, is_mark = self._lists("mark_start", slot, is_slot)
         marks = torch.zeros(*slot.shape, width + 1, MARKS, device=self.device)
         token = self._take("mark_token", index, is_mark, width).clamp(max=width)  # the last column is cut off
         for kind in range(MARKS) if self.mark_answer else (ASKED, ASKED + BESIDE):
@@ -84,7 +87,7 @@ class Prepared:
         return marks[:, :, :width]
 
     def _mentions(self, slot: Array, is_slot: Array, width: int) -> dict[str, Tensor]:
-        index, is_mention = self._of_slots("mention_start", slot, is_slot)
+        index, is_mention = self._lists("mention_start", slot, is_slot)
         token = self._take("mention_token", index, is_mention, 0)
         entity = self._take("mention_entity", index, is_mention, -1)
         return {
@@ -94,13 +97,13 @@ class Prepared:
         }
 
     def _entities(self, questions: Array, places: int) -> dict[str, Tensor]:
-        index, is_entity = self._of_questions("entity_start", questions)
+        index, is_entity = self._lists("entity_start", questions)
         bits = self._take("entity_holders", index, is_entity, 0)  # [B, X, bytes]
         links = self._take("entity_links", index, is_entity, 0)  # [B, X]
         return {"holders": _bits(bits)[..., :places], "may_link": _bits(links[..., None])[..., : self.hops - 1]}
 
     def _chains(self, questions: Array) -> dict[str, Tensor]:
-        index, is_chain = self._of_questions("chain_start", questions)
+        index, is_chain = self._lists("chain_start", questions)
         return {
             "chains": self._take("chain_passages", index, is_chain, -1),
             "chain_links": self._take("chain_links", index, is_chain, -1),
@@ -109,13 +112,10 @@ class Prepared:
             "made": self._take("chain_made", index, is_chain, 0).float(),
         }
 
-    def _of_questions(self, name: str, questions: Array) -> tuple[Array, Array]:
-        starts = self._arrays[name]
-        return _ragged(starts[questions], starts[questions + 1] - starts[questions])
-
-    def _of_slots(self, name: str, slot: Array, is_slot: Array) -> tuple[Array, Array]:
-        starts, slot = self._arrays[name], np.where(is_slot, slot, 0)
-        return _ragged(starts[slot], np.where(is_slot, starts[slot + 1] - starts[slot], 0))
+    def _lists(self, name: str, numbers: Array, is_real: Array | bool = True) -> tuple[Array, Array]:
+        """Return where the lists of these numbers stand in flat arrays, and which of that is real; padding has none."""
+        starts, numbers = self._arrays[name], np.where(is_real, numbers, 0)
+        return _ragged(starts[numbers], np.where(is_real, starts[numbers + 1] - starts[numbers], 0))
 
     def _take(self, name: str, index: Array, is_real: Array, padding: float) -> Tensor:
         """Return values of a flat array, with padding where there are none; whole numbers as 64 bits."""
@@ -126,12 +126,8 @@ class Prepared:
 
 
 _STARTS = ("text_start", "passage_start", "mark_start", "mention_start", "entity_start", "chain_start")
+# what tells the shape of a batch stays here: read from a GPU, each number would wait for it
 _ON_CPU = frozenset((*_STARTS, "title_length", "question_text", "passage_text", "mark_kind"))
-
-
-def _not_empty(array: Array) -> Array:
-    """Give an array without any row one, which stands for padding."""
-    return array if len(array) else np.zeros((1, *array.shape[1:]), array.dtype)
 
 
 def _to(array: Array, device: torch.device) -> Tensor:

@@ -10,6 +10,11 @@ from rechain.game.players import Players
 from rechain.game.policy import step_log_probabilities, tables
 from rechain.models.batch import Batch
 
+_NEVER = -50.0
+"""the log-probability of an entity that cannot link: its exponential vanishes in any sum"""
+_SMALLEST = 1e-9
+"""a probability below it has the logarithm of this, not that of 0"""
+
 
 @dataclass(frozen=True)
 class Decoded:
@@ -18,7 +23,7 @@ class Decoded:
     selections: Tensor
     """[B, C, steps] log-probability of each passage, in the order in which they are selected"""
     namings: Tensor
-    """[B, C, readings] log-probability of each linking entity that the Reasoner is asked for"""
+    """[B, C, readings] log-probability of each linking entity that the Reasoner names"""
     named: Tensor
     """[B, C, readings] the entity that the Reasoner would name for each link that it reads, among those shared there"""
 
@@ -29,22 +34,22 @@ class Decoded:
 
     @property
     def reasoner(self) -> Tensor:
-        """[B, C] log-probability of the linking entities; 0 where the Reasoner was not asked."""
+        """[B, C] log-probability of the linking entities; 0 where the Reasoner names none."""
         return self.namings.sum(-1)
 
 
 @torch.no_grad()
 def decode(players: Players, batch: Batch, asks_reasoner: bool = True) -> Decoded:
-    """Score all chains of C; where the Reasoner is not asked, it says and names nothing."""
+    """Score all chains of C; the Reasoner reads only where it counts."""
     players.eval()
     read = players.ranker.read(batch)
     selections = step_log_probabilities(tables(players.ranker, read, players.plan), players.plan, batch.chains)
     readings = players.plan.readings if asks_reasoner else ()
-    told = [_read(players, batch, reading) for reading in readings]
-    if not told:
+    readings_of_chains = [_read(players, batch, reading) for reading in readings]
+    if not readings_of_chains:
         nothing = selections[..., :0]
         return Decoded(selections, nothing, nothing.long())
-    namings, named = (torch.stack(parts, dim=-1) for parts in zip(*told, strict=True))
+    namings, named = (torch.stack(parts, dim=-1) for parts in zip(*readings_of_chains, strict=True))
     return Decoded(selections, namings, named)
 
 
@@ -64,7 +69,3 @@ def _read(players: Players, batch: Batch, reading: Reading) -> tuple[Tensor, Ten
     own = batch.chain_links[..., reading.link]
     of_own = log_probability.gather(2, own.clamp(min=0)[..., None]).squeeze(-1)
     return torch.where(own >= 0, of_own, among.exp().sum(-1).clamp(min=_SMALLEST).log()), among.argmax(-1)
-
-
-_NEVER = -50.0
-_SMALLEST = 1e-9

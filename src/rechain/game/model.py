@@ -42,14 +42,17 @@ class TrainedModel:
         return self._contributions(decoded, batch.link_weight[0].tolist(), batch.lexical[0].tolist())
 
     def steps(self, candidates: Candidates) -> list[list[PlayerStep]]:
-        """Return what Ranker and Reasoner say on the way to every chain, in the order in which they are asked."""
+        """Return what Ranker and Reasoner say on the way to every chain, in the order in which they play."""
         plan = self.players.plan
         decoded = self._decode(self._batch(candidates))
         selections, namings = decoded.selections[0].exp().tolist(), decoded.namings[0].exp().tolist()
         return [
             [
-                *(PlayerStep("ranker", said, step.role) for step, said in zip(plan.steps, selected, strict=True)),
-                *(PlayerStep("reasoner", said, r.role, r.link) for r, said in zip(plan.readings, named, strict=False)),
+                *(PlayerStep("ranker", chance, step.role) for step, chance in zip(plan.steps, selected, strict=True)),
+                *(
+                    PlayerStep("reasoner", chance, r.role, r.link)
+                    for r, chance in zip(plan.readings, named, strict=False)
+                ),
             ]
             for selected, named in zip(selections, namings, strict=True)
         ]
@@ -73,11 +76,11 @@ class TrainedModel:
 
     def _contributions(self, decoded: Decoded, links: list[float], lexical: list[float]) -> list[Contributions]:
         settings = self.settings
-        told = {
+        parts = {
             "ranker": (1.0, decoded.ranker[0].tolist()),
             "reasoner": (self._reasoner_weight, decoded.reasoner[0].tolist()),
             "links": (settings.link_weight, links),
             "lexical": (settings.lexical_weight, lexical),
         }
-        used = {name: (weight, values) for name, (weight, values) in told.items() if weight}
+        used = {name: (weight, values) for name, (weight, values) in parts.items() if weight}
         return [{name: weight * values[n] for name, (weight, values) in used.items()} for n in range(len(links))]

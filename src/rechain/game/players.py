@@ -26,6 +26,7 @@ from rechain.models.ranker import Ranker, Read
 from rechain.models.reasoner import Named, Reasoner
 
 _SMALLEST = 1e-9
+"""a probability below it has the logarithm of this, not that of 0"""
 
 
 class Players(nn.Module):
@@ -53,8 +54,8 @@ class Players(nn.Module):
         read = self.ranker.read(batch)
         if self.settings.row == "independent":
             return self._independent_loss(read)
-        made = tables(self.ranker, read, self.plan)
-        return self._negative_log(made, batch, self.weights(batch))
+        step_tables = tables(self.ranker, read, self.plan)
+        return self._negative_log(step_tables, batch, self.weights(batch))
 
     def _independent_loss(self, read: Read) -> Tensor:
         """Return the cross-entropy of one step's scores with all passages that stand in a chain of C."""
@@ -67,9 +68,9 @@ class Players(nn.Module):
         target = target / target.sum(-1, keepdim=True)
         return -(target * log_probability[:, 0]).sum(-1).mean()
 
-    def _negative_log(self, made: Sequence[Table], batch: Batch, weights: Tensor) -> Tensor:
+    def _negative_log(self, step_tables: Sequence[Table], batch: Batch, weights: Tensor) -> Tensor:
         """Return -log of the sum over C of weight x probability."""
-        log_probability = chain_log_probability(made, self.plan, batch.chains)
+        log_probability = chain_log_probability(step_tables, self.plan, batch.chains)
         return -torch.logsumexp(log_probability + weights.log(), dim=-1).mean()
 
     def reasoner_loss(self, batch: Batch, chosen: Tensor) -> Tensor:
@@ -78,72 +79,53 @@ class Players(nn.Module):
         The targets are all entities of the passage read that also stand in the next one, the strongest most; where
         there is none, the question is skipped.
         """
-        losses = [self._naming_loss(batch, chosen, reading) for reading in self.plan.readings]
-        total = sum(loss for loss, _ in losses)
-        return torch.as_tensor(total / max(sum(count for _, count in losses), 1))
-
-    def _naming_loss(self, batch: Batch, chosen: Tensor, reading: Reading) -> tuple[Tensor, int]:
-        named = self.reasoner(batch, chosen[..., reading.role], reading.link)
-        targets = self.targets(batch, chosen, reading)
-        likelihood = (targets * named.log_probability.exp()).sum(-1)  # [B, S]
-        is_told = targets.any(-1)
-        loss = -(likelihood.clamp(min=_SMALLEST).log() * is_told).sum()
-        return loss, int(is_told.sum())
+        losses, counts = [], []
+        for reading in self.plan.readings:
+            named = self.reasoner(batch, chosen[..., reading.role], reading.link)
+            targets = self.targets(batch, chosen, reading)
+            likelihood = (targets * named.log_probability.exp()).sum(-1)  # [B, S]
+            has_target = targets.any(-1)
+            losses.append(-(likelihood.clamp(min=_SMALLEST).log() * has_target).sum())
+            counts.append(int(has_target.sum()))
+        return torch.as_tensor(sum(losses) / max(sum(counts), 1))
 
     def targets(self, batch: Batch, chosen: Tensor, reading: Reading) -> Tensor:
         """Return y_e, weighted by how strongly each entity links the passage that is read, [B, S, X]."""
         places = chosen[..., reading.role]
         shared = linking_targets(batch.holders, places, chosen[..., reading.next])
-        shared = shared & batch.may_link[:, None, :, reading.link] & self._is_mentioned(batch, places)
+        is_mentioned, evidence = _mentions_at(batch, places)
+        shared = shared & batch.may_link[:, None, :, reading.link] & is_mentioned
         sharpness = 0.0 if self.settings.evidence == "none" else self.settings.sharpness
-        return chain_weights(self._entity_evidence(batch, places), shared, sharpness).nan_to_num(0.0)
-
-    @staticmethod
-    def _is_mentioned(batch: Batch, places: Tensor) -> Tensor:
-        """Tell which entities have a mention among the words that are read, [B, S, X]."""
-        question = torch.arange(len(places), device=places.device)[:, None]
-        entity = batch.mention_entity[question, places]
-        mentioned = torch.zeros(*places.shape, batch.holders.shape[1] + 1, dtype=torch.bool, device=places.device)
-        return mentioned.scatter(2, torch.where(entity < 0, mentioned.shape[-1] - 1, entity), True)[..., :-1]
-
-    @staticmethod
-    def _entity_evidence(batch: Batch, places: Tensor) -> Tensor:
-        """Return how strongly each entity links the passages at some places, [B, S, X]."""
-        question = torch.arange(len(places), device=places.device)[:, None]
-        entity, weight = batch.mention_entity[question, places], batch.mention_weight[question, places]
-        evidence = weight.new_zeros(*places.shape, batch.holders.shape[1] + 1)
-        return evidence.scatter(2, torch.where(entity < 0, evidence.shape[-1] - 1, entity), weight)[..., :-1]
+        return chain_weights(evidence, shared, sharpness).nan_to_num(0.0)
 
     def ranker_loss(self, batch: Batch) -> Tensor:
         """Return the Ranker's loss in the game: less is more reward (equation 5), by the gradient that is set."""
         read = self.ranker.read(batch)
         if self.settings.gradient == "reinforce":
             return self._sampled_loss(read)
-        made = tables(self.ranker, read, self.plan, every=self._rewards_sets)
+        step_tables = tables(self.ranker, read, self.plan, every=self._rewards_sets)
         if self.settings.gradient == "likelihood":
-            return self._negative_log(made, batch, self._chain_rewards(batch, made))
-        total = expected_reward(made, self.plan, self.rewards(batch, made, self._bonus))
-        uncertain = torch.stack([entropy(table) for table in made]).sum(0)
+            return self._negative_log(step_tables, batch, self._chain_rewards(batch, step_tables))
+        total = expected_reward(step_tables, self.plan, self.rewards(batch, step_tables, self._bonus))
+        uncertain = torch.stack([entropy(table) for table in step_tables]).sum(0)
         return -(total + self.settings.entropy * uncertain).mean()
 
     @property
     def _bonus(self) -> float:
         return self.settings.bonus if self.settings.row == "cooperative" else 0.0
 
-    def rewards(self, batch: Batch, made: Sequence[Table], bonus: float) -> list[Tensor]:
+    def rewards(self, batch: Batch, step_tables: Sequence[Table], bonus: float) -> list[Tensor]:
         """Return for every step the reward of every selection after every history, [B, S, K]."""
-        return [
-            self._step_rewards(batch, table, step, bonus) for table, step in zip(made, self.plan.steps, strict=True)
-        ]
-
-    def _step_rewards(self, batch: Batch, table: Table, step: Step, bonus: float) -> Tensor:
-        before = table.histories.places  # [B, S, n]
-        shape = (*before.shape[:2], batch.passages.shape[1])
-        every = torch.arange(shape[-1], device=before.device).expand(shape)[..., None]  # [B, S, K, 1]
-        roles = self._rewarded_roles(step)
-        chosen = torch.cat([every, before[:, :, None].expand(*shape, -1)], dim=-1)[..., : len(roles)]
-        earned = reward(batch.chains, self.weights(batch), roles, chosen)
-        return with_bonus(earned, self._is_named(batch, step, before), bonus) if bonus else earned
+        rewards, weights = [], self.weights(batch)
+        for table, step in zip(step_tables, self.plan.steps, strict=True):
+            before = table.histories.places  # [B, S, n]
+            shape = (*before.shape[:2], batch.passages.shape[1])
+            every = torch.arange(shape[-1], device=before.device).expand(shape)[..., None]  # [B, S, K, 1]
+            roles = self._rewarded_roles(step)
+            chosen = torch.cat([every, before[:, :, None].expand(*shape, -1)], dim=-1)[..., : len(roles)]
+            earned = reward(batch.chains, weights, roles, chosen)
+            rewards.append(with_bonus(earned, self._is_named(batch, step, before), bonus) if bonus else earned)
+        return rewards
 
     def _rewarded_roles(self, step: Step) -> tuple[int, ...]:
         """Return the roles in which a chain of C must agree with the selection: this one, and those before it."""
@@ -170,12 +152,12 @@ class Players(nn.Module):
             named: Named = self.reasoner(batch, places, reading.link)
             return named
 
-    def _chain_rewards(self, batch: Batch, made: Sequence[Table]) -> Tensor:
+    def _chain_rewards(self, batch: Batch, step_tables: Sequence[Table]) -> Tensor:
         """Return the weight of every chain of C with the Reasoner's bonus, [B, C]."""
         named = torch.zeros_like(batch.link_weight)
         if self._bonus:
             question = torch.arange(len(named), device=named.device)[:, None]
-            for table, step in zip(made, self.plan.steps, strict=True):
+            for table, step in zip(step_tables, self.plan.steps, strict=True):
                 count = self._is_named(batch, step, table.histories.places)
                 named = named + count[question, table.histories.of_chain, batch.chains[..., step.role].clamp(min=0)]
         return with_bonus(self.weights(batch), named, self._bonus)
@@ -215,9 +197,11 @@ class Players(nn.Module):
         """Return how well the Ranker does by distant supervision alone: no label is needed, and no bonus counts."""
         with torch.no_grad():
             read = self.ranker.read(batch)
-            made = tables(self.ranker, read, self.plan, every=self._rewards_sets)
-            reward = expected_reward(made, self.plan, self.rewards(batch, made, 0.0)) / len(self.plan.steps)
-            return Evaluated(reward, torch.stack([entropy(table) for table in made]).mean(0))
+            step_tables = tables(self.ranker, read, self.plan, every=self._rewards_sets)
+            reward = expected_reward(step_tables, self.plan, self.rewards(batch, step_tables, 0.0)) / len(
+                self.plan.steps
+            )
+            return Evaluated(reward, torch.stack([entropy(table) for table in step_tables]).mean(0))
 
 
 class Evaluated(NamedTuple):
@@ -238,3 +222,13 @@ def _as_trained(player: nn.Module) -> Iterator[None]:
         yield
     finally:
         player.train(was_training)
+
+
+def _mentions_at(batch: Batch, places: Tensor) -> tuple[Tensor, Tensor]:
+    """Return which entities are mentioned in the passages at places, and how strongly each links, [B, S, X]."""
+    question = torch.arange(len(places), device=places.device)[:, None]
+    entity, weight = batch.mention_entity[question, places], batch.mention_weight[question, places]
+    evidence = weight.new_zeros(*places.shape, batch.holders.shape[1] + 1)  # the last column is for padding
+    column = torch.where(entity < 0, evidence.shape[-1] - 1, entity)
+    is_mentioned = torch.zeros_like(evidence, dtype=torch.bool).scatter(2, column, True)
+    return is_mentioned[..., :-1], evidence.scatter(2, column, weight)[..., :-1]

@@ -76,22 +76,22 @@ def _distinct(batch: Batch, roles: Sequence[int]) -> Histories:
 
 def tables(ranker: Ranker, read: Read, plan: Plan, every: bool = False) -> list[Table]:
     """Return the selection probabilities of every step after each of its histories."""
-    made: list[Table] = []
+    step_tables: list[Table] = []
     for step in plan.steps:
         histories = histories_of(read.batch, step, every)
-        selected = _selected(ranker, read, plan, step, histories, made)
-        made.append(Table(histories, *ranker.step(read, selected, plan.name(step.role))))
-    return made
+        selected = _selected(ranker, read, plan, step, histories, step_tables)
+        step_tables.append(Table(histories, *ranker.step(read, selected, plan.name(step.role))))
+    return step_tables
 
 
 def _selected(
-    ranker: Ranker, read: Read, plan: Plan, step: Step, histories: Histories, made: Sequence[Table]
+    ranker: Ranker, read: Read, plan: Plan, step: Step, histories: Histories, step_tables: Sequence[Table]
 ) -> Selected:
     """Update the query by the passages selected before a step, one after the other."""
     selected = ranker.start(read)
     for number, role in enumerate(step.given):
         places = histories.places[..., number]
-        table = made[plan.step_of(role)]
+        table = step_tables[plan.step_of(role)]
         state = _look_up(table.states, _row(table, histories), places)
         selected = ranker.select(selected, places, state)
     return selected
@@ -110,38 +110,38 @@ def _look_up(values: Tensor, rows: Tensor, places: Tensor) -> Tensor:
     return values[question, rows, places]
 
 
-def history_log_probability(made: Sequence[Table], plan: Plan, number: int) -> Tensor:
+def history_log_probability(step_tables: Sequence[Table], plan: Plan, number: int) -> Tensor:
     """Return the log-probability that what precedes step `number` was selected, [B, S]."""
-    histories = made[number].histories
+    histories = step_tables[number].histories
     total = torch.zeros_like(histories.example, dtype=torch.float)
     for position, role in enumerate(plan.steps[number].given):
-        table = made[plan.step_of(role)]
+        table = step_tables[plan.step_of(role)]
         total = total + _look_up(table.log_probability, _row(table, histories), histories.places[..., position])
     return total
 
 
-def step_log_probabilities(made: Sequence[Table], plan: Plan, chains: Tensor) -> Tensor:
+def step_log_probabilities(step_tables: Sequence[Table], plan: Plan, chains: Tensor) -> Tensor:
     """Return the log-probability of every step of every chain of C, [B, C, steps]. Padding gets that of some chain."""
     places = [chains[..., step.role].clamp(min=0) for step in plan.steps]
-    tables_and_places = zip(made, places, strict=True)
-    told = [_look_up(table.log_probability, table.histories.of_chain, place) for table, place in tables_and_places]
-    return torch.stack(told, dim=-1)
+    tables_and_places = zip(step_tables, places, strict=True)
+    logs = [_look_up(table.log_probability, table.histories.of_chain, place) for table, place in tables_and_places]
+    return torch.stack(logs, dim=-1)
 
 
-def chain_log_probability(made: Sequence[Table], plan: Plan, chains: Tensor) -> Tensor:
+def chain_log_probability(step_tables: Sequence[Table], plan: Plan, chains: Tensor) -> Tensor:
     """Return log P(chain) of every chain of C, [B, C]: the product over the steps."""
-    return step_log_probabilities(made, plan, chains).sum(-1)
+    return step_log_probabilities(step_tables, plan, chains).sum(-1)
 
 
-def expected_reward(made: Sequence[Table], plan: Plan, rewards: Sequence[Tensor]) -> Tensor:
+def expected_reward(step_tables: Sequence[Table], plan: Plan, rewards: Sequence[Tensor]) -> Tensor:
     """Return the exact expected reward of each question, [B].
 
     `rewards` holds for every step the reward of every selection after every history, [B, S, K]. Where the histories of
     a step are those of C alone, all others earn nothing there: the sum is over all selections.
     """
     total = torch.zeros(len(rewards[0]), device=rewards[0].device)
-    for number, (table, earned) in enumerate(zip(made, rewards, strict=True)):
-        before = history_log_probability(made, plan, number).exp() * table.histories.is_real  # [B, S]
+    for number, (table, earned) in enumerate(zip(step_tables, rewards, strict=True)):
+        before = history_log_probability(step_tables, plan, number).exp() * table.histories.is_real  # [B, S]
         total = total + (before[..., None] * table.log_probability.exp() * earned).sum((1, 2))
     return total
 

@@ -24,7 +24,7 @@ DECODING = frozenset(("reasoner_weight", "link_weight", "lexical_weight"))
 
 Row = Literal["independent", "conditional", "cooperative"]
 _Size = Annotated[int, Limits(least=1, most=100_000)]
-"""a slip of the finger is said in a sentence, rather than that memory ran out"""
+"""a slip of the finger is an error in one sentence, rather than a machine without memory"""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class GameSettings(Settings):
     precision: Literal["float32", "bfloat16"] = "float32"
     """of the networks' arithmetic on a GPU; a CPU computes in float32"""
     checkpoint_steps: Positive = 200
-    """a checkpoint is written after so many steps, and after every epoch"""
+    """a checkpoint is written after this many steps, and after every epoch"""
 
     reasoner_weight: float = 1.0
     """of the Reasoner's log-probability in a chain's score"""

@@ -83,7 +83,7 @@ class ChainReader(nn.Module):
         """Return how much each text looks like a chain that leads to the answer, [B]: the Ranker."""
         states = self._states(batch)
         is_token = torch.arange(states.shape[1], device=states.device) < batch.lengths[:, None]  # [B, L]
-        # means, not the first token's state: with that the Ranker was worse (docs/default_model.md)
+        # means, not the first token's state: with that the Ranker was worse (docs/measured/default_model.md)
         pooled = torch.cat([_mean(states, is_token), _mean(states, batch.marks > 0)], dim=-1)  # [B, 2d]
         hidden = self.dropout(gelu(_apply(self.hidden, pooled)))
         return _apply(self.chain, hidden).squeeze(-1).float()

@@ -1,13 +1,13 @@
 """What `rechain.preparation` writes and `rechain.game` and `rechain.models` read: the two must agree on these."""
 
 NGRAM_BUCKETS = 4096
-"""how many hashed n-grams are told apart; 0 is none"""
+"""buckets of hashed n-grams; 0 is none"""
 
 ASKED, ANSWER, BESIDE = 0, 1, 2
 """what is marked of a word: it mentions an entity of the question, of the answer; BESIDE is added to either where the
 word stands in a sentence with one"""
 MARKS = 4
-"""so many kinds of marks there are"""
+"""the number of kinds of marks"""
 
 TO_NEXT, FROM_BEFORE, FIRST_END, LAST_END = range(1, 5)
 """what a token of a chain is marked as: the link to the next passage, the link from the one before, or an end of the

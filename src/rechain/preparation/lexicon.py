@@ -16,9 +16,10 @@ from rechain.text.rarity import idf
 from rechain.text.words import fold
 
 MAX_NGRAMS = 8
-"""how many n-grams a word has at most"""
+"""the n-grams of a word at most: six at its ends, where names and identifiers differ in kind, and two from within"""
 
 _SIZES = (2, 3, 4)
+"""letters of an n-gram, the marks of start and end among them"""
 
 
 class Lexicon:
@@ -28,10 +29,6 @@ class Lexicon:
         """Take the row of each folded word in the table of vectors; row 0 is for words that have none."""
         self._vector_rows = vector_rows
         self._numbers = _Numbers()
-
-    def __len__(self) -> int:
-        """How many numbers there are, with that of the padding."""
-        return len(self._numbers.folded)
 
     def numbers(self, words: Iterable[str]) -> list[int]:
         """Return the number of each word, whatever its case and accents; new words get new numbers."""
@@ -46,7 +43,7 @@ class Lexicon:
         """
         words = self._numbers.folded[1:]
         vector_row = np.array([0, *(self._vector_rows.get(word, 0) for word in words)], dtype=np.int32)
-        ngrams = np.zeros((len(self), MAX_NGRAMS), dtype=np.int16)
+        ngrams = np.zeros((len(words) + 1, MAX_NGRAMS), dtype=np.int16)
         for number, word in enumerate(words, start=1):
             if vector_row[number] == 0:
                 hashed = _hashed_ngrams(word)
@@ -87,8 +84,6 @@ def _hashed_ngrams(word: str) -> list[int]:
     marked = f"<{word}>"
     ends = [ngram for size in _SIZES for ngram in (marked[:size], marked[-size:])]
     inner = [marked[at : at + _SIZES[-1]] for at in range(1, min(len(marked) - _SIZES[-1], MAX_NGRAMS))]
-    return [_bucket(ngram) for ngram in list(dict.fromkeys(ends + inner))[:MAX_NGRAMS]]
-
-
-def _bucket(ngram: str) -> int:
-    return 1 + crc32(ngram.encode("utf-8", "surrogatepass")) % (NGRAM_BUCKETS - 1)
+    ngrams = list(dict.fromkeys(ends + inner))[:MAX_NGRAMS]
+    # crc32, as Python's own hash is another in every process
+    return [1 + crc32(ngram.encode("utf-8", "surrogatepass")) % (NGRAM_BUCKETS - 1) for ngram in ngrams]

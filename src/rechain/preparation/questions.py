@@ -1,15 +1,15 @@
 """From questions to the arrays that the networks read (`rechain.game.data` says how they lie there). No torch here."""
 
-from bisect import bisect_right
+from bisect import bisect
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from rechain.candidates import Candidates, CandidateSettings, find_candidates
 from rechain.errors import QuestionError
-from rechain.linking import Entity
 from rechain.preparation.arrays import ANSWER, ASKED, BESIDE
 from rechain.preparation.lexicon import Lexicon
 from rechain.schema import Question
@@ -20,23 +20,22 @@ from rechain.text.passages import PassageView
 from rechain.text.words import Text
 
 MAX_ENTITIES = 512
-_LAST_WORD = 2**15 - 1  # further than any network reads
+"""of a question, the heaviest: a long list of passages may share thousands, and each costs a row of every batch"""
+_LAST_WORD = 2**15 - 1
+"""the greatest position that int16 holds; no network reads so far"""
 
 
+@dataclass
 class _Lists:
     """Lists of different lengths, one after another."""
 
-    def __init__(self) -> None:
-        self.values: list[Any] = []
-        self._starts = [0]
+    values: list[Any] = field(default_factory=list)
+    starts: list[int] = field(default_factory=lambda: [0])
+    """where each list begins, then where the last one ends"""
 
-    def end(self) -> None:
-        """End the list to which values were added."""
-        self._starts.append(len(self.values))
-
-    @property
-    def starts(self) -> Array:
-        return np.array(self._starts, dtype=np.int64)
+    def add(self, values: Iterable[Any]) -> None:
+        self.values += values
+        self.starts.append(len(self.values))
 
 
 class Preparation:
@@ -78,60 +77,47 @@ class Preparation:
         self._hops = candidates.hops
         self._add_texts(candidates.question, candidates.views)
         entities = _QuestionEntities(candidates, made)
-        self._add_entities(entities)
+        self._entities.add(entities.rows())
         for passage in range(len(candidates.views)):
-            self._mentions.values += entities.mentions(passage)
-            self._mentions.end()
-            self._marks.values += entities.marks(passage)
-            self._marks.end()
-        self._add_chains(candidates, entities, made)
+            self._mentions.add(entities.mentions(passage))
+            self._marks.add(entities.marks(passage))
+        rows = []
+        for chain, contributions in zip(candidates.chains, self._lexical.score(candidates), strict=True):
+            links = [entities.given.get(edge.key, -1) if edge.is_given else -1 for edge in chain.edges]
+            lexical = sum(contributions.values())
+            rows.append((*chain.passages, *links, chain.weight, lexical, chain.passages == made))
+        self._chains.add(rows)
 
     def add_reading(self, question: Question, entities: Collection[str], hops: int) -> None:
-        """Add a question that has no C and is only asked for the entities of its passages, which are given by name."""
+        """Add a question without C, of whose passages the Reasoner only names entities; these are passed by name."""
         self._hops = hops
         views = [PassageView(passage) for passage in question.passages]
         self._add_texts(question, views)
         any_link = (1 << (hops - 1)) - 1
         holders = [sum(1 << n for n, view in enumerate(views) if view.mentions(entity)) for entity in entities]
-        self._entities.values += [(any_link, held) for held in holders]
-        self._entities.end()
-        for places in map(_Places, views):
-            for number, entity in enumerate(entities):
-                self._mentions.values += [(number, word, 0.0) for word in places.words_of(entity, True)]
-            self._mentions.end()
-            for entity in question.question_entities:
-                self._marks.values += places.marks_of(entity, ASKED)
-            self._marks.end()
-        self._chains.end()
+        self._entities.add((any_link, bits) for bits in holders)
+        for view in views:
+            self._mentions.add(
+                (n, word, 0.0) for n, name in enumerate(entities) for word in _words_of(view, name, True)
+            )
+            self._marks.add(mark for entity in question.question_entities for mark in _marks_of(view, entity, ASKED))
+        self._chains.add(())
 
     def _add_texts(self, question: Question, views: Sequence[PassageView]) -> None:
+        """Add the words of a question and of its passages; a text is kept once however many questions have it."""
         self.ids.append(question.id)
-        self._question_texts.append(self._text(("", question.question), (), Text(question.question).words))
-        for view in views:
-            key = (view.passage.title, view.passage.text)
-            self._passages.values.append(self._text(key, view.title.words, view.text.words))
-        self._passages.end()
-
-    def _text(self, key: tuple[str, str], title: Sequence[str], text: Sequence[str]) -> int:
-        """Return the number of a text, which is kept once however many questions have it."""
-        if key not in self._texts:
-            self._texts[key] = len(self._texts)
-            self._tokens.values += self._lexicon.numbers([*title, *text] or ["?"])
-            self._tokens.end()
-            self._title_lengths.append(len(title))
-        return self._texts[key]
-
-    def _add_entities(self, entities: "_QuestionEntities") -> None:
-        self._entities.values += [(entities.links_of(e), sum(1 << h for h in set(e.holders))) for e in entities.found]
-        self._entities.end()
-
-    def _add_chains(self, candidates: Candidates, entities: "_QuestionEntities", made: tuple[int, ...] | None) -> None:
-        scores = self._lexical.score(candidates)
-        for chain, contributions in zip(candidates.chains, scores, strict=True):
-            links = [entities.number_of(edge.key) if edge.is_given else -1 for edge in chain.edges]
-            lexical = sum(contributions.values())
-            self._chains.values.append((*chain.passages, *links, chain.weight, lexical, chain.passages == made))
-        self._chains.end()
+        no_title: list[str] = []
+        texts = [("", question.question, no_title, Text(question.question).words)]
+        texts += [(view.passage.title, view.passage.text, view.title.words, view.text.words) for view in views]
+        numbers = []
+        for title, text, title_words, words in texts:
+            if (title, text) not in self._texts:
+                self._texts[title, text] = len(self._texts)
+                self._tokens.add(self._lexicon.numbers([*title_words, *words] or ["?"]))  # a GRU reads one at least
+                self._title_lengths.append(len(title_words))
+            numbers.append(self._texts[title, text])
+        self._question_texts.append(numbers[0])
+        self._passages.add(numbers[1:])
 
     def arrays(self) -> dict[str, Array]:
         """Return everything that was taken."""
@@ -139,25 +125,26 @@ class Preparation:
         chains = np.array(self._chains.values, dtype=np.float64).reshape(-1, 2 * hops + 2)
         mentions = np.array(self._mentions.values, dtype=np.float64).reshape(-1, 3)
         marks = np.array(self._marks.values, dtype=np.int64).reshape(-1, 2)
-        most_passages = int(np.diff(self._passages.starts).max(initial=1))
+        size = -(-int(np.diff(self._passages.starts).max(initial=1)) // 8)  # bytes with a bit for every passage
+        holders = b"".join(bits.to_bytes(size, "little") for _, bits in self._entities.values)
         return self._lexicon.arrays() | {
             "tokens": np.array(self._tokens.values, dtype=np.int32),
-            "text_start": self._tokens.starts,
+            "text_start": np.array(self._tokens.starts, dtype=np.int64),
             "title_length": np.array(self._title_lengths, dtype=np.int64),
             "question_text": np.array(self._question_texts, dtype=np.int64),
             "passage_text": np.array(self._passages.values, dtype=np.int64),
-            "passage_start": self._passages.starts,
-            "entity_start": self._entities.starts,
+            "passage_start": np.array(self._passages.starts, dtype=np.int64),
+            "entity_start": np.array(self._entities.starts, dtype=np.int64),
             "entity_links": np.array([links for links, _ in self._entities.values], dtype=np.uint8),
-            "entity_holders": _as_bytes([holders for _, holders in self._entities.values], most_passages),
-            "mention_start": self._mentions.starts,
+            "entity_holders": np.frombuffer(holders, np.uint8).reshape(-1, size),
+            "mention_start": np.array(self._mentions.starts, dtype=np.int64),
             "mention_entity": mentions[:, 0].astype(np.int16),
             "mention_token": mentions[:, 1].clip(max=_LAST_WORD).astype(np.int16),
             "mention_weight": mentions[:, 2].astype(np.float16),
-            "mark_start": self._marks.starts,
+            "mark_start": np.array(self._marks.starts, dtype=np.int64),
             "mark_token": marks[:, 0].clip(max=_LAST_WORD).astype(np.int16),
             "mark_kind": marks[:, 1].astype(np.uint8),
-            "chain_start": self._chains.starts,
+            "chain_start": np.array(self._chains.starts, dtype=np.int64),
             "chain_passages": chains[:, :hops].astype(np.int16),
             "chain_links": chains[:, hops : 2 * hops - 1].astype(np.int16),
             "chain_link_weight": chains[:, 2 * hops - 1].astype(np.float32),
@@ -176,13 +163,7 @@ def prepare(questions: Iterable[Question], lexicon: Lexicon, settings: Candidate
 
 def entity_names(candidates: Candidates) -> list[str]:
     """Return the names of a question's entities, in the order of their numbers in the arrays."""
-    return [entity.name for entity in _QuestionEntities(candidates).found]
-
-
-def _as_bytes(numbers: Sequence[int], bits: int) -> Array:
-    """Return numbers as rows of bytes, the lowest first."""
-    size = (bits + 7) // 8
-    return np.frombuffer(b"".join(n.to_bytes(size, "little") for n in numbers), np.uint8).reshape(-1, size)
+    return [entity.name for entity in _QuestionEntities(candidates).entities]
 
 
 class _QuestionEntities:
@@ -194,76 +175,64 @@ class _QuestionEntities:
         graph = candidates.all_links(passages)
         every = range(len(candidates.views))
         self._of_passage = [graph.entities(n) if n in (passages or every) else () for n in every]
-        wanted = {id(e): e for entities in self._of_passage for e in entities if e.name not in candidates.ends}
-        self.found = sorted(wanted.values(), key=lambda entity: -entity.weight)[:MAX_ENTITIES]
-        self._number = {id(entity): number for number, entity in enumerate(self.found)}
-        self._given = {entity.name: number for number, entity in enumerate(self.found) if entity.is_given}
+        # the ends of a chain link nothing; an entity is known by its object, as two finders may use one name
+        linking = {id(e): e for entities in self._of_passage for e in entities if e.name not in candidates.ends}
+        self.entities = sorted(linking.values(), key=lambda entity: -entity.weight)[:MAX_ENTITIES]
+        self.given = {entity.name: number for number, entity in enumerate(self.entities) if entity.is_given}
+        """the numbers of the entities that the data names"""
+        self._numbers = {id(entity): number for number, entity in enumerate(self.entities)}
         self._pairs = EntityPairs(candidates) if candidates.names_entities else None
-        self._views = [_Places(view) for view in candidates.views]
 
-    def number_of(self, name: str) -> int:
-        """Return the number of an entity that the data names."""
-        return self._given.get(name, -1)
-
-    def links_of(self, entity: Entity) -> int:
-        """Return which links of a chain an entity may be, as bits."""
-        types = self._candidates.link_types
-        if not types:
-            return (1 << (self._candidates.hops - 1)) - 1
-        return sum(1 << n for n, kind in enumerate(types) if entity.is_given and entity.name.startswith(kind + ":"))
+    def rows(self) -> Iterator[tuple[int, int]]:
+        """Yield of every entity which links of a chain it may be, and which passages hold it, both as bits."""
+        types, any_link = self._candidates.link_types, (1 << (self._candidates.hops - 1)) - 1
+        for entity in self.entities:
+            fits = (entity.is_given and entity.name.startswith(f"{kind}:") for kind in types or ())
+            links = sum(1 << number for number, fit in enumerate(fits) if fit) if types else any_link
+            yield links, sum(1 << holder for holder in set(entity.holders))
 
     def mentions(self, passage: int) -> Iterator[tuple[int, int, float]]:
         """Yield (entity, first word, weight) of every mention in a passage."""
         for entity in self._of_passage[passage]:
-            number = self._number.get(id(entity))
+            number = self._numbers.get(id(entity))
             if number is None:
                 continue
             weight = self._pairs.evidence(passage, entity.name) if self._pairs else entity.weight
-            for word in self._views[passage].words_of(entity.name, entity.is_given):
+            for word in _words_of(self._candidates.views[passage], entity.name, entity.is_given):
                 yield number, word, weight
 
     def marks(self, passage: int) -> Iterator[tuple[int, int]]:
         """Yield (word, kind) of the words that mention an entity of the question, or the answer, or stand beside it."""
-        question, places = self._candidates.question, self._views[passage]
+        question, view = self._candidates.question, self._candidates.views[passage]
         for entity in question.question_entities:
-            yield from places.marks_of(entity, ASKED)
+            yield from _marks_of(view, entity, ASKED)
         if question.answer_entity is not None:
-            yield from places.marks_of(question.answer_entity, ANSWER)
+            yield from _marks_of(view, question.answer_entity, ANSWER)
             return
         for phrase in sorted(AnswerMatcher(question).phrases):
-            yield from ((word, ANSWER) for word in places.words_of(phrase, False))
+            yield from ((word, ANSWER) for word in _words_of(view, phrase, False))
 
 
-class _Places:
-    """At which words of a passage, title first, a name stands."""
+def _words_of(view: PassageView, name: str, is_given: bool) -> list[int]:
+    """Return the first word of every mention of a name in a passage, its title first."""
+    in_title = len(view.title.words)
+    if is_given:
+        return [in_title + _word_at(view.text, start) for start, _ in view.mentions(name)]
+    in_text = [in_title + word for word in _occurrences(view.text.joined, name)]
+    return _occurrences(view.title.joined, name) + in_text
 
-    def __init__(self, view: PassageView) -> None:
-        self._view = view
-        self._starts: list[int] | None = None
 
-    def words_of(self, name: str, is_given: bool) -> list[int]:
-        """Return the first word of every mention."""
-        in_title = len(self._view.title.words)
-        if is_given:
-            return [in_title + self._word_at(start) for start, _ in self._view.mentions(name)]
-        in_text = [in_title + word for word in _occurrences(self._view.text.joined, name)]
-        return _occurrences(self._view.title.joined, name) + in_text
+def _marks_of(view: PassageView, entity: str, kind: int) -> Iterator[tuple[int, int]]:
+    """Yield the words that mention an entity, and all words of the sentences that do."""
+    yield from ((word, kind) for word in _words_of(view, entity, True))
+    for sentence in set(view.sentences_with(entity)):
+        start, end = (len(view.title.words) + _word_at(view.text, offset) for offset in view.sentences[sentence])
+        yield from ((word, kind + BESIDE) for word in range(start, end + 1))
 
-    def marks_of(self, entity: str, kind: int) -> Iterator[tuple[int, int]]:
-        """Yield the words that mention an entity, and all words of the sentences that do."""
-        words, title = self.words_of(entity, True), len(self._view.title.words)
-        yield from ((word, kind) for word in words)
-        if not words:
-            return
-        for sentence in set(self._view.sentences_with(entity)):
-            start, end = (self._word_at(offset) for offset in self._view.sentences[sentence])
-            yield from ((title + word, kind + BESIDE) for word in range(start, end + 1))
 
-    def _word_at(self, offset: int) -> int:
-        """Return the number of the word that stands at an offset of the text."""
-        if self._starts is None:
-            self._starts = _word_starts(self._view.text)
-        return max(bisect_right(self._starts, offset) - 1, 0)
+def _word_at(text: Text, offset: int) -> int:
+    """Return the number of the word that stands at an offset of a text, or before it."""
+    return max(bisect(text.places, (offset, len(text.original))) - 1, 0)
 
 
 def _occurrences(joined: str, name: str) -> list[int]:
@@ -272,14 +241,5 @@ def _occurrences(joined: str, name: str) -> list[int]:
     while at >= 0:
         word, last = word + joined.count(" ", last, at), at
         words.append(word)
-        at = joined.find(name, at + len(name) - 1)
+        at = joined.find(name, at + len(name) - 1)  # the blank after one may be that before the next
     return words
-
-
-def _word_starts(text: Text) -> list[int]:
-    starts, at = [], 0
-    for word in text.raw_words:
-        start = text.original.index(word, at)
-        starts.append(start)
-        at = start + len(word)
-    return starts

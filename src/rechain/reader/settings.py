@@ -47,7 +47,7 @@ class ReaderSettings(Settings):
     """what the Reasoner's log-probability of the link weighs beside the others, in teaching and in recovery"""
     margin: float = 5.0
     """chains whose evidence is less than the best one's by more than this are not read in recovery; with 5,
-    accuracy is that of reading all, and on HotpotQA less than a third are read (docs/default_model.md)"""
+    accuracy is that of reading all, and on HotpotQA less than a third are read (docs/measured/default_model.md)"""
     temperature: AboveZero = 1.0
     """what scores are divided by before they become confidences"""
     tokens_at_once: Positive = 8192

@@ -264,8 +264,8 @@ class ReaderTraining(TrainingLoop):
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Return all that decides how the run goes on, with what each reader last said of each chain."""
         tensors, metadata = super().state()
-        said = {"beliefs.ranker": self.beliefs.ranker, "beliefs.reasoner": self.beliefs.reasoner}
-        return tensors | said, metadata
+        beliefs = {"beliefs.ranker": self.beliefs.ranker, "beliefs.reasoner": self.beliefs.reasoner}
+        return tensors | beliefs, metadata
 
     def load_state(self, tensors: Any, metadata: Any, where: str) -> None:
         """Go to where a state was returned."""

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from math import isfinite
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -29,15 +29,6 @@ class Progress:
     """epochs since"""
     curve: list[dict[str, Any]] = field(default_factory=list)
     """the figures of each epoch"""
-
-
-class LoopSettings(Protocol):
-    """The settings that the loop itself uses."""
-
-    @property
-    def patience(self) -> int: ...
-    @property
-    def checkpoint_steps(self) -> int: ...
 
 
 class Watcher:
@@ -69,6 +60,7 @@ class TrainingLoop(ABC):
     network: nn.Module
     optimisers: Mapping[str, torch.optim.Optimizer]
     settings: Any
+    """a dataclass that has at least `patience` and `checkpoint_steps`"""
     device: torch.device
 
     def __init__(self) -> None:
@@ -103,7 +95,9 @@ class TrainingLoop(ABC):
             phase = self.phases[self.progress.phase]
             if phase == until:
                 return
-            while self.progress.epoch < self.epochs(phase) and not self._is_over(phase):
+            while self.progress.epoch < self.epochs(phase):
+                if phase not in self.patient_phases and self.progress.worse >= self.settings.patience:
+                    break
                 self._epoch(phase, watcher)
             if self.best_weights:
                 self.network.load_state_dict(self.best_weights)
@@ -111,9 +105,6 @@ class TrainingLoop(ABC):
             self.end_phase(phase)
             self.progress = Progress(self.progress.phase + 1, curve=self.progress.curve)
             watcher.on_checkpoint(self)
-
-    def _is_over(self, phase: str) -> bool:
-        return phase not in self.patient_phases and self.progress.worse >= self.settings.patience
 
     def _epoch(self, phase: str, watcher: Watcher) -> None:
         """Go through the questions once, from the step that was reached."""
@@ -154,7 +145,7 @@ class TrainingLoop(ABC):
             if not bool(torch.isfinite(total).all()):
                 raise self._no_number(f"the {name}'s loss", phase)
         weights = [torch.isfinite(parameter.detach()).all() for parameter in self.network.parameters()]
-        if not bool(torch.stack(weights).all()):  # one answer for all of them: each that is asked for waits for the GPU
+        if not bool(torch.stack(weights).all()):  # one question to the GPU, which each waits for
             raise self._no_number("a weight", phase)
 
     def _no_number(self, what: str, phase: str) -> RechainError:

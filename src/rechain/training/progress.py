@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Mapping
-from pathlib import Path
+from contextlib import ExitStack
 from typing import Any
 
 from rechain.training.runs import CHECKPOINT, KeepCheckpoints, RunFolder
@@ -13,48 +13,41 @@ class Shown(KeepCheckpoints):
 
     def __init__(self, folder: RunFolder) -> None:
         super().__init__(folder.path / CHECKPOINT)
+        self._open = ExitStack()
         self._log: Any = None
         self._bar: Any = None
-        self._task: Any = None
 
     def __enter__(self) -> "Shown":
         if sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import Progress
 
-            self._bar = Progress(console=Console(stderr=True), transient=True)
-            self._bar.start()
+            self._bar = self._open.enter_context(Progress(console=Console(stderr=True), transient=True))
+            self._bar.add_task("")
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._bar:
-            self._bar.stop()
-        if self._log:
-            self._log.close()
+        self._open.close()
 
     def on_step(self, phase: str, epoch: int, step: int, steps: int) -> None:
         """Move the bar."""
         if self._bar:
-            described = f"{phase}, epoch {epoch + 1}"
-            if self._task is None:
-                self._task = self._bar.add_task(described, total=steps)
-            self._bar.update(self._task, description=described, total=steps, completed=step)
+            self._bar.update(0, description=f"{phase}, epoch {epoch + 1}", total=steps, completed=step)
 
     def on_epoch(self, figures: Mapping[str, Any]) -> None:
         """Print a line, and log the figures."""
         numbers = {name: value for name, value in figures.items() if isinstance(value, float)}
-        shown = ", ".join(f"{name} {value:.3f}" for name, value in numbers.items())
-        print(f"{figures['phase']}, epoch {figures['epoch'] + 1}: {shown}", file=sys.stderr)
-        if self._log is None:
-            self._log = _tensorboard(self.path.parent)
+        line = ", ".join(f"{name} {value:.3f}" for name, value in numbers.items())
+        print(f"{figures['phase']}, epoch {figures['epoch'] + 1}: {line}", file=sys.stderr)
+        if self._log is None:  # only now: a run that fails at once leaves no log
+            self._log = self._open_log()
         for name, value in numbers.items() if self._log else ():
             self._log.add_scalar(f"{figures['phase']}/{name}", value, figures["epoch"])
 
-
-def _tensorboard(folder: Path) -> Any:
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError:
-        print("Nothing is logged for TensorBoard, which pip install 'rechain[train]' brings.", file=sys.stderr)
-        return False
-    return SummaryWriter(str(folder / "log"))
+    def _open_log(self) -> Any:
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError:
+            print("Nothing is logged for TensorBoard, which pip install 'rechain[train]' brings.", file=sys.stderr)
+            return False
+        return self._open.enter_context(SummaryWriter(str(self.path.parent / "log")))

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -64,11 +64,11 @@ def no_chain(left_out: Mapping[str, int]) -> RechainError:
     return RechainError(f"no question has a candidate chain to learn from ({reasons}); see `rechain candidates`.")
 
 
+@dataclass(frozen=True)
 class RunFolder:
     """Where a run is kept."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    path: Path
 
     @property
     def is_begun(self) -> bool:
@@ -143,11 +143,11 @@ def train(
     return training
 
 
+@dataclass
 class KeepCheckpoints(Watcher):
     """Writes a checkpoint whenever a run says so."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    path: Path
 
     def on_checkpoint(self, training: TrainingLoop) -> None:
         """Write all that the run needs to go on: weights, optimisers, random numbers, and how far it is."""
