@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from rechain.datasets.formats import Format, make_passages
-from rechain.schema import Gold, NotBlank, Question
+from rechain.schema import NotBlank, Question
 from rechain.text.identifiers import identifier
 
 _MEDHOP_QUERY = re.compile(r"interacts_with (\S+?)\?")
@@ -53,6 +53,3 @@ class Qangaroo(Format):
 
     def question(self, record: dict[str, Any]) -> Question:
         return _Question.model_validate(record).to_question()
-
-    def gold(self, record: dict[str, Any]) -> Gold | None:
-        return None

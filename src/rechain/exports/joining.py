@@ -15,19 +15,11 @@ from rechain.errors import InputError, QuestionError
 from rechain.schema import Chain, Passage, Question, Recovered
 from rechain.text.words import Span
 
-NO_CHAIN, LOW_CONFIDENCE = "no_chain", "low_confidence"
-"""reasons to leave a question out, beside the codes of errors"""
-
 Row = TypeVar("Row")
 Sentences = Mapping[str, Sequence[str]]
 """the sentences of passages by passage id, where the questions file gives them"""
-
-
-class ChainPassage(NamedTuple):
-    """A passage of a chain, and the spans in its text of the links to the passages before and after it."""
-
-    passage: Passage
-    links: Sequence[Span]
+ChainPassage = tuple[Passage, Sequence[Span]]
+"""a passage of a chain, and the spans in its text of the links to the passages before and after it"""
 
 
 class Joined(NamedTuple):
@@ -50,7 +42,7 @@ class Joined(NamedTuple):
         for ends, link in zip(pairwise(links), self.best.links, strict=False):
             for spans, span in zip(ends, link.mentions, strict=True):
                 spans += [] if span is None else [span]
-        return [ChainPassage(by_id[name], spans) for name, spans in zip(self.best.passages, links, strict=True)]
+        return [(by_id[name], spans) for name, spans in zip(self.best.passages, links, strict=True)]
 
 
 @dataclass
@@ -65,10 +57,16 @@ class Selection:
     def keeps(self, where: str, recovered: Recovered) -> bool:
         """Return whether a question has a chain of enough confidence; if not, count the reason."""
         if recovered.error or not recovered.chains:
-            self.left_out[recovered.error.code if recovered.error else NO_CHAIN] += 1
+            self.left_out[recovered.error.code if recovered.error else "no_chain"] += 1
             return False
-        if self.min_confidence is not None and _confidence(where, recovered) < self.min_confidence:
-            self.left_out[LOW_CONFIDENCE] += 1
+        if self.min_confidence is None:
+            return True
+        if (confidence := recovered.chains[0].confidence) is None:
+            raise InputError(
+                f"{where}: the model that recovered this chain tells no confidence, so none can be demanded of it."
+            )
+        if confidence < self.min_confidence:
+            self.left_out["low_confidence"] += 1
             return False
         return True
 
@@ -126,15 +124,6 @@ class FileExport:
     title: str
     write: Callable[[Path, Iterable[Recovered]], None]
     options: tuple[str, ...] = ()
-
-
-def _confidence(where: str, recovered: Recovered) -> float:
-    confidence = recovered.chains[0].confidence
-    if confidence is None:
-        raise InputError(
-            f"{where}: the model that recovered this chain tells no confidence, so none can be demanded of it."
-        )
-    return confidence
 
 
 def with_sentences(entries: Iterable[Entry], path: str | Path) -> Iterator[tuple[Entry, Sentences]]:

@@ -12,7 +12,7 @@ import orjson
 
 from rechain.errors import InputError, MissingExtraError
 from rechain.exports.joining import FileExport
-from rechain.schema import Chain, Recovered
+from rechain.schema import Recovered
 from rechain.system.batches import batches
 from rechain.system.files import replacing
 
@@ -56,13 +56,10 @@ def _schema() -> Any:
 
 def to_row(recovered: Recovered) -> dict[str, Any]:
     """Return a row of the table: plain values, with `why` as JSON text, since its fields differ between models."""
-    row = recovered.model_dump(mode="json", exclude={"chains"})
-    return {"id": row["id"], "chains": [_chain(chain) for chain in recovered.chains], "error": row["error"]}
-
-
-def _chain(chain: Chain) -> dict[str, Any]:
-    why = None if chain.why is None else orjson.dumps(chain.why).decode()
-    return chain.model_dump(mode="json") | {"why": why}
+    row = recovered.model_dump(mode="json")
+    for fields, chain in zip(row["chains"], recovered.chains, strict=True):
+        fields["why"] = None if chain.why is None else orjson.dumps(chain.why).decode()
+    return row
 
 
 def from_row(row: dict[str, Any]) -> Recovered:
