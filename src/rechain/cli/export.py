@@ -21,7 +21,7 @@ from rechain.errors import RechainError
 from rechain.exports.registry import EXPORTS, load_export
 
 if TYPE_CHECKING:
-    from rechain.exports.joining import LineExport, Selection
+    from rechain.exports.joining import LineExport
 
     To = str
 else:
@@ -63,7 +63,9 @@ def export(
         path = _questions_of(to, chosen, chains, questions)
         entries = QuestionsInput(path, passages).entries("Exporting")
         output.write(chosen.lines(read_rows(chains, Recovered), entries, path, selection, options))
-    _report(selection)
+    exported = f"{selection.exported} question{'s' * (selection.exported != 1)}"
+    reasons = ", ".join(f"{count} {reason}" for reason, count in selection.left_out.most_common())
+    print(f"{exported} exported{'; left out: ' + reasons if reasons else ''}.", file=sys.stderr)
 
 
 def _options(to: str, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -85,9 +87,3 @@ def _questions_of(to: str, export: "LineExport", chains: Path, questions: Path |
     if export.needs_sentences and (questions == STANDARD_INPUT or questions.is_fifo()):
         raise RechainError(f"{to} reads the questions twice, which a pipe does not allow; put them into a file.")
     return questions
-
-
-def _report(selection: "Selection") -> None:
-    exported = f"{selection.exported} question{'s' * (selection.exported != 1)}"
-    reasons = ", ".join(f"{count} {reason}" for reason, count in selection.left_out.most_common())
-    print(f"{exported} exported{'; left out: ' + reasons if reasons else ''}.", file=sys.stderr)
