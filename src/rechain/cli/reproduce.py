@@ -111,12 +111,13 @@ def _judge_pairs(
 ) -> "dict[str, Figure]":
     """Return how well the lexical rule, a guess and, where there is one, a trained Reasoner tell interacting pairs."""
     from rechain.system.devices import device_named
-    from rechain.tables.pairs import judge_pairs, kept_weights, pairs_of
+    from rechain.tables.pairs import judge_pairs, pairs_of
     from rechain.training.game_runs import load_game
 
     pairs = pairs_of(questions, labels)
-    model = model or kept_weights(folder)
-    if model is None:
+    kept = folder / "plays" / "cooperative.0.0.model"  # the weights of the first cooperative play
+    if model is None and not kept.exists():
         return judge_pairs(pairs)
+    model = model or kept
     reader = load_game(model, read_vectors_of(vectors), device_named(device))
     return judge_pairs(pairs, reader, model.name)
