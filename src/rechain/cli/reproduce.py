@@ -53,7 +53,7 @@ def reproduce(
     from rechain.tables.judge import judge_plays
     from rechain.tables.plan import HOPS, contest, table_settings
     from rechain.tables.report import NAMES, brief_table, pairs_table, write_report
-    from rechain.tables.stage import TableQuestions, check_material, check_played, is_prepared, stage
+    from rechain.tables.stage import TableQuestions, check_material, is_prepared, stage
 
     settings = table_settings(data_set, config)
     table = TableQuestions.read(
@@ -62,9 +62,9 @@ def reproduce(
     # What is wrong with gold, or with a folder of an earlier run, is said before hours of training.
     golds, labels = ({}, []) if prepare_only else _read_gold(table.tested, test or questions, passages, gold)
     was_prepared = is_prepared(out, table, folds)
-    if judge_only:
-        check_played(out)
-    else:
+    if judge_only and not (was_prepared and any((out / "plays").glob("*.safetensors"))):
+        raise RechainError(f"nothing was played in {out} yet; leave --judge-only out.")
+    if not judge_only:
         pseudo = 0 if no_ablations else pseudo
         if not was_prepared:
             known = read_vectors_of(vectors)

@@ -14,16 +14,7 @@ from urllib.parse import quote
 
 from typer import Argument, Option
 
-from rechain.cli.options import (
-    STANDARD_INPUT,
-    CandidateOptions,
-    Device,
-    GoldFile,
-    Only,
-    Passages,
-    QuestionsInput,
-    grouped,
-)
+from rechain.cli.options import STDIN, CandidateOptions, Device, GoldFile, Only, Passages, QuestionsInput, grouped
 from rechain.cli.progress import working
 from rechain.errors import InputError, MissingExtraError, RechainError
 
@@ -137,7 +128,7 @@ def _site(
         text = guidelines.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{guidelines} cannot be read as text: {error}.") from error
-    name = "questions" if questions == STANDARD_INPUT else questions.name
+    name = "questions" if questions == STDIN else questions.name
     store = LabelStore(labels or Path(f"{name}.labels.sqlite"))
     return Site(Index(), store, Queue(store, overlap), text, settings)
 

@@ -202,9 +202,3 @@ def check_material(folder: Path, hops: int, vectors: Path | None, pseudo: int) -
         raise RechainError(f"{folder} was prepared without pseudo questions; add --pseudo 0 or change --out.")
     if (found := index.get("hops", hops)) != hops:
         raise RechainError(f"the chains of these questions have {found} passages, not {hops} as those of this table.")
-
-
-def check_played(folder: Path) -> None:
-    """Raise an error where there is nothing to judge."""
-    if not (folder / INDEX).exists() or not any((folder / "plays").glob("*.safetensors")):
-        raise RechainError(f"nothing was played in {folder} yet; leave --judge-only out.")
