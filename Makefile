@@ -15,7 +15,7 @@ serve: .venv/installed-dev
 	$(BIN)/rechain serve
 
 test: .venv/installed-dev
-	$(BIN)/python -m pytest -m "not slow and not web"
+	$(BIN)/python -m pytest -m "not slow and not web" -n auto --dist loadfile
 
 test-slow: .venv/installed-dev
 	$(BIN)/python -m pytest -m slow
