@@ -4,17 +4,20 @@
     python benchmarks/walk.py recover --files   # one walk: its files in the order in which they are entered
     python benchmarks/walk.py recover --functions
 
-A function counts once, when it is first called; comprehensions, lambdas and module bodies do not count. Each walk runs
-in a process of its own, on the examples that come with the package.
+A function counts once, when it is first called; comprehensions, lambdas and what runs at import (bodies of modules and
+classes, decorators) do not count. Each walk runs in its own process, on the examples that come with the package.
 """
 
 import argparse
+import importlib
 import json
+import pkgutil
 import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.resources import files
 from inspect import CO_OPTIMIZED
 from pathlib import Path
@@ -42,6 +45,9 @@ class Tracer:
 
     def trace(self, walk: Callable[[Path], None]) -> None:
         """Follow a walk in all threads that it starts."""
+        for module in pkgutil.walk_packages([str(PACKAGE)], "rechain."):
+            with suppress(ImportError):  # Triton is not everywhere
+                importlib.import_module(module.name)
         with tempfile.TemporaryDirectory() as folder:
             threading.setprofile(self)
             sys.setprofile(self)
@@ -106,22 +112,14 @@ def serve(folder: Path) -> None:
 
 def reproduce(folder: Path) -> None:
     """Walk `rechain reproduce` with tiny networks, one seed and no ablations."""
-    from rechain.game.plays import Stage, read_plays
-
     config = folder / "tiny.toml"
     config.write_text("hidden = 4\npretrain_epochs = 1\ngame_epochs = 1\n")
     data, gold = DEMO, DEMO.with_name("demo.gold.jsonl")
     lines = [line for line in data.read_bytes().splitlines(keepends=True) if json.loads(line)["hops"] == 3]
     questions = folder / "questions.jsonl"
     questions.write_bytes(b"".join(lines))
-    table = folder / "table"
     tiny = ("--folds", 2, "--seeds", 1, "--no-ablations", "--config", config)
-    command = ("reproduce", "drughop", questions, *tiny, "--gold", gold, "--out", table)
-    run(*command, "--prepare-only")
-    stage = Stage(table, "cpu")  # which the command does in a process of its own
-    for play in read_plays(table):
-        stage.play(play)
-    run(*command, "--judge-only")
+    run("reproduce", "drughop", questions, *tiny, "--gold", gold, "--out", folder / "table")
 
 
 WALKS: dict[str, Callable[[Path], None]] = {"recover": recover, "train": train, "serve": serve, "reproduce": reproduce}
@@ -140,8 +138,8 @@ def main() -> None:
         print(f"{'walk':12}{'files':>8}{'functions':>12}")
         for name in WALKS:
             output = subprocess.run([sys.executable, __file__, name, "--json"], capture_output=True, check=True).stdout
-            told = json.loads(output.splitlines()[-1])
-            print(f"{name:12}{told['files']:8}{told['functions']:12}")
+            counts = json.loads(output.splitlines()[-1])
+            print(f"{name:12}{counts['files']:8}{counts['functions']:12}")
         return
     TRACER.trace(WALKS[options.walk])
     by_file: dict[str, list[str]] = {}

@@ -124,6 +124,12 @@ def test_what_is_left_open_is_chosen_for_the_model(make: Any, expected: Cluster)
     assert Cluster(32, 7, gpus=0.5).suited_to(make) == Cluster(32, 7, gpus=0.5)
 
 
+def nodes_with(*resources: dict[str, float]) -> list[dict[str, Any]]:
+    """Return nodes as Ray lists them, and a dead one."""
+    alive = [{"Alive": True, "Resources": each} for each in resources]
+    return [*alive, {"Alive": False, "Resources": {"CPU": 64.0, "GPU": 8.0}}]
+
+
 @pytest.mark.parametrize(
     ("workers", "gpus", "nodes", "expected"),
     [
@@ -144,7 +150,7 @@ def test_what_is_left_open_is_chosen_for_the_model(make: Any, expected: Cluster)
 def test_there_is_an_actor_a_core_or_as_many_as_the_gpus_of_nodes_have_room_for(
     workers: int | None, gpus: float | None, nodes: list[dict[str, float]], expected: tuple[int, float]
 ) -> None:
-    assert _actors(Cluster(32, workers=workers, gpus=gpus), nodes) == expected
+    assert _actors(Cluster(32, workers=workers, gpus=gpus), nodes_with(*nodes)) == expected
 
 
 @pytest.mark.parametrize(
@@ -156,7 +162,7 @@ def test_there_is_an_actor_a_core_or_as_many_as_the_gpus_of_nodes_have_room_for(
     ],
 )
 def test_a_worker_cannot_have_more_gpus_than_a_node(gpus: float, sentence: str | None) -> None:
-    nodes = [{"CPU": 8.0, "GPU": 1.0}, {"CPU": 8.0, "GPU": 1.0}]
+    nodes = nodes_with({"CPU": 8.0, "GPU": 1.0}, {"CPU": 8.0, "GPU": 1.0})
     if sentence is None:
         assert _actors(Cluster(32, gpus=gpus), nodes)[1] == gpus
         return
@@ -167,7 +173,7 @@ def test_a_worker_cannot_have_more_gpus_than_a_node(gpus: float, sentence: str |
 
 def test_a_worker_has_a_part_of_a_gpu_or_whole_ones() -> None:
     with pytest.raises(RechainError, match=r"but not 1\.5"):
-        _actors(Cluster(32, gpus=1.5), [{"CPU": 8.0, "GPU": 4.0}])
+        _actors(Cluster(32, gpus=1.5), nodes_with({"CPU": 8.0, "GPU": 4.0}))
 
 
 # ---- the same as the local engine

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from rechain.game.plan import Reading
-from rechain.game.policy import Sample, chain_log_probability, sample, tables
+from rechain.game.policy import Sample, sample, step_log_probabilities, tables
 from rechain.models.batch import Batch
 
 TWO = [[(0, 1), (2, 1), (1, 0), (3, 2)], [(2, 0)]]
@@ -124,7 +124,7 @@ def test_only_the_cooperative_row_pays_a_bonus(tiny: ModuleType, row: str, is_mo
 def log_probabilities(tiny: ModuleType, hops: int, batch: Batch) -> Tensor:
     players = tiny.make_players(hops)
     made = tables(players.ranker, players.ranker.read(batch), players.plan)
-    return chain_log_probability(made, players.plan, batch.chains)
+    return step_log_probabilities(made, players.plan, batch.chains).sum(-1)
 
 
 @pytest.mark.parametrize(("hops", "chains"), [(2, TWO), (3, THREE)])

@@ -41,21 +41,19 @@ def test_no_more_is_read_than_the_batch_needs() -> None:
     assert next(source) == 3
 
 
-def test_an_error_is_deferred_until_it_is_raised() -> None:
+def test_an_error_ends_the_items_and_is_kept() -> None:
     error = ValueError("damaged")
     items = DeferredErrors(failing_after([1, 2], error))
-    items.raise_error()
+    assert items.error is None
     assert list(items) == [1, 2]
-    with pytest.raises(ValueError) as failure:
-        items.raise_error()
-    assert failure.value is error
+    assert items.error is error
 
 
 @given(ITEMS)
-def test_where_nothing_fails_nothing_is_raised(numbers: list[int]) -> None:
+def test_where_nothing_fails_no_error_is_kept(numbers: list[int]) -> None:
     items = DeferredErrors(numbers)
     assert list(items) == numbers
-    items.raise_error()
+    assert items.error is None
 
 
 def test_an_interrupt_is_not_deferred() -> None:

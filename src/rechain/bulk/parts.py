@@ -17,7 +17,6 @@ from rechain.datasets.files import read_opened
 from rechain.datasets.reading import Chunk
 from rechain.errors import RechainError
 from rechain.exports import parquet
-from rechain.schema import Recovered
 from rechain.version import __version__
 
 _SIZES = "questions"
@@ -134,15 +133,13 @@ class PartsFolder:
         recovered = [each for chunk in chunks for each in worker.recovered(chunk)]
         for each in recovered:
             tally.count(each)
-        self.storage.write(name, self._content(recovered))
-        return tally
-
-    def _content(self, recovered: Sequence[Recovered]) -> bytes:
-        if self._form == PartFormat.jsonl:
-            return "".join(each.to_json() + "\n" for each in recovered).encode()
         file = io.BytesIO()
-        parquet.write_to(file, recovered)
-        return file.getvalue()
+        if self._form == PartFormat.jsonl:
+            file.writelines(f"{each.to_json()}\n".encode() for each in recovered)
+        else:
+            parquet.write_to(file, recovered)
+        self.storage.write(name, file.getvalue())
+        return tally
 
 
 def _parse(text: bytes) -> dict[str, Any]:

@@ -60,22 +60,15 @@ class Cluster:
 
     def suited_to(self, make: partial[Recoverer]) -> "Cluster":
         """Return it with its defaults chosen for a model."""
-        part_size = self.part_size or (_LIGHT_PART_SIZE if _is_baseline(make) else _PART_SIZE)
-        needs_none = _is_baseline(make) or make.keywords.get("device") == "cpu"
+        is_baseline = bool(make.args) and isinstance(make.args[0], str) and make.args[0] in BASELINES
+        part_size = self.part_size or (_LIGHT_PART_SIZE if is_baseline else _PART_SIZE)
+        needs_none = is_baseline or make.keywords.get("device") == "cpu"
         return replace(self, part_size=part_size, gpus=0.0 if self.gpus is None and needs_none else self.gpus)
 
     @property
     def chunks_a_part(self) -> int:
         """The number of chunks in a part."""
         return max(1, (self.part_size or _PART_SIZE) // self.batch_size)
-
-    def is_full(self, part: Sequence[Chunk]) -> bool:
-        """Return whether a part has as many questions as it can have."""
-        return sum(len(chunk.records) for chunk in part) == self.chunks_a_part * self.batch_size
-
-
-def _is_baseline(make: partial[Recoverer]) -> bool:
-    return bool(make.args) and isinstance(make.args[0], str) and make.args[0] in BASELINES
 
 
 class _File(NamedTuple):
@@ -102,8 +95,9 @@ def recover_parts(
     files = _files(storage)
     if storage.holds(folder.storage) or folder.storage.holds(storage):
         raise RechainError("questions and output lie in one folder; name another for the output.")
-    actors, gpus = _actors(cluster, _nodes(ray))
-    manifest = _manifest(work, files, cluster)
+    actors, gpus = _actors(cluster, ray.nodes())
+    sizes = {"batch size": cluster.batch_size, "part size": cluster.part_size}
+    manifest = Manifest({file.label: file.size for file in files}, {**sizes, **work.described()})
     existing = folder.inspect(manifest, overwrite, resume)
     cutter = _Cutter(work, storage, folder, ExistingParts() if overwrite else existing, cluster)
     if existing.names and overwrite:  # a run that cannot succeed should not delete the parts of an earlier one
@@ -174,7 +168,7 @@ def recover_dataset(
     """
     ray = connect()
     cluster = Cluster(BATCH_SIZE, workers=workers, gpus=gpus).suited_to(recoverer.factory)
-    actors, gpus = _actors(cluster, _nodes(ray))
+    actors, gpus = _actors(cluster, ray.nodes())
     return dataset.map_batches(
         _Columns,
         fn_constructor_args=(recoverer,),
@@ -201,12 +195,6 @@ class _Columns:
         return table
 
 
-def _manifest(work: Work, files: Sequence[_File], cluster: Cluster) -> Manifest:
-    """Return all that the parts depend on."""
-    sizes = {"batch size": cluster.batch_size, "part size": cluster.part_size}
-    return Manifest({file.label: file.size for file in files}, {**sizes, **work.described()})
-
-
 def connect() -> Any:
     """Return Ray, connected to the cluster that RAY_ADDRESS names, else to a new one on this machine."""
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # the rest concerns Ray's own developers
@@ -218,7 +206,9 @@ def connect() -> Any:
     address = os.environ.get("RAY_ADDRESS") or "local"
     try:
         if not ray.is_initialized():
-            _check_address(address)
+            host, _, port = address.rpartition(":")
+            if host and port.isdigit() and "://" not in address:
+                socket.create_connection((host, int(port)), _CONNECT_SECONDS).close()
             with _silent():
                 ray.init(address, include_dashboard=False, logging_level=logging.ERROR, log_to_driver=False)
     except (OSError, RuntimeError, ValueError) as error:
@@ -242,13 +232,6 @@ def _silent() -> Iterator[None]:
         os.close(null)
 
 
-def _check_address(address: str) -> None:
-    """Raise OSError if nothing answers at "host:port"."""
-    host, _, port = address.rpartition(":")
-    if host and port.isdigit() and "://" not in address:
-        socket.create_connection((host, int(port)), _CONNECT_SECONDS).close()
-
-
 def _files(storage: Storage) -> list[_File]:
     sizes, questions = storage.files(), storage.address_of("")
     if {"dataset_info.json", "dataset_dict.json"} & sizes.keys():
@@ -263,20 +246,16 @@ def _files(storage: Storage) -> list[_File]:
     ]
 
 
-def _nodes(ray: Any) -> list[Mapping[str, float]]:
-    """Return the resources of each node."""
-    return [node["Resources"] for node in ray.nodes() if node["Alive"]]
-
-
-def _actors(cluster: Cluster, nodes: Sequence[Mapping[str, float]]) -> tuple[int, float]:
+def _actors(cluster: Cluster, nodes: Iterable[Mapping[str, Any]]) -> tuple[int, float]:
     """Return the number of actors, and of GPUs for each."""
-    most = max((node.get("GPU", 0.0) for node in nodes), default=0.0)
+    resources = [node["Resources"] for node in nodes if node["Alive"]]
+    most = max((each.get("GPU", 0.0) for each in resources), default=0.0)
     gpus = min(most, 1.0) if cluster.gpus is None else cluster.gpus
     if gpus > most:
         raise RechainError(f"no node of the cluster has more than {most:g} GPUs, but a worker is to have {gpus:g}.")
     if gpus > 1 and not gpus.is_integer():
         raise RechainError(f"a worker can have a part of a GPU or whole ones, but not {gpus:g}.")
-    room = sum(int(min(node.get("CPU", 0.0), node.get("GPU", 0.0) / gpus if gpus else inf)) for node in nodes)
+    room = sum(int(min(each.get("CPU", 0.0), each.get("GPU", 0.0) / gpus if gpus else inf)) for each in resources)
     return cluster.workers or max(1, room), gpus
 
 
@@ -286,7 +265,8 @@ class _Cutter:
     def __init__(
         self, work: Work, storage: Storage, folder: PartsFolder, existing: ExistingParts, cluster: Cluster
     ) -> None:
-        self._work = work
+        self._only = work.only
+        self._make_reader = partial(QuestionReader, work.passages, work.only)
         self._storage = storage
         self._folder = folder
         self._existing = existing
@@ -297,19 +277,19 @@ class _Cutter:
         if (first := self._folder.name(file.number, 0)) not in self._existing.names:
             return
         with self._chunks(file) as chunks:
-            ids = _ids(islice(chunks, 1), self._work.reader())
+            ids = _ids(islice(chunks, 1), self._make_reader())
         if self._folder.ids(first)[: len(ids)] != ids:
             address = self._storage.address_of(file.name)
             raise RechainError(f"the first part, {first}, is of other questions than {address}; name another folder.")
 
     def check_any(self, files: Sequence[_File]) -> None:
         """Refuse files without a question of a wanted type."""
-        reader = self._work.reader()
+        reader = self._make_reader()
         for file in files:
             with self._chunks(file) as chunks:
                 if any(True for chunk in chunks for _ in reader.entries(chunk)):
                     return
-        raise no_question(self._storage.address_of(""), self._work.only)
+        raise no_question(self._storage.address_of(""), self._only)
 
     def __call__(self, row: Row) -> Iterator[Row]:
         """Yield the parts of a file and, last, why it cannot be read on."""
@@ -323,19 +303,23 @@ class _Cutter:
     def _parts(self, file: _File) -> Iterator[tuple[str, list[Chunk], float]]:
         """Yield the name of every part that is to be made, its chunks, and its share of all bytes."""
         before, number = 0.0, -1
-        reader = self._work.reader() if file.label in self._existing.changed else None
+        full = self._cluster.chunks_a_part * self._cluster.batch_size
+        reader = self._make_reader() if file.label in self._existing.changed else None
         with self._chunks(file) as chunks:
             remaining = iter(chunks)
             for number, part in enumerate(batches(remaining, self._cluster.chunks_a_part)):
-                if not self._cluster.is_full(part):  # the last, or one cut short by an error: half a part would count
+                if sum(len(chunk.records) for chunk in part) < full:  # the last, or cut short by an error
                     next(remaining, None)  # meets the error, if there is one
-                    chunks.raise_error()
+                    if chunks.error:  # half a part would count as one
+                        break
                 read = part[-1].records[-1].share or 0.0
                 name = self._folder.name(file.number, number)
-                if not self._exists(name, part, reader):
+                exists = name in self._existing.names
+                if not exists or (reader and self._folder.ids(name) != _ids(part, reader)):
                     yield name, part, (read - before) * file.share
                     before = read
-            chunks.raise_error()
+            if chunks.error:
+                raise chunks.error
         self._folder.delete_from(file.number, number + 1, self._existing)
 
     @contextmanager
@@ -343,11 +327,6 @@ class _Cutter:
         address = self._storage.address_of(file.name)
         with self._storage.open(file.name) as opened:
             yield DeferredErrors(chunks_of(address, read_opened(address, opened, file.size), self._cluster.batch_size))
-
-    def _exists(self, name: str, part: Sequence[Chunk], reader: QuestionReader | None) -> bool:
-        """Return whether a part need not be made; if its file has changed, a reader is given and ids are compared."""
-        exists = name in self._existing.names
-        return exists and (reader is None or self._folder.ids(name) == _ids(part, reader))
 
 
 def _ids(chunks: Iterable[Chunk], reader: QuestionReader) -> list[str | None]:

@@ -90,7 +90,8 @@ class GrowingFile(AbstractContextManager["GrowingFile"]):
             while rest:
                 rest = rest[self._file.write(rest) :]
         except OSError as error:
-            self._take_back()
+            if self._path.is_file():
+                self._file.truncate(self._size)  # takes back what was written of these lines
             raise RechainError(f"{self._path} cannot be written: {error.strerror}.") from error
         self._size += len(lines)
 
@@ -122,27 +123,17 @@ class GrowingFile(AbstractContextManager["GrowingFile"]):
             file = self._path.resolve().open("r+b" if exists else "xb", buffering=0)
         except FileExistsError as error:
             raise RechainError(f"{self._path} has come into being meanwhile; name another file.") from error
-        _lock(file, self._path)
+        try:  # keeps other runs from writing; the system unlocks the file when this process ends
+            if fcntl:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            file.close()
+            raise RechainError(f"{self._path} is being written by another run; wait for it or stop it.") from error
+        except OSError:
+            pass  # not every file system has locks
         file.truncate(self._size)
         file.seek(self._size)
         return file
-
-    def _take_back(self) -> None:
-        """Remove what was written of the last lines."""
-        if self._file and self._path.is_file():
-            self._file.truncate(self._size)
-
-
-def _lock(file: FileIO, path: Path) -> None:
-    """Keep other runs from writing to a file while this one does; the system unlocks it when this process ends."""
-    try:
-        if fcntl:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        file.close()
-        raise RechainError(f"{path} is being written by another run; wait for it or stop it.") from error
-    except OSError:
-        pass  # not every file system has locks
 
 
 def _is_unread(line: bytes) -> bool:

@@ -25,12 +25,14 @@ class Storage:
             from pyarrow import fs
         except ImportError as error:
             raise MissingExtraError("Running on Ray", "ray") from error
-        self._address = _shown(address)
         self._is_local = "://" not in address
         self._system: Any
         if self._is_local:
+            self._address = str(Path(address))
             self._system, self._root = fs.LocalFileSystem(), str(Path(address).absolute())
             return
+        parts = urlsplit(address)  # messages should not show the keys and options that S3 addresses may hold
+        self._address = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
         try:
             self._system, self._root = fs.FileSystem.from_uri(address)
         except (pyarrow.ArrowException, OSError) as error:
@@ -38,12 +40,11 @@ class Storage:
 
     def holds(self, other: "Storage") -> bool:
         """Return whether another file or folder is this one or lies in it."""
-        inner, outer = (f"{each._place().rstrip('/')}/" for each in (other, self))
-        return bool(self._system.equals(other._system)) and inner.startswith(outer)
-
-    def _place(self) -> str:
-        """Return the path, with links resolved."""
-        return os.path.realpath(self._root) if self._is_local else self._root
+        if not self._system.equals(other._system):
+            return False
+        roots = (os.path.realpath(each._root) if self._is_local else each._root for each in (other, self))
+        inner, outer = (f"{root.rstrip('/')}/" for root in roots)
+        return inner.startswith(outer)
 
     def files(self) -> dict[str, int]:
         """Return the sizes of all files in the folder by their names; a single file has the name ''."""
@@ -103,11 +104,3 @@ class Storage:
         except OSError as error:
             reason = error.strerror or error
             raise InputError(f"{self.address_of(name)} cannot be read or written: {reason}.") from error
-
-
-def _shown(address: str) -> str:
-    """Return an address for messages, without the keys and options that S3 addresses may hold."""
-    if "://" not in address:
-        return str(Path(address))
-    parts = urlsplit(address)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ from rechain.errors import QuestionError
 from rechain.recovery import Recoverer, model_stamp
 from rechain.schema import Recovered
 from rechain.scoring import BASELINES
-from rechain.system.batches import DeferredErrors
+from rechain.system.batches import batches
 from rechain.system.processes import in_order, usable_cores
 
 # Workers that share a GPU: each takes about a gigabyte of its memory.
@@ -80,10 +80,6 @@ class Work:
     strict: bool = False
     """stop at the first question that has an error"""
 
-    def reader(self) -> QuestionReader:
-        """Return what turns the records of a chunk into questions."""
-        return QuestionReader(self.passages, self.only)
-
     def described(self) -> dict[str, Any]:
         """Return all that results depend on, except the questions; a device only changes their rounding."""
         make = self.make_recoverer
@@ -95,7 +91,7 @@ class Work:
         """Return a function that counts the lines which a chunk will have."""
         if not self.only:
             return lambda chunk: len(chunk.records)
-        reader = self.reader()
+        reader = QuestionReader(self.passages, self.only)
         return lambda chunk: sum(1 for _ in reader.entries(chunk))
 
 
@@ -105,7 +101,7 @@ class Worker:
     def __init__(self, work: Work) -> None:
         """Load the model and the passages."""
         self._recoverer = work.make_recoverer()
-        self._reader = work.reader()
+        self._reader = QuestionReader(work.passages, work.only)
         self._strict = work.strict
 
     def __call__(self, chunk: Chunk) -> WorkResult:
@@ -139,14 +135,13 @@ def recover_chunks(work: Work, chunks: Iterable[Chunk], size: int, workers: int)
     This process does the work with 0 workers, or where one chunk that is not full is all there is: starting a worker
     would take longer.
     """
-    source = DeferredErrors(chunks)
-    tasks = iter(source)
+    tasks = iter(chunks)
     if workers:
-        first = list(islice(tasks, 1))
-        is_short = all(len(chunk.records) < size for chunk in first)
-        first += islice(tasks, 1) if is_short else ()
-        workers = 0 if is_short and len(first) < 2 else workers
-        tasks = chain(first, tasks)
+        pairs = batches(tasks, 2)
+        first = next(pairs, [])
+        if len(first) < 2 and all(len(chunk.records) < size for chunk in first):
+            workers = 0
+        tasks = chain(first, tasks, chain.from_iterable(pairs))  # `pairs` raises the error that it has met, if any
     if workers:
         yield from in_order(partial(Worker, work), tasks, workers, lambda chunk: chunk.where, preload=[__name__])
     else:
@@ -154,4 +149,3 @@ def recover_chunks(work: Work, chunks: Iterable[Chunk], size: int, workers: int)
         for chunk in tasks:
             worker = worker or Worker(work)  # a model is not loaded before there is a question
             yield worker(chunk)
-    source.raise_error()

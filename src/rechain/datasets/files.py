@@ -58,7 +58,13 @@ class RawRecord(NamedTuple):
             # most records hold no null, and the search for it is far quicker than the walk through the fields
             return self._replace(value=without_nulls(value) if b"null" in self.value else value)
         except orjson.JSONDecodeError as error:
-            return self._replace(value=_json_error(self.where, self.value, error))
+            reason = QuestionError("bad_json", f"{self.where}: not valid JSON ({error}).")
+        try:
+            self.value.decode()
+        except UnicodeDecodeError as error:
+            byte = error.start + 1
+            reason = QuestionError("bad_encoding", f"{self.where}: not valid UTF-8 (byte {byte} of the record).")
+        return self._replace(value=reason)
 
 
 def read_records(path: Path) -> Iterator[RawRecord]:
@@ -84,7 +90,10 @@ def read_parts(path: Path) -> Iterator[tuple[Path, Iterable[RawRecord]]]:
 
 def _parts_of(path: Path) -> list[Path]:
     """Return the files of a folder in their order; a file, or a folder of `datasets`, is one part."""
-    if not path.is_dir() or _is_dataset(path):
+    if not path.is_dir():
+        return [path]
+    has_info = any((path / name).exists() for name in ("dataset_info.json", "dataset_dict.json"))
+    if has_info and not any(path.rglob("*.parquet")):  # beside Parquet, the same files only describe it
         return [path]
     sizes = {str(file.relative_to(path)): file.stat().st_size for file in path.rglob("*") if file.is_file()}
     parts = question_files(path, sizes)
@@ -96,18 +105,15 @@ def _parts_of(path: Path) -> list[Path]:
 def question_files(folder: PathLike, sizes: Mapping[str, int]) -> list[str]:
     """Return those of a folder's files that hold records: Parquet or, without any, JSON; neither hidden nor empty.
 
-    JSON beside Parquet is metadata, as on the Hub; but JSON lines would be records.
+    JSON beside Parquet is metadata, as on the Hub; but JSON lines would be records. Programs such as Spark hide a file,
+    or a folder, by the first character of its name.
     """
-    visible = [name for name, size in sizes.items() if size and not _is_hidden(PurePath(name))]
+    hidden = {name for name in sizes if any(part.startswith((".", "_")) for part in PurePath(name).parts)}
+    visible = [name for name, size in sizes.items() if size and name not in hidden]
     parquet = [name for name in visible if name.endswith(".parquet")]
     if parquet and any(name.endswith(_LINES_NAMES) for name in visible):
         raise InputError(f"{folder} holds both Parquet files and lines of JSON; name a folder with one kind of them.")
     return sorted(parquet or [name for name in visible if name.endswith(_JSON_NAMES)])
-
-
-def _is_hidden(path: PurePath) -> bool:
-    """Return whether programs such as Spark hide a file, or a folder that holds it, by its name."""
-    return any(part.startswith((".", "_")) for part in path.parts)
 
 
 def _is_table(part: Path) -> bool:
@@ -232,15 +238,6 @@ def _not_an_object(where: str) -> Located:
     return where, QuestionError("bad_record", f"{where}: a question should be an object, in braces.")
 
 
-def _json_error(where: str, data: bytes, error: orjson.JSONDecodeError) -> QuestionError:
-    try:
-        data.decode()
-    except UnicodeDecodeError as undecodable:
-        byte = undecodable.start + 1
-        return QuestionError("bad_encoding", f"{where}: not valid UTF-8 (byte {byte} of the record).")
-    return QuestionError("bad_json", f"{where}: not valid JSON ({error}).")
-
-
 def _read_parquet(path: PathLike, opened: io.BufferedReader) -> Iterator[RawRecord]:
     try:
         import pyarrow
@@ -261,12 +258,6 @@ def _read_parquet(path: PathLike, opened: io.BufferedReader) -> Iterator[RawReco
                     yield RawRecord(where, value, share)
     except pyarrow.ArrowException as error:
         raise InputError(f"{path} is not a readable Parquet file: {str(error).rstrip('.')}.") from error
-
-
-def _is_dataset(path: Path) -> bool:
-    """Return whether a folder was saved by `datasets`; beside Parquet, the same files only describe it."""
-    names = ("dataset_info.json", "dataset_dict.json")
-    return any((path / name).exists() for name in names) and not any(path.rglob("*.parquet"))
 
 
 def _read_dataset(path: Path) -> Iterator[RawRecord]:

@@ -1,6 +1,6 @@
 """Questions that callers of the Python API and of HTTP give as objects, dicts or tuples."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, count
 from typing import Any
 
@@ -61,15 +61,15 @@ def _as_passages(passages: Iterable[PassageLike]) -> Iterator[Passage | Mapping[
         raise QuestionError("bad_field", f"passages should be a list of passages, not {passages!r:.40}")
     taken: set[str] = set()
     for number, passage in enumerate(passages):
-        identified = passage if isinstance(passage, Passage) else _with_id(number, passage, taken)
-        taken.add(identified.id if isinstance(identified, Passage) else str(identified["id"]))
-        yield identified
-
-
-def _with_id(number: int, passage: Mapping[str, Any] | str, taken: Collection[str]) -> Mapping[str, Any]:
-    if not isinstance(passage, str | Mapping):
-        kinds = "a text, a dict or a Passage"
-        raise QuestionError("bad_field", f"passages[{number}] should be {kinds}, not {passage!r:.40}")
-    fields = {"text": passage} if isinstance(passage, str) else passage
-    names = chain((str(fields.get("title") or number), str(number)), (f"{number}.{n}" for n in count(1)))
-    return {"id": next(name for name in names if name not in taken), **fields}
+        if isinstance(passage, Passage):
+            taken.add(passage.id)
+            yield passage
+            continue
+        if not isinstance(passage, str | Mapping):
+            kinds = "a text, a dict or a Passage"
+            raise QuestionError("bad_field", f"passages[{number}] should be {kinds}, not {passage!r:.40}")
+        content = {"text": passage} if isinstance(passage, str) else passage
+        names = chain((str(content.get("title") or number), str(number)), (f"{number}.{n}" for n in count(1)))
+        fields = {"id": next(name for name in names if name not in taken), **content}
+        taken.add(str(fields["id"]))
+        yield fields

@@ -6,7 +6,7 @@ from typing import Any
 
 from rechain.datasets.formats import Format
 from rechain.errors import InputError, QuestionError
-from rechain.schema import Gold, Passage, Question
+from rechain.schema import Passage, Question
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,6 @@ class Plain(Format):
             return Question.model_validate(record)
         rest = {field: value for field, value in record.items() if field != "passage_ids"}
         return Question.model_validate({**rest, "passages": self._look_up(record["passage_ids"])})
-
-    def gold(self, record: dict[str, Any]) -> Gold | None:
-        return None
 
     def _look_up(self, ids: Any) -> list[Passage]:
         if self.passages is None:

@@ -91,7 +91,8 @@ def chunks_of(path: str | Path, records: Iterable[RawRecord], size: int) -> Iter
     form: Format | None = None
     for raw in islice(remaining, _UNKNOWN_RECORDS):
         first.append(raw)
-        if form := _recognised(raw.parsed().value):
+        value = raw.parsed().value
+        if form := next((known for known in FORMATS if isinstance(value, dict) and known.recognises(value)), None):
             break
     for batch in batches(chain(first, remaining if form else ()), size):
         yield Chunk(form.name if form else None, batch)
@@ -125,9 +126,9 @@ def no_question(path: str | Path, only: Collection[str]) -> InputError:
 
 def read_record(where: str, record: Mapping[str, Any]) -> Entry:
     """Read a dict with the fields of a question, in any known format, like a line of a file."""
-    fields = without_nulls(dict(record))
-    form = _recognised(fields)
-    return _entry(RawRecord(where, fields), Plain({}) if form is None or isinstance(form, Plain) else form)
+    raw = RawRecord(where, without_nulls(dict(record)))
+    chunk = next(chunks_of(where, [raw], 1))  # of no form if none recognises it; the plain one says what it lacks
+    return next(QuestionReader({}).entries(chunk._replace(form=chunk.form or Plain.name)))
 
 
 def read_gold_of_questions(path: str | Path) -> Iterator[tuple[Gold, Question | None]]:
@@ -163,10 +164,6 @@ def _records_with_format(path: str | Path) -> Iterator[tuple[dict[str, Any], For
         value = chunk.records[0].parsed().value
         if isinstance(value, dict):
             yield value, next((form for form in FORMATS if form.name == chunk.form), None)
-
-
-def _recognised(record: Any) -> Format | None:
-    return next((form for form in FORMATS if isinstance(record, dict) and form.recognises(record)), None)
 
 
 def _entry(raw: RawRecord, form: Format | None) -> Entry:

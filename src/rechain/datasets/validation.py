@@ -23,7 +23,8 @@ def describe(error: ValidationError) -> tuple[str, str]:
 
 def describe_detail(first: ErrorDetails) -> tuple[str, str]:
     """Return the code and a description of one thing that is wrong."""
-    field = _field(first["loc"])
+    parts = [f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]]
+    field = "".join(parts).removeprefix(".")
     if first["type"] == "missing":
         return "missing_field", f"the field {field} is missing"
     if first["type"] == "string_pattern_mismatch":
@@ -33,8 +34,3 @@ def describe_detail(first: ErrorDetails) -> tuple[str, str]:
     if first["type"] in _OWN_CHECKS:
         return _OWN_CHECKS[first["type"]], f"{field}.{first['msg']}".removeprefix(".")
     return "bad_field", f"{field}: {first['msg'][:1].lower()}{first['msg'][1:]}"
-
-
-def _field(location: tuple[int | str, ...]) -> str:
-    parts = [f"[{part}]" if isinstance(part, int) else f".{part}" for part in location]
-    return "".join(parts).removeprefix(".")

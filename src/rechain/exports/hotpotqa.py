@@ -10,17 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from rechain.errors import InputError
-from rechain.exports.joining import ChainPassage, Joined, LineExport
+from rechain.exports.joining import Joined, LineExport
+from rechain.schema import Passage
 from rechain.text.answers import AnswerMatcher
 from rechain.text.passages import PassageView
 from rechain.text.words import Span
-
-
-class Sentence(NamedTuple):
-    """A sentence's number in the questions file, and its span in the passage's text."""
-
-    number: int
-    span: Span
 
 
 class Evidence(NamedTuple):
@@ -36,6 +30,8 @@ class Evidence(NamedTuple):
 
 Rule = Callable[[Evidence], Iterable[int]]
 """returns the sentences of a passage that are supporting facts"""
+Sentence = tuple[int, Span]
+"""a sentence's number in the questions file, and its span in the passage's text"""
 Fact = tuple[str, int]
 """a passage's title and the number of a sentence"""
 
@@ -50,13 +46,12 @@ def supporting(evidence: Evidence) -> Iterable[int]:
 
 def facts(joined: Joined, rule: Rule = supporting) -> list[Fact]:
     """Return the supporting facts of a question's chain, passage by passage."""
-    answer = AnswerMatcher(joined.question)
     *before, last = joined.passages
-    matchers = [*((passage, None) for passage in before), (last, answer)]
+    matchers = [*((place, None) for place in before), (last, AnswerMatcher(joined.question))]
     pairs: list[Fact] = []
-    for passage, matcher in matchers:
-        title = passage.passage.title or passage.passage.id
-        pairs += [(title, number) for number in sorted(set(rule(_evidence(joined, passage, matcher))))]
+    for (passage, links), matcher in matchers:
+        numbers = rule(_evidence(passage, links, matcher, joined.sentences.get(passage.id)))
+        pairs += [(passage.title or passage.id, number) for number in sorted(set(numbers))]
     return list(dict.fromkeys(pairs))
 
 
@@ -81,26 +76,23 @@ def numbered(sentences: Iterable[str]) -> Iterator[Sentence]:
     at = 0
     for number, sentence in enumerate(sentences):
         if length := len(sentence.strip()):
-            yield Sentence(number, (at, at + length))
+            yield number, (at, at + length)
             at += length + 1
 
 
-def _evidence(joined: Joined, passage: ChainPassage, answer: AnswerMatcher | None) -> Evidence:
-    view = PassageView(passage.passage)
-    texts = joined.sentences.get(passage.passage.id)
-    sentences = list(numbered(texts) if texts else map(Sentence, range(len(view.sentences)), view.sentences))
-    return Evidence(
-        [sentence.number for sentence in sentences],
-        _overlapping(sentences, passage.links),
-        _overlapping(sentences, [] if answer is None else _answer_spans(view, answer)),
-    )
-
-
-def _answer_spans(view: PassageView, answer: AnswerMatcher) -> Sequence[Span]:
-    """Return the spans of the answer in a passage's text."""
-    if answer.entity is not None:
-        return view.mentions(answer.entity)
-    return [span for words in answer.phrases for span in view.text.spans(words)]
+def _evidence(
+    passage: Passage, links: Sequence[Span], answer: AnswerMatcher | None, texts: Sequence[str] | None
+) -> Evidence:
+    """Return what the sentences of a passage hold; the answer counts where it is given, as in the last passage."""
+    view = PassageView(passage)
+    sentences = list(numbered(texts) if texts else enumerate(view.sentences))
+    answers: Sequence[Span] = []
+    if answer and answer.entity is not None:
+        answers = view.mentions(answer.entity)
+    elif answer:
+        answers = [span for words in answer.phrases for span in view.text.spans(words)]
+    numbers = [number for number, _ in sentences]
+    return Evidence(numbers, _overlapping(sentences, links), _overlapping(sentences, answers))
 
 
 def _overlapping(sentences: Iterable[Sentence], spans: Sequence[Span]) -> list[int]:

@@ -15,19 +15,11 @@ from rechain.errors import InputError, QuestionError
 from rechain.schema import Chain, Passage, Question, Recovered
 from rechain.text.words import Span
 
-NO_CHAIN, LOW_CONFIDENCE = "no_chain", "low_confidence"
-"""reasons to leave a question out, beside the codes of errors"""
-
 Row = TypeVar("Row")
 Sentences = Mapping[str, Sequence[str]]
 """the sentences of passages by passage id, where the questions file gives them"""
-
-
-class ChainPassage(NamedTuple):
-    """A passage of a chain, and the spans in its text of the links to the passages before and after it."""
-
-    passage: Passage
-    links: Sequence[Span]
+ChainPassage = tuple[Passage, Sequence[Span]]
+"""a passage of a chain, and the spans in its text of the links to the passages before and after it"""
 
 
 class Joined(NamedTuple):
@@ -50,7 +42,7 @@ class Joined(NamedTuple):
         for ends, link in zip(pairwise(links), self.best.links, strict=False):
             for spans, span in zip(ends, link.mentions, strict=True):
                 spans += [] if span is None else [span]
-        return [ChainPassage(by_id[name], spans) for name, spans in zip(self.best.passages, links, strict=True)]
+        return [(by_id[name], spans) for name, spans in zip(self.best.passages, links, strict=True)]
 
 
 @dataclass
@@ -65,10 +57,16 @@ class Selection:
     def keeps(self, where: str, recovered: Recovered) -> bool:
         """Return whether a question has a chain of enough confidence; if not, count the reason."""
         if recovered.error or not recovered.chains:
-            self.left_out[recovered.error.code if recovered.error else NO_CHAIN] += 1
+            self.left_out[recovered.error.code if recovered.error else "no_chain"] += 1
             return False
-        if self.min_confidence is not None and _confidence(where, recovered) < self.min_confidence:
-            self.left_out[LOW_CONFIDENCE] += 1
+        if self.min_confidence is None:
+            return True
+        if (confidence := recovered.chains[0].confidence) is None:
+            raise InputError(
+                f"{where}: the model that recovered this chain tells no confidence, so none can be demanded of it."
+            )
+        if confidence < self.min_confidence:
+            self.left_out["low_confidence"] += 1
             return False
         return True
 
@@ -113,7 +111,7 @@ class LineExport:
         options: Mapping[str, Any],
     ) -> Iterator[str]:
         """Yield the lines of located chains and of the entries of a questions file."""
-        questions = with_sentences(entries, path) if self.needs_sentences else without_sentences(entries)
+        questions = with_sentences(entries, path) if self.needs_sentences else ((entry, {}) for entry in entries)
         rows = selection.rows(join(located, questions, selection), partial(self.rows, **options))
         for row in [self.gather(rows)] if self.gather else rows:
             yield orjson.dumps(row).decode()
@@ -128,24 +126,10 @@ class FileExport:
     options: tuple[str, ...] = ()
 
 
-def _confidence(where: str, recovered: Recovered) -> float:
-    confidence = recovered.chains[0].confidence
-    if confidence is None:
-        raise InputError(
-            f"{where}: the model that recovered this chain tells no confidence, so none can be demanded of it."
-        )
-    return confidence
-
-
 def with_sentences(entries: Iterable[Entry], path: str | Path) -> Iterator[tuple[Entry, Sentences]]:
     """Yield every question that has an id with the sentences of its file, which is read a second time for them."""
     sentences = (by_passage for name, by_passage in read_sentences(path) if name is not None)
     return zip((entry for entry in entries if entry.id is not None), sentences, strict=False)
-
-
-def without_sentences(entries: Iterable[Entry]) -> Iterator[tuple[Entry, Sentences]]:
-    """Yield every question with no sentences."""
-    return ((entry, {}) for entry in entries)
 
 
 def join(
@@ -168,19 +152,14 @@ def join(
 
 
 def _next_of(where: str, name: str, questions: Iterator[tuple[Entry, Sentences]]) -> tuple[Entry, Sentences]:
-    """Return the next question of an id."""
-    match = next((pair for pair in questions if name in _names(pair[0])), None)
-    if match is None:
-        raise InputError(
-            f"{where}: the question '{name}' does not come next among the questions, or not at all; "
-            "give the questions from which the chains were recovered, and both in the same order."
-        )
-    return match
-
-
-def _names(entry: Entry) -> tuple[str | None, ...]:
-    """Return the ids under which the chains or the error of a question may be written."""
-    return (entry.id,) if isinstance(entry.content, QuestionError) else (entry.id, entry.content.id)
+    """Return the next question of an id, which may be that of its record or that of the question made of it."""
+    for entry, sentences in questions:
+        if name in (entry.id, getattr(entry.content, "id", None)):
+            return entry, sentences
+    raise InputError(
+        f"{where}: the question '{name}' does not come next among the questions, or not at all; "
+        "give the questions from which the chains were recovered, and both in the same order."
+    )
 
 
 def _check(where: str, entry: Entry, joined: Joined) -> None:

@@ -12,7 +12,7 @@ import orjson
 
 from rechain.errors import InputError, MissingExtraError
 from rechain.exports.joining import FileExport
-from rechain.schema import Chain, Recovered
+from rechain.schema import Recovered
 from rechain.system.batches import batches
 from rechain.system.files import replacing
 
@@ -33,36 +33,21 @@ def _schema() -> Any:
         import pyarrow as pa
     except ImportError as error:
         raise MissingExtraError("Writing Parquet", "parquet") from error
-    link = pa.struct(
-        {
-            "entity": pa.string(),
-            "kind": pa.string(),
-            "weight": pa.float64(),
-            "mentions": pa.list_(pa.list_(pa.int32())),
-        }
-    )
+    text, number, lists = pa.string(), pa.float64(), pa.list_
+    link = pa.struct({"entity": text, "kind": text, "weight": number, "mentions": lists(lists(pa.int32()))})
     chain = pa.struct(
-        {
-            "passages": pa.list_(pa.string()),
-            "links": pa.list_(link),
-            "score": pa.float64(),
-            "confidence": pa.float64(),
-            "why": pa.string(),
-        }
+        {"passages": lists(text), "links": lists(link), "score": number, "confidence": number, "why": text}
     )
-    problem = pa.struct({"code": pa.string(), "message": pa.string()})
-    return pa.schema({"id": pa.string(), "chains": pa.list_(chain), "error": problem})
+    problem = pa.struct({"code": text, "message": text})
+    return pa.schema({"id": text, "chains": lists(chain), "error": problem})
 
 
 def to_row(recovered: Recovered) -> dict[str, Any]:
     """Return a row of the table: plain values, with `why` as JSON text, since its fields differ between models."""
-    row = recovered.model_dump(mode="json", exclude={"chains"})
-    return {"id": row["id"], "chains": [_chain(chain) for chain in recovered.chains], "error": row["error"]}
-
-
-def _chain(chain: Chain) -> dict[str, Any]:
-    why = None if chain.why is None else orjson.dumps(chain.why).decode()
-    return chain.model_dump(mode="json") | {"why": why}
+    row = recovered.model_dump(mode="json")
+    for fields, chain in zip(row["chains"], recovered.chains, strict=True):
+        fields["why"] = None if chain.why is None else orjson.dumps(chain.why).decode()
+    return row
 
 
 def from_row(row: dict[str, Any]) -> Recovered:

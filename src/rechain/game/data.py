@@ -10,7 +10,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rechain.game.settings import GameSettings
 from rechain.models.batch import Batch, WordTable
 from rechain.preparation.arrays import ASKED, BESIDE, MARKS
 from rechain.system.tensors import Array, Arrays
@@ -34,11 +33,6 @@ class Prepared:
         self.words = WordTable(*(self._on_device[name] for name in ("vector_row", "ngrams", "rarity")))
         self.hops = int(arrays["chain_passages"].shape[1])
 
-    @classmethod
-    def for_settings(cls, arrays: Arrays, device: torch.device | str, settings: GameSettings) -> "Prepared":
-        """Return the questions as networks of these settings read them."""
-        return cls(arrays, device, settings.max_tokens, settings.mark_answer)
-
     def __len__(self) -> int:
         """Return the number of questions."""
         return len(self._arrays["question_text"])
@@ -55,6 +49,10 @@ class Prepared:
         texts = np.where(is_slot, host["passage_text"][np.where(is_slot, slot, 0)], -1)
         question, question_lengths = self._tokens(host["question_text"][questions])
         passages, passage_lengths = self._tokens(texts)
+        entity, is_entity = self._lists("entity_start", questions)  # [B, X]
+        holders = self._take("entity_holders", entity, is_entity, 0)  # [B, X, bytes]
+        links = self._take("entity_links", entity, is_entity, 0)
+        chain, is_chain = self._lists("chain_start", questions)  # [B, C]
         return Batch(
             words=self.words,
             question=question,
@@ -64,17 +62,20 @@ class Prepared:
             title_lengths=_to(np.where(is_slot, host["title_length"][texts], 0), self.device),
             marks=self._marks(slot, is_slot, passages.shape[-1]),
             **self._mentions(slot, is_slot, passages.shape[-1]),
-            **self._entities(questions, texts.shape[1]),
-            **self._chains(questions),
+            holders=_bits(holders)[..., : texts.shape[1]],
+            may_link=_bits(links[..., None])[..., : self.hops - 1],
+            chains=self._take("chain_passages", chain, is_chain, -1),
+            chain_links=self._take("chain_links", chain, is_chain, -1),
+            link_weight=self._take("chain_link_weight", chain, is_chain, 0.0).float(),
+            lexical=self._take("chain_lexical", chain, is_chain, 0.0).float(),
+            made=self._take("chain_made", chain, is_chain, 0).float(),
         )
 
     def _tokens(self, texts: Array) -> tuple[Tensor, Tensor]:
         """Return the words of texts [...] (-1 is none) as [..., M], and their lengths on the CPU."""
-        starts = self._arrays["text_start"]
-        lengths = np.where(texts < 0, 0, np.minimum(starts[texts + 1] - starts[texts], self.max_tokens))
-        index, is_word = _ragged(np.where(texts < 0, 0, starts[texts]), lengths)
-        numbers = self._on_device["tokens"][_to(np.where(is_word, index, 0), self.device)]
-        return numbers * _to(is_word, self.device), torch.from_numpy(lengths)
+        index, is_word = self._lists("text_start", texts, texts >= 0, self.max_tokens)
+        numbers = self._on_device["tokens"][_to(index, self.device)]
+        return numbers * _to(is_word, self.device), torch.from_numpy(is_word.sum(-1))
 
     def _marks(self, slot: Array, is_slot: Array, width: int) -> Tensor:
         """Return which words mention an entity of question or answer, or stand beside it, [B, K, M, MARKS]."""
@@ -96,26 +97,15 @@ class Prepared:
             "mention_weight": self._take("mention_weight", index, is_mention, 0.0).float(),
         }
 
-    def _entities(self, questions: Array, places: int) -> dict[str, Tensor]:
-        index, is_entity = self._lists("entity_start", questions)
-        bits = self._take("entity_holders", index, is_entity, 0)  # [B, X, bytes]
-        links = self._take("entity_links", index, is_entity, 0)  # [B, X]
-        return {"holders": _bits(bits)[..., :places], "may_link": _bits(links[..., None])[..., : self.hops - 1]}
-
-    def _chains(self, questions: Array) -> dict[str, Tensor]:
-        index, is_chain = self._lists("chain_start", questions)
-        return {
-            "chains": self._take("chain_passages", index, is_chain, -1),
-            "chain_links": self._take("chain_links", index, is_chain, -1),
-            "link_weight": self._take("chain_link_weight", index, is_chain, 0.0).float(),
-            "lexical": self._take("chain_lexical", index, is_chain, 0.0).float(),
-            "made": self._take("chain_made", index, is_chain, 0).float(),
-        }
-
-    def _lists(self, name: str, numbers: Array, is_real: Array | bool = True) -> tuple[Array, Array]:
-        """Return where the lists of these numbers stand in flat arrays, and which of that is real; padding has none."""
-        starts, numbers = self._arrays[name], np.where(is_real, numbers, 0)
-        return _ragged(starts[numbers], np.where(is_real, starts[numbers + 1] - starts[numbers], 0))
+    def _lists(
+        self, name: str, numbers: Array, is_list: Array | bool = True, longest: int | None = None
+    ) -> tuple[Array, Array]:
+        """Return where the lists of these numbers [...] stand in flat arrays, as [..., n], and which of it is real."""
+        starts, numbers = self._arrays[name], np.where(is_list, numbers, 0)
+        lengths = np.where(is_list, starts[numbers + 1] - starts[numbers], 0).clip(0, longest)
+        place = np.arange(max(int(lengths.max(initial=0)), 1))
+        is_real = place < lengths[..., None]
+        return np.where(is_real, starts[numbers][..., None] + place, 0), is_real
 
     def _take(self, name: str, index: Array, is_real: Array, padding: float) -> Tensor:
         """Return values of a flat array, with padding where there are none; whole numbers as 64 bits."""
@@ -132,13 +122,6 @@ _ON_CPU = frozenset((*_STARTS, "title_length", "question_text", "passage_text", 
 
 def _to(array: Array, device: torch.device) -> Tensor:
     return torch.from_numpy(np.require(array, requirements=["C", "W"])).to(device, non_blocking=True)
-
-
-def _ragged(starts: Array, lengths: Array) -> tuple[Array, Array]:
-    """Return the indices of lists that begin at `starts` [...], as [..., longest], and which of them are real."""
-    place = np.arange(max(int(lengths.max(initial=0)), 1))
-    is_real = place < lengths[..., None]
-    return np.where(is_real, starts[..., None] + place, 0), is_real
 
 
 def _bits(numbers: Tensor) -> Tensor:

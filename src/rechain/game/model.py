@@ -32,7 +32,8 @@ class TrainedModel:
 
     def read(self, preparation: Preparation) -> Batch:
         """Return prepared questions as the players read them, all in one batch."""
-        data = Prepared.for_settings(preparation.arrays(), self.players.mean_reward.device, self.settings)
+        device, settings = self.players.mean_reward.device, self.settings
+        data = Prepared(preparation.arrays(), device, settings.max_tokens, settings.mark_answer)
         return data.batch(np.arange(len(data)))
 
     def score(self, candidates: Candidates) -> Sequence[Contributions]:

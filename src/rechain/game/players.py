@@ -11,11 +11,11 @@ from rechain.game.plan import Plan, Reading, Step, make_plan
 from rechain.game.policy import (
     Sample,
     Table,
-    chain_log_probability,
     entropy,
     expected_reward,
     reinforce,
     sample,
+    step_log_probabilities,
     tables,
 )
 from rechain.game.rewards import chain_weights, linking_targets, reward, with_bonus
@@ -52,17 +52,12 @@ class Players(nn.Module):
     def supervised_loss(self, batch: Batch) -> Tensor:
         """Return the loss of distant supervision: the chains of C should be likely, the heaviest most."""
         read = self.ranker.read(batch)
-        if self.settings.row == "independent":
-            return self._independent_loss(read)
-        step_tables = tables(self.ranker, read, self.plan)
-        return self._negative_log(step_tables, batch, self.weights(batch))
-
-    def _independent_loss(self, read: Read) -> Tensor:
-        """Return the cross-entropy of one step's scores with all passages that stand in a chain of C."""
-        batch = read.batch
+        weights = self.weights(batch)
+        if self.settings.row != "independent":
+            return self._negative_log(tables(self.ranker, read, self.plan), batch, weights)
+        # the cross-entropy of one step's scores with all passages that stand in a chain of C
         log_probability, _ = self.ranker.step(read, self.ranker.start(read), self.plan.name(0))  # [B, 1, K]
         every = torch.arange(batch.passages.shape[1], device=batch.chains.device).expand(len(batch.chains), -1)
-        weights = self.weights(batch)
         earned = [reward(batch.chains, weights, (role,), every[..., None]) for role in range(self.plan.hops)]
         target = torch.stack(earned).amax(0)  # [B, K]
         target = target / target.sum(-1, keepdim=True)
@@ -70,7 +65,7 @@ class Players(nn.Module):
 
     def _negative_log(self, step_tables: Sequence[Table], batch: Batch, weights: Tensor) -> Tensor:
         """Return -log of the sum over C of weight x probability."""
-        log_probability = chain_log_probability(step_tables, self.plan, batch.chains)
+        log_probability = step_log_probabilities(step_tables, self.plan, batch.chains).sum(-1)  # [B, C]
         return -torch.logsumexp(log_probability + weights.log(), dim=-1).mean()
 
     def reasoner_loss(self, batch: Batch, chosen: Tensor) -> Tensor:
@@ -92,8 +87,13 @@ class Players(nn.Module):
     def targets(self, batch: Batch, chosen: Tensor, reading: Reading) -> Tensor:
         """Return y_e, weighted by how strongly each entity links the passage that is read, [B, S, X]."""
         places = chosen[..., reading.role]
+        question = torch.arange(len(places), device=places.device)[:, None]
+        entity, weight = batch.mention_entity[question, places], batch.mention_weight[question, places]
+        evidence = weight.new_zeros(*places.shape, batch.holders.shape[1] + 1)  # the last column is for padding
+        column = torch.where(entity < 0, evidence.shape[-1] - 1, entity)
+        is_mentioned = torch.zeros_like(evidence, dtype=torch.bool).scatter(2, column, True)[..., :-1]
+        evidence = evidence.scatter(2, column, weight)[..., :-1]
         shared = linking_targets(batch.holders, places, chosen[..., reading.next])
-        is_mentioned, evidence = _mentions_at(batch, places)
         shared = shared & batch.may_link[:, None, :, reading.link] & is_mentioned
         sharpness = 0.0 if self.settings.evidence == "none" else self.settings.sharpness
         return chain_weights(evidence, shared, sharpness).nan_to_num(0.0)
@@ -101,18 +101,15 @@ class Players(nn.Module):
     def ranker_loss(self, batch: Batch) -> Tensor:
         """Return the Ranker's loss in the game: less is more reward (equation 5), by the gradient that is set."""
         read = self.ranker.read(batch)
+        bonus = self.settings.bonus if self.settings.row == "cooperative" else 0.0
         if self.settings.gradient == "reinforce":
-            return self._sampled_loss(read)
+            return self._sampled_loss(read, bonus)
         step_tables = tables(self.ranker, read, self.plan, every=self._rewards_sets)
         if self.settings.gradient == "likelihood":
-            return self._negative_log(step_tables, batch, self._chain_rewards(batch, step_tables))
-        total = expected_reward(step_tables, self.plan, self.rewards(batch, step_tables, self._bonus))
+            return self._negative_log(step_tables, batch, self._chain_rewards(batch, step_tables, bonus))
+        total = expected_reward(step_tables, self.plan, self.rewards(batch, step_tables, bonus))
         uncertain = torch.stack([entropy(table) for table in step_tables]).sum(0)
         return -(total + self.settings.entropy * uncertain).mean()
-
-    @property
-    def _bonus(self) -> float:
-        return self.settings.bonus if self.settings.row == "cooperative" else 0.0
 
     def rewards(self, batch: Batch, step_tables: Sequence[Table], bonus: float) -> list[Tensor]:
         """Return for every step the reward of every selection after every history, [B, S, K]."""
@@ -152,19 +149,19 @@ class Players(nn.Module):
             named: Named = self.reasoner(batch, places, reading.link)
             return named
 
-    def _chain_rewards(self, batch: Batch, step_tables: Sequence[Table]) -> Tensor:
+    def _chain_rewards(self, batch: Batch, step_tables: Sequence[Table], bonus: float) -> Tensor:
         """Return the weight of every chain of C with the Reasoner's bonus, [B, C]."""
         named = torch.zeros_like(batch.link_weight)
-        if self._bonus:
+        if bonus:
             question = torch.arange(len(named), device=named.device)[:, None]
             for table, step in zip(step_tables, self.plan.steps, strict=True):
                 count = self._is_named(batch, step, table.histories.places)
                 named = named + count[question, table.histories.of_chain, batch.chains[..., step.role].clamp(min=0)]
-        return with_bonus(self.weights(batch), named, self._bonus)
+        return with_bonus(self.weights(batch), named, bonus)
 
-    def _sampled_loss(self, read: Read) -> Tensor:
+    def _sampled_loss(self, read: Read, bonus: float) -> Tensor:
         drawn = sample(self.ranker, read, self.plan, self.settings.samples)
-        earned = self.sampled_rewards(read.batch, drawn, self._bonus)  # [B, S, steps]
+        earned = self.sampled_rewards(read.batch, drawn, bonus)  # [B, S, steps]
         baseline = None
         if self.settings.baseline == "moving":
             baseline = self.mean_reward.clone()
@@ -178,9 +175,8 @@ class Players(nn.Module):
         sides = torch.arange(drawn.chosen.shape[1], device=weights.device)[None]
         earned = []
         for step in self.plan.steps:
-            one = reward(
-                batch.chains, weights, self._rewarded_roles(step), drawn.chosen[..., self._rewarded_roles(step)]
-            )
+            roles = self._rewarded_roles(step)
+            one = reward(batch.chains, weights, roles, drawn.chosen[..., roles])
             if bonus:
                 before = drawn.chosen[..., step.given]
                 named = self._is_named(batch, step, before)[question, sides, drawn.chosen[..., step.role]]
@@ -198,10 +194,8 @@ class Players(nn.Module):
         with torch.no_grad():
             read = self.ranker.read(batch)
             step_tables = tables(self.ranker, read, self.plan, every=self._rewards_sets)
-            reward = expected_reward(step_tables, self.plan, self.rewards(batch, step_tables, 0.0)) / len(
-                self.plan.steps
-            )
-            return Evaluated(reward, torch.stack([entropy(table) for table in step_tables]).mean(0))
+            total = expected_reward(step_tables, self.plan, self.rewards(batch, step_tables, 0.0))
+            return Evaluated(total / len(step_tables), torch.stack([entropy(table) for table in step_tables]).mean(0))
 
 
 class Evaluated(NamedTuple):
@@ -222,13 +216,3 @@ def _as_trained(player: nn.Module) -> Iterator[None]:
         yield
     finally:
         player.train(was_training)
-
-
-def _mentions_at(batch: Batch, places: Tensor) -> tuple[Tensor, Tensor]:
-    """Return which entities are mentioned in the passages at places, and how strongly each links, [B, S, X]."""
-    question = torch.arange(len(places), device=places.device)[:, None]
-    entity, weight = batch.mention_entity[question, places], batch.mention_weight[question, places]
-    evidence = weight.new_zeros(*places.shape, batch.holders.shape[1] + 1)  # the last column is for padding
-    column = torch.where(entity < 0, evidence.shape[-1] - 1, entity)
-    is_mentioned = torch.zeros_like(evidence, dtype=torch.bool).scatter(2, column, True)
-    return is_mentioned[..., :-1], evidence.scatter(2, column, weight)[..., :-1]

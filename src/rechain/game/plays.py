@@ -137,7 +137,7 @@ class Stage:
         if key not in self._loaded:
             arrays = self.arrays if name == QUESTIONS else load_arrays(self.folder / name)
             allowed = arrays.pop("allowed", self.folds)
-            self._loaded[key] = Prepared.for_settings(arrays, self.device, settings), allowed
+            self._loaded[key] = Prepared(arrays, self.device, *key[1:]), allowed
         return self._loaded[key]
 
     def play(self, play: Play) -> None:

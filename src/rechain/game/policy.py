@@ -9,7 +9,7 @@ from torch import Tensor
 
 from rechain.game.plan import Plan, Step
 from rechain.models.batch import Batch
-from rechain.models.ranker import Ranker, Read, Selected
+from rechain.models.ranker import Ranker, Read
 
 
 @dataclass(frozen=True)
@@ -79,22 +79,12 @@ def tables(ranker: Ranker, read: Read, plan: Plan, every: bool = False) -> list[
     step_tables: list[Table] = []
     for step in plan.steps:
         histories = histories_of(read.batch, step, every)
-        selected = _selected(ranker, read, plan, step, histories, step_tables)
+        selected = ranker.start(read)
+        for number, role in enumerate(step.given):  # the query is updated by the passages selected before
+            table, places = step_tables[plan.step_of(role)], histories.places[..., number]
+            selected = ranker.select(selected, places, _look_up(table.states, _row(table, histories), places))
         step_tables.append(Table(histories, *ranker.step(read, selected, plan.name(step.role))))
     return step_tables
-
-
-def _selected(
-    ranker: Ranker, read: Read, plan: Plan, step: Step, histories: Histories, step_tables: Sequence[Table]
-) -> Selected:
-    """Update the query by the passages selected before a step, one after the other."""
-    selected = ranker.start(read)
-    for number, role in enumerate(step.given):
-        places = histories.places[..., number]
-        table = step_tables[plan.step_of(role)]
-        state = _look_up(table.states, _row(table, histories), places)
-        selected = ranker.select(selected, places, state)
-    return selected
 
 
 def _row(table: Table, histories: Histories) -> Tensor:
@@ -110,27 +100,15 @@ def _look_up(values: Tensor, rows: Tensor, places: Tensor) -> Tensor:
     return values[question, rows, places]
 
 
-def history_log_probability(step_tables: Sequence[Table], plan: Plan, number: int) -> Tensor:
-    """Return the log-probability that what precedes step `number` was selected, [B, S]."""
-    histories = step_tables[number].histories
-    total = torch.zeros_like(histories.example, dtype=torch.float)
-    for position, role in enumerate(plan.steps[number].given):
-        table = step_tables[plan.step_of(role)]
-        total = total + _look_up(table.log_probability, _row(table, histories), histories.places[..., position])
-    return total
-
-
 def step_log_probabilities(step_tables: Sequence[Table], plan: Plan, chains: Tensor) -> Tensor:
-    """Return the log-probability of every step of every chain of C, [B, C, steps]. Padding gets that of some chain."""
+    """Return the log-probability of every step of every chain of C, [B, C, steps]; their sum is log P(chain).
+
+    Padding gets that of some chain.
+    """
     places = [chains[..., step.role].clamp(min=0) for step in plan.steps]
     tables_and_places = zip(step_tables, places, strict=True)
     logs = [_look_up(table.log_probability, table.histories.of_chain, place) for table, place in tables_and_places]
     return torch.stack(logs, dim=-1)
-
-
-def chain_log_probability(step_tables: Sequence[Table], plan: Plan, chains: Tensor) -> Tensor:
-    """Return log P(chain) of every chain of C, [B, C]: the product over the steps."""
-    return step_log_probabilities(step_tables, plan, chains).sum(-1)
 
 
 def expected_reward(step_tables: Sequence[Table], plan: Plan, rewards: Sequence[Tensor]) -> Tensor:
@@ -140,8 +118,13 @@ def expected_reward(step_tables: Sequence[Table], plan: Plan, rewards: Sequence[
     a step are those of C alone, all others earn nothing there: the sum is over all selections.
     """
     total = torch.zeros(len(rewards[0]), device=rewards[0].device)
-    for number, (table, earned) in enumerate(zip(step_tables, rewards, strict=True)):
-        before = history_log_probability(step_tables, plan, number).exp() * table.histories.is_real  # [B, S]
+    for table, step, earned in zip(step_tables, plan.steps, rewards, strict=True):
+        histories = table.histories
+        log_before = torch.zeros_like(histories.example, dtype=torch.float)  # [B, S] of what precedes the step
+        for number, role in enumerate(step.given):
+            earlier, places = step_tables[plan.step_of(role)], histories.places[..., number]
+            log_before = log_before + _look_up(earlier.log_probability, _row(earlier, histories), places)
+        before = log_before.exp() * histories.is_real
         total = total + (before[..., None] * table.log_probability.exp() * earned).sum((1, 2))
     return total
 
@@ -178,19 +161,17 @@ def sample(ranker: Ranker, read: Read, plan: Plan, samples: int, greedy: bool = 
         log_probability, matched = ranker.step(read, selected, plan.name(step.role))
         log_probability = log_probability.expand(-1, samples, -1)
         matched = matched.expand(-1, samples, -1, -1)
-        places = log_probability.argmax(-1) if greedy else _draw(log_probability)
+        if greedy:
+            places = log_probability.argmax(-1)
+        else:  # p_tau = Sampling(P^t); of what is no number any is drawn, and the loss shows it
+            chances = log_probability.detach().flatten(0, 1).exp().nan_to_num(1.0)
+            places = torch.multinomial(chances, 1).view(size, samples)
         rows = torch.arange(samples, device=places.device).expand(size, samples)
         chosen[..., step.role] = places
         states[step.role] = _look_up(matched, rows, places)
         logs.append(_look_up(log_probability, rows, places))
         entropies.append(-(log_probability.exp() * log_probability).sum(-1))
     return Sample(chosen, torch.stack(logs, -1), torch.stack(entropies, -1))
-
-
-def _draw(log_probability: Tensor) -> Tensor:
-    """Draw a place a row: p_tau = Sampling(P^t). Of what is no number any is drawn; the loss then tells."""
-    flat = log_probability.detach().flatten(0, 1).exp().nan_to_num(1.0)
-    return torch.multinomial(flat, 1).view(log_probability.shape[:2])
 
 
 def reinforce(log_probability: Tensor, rewards: Tensor, baseline: Tensor | float | None = None) -> Tensor:

@@ -1,10 +1,9 @@
 """From questions to the arrays that the networks read (`rechain.game.data` says how they lie there). No torch here."""
 
-from bisect import bisect_right
+from bisect import bisect
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -34,8 +33,8 @@ class _Lists:
     starts: list[int] = field(default_factory=lambda: [0])
     """where each list begins, then where the last one ends"""
 
-    def end(self) -> None:
-        """End the list to which values were added."""
+    def add(self, values: Iterable[Any]) -> None:
+        self.values += values
         self.starts.append(len(self.values))
 
 
@@ -78,18 +77,16 @@ class Preparation:
         self._hops = candidates.hops
         self._add_texts(candidates.question, candidates.views)
         entities = _QuestionEntities(candidates, made)
-        self._entities.values += entities.rows()
-        self._entities.end()
+        self._entities.add(entities.rows())
         for passage in range(len(candidates.views)):
-            self._mentions.values += entities.mentions(passage)
-            self._mentions.end()
-            self._marks.values += entities.marks(passage)
-            self._marks.end()
+            self._mentions.add(entities.mentions(passage))
+            self._marks.add(entities.marks(passage))
+        rows = []
         for chain, contributions in zip(candidates.chains, self._lexical.score(candidates), strict=True):
             links = [entities.given.get(edge.key, -1) if edge.is_given else -1 for edge in chain.edges]
             lexical = sum(contributions.values())
-            self._chains.values.append((*chain.passages, *links, chain.weight, lexical, chain.passages == made))
-        self._chains.end()
+            rows.append((*chain.passages, *links, chain.weight, lexical, chain.passages == made))
+        self._chains.add(rows)
 
     def add_reading(self, question: Question, entities: Collection[str], hops: int) -> None:
         """Add a question without C, of whose passages the Reasoner only names entities; these are passed by name."""
@@ -98,67 +95,56 @@ class Preparation:
         self._add_texts(question, views)
         any_link = (1 << (hops - 1)) - 1
         holders = [sum(1 << n for n, view in enumerate(views) if view.mentions(entity)) for entity in entities]
-        self._entities.values += [(any_link, held) for held in holders]
-        self._entities.end()
-        for places in map(_Places, views):
-            for number, entity in enumerate(entities):
-                self._mentions.values += [(number, word, 0.0) for word in places.words_of(entity, True)]
-            self._mentions.end()
-            for entity in question.question_entities:
-                self._marks.values += places.marks_of(entity, ASKED)
-            self._marks.end()
-        self._chains.end()
+        self._entities.add((any_link, bits) for bits in holders)
+        for view in views:
+            self._mentions.add(
+                (n, word, 0.0) for n, name in enumerate(entities) for word in _words_of(view, name, True)
+            )
+            self._marks.add(mark for entity in question.question_entities for mark in _marks_of(view, entity, ASKED))
+        self._chains.add(())
 
     def _add_texts(self, question: Question, views: Sequence[PassageView]) -> None:
+        """Add the words of a question and of its passages; a text is kept once however many questions have it."""
         self.ids.append(question.id)
-        self._question_texts.append(self._text(("", question.question), (), Text(question.question).words))
-        for view in views:
-            key = (view.passage.title, view.passage.text)
-            self._passages.values.append(self._text(key, view.title.words, view.text.words))
-        self._passages.end()
-
-    def _text(self, key: tuple[str, str], title: Sequence[str], text: Sequence[str]) -> int:
-        """Return the number of a text, which is kept once however many questions have it."""
-        if key not in self._texts:
-            self._texts[key] = len(self._texts)
-            self._tokens.values += self._lexicon.numbers([*title, *text] or ["?"])  # a GRU reads one word at least
-            self._tokens.end()
-            self._title_lengths.append(len(title))
-        return self._texts[key]
+        no_title: list[str] = []
+        texts = [("", question.question, no_title, Text(question.question).words)]
+        texts += [(view.passage.title, view.passage.text, view.title.words, view.text.words) for view in views]
+        numbers = []
+        for title, text, title_words, words in texts:
+            if (title, text) not in self._texts:
+                self._texts[title, text] = len(self._texts)
+                self._tokens.add(self._lexicon.numbers([*title_words, *words] or ["?"]))  # a GRU reads one at least
+                self._title_lengths.append(len(title_words))
+            numbers.append(self._texts[title, text])
+        self._question_texts.append(numbers[0])
+        self._passages.add(numbers[1:])
 
     def arrays(self) -> dict[str, Array]:
         """Return everything that was taken."""
         hops = self._hops or 2
-        starts = {
-            name: np.array(lists.starts, dtype=np.int64)
-            for name, lists in (
-                ("text_start", self._tokens),
-                ("passage_start", self._passages),
-                ("entity_start", self._entities),
-                ("mention_start", self._mentions),
-                ("mark_start", self._marks),
-                ("chain_start", self._chains),
-            )
-        }
         chains = np.array(self._chains.values, dtype=np.float64).reshape(-1, 2 * hops + 2)
         mentions = np.array(self._mentions.values, dtype=np.float64).reshape(-1, 3)
         marks = np.array(self._marks.values, dtype=np.int64).reshape(-1, 2)
-        size = -(-int(np.diff(starts["passage_start"]).max(initial=1)) // 8)  # bytes with a bit for every passage
-        holders = b"".join(held.to_bytes(size, "little") for _, held in self._entities.values)
-        return {
-            **self._lexicon.arrays(),
-            **starts,
+        size = -(-int(np.diff(self._passages.starts).max(initial=1)) // 8)  # bytes with a bit for every passage
+        holders = b"".join(bits.to_bytes(size, "little") for _, bits in self._entities.values)
+        return self._lexicon.arrays() | {
             "tokens": np.array(self._tokens.values, dtype=np.int32),
+            "text_start": np.array(self._tokens.starts, dtype=np.int64),
             "title_length": np.array(self._title_lengths, dtype=np.int64),
             "question_text": np.array(self._question_texts, dtype=np.int64),
             "passage_text": np.array(self._passages.values, dtype=np.int64),
+            "passage_start": np.array(self._passages.starts, dtype=np.int64),
+            "entity_start": np.array(self._entities.starts, dtype=np.int64),
             "entity_links": np.array([links for links, _ in self._entities.values], dtype=np.uint8),
             "entity_holders": np.frombuffer(holders, np.uint8).reshape(-1, size),
+            "mention_start": np.array(self._mentions.starts, dtype=np.int64),
             "mention_entity": mentions[:, 0].astype(np.int16),
             "mention_token": mentions[:, 1].clip(max=_LAST_WORD).astype(np.int16),
             "mention_weight": mentions[:, 2].astype(np.float16),
+            "mark_start": np.array(self._marks.starts, dtype=np.int64),
             "mark_token": marks[:, 0].clip(max=_LAST_WORD).astype(np.int16),
             "mark_kind": marks[:, 1].astype(np.uint8),
+            "chain_start": np.array(self._chains.starts, dtype=np.int64),
             "chain_passages": chains[:, :hops].astype(np.int16),
             "chain_links": chains[:, hops : 2 * hops - 1].astype(np.int16),
             "chain_link_weight": chains[:, 2 * hops - 1].astype(np.float32),
@@ -192,11 +178,10 @@ class _QuestionEntities:
         # the ends of a chain link nothing; an entity is known by its object, as two finders may use one name
         linking = {id(e): e for entities in self._of_passage for e in entities if e.name not in candidates.ends}
         self.entities = sorted(linking.values(), key=lambda entity: -entity.weight)[:MAX_ENTITIES]
-        self._number = {id(entity): number for number, entity in enumerate(self.entities)}
         self.given = {entity.name: number for number, entity in enumerate(self.entities) if entity.is_given}
         """the numbers of the entities that the data names"""
+        self._numbers = {id(entity): number for number, entity in enumerate(self.entities)}
         self._pairs = EntityPairs(candidates) if candidates.names_entities else None
-        self._views = [_Places(view) for view in candidates.views]
 
     def rows(self) -> Iterator[tuple[int, int]]:
         """Yield of every entity which links of a chain it may be, and which passages hold it, both as bits."""
@@ -209,61 +194,45 @@ class _QuestionEntities:
     def mentions(self, passage: int) -> Iterator[tuple[int, int, float]]:
         """Yield (entity, first word, weight) of every mention in a passage."""
         for entity in self._of_passage[passage]:
-            number = self._number.get(id(entity))
+            number = self._numbers.get(id(entity))
             if number is None:
                 continue
             weight = self._pairs.evidence(passage, entity.name) if self._pairs else entity.weight
-            for word in self._views[passage].words_of(entity.name, entity.is_given):
+            for word in _words_of(self._candidates.views[passage], entity.name, entity.is_given):
                 yield number, word, weight
 
     def marks(self, passage: int) -> Iterator[tuple[int, int]]:
         """Yield (word, kind) of the words that mention an entity of the question, or the answer, or stand beside it."""
-        question, places = self._candidates.question, self._views[passage]
+        question, view = self._candidates.question, self._candidates.views[passage]
         for entity in question.question_entities:
-            yield from places.marks_of(entity, ASKED)
+            yield from _marks_of(view, entity, ASKED)
         if question.answer_entity is not None:
-            yield from places.marks_of(question.answer_entity, ANSWER)
+            yield from _marks_of(view, question.answer_entity, ANSWER)
             return
         for phrase in sorted(AnswerMatcher(question).phrases):
-            yield from ((word, ANSWER) for word in places.words_of(phrase, False))
+            yield from ((word, ANSWER) for word in _words_of(view, phrase, False))
 
 
-class _Places:
-    """At which words of a passage, title first, a name stands."""
+def _words_of(view: PassageView, name: str, is_given: bool) -> list[int]:
+    """Return the first word of every mention of a name in a passage, its title first."""
+    in_title = len(view.title.words)
+    if is_given:
+        return [in_title + _word_at(view.text, start) for start, _ in view.mentions(name)]
+    in_text = [in_title + word for word in _occurrences(view.text.joined, name)]
+    return _occurrences(view.title.joined, name) + in_text
 
-    def __init__(self, view: PassageView) -> None:
-        self._view = view
 
-    def words_of(self, name: str, is_given: bool) -> list[int]:
-        """Return the first word of every mention."""
-        in_title = len(self._view.title.words)
-        if is_given:
-            return [in_title + self._word_at(start) for start, _ in self._view.mentions(name)]
-        in_text = [in_title + word for word in _occurrences(self._view.text.joined, name)]
-        return _occurrences(self._view.title.joined, name) + in_text
+def _marks_of(view: PassageView, entity: str, kind: int) -> Iterator[tuple[int, int]]:
+    """Yield the words that mention an entity, and all words of the sentences that do."""
+    yield from ((word, kind) for word in _words_of(view, entity, True))
+    for sentence in set(view.sentences_with(entity)):
+        start, end = (len(view.title.words) + _word_at(view.text, offset) for offset in view.sentences[sentence])
+        yield from ((word, kind + BESIDE) for word in range(start, end + 1))
 
-    def marks_of(self, entity: str, kind: int) -> Iterator[tuple[int, int]]:
-        """Yield the words that mention an entity, and all words of the sentences that do."""
-        words, title = self.words_of(entity, True), len(self._view.title.words)
-        yield from ((word, kind) for word in words)
-        if not words:
-            return
-        for sentence in set(self._view.sentences_with(entity)):
-            start, end = (self._word_at(offset) for offset in self._view.sentences[sentence])
-            yield from ((title + word, kind + BESIDE) for word in range(start, end + 1))
 
-    def _word_at(self, offset: int) -> int:
-        """Return the number of the word that stands at an offset of the text."""
-        return max(bisect_right(self._starts, offset) - 1, 0)
-
-    @cached_property
-    def _starts(self) -> list[int]:
-        """The offset of every word of the text."""
-        starts, at, text = [], 0, self._view.text
-        for word in text.raw_words:
-            starts.append(text.original.index(word, at))
-            at = starts[-1] + len(word)
-        return starts
+def _word_at(text: Text, offset: int) -> int:
+    """Return the number of the word that stands at an offset of a text, or before it."""
+    return max(bisect(text.places, (offset, len(text.original))) - 1, 0)
 
 
 def _occurrences(joined: str, name: str) -> list[int]:

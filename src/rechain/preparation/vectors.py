@@ -9,8 +9,9 @@ import io
 import re
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -32,6 +33,8 @@ _DAMAGE = (zlib.error, gzip.BadGzipFile, zipfile.BadZipFile)
 _LARGEST = float(np.finfo(np.float16).max)
 
 _Array = npt.NDArray[Any]
+_Row = tuple[int, bytes, Any]
+"""the number of a line or row, its word, and its vector as it stands in the file"""
 
 
 class Vectors(NamedTuple):
@@ -45,14 +48,6 @@ class Vectors(NamedTuple):
     def table(self) -> npt.NDArray[np.float16]:
         """The vectors below a first row for words that have none, as `rechain.preparation.lexicon` counts rows."""
         return np.concatenate([np.zeros((1, self.matrix.shape[1]), self.matrix.dtype), self.matrix])
-
-
-class _Row(NamedTuple):
-    """A word of a file, and its vector as it stands there; the number is that of the line or row."""
-
-    number: int
-    word: bytes
-    raw: Any
 
 
 class _Source(NamedTuple):
@@ -74,10 +69,10 @@ def read_vectors(
     path, shelf = Path(path), _Shelf(wanted, limit)
     try:
         with path.open("rb") as file:
-            source = _source(path, _unzipped(file), shelf)
+            source = _source(path, file, shelf)
             if width not in (None, source.width):
                 raise InputError(f"{path} holds vectors of {source.width} numbers, but {width} are wanted.")
-            _fill(shelf, path, source)
+            shelf.fill(path, source)
     except EOFError as error:
         raise InputError(f"{path} is cut off: its compressed data ends early.") from error
     except _DAMAGE as error:
@@ -93,48 +88,33 @@ class _Shelf:
     def __init__(self, wanted: Collection[str], limit: int) -> None:
         self._left = limit
         self._missing = {word.encode("utf-8", "surrogatepass") for word in wanted}
-        self._starts = {_start(word) for word in self._missing}
+        self._starts = {word.partition(b" ")[0] for word in self._missing}
         self._words: dict[bytes, None] = {}
         self._numbers = bytearray()
-
-    @property
-    def is_full(self) -> bool:
-        return self._left <= 0 and not self._missing
 
     def may_take(self, start: bytes) -> bool:
         """Return whether the next word, which has this up to its first blank, might be kept."""
         return self._left > 0 or start in self._starts
 
-    def takes(self, word: bytes) -> bool:
-        """Return whether the next word is to be kept."""
-        if self._left > 0:
+    def fill(self, path: Path, source: _Source) -> None:
+        """Take what is to be kept of the rows of a file."""
+        row = None
+        for row in source.rows:
+            number, word, raw = row
+            is_kept = word not in self._words if self._left > 0 else word in self._missing
             self._left -= 1
-            return word not in self._words
-        return word in self._missing
-
-    def put(self, word: bytes, vector: npt.NDArray[np.float16]) -> None:
-        self._missing.discard(word)
-        self._words[word] = None
-        self._numbers += vector.tobytes()
+            if is_kept:
+                self._missing.discard(word)
+                self._words[word] = None
+                self._numbers += _vector(f"{path}, {source.unit} {number}", source.parse, raw).tobytes()
+            if self._left <= 0 and not self._missing:
+                return
+        if row is None and self.may_take(b""):
+            raise InputError(f"{path} holds no words.")
 
     def vectors(self, width: int) -> Vectors:
         words = [word.decode("utf-8", "replace") for word in self._words]
         return Vectors(words, np.frombuffer(self._numbers, np.float16).reshape(len(words), width))
-
-
-def _start(word: bytes) -> bytes:
-    return word.split(b" ", 1)[0]
-
-
-def _fill(shelf: _Shelf, path: Path, source: _Source) -> None:
-    row = None
-    for row in source.rows:
-        if shelf.takes(row.word):
-            shelf.put(row.word, _vector(f"{path}, {source.unit} {row.number}", source.parse, row.raw))
-        if shelf.is_full:
-            return
-    if row is None and shelf.may_take(b""):
-        raise InputError(f"{path} holds no words.")
 
 
 def _vector(where: str, parse: Callable[[Any], _Array], raw: Any) -> npt.NDArray[np.float16]:
@@ -159,13 +139,9 @@ def _is_number(value: bytes) -> bool:
     return True
 
 
-def _unzipped(file: io.BufferedReader) -> io.BufferedReader:
-    if not file.peek(2).startswith(b"\x1f\x8b"):
-        return file
-    return io.BufferedReader(cast(io.RawIOBase, gzip.GzipFile(fileobj=file)), _CHUNK)
-
-
 def _source(path: Path, stream: io.BufferedReader, shelf: _Shelf) -> _Source:
+    if stream.peek(2).startswith(b"\x1f\x8b"):
+        stream = io.BufferedReader(cast(io.RawIOBase, gzip.GzipFile(fileobj=stream)), _CHUNK)
     start = stream.peek(4)
     if not start:
         raise InputError(f"{path} is empty.")
@@ -174,42 +150,31 @@ def _source(path: Path, stream: io.BufferedReader, shelf: _Shelf) -> _Source:
     if start.startswith(b"PK"):
         return _npz(path, stream)
     first = stream.readline(_LONGEST_LINE).removeprefix(_BYTE_ORDER_MARK)
+    lines = iter(partial(stream.readline, _LONGEST_LINE), b"")
     if header := _HEADER.fullmatch(first):
-        return _with_header(path, stream, shelf, *map(int, header.groups()))
-    return _without_header(path, stream, shelf, first)
-
-
-def _with_header(path: Path, stream: io.BufferedReader, shelf: _Shelf, count: int, width: int) -> _Source:
-    if not 1 <= width <= _WIDEST:
-        raise InputError(f"{path}, line 1: the vectors should have 1 to {_WIDEST} numbers, not {width}.")
-    if _is_binary(stream, width):
-        return _Source(width, _binary_rows(path, stream, count, width), "word", partial(np.frombuffer, dtype="<f4"))
-    return _Source(width, _text_rows(path, _lines(stream, 2), width, shelf), "line", _parse_text)
-
-
-def _without_header(path: Path, stream: io.BufferedReader, shelf: _Shelf, first: bytes) -> _Source:
-    width = first.rstrip().count(b" ")
-    if not 1 <= width <= _WIDEST:
-        raise InputError(f"{path}, line 1: {_quote(first)} is not a word followed by the numbers of its vector.")
-    return _Source(width, _text_rows(path, _lines(stream, 2, first), width, shelf), "line", _parse_text)
+        count, width = map(int, header.groups())
+        if not 1 <= width <= _WIDEST:
+            raise InputError(f"{path}, line 1: the vectors should have 1 to {_WIDEST} numbers, not {width}.")
+        if _is_binary(stream, width):
+            return _Source(width, _binary_rows(path, stream, count, width), "word", partial(np.frombuffer, dtype="<f4"))
+        numbered = enumerate(lines, start=2)
+    else:
+        width = first.rstrip().count(b" ")
+        if not 1 <= width <= _WIDEST:
+            raise InputError(f"{path}, line 1: {_quote(first)} is not a word followed by the numbers of its vector.")
+        numbered = enumerate(chain([first], lines), start=1)
+    return _Source(width, _text_rows(path, numbered, width, shelf), "line", _parse_text)
 
 
 def _is_binary(stream: io.BufferedReader, width: int) -> bool:
-    """Return whether the numbers are binary: as text, the first vector has a digit and a blank at least for each."""
+    """Return whether the first vector is binary; as text it has at least a digit and a blank for each number."""
     _, _, numbers = stream.peek(_LONGEST_LINE).partition(b" ")
     return numbers[: 2 * width - 1].translate(None, _PRINTABLE) != b""
 
 
-def _lines(stream: io.BufferedReader, number: int, before: bytes = b"") -> Iterator[tuple[int, bytes]]:
-    """Yield numbered lines, the next of which has the number given; `before` is the one before, if not dealt with."""
-    if before:
-        yield number - 1, before
-    yield from enumerate(iter(partial(stream.readline, _LONGEST_LINE), b""), start=number)
-
-
-def _text_rows(path: Path, lines: Iterator[tuple[int, bytes]], width: int, shelf: _Shelf) -> Iterator[_Row]:
+def _text_rows(path: Path, lines: Iterable[tuple[int, bytes]], width: int, shelf: _Shelf) -> Iterator[_Row]:
     for number, line in lines:
-        if line.isspace() or not shelf.may_take(_start(line)):
+        if line.isspace() or not shelf.may_take(line.partition(b" ")[0]):
             continue
         word, *values = line.rstrip().rsplit(b" ", width)  # from the right: words may hold blanks
         extra = _NUMBERS_AT_END.search(word)
@@ -217,7 +182,7 @@ def _text_rows(path: Path, lines: Iterator[tuple[int, bytes]], width: int, shelf
         if found != width:
             name = _quote(word[: extra.start()] if extra else word)
             raise InputError(f"{path}, line {number}: {name} should be followed by {width} numbers, not {found}.")
-        yield _Row(number, word, values)
+        yield number, word, values
 
 
 def _parse_text(values: list[bytes]) -> _Array:
@@ -230,7 +195,7 @@ def _binary_rows(path: Path, stream: io.BufferedReader, count: int, width: int) 
         buffer, at = buffer[at:] + more, 0
         while number < count and (blank := buffer.find(b" ", at)) >= 0 and (end := blank + 1 + size) <= len(buffer):
             number += 1
-            yield _Row(number, buffer[at:blank].lstrip(b"\n"), buffer[blank + 1 : end])
+            yield number, buffer[at:blank].lstrip(b"\n"), buffer[blank + 1 : end]
             at = end
         if len(buffer) - at > size + _LONGEST_WORD:
             raise InputError(f"{path}, word {number + 1}: no blank after the word within {_LONGEST_WORD} bytes.")
@@ -244,7 +209,8 @@ def _npz(path: Path, stream: io.BufferedReader) -> _Source:
         archive = np.load(stream, allow_pickle=False)
         held = archive.zip.namelist()
         if not {"words.npy", "vectors.npy"} <= set(held):
-            raise InputError(f"{path} should hold words.npy and vectors.npy, but it holds {_listed(held)}.")
+            listed = ", ".join(held[:5] + ["and more"] * (len(held) > 5)) or "nothing"
+            raise InputError(f"{path} should hold words.npy and vectors.npy, but it holds {listed}.")
         words, (shape, blocks) = archive["words"], _blocks(archive)
     except ValueError as error:
         raise InputError(f"{path} is not a readable npz file: {error}.") from error
@@ -253,13 +219,9 @@ def _npz(path: Path, stream: io.BufferedReader) -> _Source:
     lines = str(words).split("\n") if str(words) else []
     if len(lines) != shape[0]:
         raise InputError(f"{path} has {len(lines)} words, but {shape[0]} vectors.")
-    return _Source(shape[1], _npz_rows(lines, blocks), "row", np.asarray)
-
-
-def _npz_rows(words: list[str], blocks: Iterator[_Array]) -> Iterator[_Row]:
-    vectors = (vector for block in blocks for vector in block)
-    for number, (word, vector) in enumerate(zip(words, vectors, strict=True), start=1):
-        yield _Row(number, word.encode("utf-8", "surrogatepass"), vector)
+    pairs = zip(lines, (vector for block in blocks for vector in block), strict=True)
+    rows = ((n, word.encode("utf-8", "surrogatepass"), vector) for n, (word, vector) in enumerate(pairs, start=1))
+    return _Source(shape[1], rows, "row", np.asarray)
 
 
 def _blocks(archive: Any) -> tuple[tuple[int, ...], Iterator[_Array]]:
@@ -282,10 +244,6 @@ def _stored_rows(stream: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> I
         if len(data) < rows * size:
             raise EOFError
         yield np.frombuffer(data, dtype).reshape(rows, shape[1])
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(names[:5] + ["and more"] * (len(names) > 5)) or "nothing"
 
 
 def _quote(data: bytes) -> str:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -10,7 +9,7 @@ T = TypeVar("T")
 
 @dataclass
 class DeferredErrors(Generic[T]):
-    """Items whose source may fail: iteration ends at the error, which `raise_error` raises later."""
+    """Items whose source may fail: iteration ends at the error, which is kept to be raised later."""
 
     items: Iterable[T]
     error: Exception | None = None
@@ -21,16 +20,19 @@ class DeferredErrors(Generic[T]):
         except Exception as error:
             self.error = error
 
-    def raise_error(self) -> None:
-        """Raise the error, if there was one."""
-        if self.error:
-            raise self.error
-
 
 def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
     """Gather items into lists; what was read before an error is yielded before it is raised."""
-    source = DeferredErrors(items)
-    remaining = iter(source)
-    while batch := list(islice(remaining, size)):
+    batch: list[T] = []
+    try:
+        for item in items:
+            batch.append(item)
+            if len(batch) == size:
+                yield batch
+                batch = []
+    except Exception:
+        if batch:
+            yield batch
+        raise
+    if batch:
         yield batch
-    source.raise_error()

@@ -22,9 +22,9 @@ def device_named(name: str | None) -> str:
     return name
 
 
-def precision(device: "torch.device", is_short: bool = True) -> AbstractContextManager[object]:
-    """Return the context in which networks compute: in bfloat16 on a GPU, unless not `is_short`; else in float32."""
+def precision(device: "torch.device") -> AbstractContextManager[object]:
+    """Return the context in which networks compute: in bfloat16 on a GPU, else in float32."""
     import torch
 
     # bfloat16 has the range of float32, so gradients need no scaling; most CPUs only emulate it
-    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=is_short and device.type == "cuda")
+    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=device.type == "cuda")

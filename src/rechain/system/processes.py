@@ -22,7 +22,6 @@ import traceback
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import cache
 from multiprocessing.connection import Connection, wait
 from queue import SimpleQueue
 from typing import Any, Generic, NamedTuple, TypeVar, cast
@@ -63,15 +62,17 @@ def in_order(
     of the tasks before it.
     """
     source = DeferredErrors(tasks)
-    pool = _Pool(make_worker, workers, describe, ahead or _MOST_IN_HAND * workers, preload)
+    pool = _Pool(make_worker, workers, describe, _context(preload))
+    most_pending = ahead or _MOST_IN_HAND * workers
     try:
         for task in source:
             pool.submit(task)
-            while pool.is_full or pool.has_result:
+            while pool.pending >= most_pending or pool.has_result():
                 yield pool.result()
-        while not pool.is_idle:
+        while pool.pending:
             yield pool.result()
-        source.raise_error()
+        if source.error:
+            raise source.error
         pool.end()
     finally:
         pool.close()
@@ -81,17 +82,11 @@ class _Pool(Generic[Task, Result]):
     """Processes, the tasks that they have, and the results that wait for those of earlier tasks."""
 
     def __init__(
-        self,
-        make_worker: MakeWorker[Task, Result],
-        workers: int,
-        describe: Callable[[Task], str],
-        ahead: int,
-        preload: Sequence[str],
+        self, make_worker: MakeWorker[Task, Result], workers: int, describe: Callable[[Task], str], context: Any
     ) -> None:
-        self._context = _context(preload)
+        self._context = context
         self._make_worker = pickle.dumps(make_worker)
         self._workers = workers
-        self._ahead = ahead
         self._describe = describe
         self._processes: list[_Process] = []
         self._tasks: dict[int, tuple[str, bytes]] = {}
@@ -106,16 +101,12 @@ class _Pool(Generic[Task, Result]):
             raise RechainError("a process that is itself a worker cannot start others; let it work alone (workers=0).")
 
     @property
-    def is_full(self) -> bool:
-        return self._submitted - self._yielded >= self._ahead
+    def pending(self) -> int:
+        """The number of tasks whose results have not been yielded."""
+        return self._submitted - self._yielded
 
-    @property
-    def is_idle(self) -> bool:
-        return self._submitted == self._yielded
-
-    @property
     def has_result(self) -> bool:
-        """Whether the next result has arrived."""
+        """Return whether the next result has arrived."""
         self._gather(timeout=0)
         return self._yielded in self._outcomes
 
@@ -187,7 +178,7 @@ class _Pool(Generic[Task, Result]):
     def end(self) -> None:
         """End the idle processes and wait for them."""
         for process in self._processes:
-            process.send(pickle.dumps(_END))
+            process.send(_END)
         for process in self._processes:
             process.end()
         self._processes.clear()
@@ -200,8 +191,8 @@ class _Pool(Generic[Task, Result]):
             process.end()
 
 
-_END = None
-"""sent in place of a task to end a process"""
+_END = b""
+"""sent in place of a pickled task to end a process"""
 
 
 class _Outcome(NamedTuple):
@@ -279,10 +270,10 @@ def _work(connection: Connection, make_worker: bytes, threads: int) -> None:
     trimmed = time.monotonic()
     while True:
         try:
-            if (task := pickle.loads(tasks.get())) is _END:
+            if (task := tasks.get()) == _END:
                 return
             worker = worker or _load_worker(make_worker)
-            outcome = pickle.dumps(_Outcome(worker(task)))
+            outcome = pickle.dumps(_Outcome(worker(pickle.loads(task))))
         except Exception as error:
             outcome = _pickled(error)
         try:
@@ -331,25 +322,16 @@ def trim_memory(last: float) -> float:
     if time.monotonic() - last < _TRIM_SECONDS:
         return last
     gc.collect()
-    if trim := _malloc_trim():
-        trim(0)
+    with suppress(OSError, TypeError, AttributeError):  # other C libraries lack it
+        ctypes.CDLL(None).malloc_trim(0)
     return time.monotonic()
-
-
-@cache
-def _malloc_trim() -> Callable[[int], int] | None:
-    """Return glibc's malloc_trim, which other C libraries lack."""
-    with suppress(OSError, TypeError):
-        return getattr(ctypes.CDLL(None), "malloc_trim", None)
-    return None
 
 
 def _receive(connection: Connection, tasks: "SimpleQueue[bytes]") -> None:
     """Receive tasks while others are done; exit at once when the starting process is gone, however it ended."""
-    end = pickle.dumps(_END)
     try:
-        while (task := connection.recv_bytes()) != end:
+        while (task := connection.recv_bytes()) != _END:
             tasks.put(task)
-        tasks.put(end)
+        tasks.put(_END)
     except (EOFError, OSError):
         os._exit(1)

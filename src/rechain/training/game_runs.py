@@ -63,9 +63,9 @@ class GameMaterial:
 
         pseudo = []
         if self.pseudo is not None:
-            data = Prepared.for_settings(self.pseudo, device, settings)
+            data = Prepared(self.pseudo, device, settings.max_tokens, settings.mark_answer)
             pseudo.append(Part(data, np.arange(len(data))))
-        questions = Prepared.for_settings(self.questions, device, settings)
+        questions = Prepared(self.questions, device, settings.max_tokens, settings.mark_answer)
         return Training(torch.from_numpy(self.vectors.table), questions, settings, pseudo=pseudo)
 
     def save(self, training: "Training", path: Path) -> None:

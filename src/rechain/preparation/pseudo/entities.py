@@ -1,12 +1,10 @@
 """Pseudo questions from passages whose entities the data gives: another pair of entities, and a chain between them."""
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import filterfalse, pairwise
 from random import Random
-from typing import NamedTuple
 
-from rechain.preparation.pseudo.pool import Company, Pool
-from rechain.preparation.pseudo.settings import PseudoQuestion, PseudoSettings
+from rechain.preparation.pseudo.pool import Company, Pool, PseudoQuestion, PseudoSettings
 from rechain.schema import Passage, Question
 from rechain.text.passages import PassageView
 
@@ -16,23 +14,14 @@ _AT_AN_END = (1, 3)
 """how many that mention the question's entity, or the answer's"""
 
 
-class Shape(NamedTuple):
-    """The types of the entities along a chain, from that of the question to that of the answer."""
+def chain_types(question: Question) -> tuple[str, ...]:
+    """Return the types of the entities along a source's chain, from that of the question to that of the answer.
 
-    types: tuple[str, ...]
-
-    @property
-    def hops(self) -> int:
-        """How many passages the chain has."""
-        return len(self.types) - 1
-
-
-def shape_of(question: Question) -> Shape | None:
-    """Return the shape of a source's chain, by the types of its entities; None where the data does not give them."""
+    Empty where the data does not give them.
+    """
     if not question.question_entities or question.answer_entity is None or not question.link_types:
-        return None
-    ends = _type_of(question.question_entities[0]), _type_of(question.answer_entity)
-    return Shape((ends[0], *question.link_types, ends[1]))
+        return ()
+    return _type_of(question.question_entities[0]), *question.link_types, _type_of(question.answer_entity)
 
 
 def _type_of(entity: str) -> str:
@@ -42,15 +31,15 @@ def _type_of(entity: str) -> str:
 class EntitySource:
     """The passages of one context, from which chains start, and those of the pool, through which they go on."""
 
-    def __init__(self, passages: Sequence[Passage], shape: Shape, pool: Pool, settings: PseudoSettings) -> None:
+    def __init__(self, passages: Sequence[Passage], types: Sequence[str], pool: Pool, settings: PseudoSettings) -> None:
         self._passages = passages
-        self._shape = shape
+        self._types = types
         self._pool = pool
         self._settings = settings
 
     def draft(self, random: Random, source: str, number: int) -> PseudoQuestion | None:
         """Return a question from a random walk over passages, or None where it led nowhere."""
-        walk = _Walk(self._shape, self._pool, random)
+        walk = _Walk(self._types, self._pool, random)
         if not walk.goes_through(random.choice(self._passages)):
             return None
         first, *links, last = walk.entities
@@ -63,34 +52,32 @@ class EntitySource:
             answer=_mention_text(walk.passages[-1], last),
             question_entities=[first],
             answer_entity=last,
-            hops=self._shape.hops,
-            link_types=list(self._shape.types[1:-1]),
+            hops=len(links) + 1,
+            link_types=list(self._types[1:-1]),
             passages=passages,
         )
         return PseudoQuestion(question, chain, source, tuple(links))
 
     def _company(self, walk: "_Walk", random: Random) -> Company:
-        """Return the chain among passages that mention its entities, and others of the context."""
+        """Return the chain among passages that mention its entities and others, none of which could replace its own."""
         size = random.randint(*self._settings.passages)
         company = Company(walk.passages)
         for number, entity in enumerate(walk.entities):
-            most = random.randint(*(_LINKING if 0 < number < self._shape.hops else _AT_AN_END))
+            most = random.randint(*(_LINKING if 0 < number < len(walk.entities) - 1 else _AT_AN_END))
             numbers = self._pool.mentioning(entity)
             mentioning = [self._pool.passages[n] for n in random.sample(numbers, min(2 * most, len(numbers)))]
-            self._add(company, mentioning, walk, min(most, size - len(company.passages)))
-        self._add(company, random.sample(self._passages, len(self._passages)), walk, size - len(company.passages))
+            room = min(most, size - len(company.passages))
+            company.add(filterfalse(walk.could_go_through, mentioning), room)
+        others = random.sample(self._passages, len(self._passages))
+        company.add(filterfalse(walk.could_go_through, others), size - len(company.passages))
         return company
-
-    def _add(self, company: Company, passages: Sequence[Passage], walk: "_Walk", most: int) -> None:
-        """Add distractors, but none that could replace a passage of the chain."""
-        company.add((passage for passage in passages if not walk.could_go_through(passage)), most)
 
 
 class _Walk:
     """A way from passage to passage, by entities of the right types that stand together in a sentence."""
 
-    def __init__(self, shape: Shape, pool: Pool, random: Random) -> None:
-        self._shape = shape
+    def __init__(self, types: Sequence[str], pool: Pool, random: Random) -> None:
+        self._types = types
         self._pool = pool
         self._random = random
         self.passages: list[Passage] = []
@@ -98,15 +85,18 @@ class _Walk:
 
     def goes_through(self, start: Passage) -> bool:
         """Walk from a passage on and return whether the end was reached."""
-        passage: Passage | None = start
-        while passage is not None:
+        passage = start
+        while True:
             self.passages.append(passage)
             if not self._step(passage):
                 return False
-            if len(self.entities) == len(self._shape.types):
+            if len(self.entities) == len(self._types):
                 return True
-            passage = self._next_passage()
-        return False
+            numbers, ids = self._pool.mentioning(self.entities[-1]), {passage.id for passage in self.passages}
+            others = [other for other in map(self._pool.passages.__getitem__, numbers) if other.id not in ids]
+            if not others:
+                return False
+            passage = self._random.choice(others)
 
     def could_go_through(self, passage: Passage) -> bool:
         """Return whether a passage holds two adjacent entities of the way in one sentence."""
@@ -118,11 +108,11 @@ class _Walk:
         """Choose the entity by which to leave a passage; in the first, also the one to start from."""
         sentences = self._pool.entity_sentences(passage)
         if not self.entities:
-            starts = [entity for entity in sentences if _type_of(entity) == self._shape.types[0]]
+            starts = [entity for entity in sentences if _type_of(entity) == self._types[0]]
             if not starts:
                 return False
             self.entities.append(self._choose(starts))
-        kind, here = self._shape.types[len(self.entities)], sentences[self.entities[-1]]
+        kind, here = self._types[len(self.entities)], sentences[self.entities[-1]]
         beside = [
             entity
             for entity, there in sentences.items()
@@ -136,12 +126,6 @@ class _Walk:
         """Return one of some entities, those more often that few passages mention."""
         rarity = [1 / len(self._pool.mentioning(entity)) for entity in entities]
         return self._random.choices(entities, rarity)[0]
-
-    def _next_passage(self) -> Passage | None:
-        known = {passage.id for passage in self.passages}
-        numbers = self._pool.mentioning(self.entities[-1])
-        passages = [passage for passage in map(self._pool.passages.__getitem__, numbers) if passage.id not in known]
-        return self._random.choice(passages) if passages else None
 
 
 def _mention_text(passage: Passage, entity: str) -> str:

@@ -1,10 +1,13 @@
-"""The passages of all sources, and which of them hold some words or entities."""
+"""How pseudo questions are made, and the passages of all sources, by the words and entities that they hold."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from heapq import nlargest
 from random import Random
+from typing import NamedTuple
 
 from rechain.schema import Passage, Question
+from rechain.system.settings import Count, Positive, Settings, Share, wrong_setting
 from rechain.text.passages import PassageView
 from rechain.text.rarity import idf
 from rechain.text.words import lazy
@@ -18,8 +21,57 @@ _MOST_TITLE_WORDS = 5
 _MOST_COMPARED = 50
 """passages compared with a question: a common link has thousands, and a sample is as good a source of near misses"""
 
-EntitySentences = Mapping[str, frozenset[int]]
-"""in which sentences each entity stands"""
+
+@dataclass(frozen=True)
+class PseudoSettings(Settings):
+    """How pseudo questions are made, and how hard."""
+
+    drop: Share = 0.95
+    """the chance that a word of the rarest kind is dropped; that of others is less, in proportion to their rarity"""
+    drop_unique: Share = 0.8
+    """the least chance that a word is dropped which no other passage of the context holds"""
+    paraphrase: Share = 0.8
+    """the chance that a word is replaced by one that means the same, or inflected otherwise, where one is known"""
+    keep_title: Share = 0.35
+    """the chance that a question names its head by title, where the title is not the link"""
+    clause_words: tuple[Positive, Positive] = (4, 8)
+    """the least and the most words taken from one sentence"""
+    link_distractors: Count = 6
+    """the most passages brought in because they too are linked with the tail"""
+    answer_distractors: Share = 0.6
+    """the chance that a passage is brought in because it holds the answer"""
+    word_distractors: Count = 1
+    """the most passages brought in because they hold rare words of the question"""
+    kept_distractors: Count = 2
+    """how many passages of the context at least stay beside the chain, if it has as many"""
+    patience: Count = 60
+    """the failures in a row after which a source is given up"""
+    pattern: str = "interacts_with {}?"
+    """the question where the data gives the entities; {} is the entity it starts from"""
+    passages: tuple[Positive, Positive] = (15, 30)
+    """the least and the most passages of a question, where the data gives the entities"""
+
+    def __post_init__(self) -> None:
+        """Say which setting is wrong."""
+        super().__post_init__()
+        for name in ("clause_words", "passages"):
+            least, most = getattr(self, name)
+            if least > most:
+                raise wrong_setting(name, (least, most), "the least and the most number")
+        if "{}" not in self.pattern:
+            raise wrong_setting("pattern", self.pattern, "a text with {} where the entity stands")
+
+
+class PseudoQuestion(NamedTuple):
+    """A question made from passages, and the chain that it was made from."""
+
+    question: Question
+    chain: tuple[int, ...]
+    """positions in `question.passages`, head first"""
+    source: str
+    """the id of the question whose passages it was made from"""
+    links: tuple[str, ...] = ()
+    """the linking entities: ids where the data gives them, else folded words"""
 
 
 class Pool:
@@ -34,7 +86,7 @@ class Pool:
                     name = f"{passage.id} of {question.id}"
                     known.setdefault(name, passage.model_copy(update={"id": name}))
         self.passages = list(known.values())
-        self._known_sentences: dict[str, EntitySentences] = {}
+        self._known_sentences: dict[str, Mapping[str, frozenset[int]]] = {}
 
     @lazy
     def _joined(self) -> list[str]:
@@ -42,33 +94,20 @@ class Pool:
 
     @lazy
     def _holders(self) -> Mapping[str, list[int]]:
-        holders: dict[str, list[int]] = {}
-        for number, joined in enumerate(self._joined):
-            for word in set(joined.split()):
-                if idf(word) >= _INDEXED:
-                    holders.setdefault(word, []).append(number)
-        return holders
+        return _index([word for word in set(joined.split()) if idf(word) >= _INDEXED] for joined in self._joined)
 
     @lazy
     def _titled(self) -> Mapping[str, list[int]]:
-        titled: dict[str, list[int]] = {}
-        for number, joined in enumerate(self._joined):
-            titled.setdefault(joined.partition("\n")[0].strip(), []).append(number)
-        return titled
+        return _index([joined.partition("\n")[0].strip()] for joined in self._joined)
 
     @lazy
     def _entity_holders(self) -> Mapping[str, list[int]]:
-        holders: dict[str, list[int]] = {}
-        for number, passage in enumerate(self.passages):
-            for entity in PassageView(passage).entities:
-                holders.setdefault(entity, []).append(number)
-        return holders
+        return _index(PassageView(passage).entities for passage in self.passages)
 
     def holding(self, phrase: str) -> list[int]:
         """Return the passages that hold a phrase, given as folded words with a blank on either side of each."""
         rarest = max(phrase.split(), key=idf)
-        numbers = self._holders.get(rarest, ())
-        return [number for number in numbers if phrase in self._joined[number]]
+        return [number for number in self._holders.get(rarest, ()) if phrase in self._joined[number]]
 
     def titled_in(self, words: Sequence[str]) -> list[int]:
         """Return the passages whose titles stand in a row of folded words, but for titles of common words alone."""
@@ -99,7 +138,7 @@ class Pool:
         """Return the passages that mention a given entity."""
         return self._entity_holders.get(entity, [])
 
-    def entity_sentences(self, passage: Passage) -> EntitySentences:
+    def entity_sentences(self, passage: Passage) -> Mapping[str, frozenset[int]]:
         """Return in which sentences of a passage its entities stand."""
         known = self._known_sentences.get(passage.text)
         if known is None:
@@ -107,6 +146,15 @@ class Pool:
             known = {entity: frozenset(view.sentences_with(entity)) for entity in view.entities}
             self._known_sentences[passage.text] = known
         return known
+
+
+def _index(names: Iterable[Iterable[str]]) -> dict[str, list[int]]:
+    """Return the numbers of the passages that hold each name, from the names of each passage."""
+    holders: dict[str, list[int]] = {}
+    for number, of_passage in enumerate(names):
+        for name in of_passage:
+            holders.setdefault(name, []).append(number)
+    return holders
 
 
 class Company:

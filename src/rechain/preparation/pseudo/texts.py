@@ -6,8 +6,7 @@ from random import Random
 from typing import NamedTuple
 
 from rechain.linking import DEFAULT_MIN_WEIGHT, Edge, LinkGraph
-from rechain.preparation.pseudo.pool import Company, Pool
-from rechain.preparation.pseudo.settings import PseudoQuestion, PseudoSettings
+from rechain.preparation.pseudo.pool import Company, Pool, PseudoQuestion, PseudoSettings
 from rechain.preparation.pseudo.wording import Answer, Clause, PassageReading, Phrasing
 from rechain.schema import LinkKind, Passage, Question
 from rechain.text.passages import PassageView
@@ -41,13 +40,6 @@ class _Pair(NamedTuple):
     often: float
 
 
-class _Wording(NamedTuple):
-    """A question's text and the answer to it."""
-
-    question: str
-    answer: Answer
-
-
 class TextSource:
     """The passages of one context."""
 
@@ -63,10 +55,10 @@ class TextSource:
         graph = LinkGraph(views, DEFAULT_MIN_WEIGHT, _LINKERS)
         edges = [(tail, edge) for tail in range(len(views)) for edge in graph.edges(tail)]
         strong = [(tail, edge) for tail, edge in edges if edge.weight >= _STRONG_LINK]
-        return [self._pair(edge.before, tail, edge) for tail, edge in strong or edges]
+        return [self._pair(tail, edge) for tail, edge in strong or edges]
 
-    def _pair(self, head: int, tail: int, edge: Edge) -> _Pair:
-        views = [self._readings[number].view for number in (head, tail)]
+    def _pair(self, tail: int, edge: Edge) -> _Pair:
+        views = [self._readings[number].view for number in (edge.before, tail)]
         link, names = edge.key, [edge.key]
         if edge.is_given:
             spans = zip(views, edge.link.mentions, strict=True)
@@ -75,7 +67,7 @@ class TextSource:
         titles = [view.title.joined for view in views if link in view.title.joined]
         giveaways = frozenset().union(*map(_content_words, names + titles))
         often = _OFTEN.get(edge.link.kind, 1.0) * (_TO_THE_TITLED if link in views[1].title.joined else 1.0)
-        return _Pair(head, tail, link, giveaways, often)
+        return _Pair(edge.before, tail, link, giveaways, often)
 
     @lazy
     def _shared_words(self) -> Set[str]:
@@ -89,15 +81,19 @@ class TextSource:
             return None
         pair = random.choices(self._pairs, [pair.often for pair in self._pairs])[0]
         wording = self._wording(pair, Phrasing(self._settings, random, self._shared_words), random)
-        if wording is None or _gives_away(wording, pair.link):
+        if wording is None:
             return None
-        passages, chain = self._company(pair, wording, random).shuffled(random)
-        question = Question(
-            id=f"{source}~{number}", question=wording.question, answer=wording.answer.text, hops=2, passages=passages
-        )
+        text, answer = wording
+        words = Text(text)
+        if pair.link in words.joined or answer.phrase in words.joined:  # which gives the chain away
+            return None
+        query = {word for word in words.words if idf(word) >= _CONTENT_WORD}
+        passages, chain = self._company(pair, answer, query, random).shuffled(random)
+        question = Question(id=f"{source}~{number}", question=text, answer=answer.text, hops=2, passages=passages)
         return PseudoQuestion(question, chain, source, (pair.link.strip(),))
 
-    def _wording(self, pair: _Pair, phrasing: Phrasing, random: Random) -> _Wording | None:
+    def _wording(self, pair: _Pair, phrasing: Phrasing, random: Random) -> tuple[str, Answer] | None:
+        """Return the text of a question and its answer, or None where the passages have too little to say."""
         head, tail = self._readings[pair.head], self._readings[pair.tail]
         answer = self._choose_answer(pair, random)
         if answer is None or not head.sentences:
@@ -110,7 +106,7 @@ class TextSource:
         titled = tail if pair.link in tail.view.title.joined else head
         kind = phrasing.kind_of(titled.sentences[0])
         kind = "" if kind in banned else kind
-        return _Wording(phrasing.question(described, asking, kind, answer.kind), answer)
+        return phrasing.question(described, asking, kind, answer.kind), answer
 
     def _choose_answer(self, pair: _Pair, random: Random) -> Answer | None:
         """Return something that the tail says of the linking entity, and the head does not."""
@@ -134,14 +130,13 @@ class TextSource:
         named = set(head.view.title.words) if random.random() < self._settings.keep_title else set()
         return phrasing.clause(sentence, pair.link, banned, named - banned)
 
-    def _company(self, pair: _Pair, wording: _Wording, random: Random) -> Company:
+    def _company(self, pair: _Pair, answer: Answer, query: Set[str], random: Random) -> Company:
         """Return the chain among distractors: as many passages as the context has."""
         context = [reading.view.passage for reading in self._readings]
         company = Company((context[pair.head], context[pair.tail]))
-        query = {word for word in Text(wording.question).words if idf(word) >= _CONTENT_WORD}
         others = self._others(pair, query)
         company.add(others, self._settings.kept_distractors)
-        for numbers, words, most in self._brought_in(pair, wording, query, random):
+        for numbers, words, most in self._distractors(pair, answer, query, random):
             room = min(most, len(context) - len(company.passages))
             if room:
                 best = self._pool.best(numbers, words, room + len(context), random)
@@ -149,24 +144,24 @@ class TextSource:
         company.add(others, len(context) - len(company.passages))
         return company
 
-    def _brought_in(
-        self, pair: _Pair, wording: _Wording, query: Set[str], random: Random
+    def _distractors(
+        self, pair: _Pair, answer: Answer, query: Set[str], random: Random
     ) -> Iterator[tuple[Collection[int], Set[str], int]]:
         """Yield passages of the pool, the words that the best of them share, and how many to take."""
         of_the_head = query - self._readings[pair.tail].view.vocabulary
         yield self._linked(pair), of_the_head, random.randint(0, self._settings.link_distractors)
         if random.random() < self._settings.answer_distractors:
-            yield self._pool.holding(wording.answer.phrase), query, 1
+            yield self._pool.holding(answer.phrase), query, 1
         if most := random.randint(0, self._settings.word_distractors):
             yield self._pool.holding_any(query), query, most
 
     def _linked(self, pair: _Pair) -> Sequence[int]:
         """Return the passages of the pool that could stand before the tail in place of the head."""
         if (pair.tail, pair.link) not in self._known_linked:
-            tail, found = self._readings[pair.tail].view, set(self._pool.holding(pair.link))
-            found.update(self._pool.titled_in(tail.text.words))
-            found.update(self._pool.holding(tail.title.joined) if tail.title.words else ())
-            self._known_linked[pair.tail, pair.link] = sorted(found)
+            tail = self._readings[pair.tail].view
+            numbers = {*self._pool.holding(pair.link), *self._pool.titled_in(tail.text.words)}
+            numbers.update(self._pool.holding(tail.title.joined) if tail.title.words else ())
+            self._known_linked[pair.tail, pair.link] = sorted(numbers)
         return self._known_linked[pair.tail, pair.link]
 
     def _others(self, pair: _Pair, query: Iterable[str]) -> list[Passage]:
@@ -175,11 +170,6 @@ class TextSource:
         ordered = sorted(query)  # a sum of floats depends on the order
         shared = {view.passage.id: sum(idf(word) for word in ordered if word in view.vocabulary) for view in views}
         return sorted((view.passage for view in views), key=lambda passage: -shared[passage.id])
-
-
-def _gives_away(wording: _Wording, link: str) -> bool:
-    question = Text(wording.question).joined
-    return link in question or wording.answer.phrase in question
 
 
 def _content_words(name: str) -> frozenset[str]:

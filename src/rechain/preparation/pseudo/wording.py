@@ -9,7 +9,7 @@ from collections.abc import Collection, Container, Iterator, Sequence
 from random import Random
 from typing import Literal, NamedTuple
 
-from rechain.preparation.pseudo.settings import PseudoSettings
+from rechain.preparation.pseudo.pool import PseudoSettings
 from rechain.text.passages import PassageView
 from rechain.text.rarity import idf
 from rechain.text.words import Text, lazy, phrase
