@@ -37,11 +37,9 @@ _MANY = 20
 def fold(text: str) -> str:
     """Remove case and accents; lengths may change ("ß" becomes "ss")."""
     folded = text.casefold()
-    return folded if folded.isascii() else _NOT_ASCII.sub(_without_accents, folded)
-
-
-def _without_accents(match: re.Match[str]) -> str:
-    return "".join(map(_folded_character, match.group()))
+    if folded.isascii():
+        return folded
+    return _NOT_ASCII.sub(lambda match: "".join(map(_folded_character, match.group())), folded)
 
 
 @cache
