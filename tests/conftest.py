@@ -6,6 +6,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import settings
 
 from rechain.candidates import Candidates
 from rechain.errors import QuestionError
@@ -14,6 +15,10 @@ from rechain.scoring.model import Scores
 
 if TYPE_CHECKING:
     from rechain.reader.model import ChainReaderModel
+
+# A busy machine may take longer than 200 ms for an example: no test depends on the clock.
+settings.register_profile("rechain", deadline=None)
+settings.load_profile("rechain")
 
 REAL_DATA = Path(__file__).parents[2] / "shared" / "data"
 

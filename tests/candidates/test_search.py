@@ -348,7 +348,7 @@ words_of_passages = st.builds(
 )
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 @given(
     st.lists(words_of_passages, min_size=2, max_size=6),
     st.sampled_from(NAMES),
@@ -387,7 +387,7 @@ def reference_given_chains(
                 yield row, choice
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 @given(
     st.lists(st.sets(st.sampled_from(ENTITIES), max_size=4), min_size=2, max_size=6),
     st.sampled_from(ENTITIES),
@@ -441,7 +441,7 @@ written = st.lists(
 texts = written.map(lambda pieces: "".join(pieces) + " Ostrela")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.lists(st.tuples(st.one_of(st.just(""), written.map("".join)), texts), min_size=3, max_size=4), st.integers(2, 3)
 )
@@ -458,7 +458,7 @@ def test_every_mention_of_a_link_cuts_out_the_words_of_the_link(passages: list[t
                     assert phrase(text[slice(*span)]) == edge.key
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.tuples(texts, st.data()), min_size=2, max_size=2))
 def test_every_mention_of_a_given_link_is_a_given_mention(rows: list[tuple[str, st.DataObject]]) -> None:
     passages = []

@@ -42,17 +42,17 @@ def test_pairs_stand_once_in_order_of_first_use_with_the_chains_that_share_them(
         pair("0", "drug:DB00001", "protein:P99999"): [1],
         pair("3", "protein:P99999", "protein:Q23456"): [1],
     }
-    assert list(units.pairs)[2] == units.pairs_of(0)[2] == units.pairs_of(1)[2]
+    assert list(units.pairs)[2] == units.pairs_of[0][2] == units.pairs_of[1][2]
     assert list(units.of("pairs")) == list(units.pairs)
     assert list(units.of("chains")) == units.chains
-    assert units.in_order(units.pairs_of(0)[2]) == ("protein:Q23456", "drug:DB00002")
+    assert units.in_order(units.pairs_of[0][2]) == ("protein:Q23456", "drug:DB00002")
     assert units.name("protein:Q23456") == "protein:Q23456"
 
 
 def test_a_link_of_words_is_shown_as_it_stands_in_the_text(bridge_question: Question) -> None:
     units = find_units(bridge_question)
     assert units.chains[0].entities == ("anton quillfeather",)
-    assert [unit.entities for unit in units.pairs_of(0)] == [
+    assert [unit.entities for unit in units.pairs_of[0]] == [
         ("", "anton quillfeather"),
         ("Prague", "anton quillfeather"),
     ]
@@ -73,7 +73,7 @@ def test_a_chain_starts_from_the_entity_that_its_head_mentions(first: tuple[str,
     question = Question(
         id="q", question="?", answer="y", question_entities=["x:1", "x:2"], answer_entity="y:1", passages=passages
     )
-    assert find_units(question).pairs_of(0)[0].entities == ("l:1", start)
+    assert find_units(question).pairs_of[0][0].entities == ("l:1", start)
 
 
 @pytest.mark.parametrize("names", [("DB00001", "P12345"), ("drug:DB00001", "P12345"), ("P12345", "db00001")])
@@ -90,11 +90,11 @@ def test_a_question_without_candidates_has_no_units(medhop: Question) -> None:
 
 def test_pairs_wait_only_while_a_chain_of_theirs_may_be_right(medhop: Question) -> None:
     units = find_units(medhop)
-    assert [units.pairs_of(0)[2], units.pairs_of(1)[2]] == [units.pairs_of(0)[2]] * 2  # both end alike
-    first, second = units.pairs_of(0)[0], units.pairs_of(0)[1]
+    assert [units.pairs_of[0][2], units.pairs_of[1][2]] == [units.pairs_of[0][2]] * 2  # both end alike
+    first, second = units.pairs_of[0][0], units.pairs_of[0][1]
     assert units.waiting("pairs", {}) == list(units.pairs)
     after = units.waiting("pairs", {first: "no"})
-    assert second not in after and set(units.pairs_of(1)) <= set(after)
+    assert second not in after and set(units.pairs_of[1]) <= set(after)
     assert units.waiting("pairs", {first: "unsure"}) == [pair for pair in units.pairs if pair != first]
-    assert units.waiting("pairs", {units.pairs_of(0)[2]: "no"}) == []
+    assert units.waiting("pairs", {units.pairs_of[0][2]: "no"}) == []
     assert units.waiting("chains", {units.chains[0]: "no"}) == [units.chains[1]]

@@ -9,7 +9,7 @@ import typer
 from typer.testing import CliRunner
 
 from rechain.candidates import CandidateSettings
-from rechain.cli.options import CandidateOptions, OutputOptions, grouped, report_unfinished
+from rechain.cli.options import CandidateOptions, OutputOptions, grouped, note_unfinished
 from rechain.errors import RechainError
 
 
@@ -102,14 +102,14 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
 
 
 def test_a_folder_of_chains_that_is_not_finished_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    report_unfinished(tmp_path)
-    report_unfinished(tmp_path / "chains.jsonl")
+    note_unfinished(tmp_path)
+    note_unfinished(tmp_path / "chains.jsonl")
     assert capsys.readouterr().err == ""
     (tmp_path / "_rechain.json").touch()
-    report_unfinished(tmp_path)
+    note_unfinished(tmp_path)
     assert capsys.readouterr().err == (
         f"{tmp_path} is not finished; `rechain recover` goes on with it with --resume.\n"
     )
     (tmp_path / "_SUCCESS").touch()
-    report_unfinished(tmp_path)
+    note_unfinished(tmp_path)
     assert capsys.readouterr().err == ""

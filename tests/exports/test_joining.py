@@ -9,7 +9,7 @@ import pytest
 
 from rechain.datasets import Entry, read_entries
 from rechain.errors import InputError, QuestionError
-from rechain.exports.joining import Joined, Selection, join, with_sentences, without_sentences
+from rechain.exports.joining import Joined, Selection, join, with_sentences
 from rechain.schema import Passage, Question, Recovered
 
 
@@ -27,13 +27,13 @@ def located(*chains: Recovered) -> list[tuple[str, Recovered]]:
 
 
 def joined(chains: Iterable[Recovered], asked: Iterable[Entry], selection: Selection | None = None) -> list[str]:
-    told = join(located(*chains), without_sentences(asked), selection or Selection())
+    told = join(located(*chains), ((entry, {}) for entry in asked), selection or Selection())
     return [one.question.id for one in told]
 
 
 def test_every_chain_finds_its_question(recovered: Any) -> None:
     chains = [recovered(name, ["a", "b"]) for name in ("q1", "q2")]
-    found = list(join(located(*chains), without_sentences(entries("q1", "q2")), Selection()))
+    found = list(join(located(*chains), ((entry, {}) for entry in entries("q1", "q2")), Selection()))
     assert found == [Joined(question(name), one, {}) for name, one in zip(("q1", "q2"), chains, strict=True)]
 
 
@@ -44,7 +44,7 @@ def test_chains_may_be_of_some_questions_alone(recovered: Any) -> None:
 
 def test_ids_that_stand_there_twice_are_told_apart_by_their_order(recovered: Any) -> None:
     asked = [Entry("", "q", question("q", "One text.")), Entry("", "q", question("q", "Two texts."))]
-    told = join(located(recovered("q"), recovered("q", ["a", "b"])), without_sentences(asked), Selection())
+    told = join(located(recovered("q"), recovered("q", ["a", "b"])), ((entry, {}) for entry in asked), Selection())
     assert [one.question.passages[0].text for one in told] == ["Two texts."]
 
 
@@ -57,7 +57,7 @@ def test_both_are_streamed(recovered: Any) -> None:
             yield Entry("", str(number), question(str(number)))
 
     chains = (("", recovered(str(number), ["a", "b"])) for number in count(0, 2))
-    assert len(list(islice(join(chains, without_sentences(asked()), Selection()), 5))) == 5
+    assert len(list(islice(join(chains, ((entry, {}) for entry in asked()), Selection()), 5))) == 5
     assert len(read) == 9
 
 

@@ -9,7 +9,7 @@ import pytest
 from rechain.datasets import read_entries, read_questions
 from rechain.errors import QuestionError
 from rechain.evaluation.gold import read_gold
-from rechain.exports.joining import Joined, Selection, join, without_sentences
+from rechain.exports.joining import Joined, Selection, join
 from rechain.exports.paths import row
 from rechain.recovery import Recoverer
 from rechain.schema import GoldChain, Question
@@ -58,7 +58,7 @@ def test_question_and_chain_read_back(tmp_path: Path, recovered: Any, bridge_que
 def test_the_real_musique_reads_back(real_data: Path, tmp_path: Path) -> None:
     source = real_data / "musique/train_100.json.gz"
     recovered = list(Recoverer("lexical").recover_many(read_entries(source)))
-    joined = list(join((("", one) for one in recovered), without_sentences(read_entries(source)), Selection()))
+    joined = list(join((("", one) for one in recovered), ((entry, {}) for entry in read_entries(source)), Selection()))
     path = write(tmp_path / "paths.jsonl", [record for one in joined for record in row(one)])
     assert len(joined) > 80
     assert list(read_questions(path)) == [one.question for one in joined]

@@ -261,7 +261,7 @@ def test_a_text_is_kept_once_however_many_questions_have_it(questions: list[Ques
     assert torch.equal(batch.passages[0], batch.passages[1])
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(order=st.lists(st.integers(0, 2), min_size=1, max_size=5))
 def test_a_question_is_the_same_in_any_batch(prepared: Prepared, order: list[int]) -> None:
     batch = prepared.batch(np.array(order))

@@ -177,7 +177,7 @@ def test_a_greedy_selection_takes_the_best_passage_of_each_step(tiny: ModuleType
         assert head == int(second.log_probability[number, tail].argmax())
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 10_000), hops=st.integers(2, 3))
 def test_no_sample_holds_padding_nor_a_given_passage_twice(tiny: ModuleType, seed: int, hops: int) -> None:
     players, batch = make_game(tiny, hops, seed=seed)

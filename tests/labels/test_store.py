@@ -105,7 +105,7 @@ OPERATIONS = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(OPERATIONS)
 def test_what_holds_is_what_a_replay_of_the_log_says(
     operations: list[str | tuple[str, list[tuple[int, str, bool]]]],

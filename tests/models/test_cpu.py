@@ -370,12 +370,13 @@ def test_parameters_are_shared_and_named_alike() -> None:
 
 
 def test_queries_keys_and_values_at_once_are_those_of_each() -> None:
-    layers = [
-        child for name, child in make_encoder(in_int8=True).named_modules() if name.endswith(("query", "key", "value"))
-    ]
+    encoder = PackedEncoder(make_encoder(in_int8=True))
+    attention = encoder.model.encoder.layer[0].attention.self
     inputs = torch.randn(9, 32)
-    fused = cpu._side_by_side(layers[:3])(inputs)
-    assert torch.equal(fused, torch.cat([layer(inputs) for layer in layers[:3]], dim=-1))
+    for projected, layer in zip(
+        encoder._project(0, attention, inputs), (attention.query, attention.key, attention.value), strict=True
+    ):
+        assert isinstance(layer, Int8Linear) and torch.equal(projected, layer(inputs))
 
 
 @pytest.mark.parametrize("assign", [False, True])

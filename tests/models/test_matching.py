@@ -69,7 +69,7 @@ def test_what_stands_in_the_padding_changes_nothing() -> None:
     assert torch.allclose(match(noisy_query, noisy_passages, QUERY_MASK, PASSAGE_MASK), clean, atol=1e-6)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.tuples(st.floats(-100, 100), st.booleans()), min_size=1, max_size=8))
 def test_softmax_over_what_is_not_masked(scored: list[tuple[float, bool]]) -> None:
     scores, mask = (torch.tensor(column) for column in zip(*scored, strict=True))

@@ -99,7 +99,7 @@ def shuffled_batch(tiny: ModuleType, order: list[int]) -> Batch:
     return tiny.make_batch([tiny.QUESTIONS[0]], *([[one[0][place] for place in order]] for one in parts), [[(0, 1)]])
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(order=st.permutations(range(3)))
 def test_the_order_of_the_passages_does_not_matter(tiny: ModuleType, order: list[int]) -> None:
     ranker = make_ranker(tiny, exact_match=True)
@@ -110,7 +110,7 @@ def test_the_order_of_the_passages_does_not_matter(tiny: ModuleType, order: list
     assert torch.allclose(found[0], found[1][order], atol=1e-6)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(taken=st.lists(st.integers(0, 2), max_size=2), seed=st.integers(0, 99))
 def test_probabilities_sum_to_one_and_neither_padding_nor_a_selected_passage_has_any(
     tiny: ModuleType, taken: list[int], seed: int

@@ -11,7 +11,7 @@ from tokenizers import Tokenizer
 
 from rechain.candidates import Candidates, find_candidates, find_of_any_length
 from rechain.preparation.arrays import FIRST_END, FROM_BEFORE, LAST_END, TO_NEXT
-from rechain.reader.texts import ChainTexts, Tails, TokenText, best_by, boundary_tokens, flat_texts, share_out
+from rechain.reader.texts import ChainTexts, Tails, TokenText, flat_texts, share_out
 from rechain.schema import Mention, Passage, Question
 
 FILLING = ["It rained on that day.", "Some went home early.", "Nothing else is known.", "The others slept on."]
@@ -48,7 +48,7 @@ def test_question_and_passages_are_read_in_order_with_their_link_marked(
         "[SEP] anton quillfeather was born in prague. [SEP]"
     )
     assert marked(text, tokenizer, TO_NEXT) == marked(text, tokenizer, FROM_BEFORE) == "anton quillfeather"
-    ends = np.flatnonzero(text.ids == boundary_tokens(tokenizer)[1])
+    ends = np.flatnonzero(text.ids == tokenizer.encode("").ids[-1])
     assert set(np.searchsorted(ends, np.flatnonzero(text.marks == TO_NEXT))) == {1}
     assert set(np.searchsorted(ends, np.flatnonzero(text.marks == FROM_BEFORE))) == {2}
     assert not text.slots.any()
@@ -187,7 +187,7 @@ def test_never_more_tokens_than_there_is_room_for(
     candidates = find_candidates(question("who " * asked, "Ostrela", passages))
     text = chain(candidates, tokenizer, (0, 1), max_tokens)
     assert len(text.ids) == len(text.marks) == len(text.slots) <= max_tokens
-    begin, end = boundary_tokens(tokenizer)
+    begin, end = tokenizer.encode("").ids
     assert (text.ids[0], text.ids[-1], int((text.ids == end).sum())) == (begin, end, 3)
     if 4 + min(asked, max_tokens // 3) + 6 * sum(lengths) + 6 * lengths[0] + 12 <= max_tokens:
         assert "ostrela" in read(text, tokenizer)
@@ -273,11 +273,6 @@ def test_tails_have_a_slot_for_every_entity(web: Candidates) -> None:
         tail, slot = chain.passages[-1], places[chain.passages][1]
         assert tails.edges[tail][slot - 1].key == chain.edges[-1].key
     assert Tails([]).edges == {}
-
-
-def test_the_best_come_first_and_ties_in_their_order() -> None:
-    assert best_by(np.array([1.0, 3.0, 2.0, 3.0]), 3) == [1, 3, 2]
-    assert best_by(np.array([1.0]), 5) == [0]
 
 
 def test_texts_stand_one_after_another() -> None:

@@ -141,7 +141,7 @@ def test_search(text: str, found: list[str]) -> None:
     assert ids(index, Filters(text=text)) == found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.text(min_size=1, max_size=20).filter(str.strip))
 def test_every_word_of_a_question_finds_it(text: str) -> None:
     index = index_of(asked("1", text=text))
@@ -150,7 +150,7 @@ def test_every_word_of_a_question_finds_it(text: str) -> None:
         assert ids(index, Filters(text=f"{word[:1]}")) == ["1"]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=30))
 def test_no_search_is_a_mistake(text: str) -> None:
     assert len(ids(index_of(asked("1")), Filters(text=text))) <= 1

@@ -111,7 +111,7 @@ def test_a_large_job_is_done_in_several_batches_and_in_order(
     assert [len(batch) for batch in model.batches] == [5, 5, 2]
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.integers(min_value=1, max_value=7), min_size=1, max_size=6), st.integers(min_value=1, max_value=6))
 def test_batches_are_full_in_the_order_of_asking(entries: list[Entry], sizes: list[int], batch_size: int) -> None:
     model = Held()

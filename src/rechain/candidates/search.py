@@ -196,9 +196,6 @@ class _Partial(NamedTuple):
     edges: tuple[Edge, ...] = ()
     weight: float = 0.0
 
-    def extended(self, edge: Edge) -> "_Partial":
-        return _Partial((edge.before, *self.passages), (edge, *self.edges), self.weight + edge.weight)
-
 
 def _distinct(chains: Iterable[_Partial]) -> Iterator[_Partial]:
     """Leave out chains that came before, with heavier links: of the same passages and, where given, entities."""
@@ -245,17 +242,17 @@ class _Search:
 
     def _longer(self, ends: Iterable[_Partial]) -> Iterator[_Partial]:
         """Yield the ends that are longer by one passage, the heaviest first."""
-        return heapq.merge(*(map(end.extended, self._extensions(end)) for end in ends), key=lambda end: -end.weight)
+        return heapq.merge(*map(self._extensions, ends), key=lambda end: -end.weight)
 
-    def _extensions(self, end: _Partial) -> Iterator[Edge]:
-        """Yield the links by which a chain's end can be extended, strongest first."""
+    def _extensions(self, end: _Partial) -> Iterator[_Partial]:
+        """Yield a chain's end with one passage more before it, by the strongest link first."""
         used = self._given_ends.union(edge.key for edge in end.edges)
         allowed = self._allowed[self._hops - len(end.passages) - 1]
         kind = self._types[-len(end.passages)] + ":" if self._types else ""
         for edge in self._graph.edges(end.passages[0], allowed, used):
             is_of_kind = not kind or (edge.is_given and edge.key.startswith(kind))
             if is_of_kind and edge.before not in end.passages:
-                yield edge
+                yield _Partial((edge.before, *end.passages), (edge, *end.edges), end.weight + edge.weight)
 
 
 def _link_types(question: Question, hops: int, settings: CandidateSettings) -> Sequence[str]:

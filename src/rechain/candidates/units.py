@@ -62,10 +62,11 @@ class Units:
         """every pair once, in order of first use, and the numbers of the chains that share it"""
         self._sides: dict[Unit, tuple[str, str]] = {}
         self._units: dict[tuple[int, str, str], Unit] = {}
-        self._pairs_of = [[self._pair(*step) for step in _steps(candidates, chain)] for chain in candidates.chains]
+        self.pairs_of = [[self._pair(*step) for step in _steps(candidates, chain)] for chain in candidates.chains]
+        """the pairs on each chain, head first"""
         self.chains: list[Unit] = [self._chain(chain) for chain in candidates.chains]
         """the candidate chains in their order"""
-        for number, pairs in enumerate(self._pairs_of):
+        for number, pairs in enumerate(self.pairs_of):
             for pair in pairs:
                 self.pairs.setdefault(pair, []).append(number)
 
@@ -78,10 +79,6 @@ class Units:
     def numbers(self) -> dict[Unit, int]:
         """The number of every candidate chain."""
         return {unit: number for number, unit in enumerate(self.chains)}
-
-    def pairs_of(self, chain: int) -> Sequence[Unit]:
-        """Return the pairs on a chain, head first."""
-        return self._pairs_of[chain]
 
     def of(self, mode: Mode) -> Sequence[Unit]:
         """Return all units of a mode."""

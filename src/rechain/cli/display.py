@@ -6,13 +6,12 @@ from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
 from rich.text import Text
 
-from rechain.schema import Chain, Passage, Question, Recovered
+from rechain.schema import Chain, Question, Recovered
 from rechain.text.highlights import ANSWER, QUESTION, Highlighter, link_role
 from rechain.text.passages import PassageView
 
 _LINK_STYLES = ("bold black on cyan", "bold black on magenta", "bold black on yellow")
 _ANSWER_STYLE = "bold black on green"
-_QUESTION_STYLE = "underline"
 # Longer lines of text are hard to read, however wide the terminal is.
 _WIDTH = 100
 
@@ -29,25 +28,17 @@ def show(question: Question, recovered: Recovered, console: Console) -> None:
 
 
 def _steps(question: Question, chain: Chain) -> Iterator[RenderableType]:
-    """Yield every passage in a frame, and between two of them their link."""
+    """Yield every passage in a frame, its mentions highlighted, and between two of them their link."""
     passages = {passage.id: passage for passage in question.passages}
     highlighter = Highlighter.of_chain(question, chain)
+    styles = {QUESTION: "underline", ANSWER: _ANSWER_STYLE}
+    styles |= {link_role(number): _LINK_STYLES[number % 3] for number in range(len(chain.links))}
     for number, name in enumerate(chain.passages):
-        body = _highlighted(passages[name], highlighter, len(chain.links))
-        yield Panel(
-            body, title=Text(f"{number + 1}. {passages[name].title or name}"), title_align="left", border_style="dim"
-        )
+        body, title = Text(passages[name].text), Text(f"{number + 1}. {passages[name].title or name}")
+        for mark in highlighter.marks(PassageView(passages[name])):
+            body.stylize(styles[mark.role], mark.start, mark.end)
+        yield Panel(body, title=title, title_align="left", border_style="dim")
         if number < len(chain.links):
             link = chain.links[number]
             reason = f"  {link.kind}, weight {link.weight:.1f}"
             yield Text.assemble("   ↓ ", (f" {link.entity} ", _LINK_STYLES[number % 3]), (reason, "dim"))
-
-
-def _highlighted(passage: Passage, highlighter: Highlighter, links: int) -> Text:
-    """Return a passage's text with all mentions of the question's entities, the links and the answer."""
-    text = Text(passage.text)
-    styles = {QUESTION: _QUESTION_STYLE, ANSWER: _ANSWER_STYLE}
-    styles |= {link_role(number): _LINK_STYLES[number % 3] for number in range(links)}
-    for mark in highlighter.marks(PassageView(passage)):
-        text.stylize(styles[mark.role], mark.start, mark.end)
-    return text

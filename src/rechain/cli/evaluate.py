@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from rechain.cli.options import GoldFile, QuestionsInput, Strict, grouped, report_unfinished
+from rechain.cli.options import GoldFile, QuestionsInput, Strict, grouped, note_unfinished
 from rechain.cli.progress import working
 from rechain.cli.tables import Json, print_figures, print_json, print_table
 from rechain.errors import InputError, QuestionError, RechainError
@@ -84,7 +84,7 @@ def _read_chains(path: Path) -> Mapping[str, "Recovered"]:
     from rechain.datasets.records import read_by_id
     from rechain.schema import Recovered
 
-    report_unfinished(path)
+    note_unfinished(path)
     with working("Reading chains"):
         chains = read_by_id(path, Recovered)
     if not chains:

@@ -8,20 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from rechain.cli.options import (
-    STANDARD_INPUT,
-    MinConfidence,
-    OutputOptions,
-    Passages,
-    QuestionsInput,
-    grouped,
-    report_unfinished,
-)
+from rechain.cli.options import STDIN, MinConfidence, OutputOptions, Passages, QuestionsInput, grouped, note_unfinished
 from rechain.errors import RechainError
 from rechain.exports.registry import EXPORTS, load_export
 
 if TYPE_CHECKING:
-    from rechain.exports.joining import LineExport, Selection
+    from rechain.exports.joining import LineExport
 
     To = str
 else:
@@ -53,7 +45,7 @@ def export(
 
     chosen, options = load_export(to), _options(to, {"negatives": negatives})
     output.check(chains, questions, passages)
-    report_unfinished(chains)
+    note_unfinished(chains)
     selection = Selection(min_confidence)
     if isinstance(chosen, FileExport):
         if output.out is None:
@@ -63,7 +55,9 @@ def export(
         path = _questions_of(to, chosen, chains, questions)
         entries = QuestionsInput(path, passages).entries("Exporting")
         output.write(chosen.lines(read_rows(chains, Recovered), entries, path, selection, options))
-    _report(selection)
+    exported = f"{selection.exported} question{'s' * (selection.exported != 1)}"
+    reasons = ", ".join(f"{count} {reason}" for reason, count in selection.left_out.most_common())
+    print(f"{exported} exported{'; left out: ' + reasons if reasons else ''}.", file=sys.stderr)
 
 
 def _options(to: str, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -80,14 +74,8 @@ def _questions_of(to: str, export: "LineExport", chains: Path, questions: Path |
     """Return the questions file, or raise why it will not do."""
     if questions is None:
         raise RechainError(f"{to} needs the texts of the questions; name their file with --questions FILE.")
-    if questions == chains == STANDARD_INPUT:
+    if questions == chains == STDIN:
         raise RechainError("standard input cannot hold both chains and questions; put the questions into a file.")
-    if export.needs_sentences and (questions == STANDARD_INPUT or questions.is_fifo()):
+    if export.needs_sentences and (questions == STDIN or questions.is_fifo()):
         raise RechainError(f"{to} reads the questions twice, which a pipe does not allow; put them into a file.")
     return questions
-
-
-def _report(selection: "Selection") -> None:
-    exported = f"{selection.exported} question{'s' * (selection.exported != 1)}"
-    reasons = ", ".join(f"{count} {reason}" for reason, count in selection.left_out.most_common())
-    print(f"{exported} exported{'; left out: ' + reasons if reasons else ''}.", file=sys.stderr)

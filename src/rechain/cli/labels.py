@@ -15,7 +15,6 @@ from rechain.cli.tables import Json, print_json, print_table
 from rechain.errors import InputError
 
 if TYPE_CHECKING:
-    from rechain.candidates import CandidateSettings
     from rechain.labels.agreement import Agreement
     from rechain.labels.store import LabelStore
     from rechain.schema import Question
@@ -51,15 +50,30 @@ def export(
 
     Example: rechain labels export labels.sqlite questions.jsonl --to gold --out gold.jsonl
     """
+    import orjson
+
+    from rechain.labels.exchange import export_gold, export_pairs
+
     settings = candidates.settings()
     ids: set[str] = set()
     left_out: Counter[str] = Counter()
+
+    def source() -> "Iterator[Question]":
+        for question in questions.readable("Exporting labels"):
+            ids.add(question.id)  # the questions themselves are too many to keep
+            yield question
+
     with _open(labels_file) as store:
         output.check(labels_file, questions.path, questions.passages)
-        source = _noting_ids(questions.readable("Exporting labels"), ids)
-        written = output.write(_lines(to, source, store, settings, left_out))
+        if to == To.gold:
+            what = "question decided", "questions decided"
+            golds = export_gold(source(), store, settings, left_out)
+            lines = (gold.model_dump_json(exclude_none=True, exclude_defaults=True) for gold in golds)
+        else:
+            what = "labelled pair", "labelled pairs"
+            lines = (orjson.dumps(row).decode() for row in export_pairs(source(), store, settings, left_out))
+        written = output.write(lines)
         others = len(store.questions() - ids)
-    what = ("question decided", "questions decided") if to == To.gold else ("labelled pair", "labelled pairs")
     reasons = [f"{count} {reason}" for reason, count in left_out.most_common()]
     if others:
         reasons.append(f"labels of {_counted(others, 'other question', 'other questions')}")
@@ -136,31 +150,6 @@ def _open(path: Path) -> "LabelStore":
     return LabelStore(path)
 
 
-def _noting_ids(questions: "Iterator[Question]", ids: set[str]) -> "Iterator[Question]":
-    """Yield questions and gather their ids, as the questions are too many to keep."""
-    for question in questions:
-        ids.add(question.id)
-        yield question
-
-
-def _lines(
-    to: To,
-    questions: "Iterator[Question]",
-    store: "LabelStore",
-    settings: "CandidateSettings",
-    left_out: Counter[str],
-) -> Iterator[str]:
-    """Yield what labels decide, a JSON record a line."""
-    import orjson
-
-    from rechain.labels.exchange import export_gold, export_pairs
-
-    if to == To.gold:
-        golds = export_gold(questions, store, settings, left_out)
-        return (gold.model_dump_json(exclude_none=True, exclude_defaults=True) for gold in golds)
-    return (orjson.dumps(row).decode() for row in export_pairs(questions, store, settings, left_out))
-
-
 def _row(compared: "Agreement") -> tuple[str, ...]:
     from rich.markup import escape
 
@@ -170,15 +159,8 @@ def _row(compared: "Agreement") -> tuple[str, ...]:
     else:
         value = f"{kappa.value:.2f}"
         interval = "too few" if kappa.low is None else f"{kappa.low:.2f} to {kappa.high:.2f}"
-    return (
-        escape(f"{compared.one}, {compared.two}"),
-        compared.mode,
-        str(compared.units),
-        str(compared.questions),
-        f"{100 * compared.equal:.1f} %",
-        value,
-        interval,
-    )
+    counts = str(compared.units), str(compared.questions), f"{100 * compared.equal:.1f} %"
+    return escape(f"{compared.one}, {compared.two}"), compared.mode, *counts, value, interval
 
 
 def _counted(count: int, one: str, many: str) -> str:

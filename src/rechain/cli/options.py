@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rechain.datasets import Entry
     from rechain.schema import Gold, Question, Same
 
-STANDARD_INPUT = Path("-")
+STDIN = Path("-")
 
 Questions = Annotated[
     Path, Argument(metavar="QUESTIONS", help="Questions, in any known format; '-' is standard input.")
@@ -114,12 +114,12 @@ class QuestionsInput:
         from rechain.evaluation.gold import read_gold
 
         def questions() -> "Iterator[Question]":
-            if self.path == STANDARD_INPUT:
+            if self.path == STDIN:
                 raise RechainError("standard input can be read only once; put the questions into a file.")
             contents = (entry.content for entry in read_entries(self.path, passages=self.passages))
             yield from (content for content in contents if not isinstance(content, QuestionError))
 
-        if file is None and self.path == STANDARD_INPUT:
+        if file is None and self.path == STDIN:
             return {}
         with working("Reading gold"):
             return read_gold(file or self.path, questions(), self.same_chain)
@@ -213,7 +213,7 @@ class OutputOptions:
         return count
 
 
-def report_unfinished(chains: Path) -> None:
+def note_unfinished(chains: Path) -> None:
     """Print a note if a folder of chains is one that a run on Ray has not completed."""
     if is_unfinished(chains):
         print(f"{chains} is not finished; `rechain recover` goes on with it with --resume.", file=sys.stderr)

@@ -39,13 +39,7 @@ def _bar(activity: str) -> Iterator[Callable[[float | None, int, str], None]]:
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     counter = TextColumn("{task.fields[questions]} questions, {task.fields[rate]:.0f}/s{task.fields[more]}")
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=10),
-        TaskProgressColumn(),
-        counter,
-        TimeRemainingColumn(),
-    )
+    columns = [TextColumn("{task.description}"), BarColumn(10), TaskProgressColumn(), counter, TimeRemainingColumn()]
     # On a terminal rich prints lines above the bar; elsewhere it would move them from standard output to the bar's.
     redirect = sys.stdout.isatty()
     with Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=redirect) as progress:

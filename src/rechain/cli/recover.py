@@ -94,7 +94,7 @@ def recover(
 
     Example: rechain recover hotpot_dev_distractor_v1.json --only bridge --out chains.jsonl
     """
-    from rechain.bulk.work import Work
+    from rechain.bulk.work import Work, default_workers
     from rechain.recovery import Recoverer
 
     recoverer = partial(
@@ -117,8 +117,6 @@ def recover(
     elif ray != RayOptions() or "://" in questions + (output.out or ""):
         raise RechainError("--format, --part-size, --gpus and addresses such as s3:// are for --engine ray.")
     else:
-        from rechain.bulk.work import default_workers
-
         file = OutputOptions(Path(output.out) if output.out and output.out != "-" else None, output.overwrite)
         file.check(Path(questions), passages, resume=output.resume)
         workers = default_workers(model, device) if workers is None else workers

@@ -53,7 +53,7 @@ def reproduce(
     from rechain.tables.judge import judge_plays
     from rechain.tables.plan import HOPS, contest, table_settings
     from rechain.tables.report import NAMES, brief_table, pairs_table, write_report
-    from rechain.tables.stage import TableQuestions, check_material, check_played, is_prepared, stage
+    from rechain.tables.stage import TableQuestions, check_material, is_prepared, stage
 
     settings = table_settings(data_set, config)
     table = TableQuestions.read(
@@ -62,9 +62,9 @@ def reproduce(
     # What is wrong with gold, or with a folder of an earlier run, is said before hours of training.
     golds, labels = ({}, []) if prepare_only else _read_gold(table.tested, test or questions, passages, gold)
     was_prepared = is_prepared(out, table, folds)
-    if judge_only:
-        check_played(out)
-    else:
+    if judge_only and not (was_prepared and any((out / "plays").glob("*.safetensors"))):
+        raise RechainError(f"nothing was played in {out} yet; leave --judge-only out.")
+    if not judge_only:
         pseudo = 0 if no_ablations else pseudo
         if not was_prepared:
             known = read_vectors_of(vectors)
@@ -111,12 +111,13 @@ def _judge_pairs(
 ) -> "dict[str, Figure]":
     """Return how well the lexical rule, a guess and, where there is one, a trained Reasoner tell interacting pairs."""
     from rechain.system.devices import device_named
-    from rechain.tables.pairs import judge_pairs, kept_weights, pairs_of
+    from rechain.tables.pairs import judge_pairs, pairs_of
     from rechain.training.game_runs import load_game
 
     pairs = pairs_of(questions, labels)
-    model = model or kept_weights(folder)
-    if model is None:
+    kept = folder / "plays" / "cooperative.0.0.model"  # the weights of the first cooperative play
+    if model is None and not kept.exists():
         return judge_pairs(pairs)
+    model = model or kept
     reader = load_game(model, read_vectors_of(vectors), device_named(device))
     return judge_pairs(pairs, reader, model.name)

@@ -3,7 +3,6 @@
 import gc
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from importlib.resources import as_file, files
 from ipaddress import ip_address
@@ -15,16 +14,7 @@ from urllib.parse import quote
 
 from typer import Argument, Option
 
-from rechain.cli.options import (
-    STANDARD_INPUT,
-    CandidateOptions,
-    Device,
-    GoldFile,
-    Only,
-    Passages,
-    QuestionsInput,
-    grouped,
-)
+from rechain.cli.options import STDIN, CandidateOptions, Device, GoldFile, Only, Passages, QuestionsInput, grouped
 from rechain.cli.progress import working
 from rechain.errors import InputError, MissingExtraError, RechainError
 
@@ -87,17 +77,15 @@ def serve(
         raise MissingExtraError("rechain serve", "web") from error
     token, listening = _token(host, token), _listen(host, port)
     settings = candidates.settings()
-    with _examples_or(questions, gold) as (path, gold_path):
-        site = _site(path, labels, overlap, guidelines, settings)
-        _add_questions(site, QuestionsInput(path, passages, only), gold_path)
+    with as_file(files("rechain").joinpath("data")) as data:
+        if questions is None:
+            questions, gold = data / "demo.jsonl", gold or data / "demo.gold.jsonl"
+        site = _site(questions, labels, overlap, guidelines, settings)
+        _add_questions(site, QuestionsInput(questions, passages, only), gold)
         _add_sources(site, chains or [], model or [], settings, device)
     limits = Limits(body=max_body * 1_000_000, seconds=time_limit)
-    config = uvicorn.Config(
-        create_app(site, token=token, limits=limits),
-        log_level="warning",
-        limit_concurrency=_MOST_CONNECTIONS,
-        server_header=False,
-    )
+    app = create_app(site, token=token, limits=limits)
+    config = uvicorn.Config(app, log_level="warning", limit_concurrency=_MOST_CONNECTIONS, server_header=False)
     _run(uvicorn.Server(config), listening, token, site.labels.path)
 
 
@@ -127,16 +115,6 @@ def _listen(host: str, port: int) -> socket:
     return listening
 
 
-@contextmanager
-def _examples_or(questions: Path | None, gold: Path | None) -> Iterator[tuple[Path, Path | None]]:
-    """Yield the questions and gold that were named, or those of the examples."""
-    if questions is not None:
-        yield questions, gold
-        return
-    with as_file(files("rechain").joinpath("data")) as data:
-        yield data / "demo.jsonl", gold or data / "demo.gold.jsonl"
-
-
 def _site(
     questions: Path, labels: Path | None, overlap: float, guidelines: Path | None, settings: "CandidateSettings"
 ) -> "Site":
@@ -150,7 +128,7 @@ def _site(
         text = guidelines.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{guidelines} cannot be read as text: {error}.") from error
-    name = "questions" if questions == STANDARD_INPUT else questions.name
+    name = "questions" if questions == STDIN else questions.name
     store = LabelStore(labels or Path(f"{name}.labels.sqlite"))
     return Site(Index(), store, Queue(store, overlap), text, settings)
 

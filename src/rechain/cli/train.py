@@ -75,7 +75,9 @@ def train(
             from rechain.training.reader_runs import prepare_reader
 
             settings = settings_of(ReaderTrainingSettings, config, set_, seed=seed)
-            material = prepare_reader(source, settings, chosen, encoder or _recorded_encoder(folder), warm_up)
+            if encoder is None and folder.is_begun and (recorded := folder.story().get("encoder")):
+                encoder = Path(recorded)  # that from which a run that is resumed was started
+            material = prepare_reader(source, settings, chosen, encoder, warm_up)
         else:
             from rechain.game.settings import GameSettings
             from rechain.training.game_runs import prepare_game
@@ -124,12 +126,6 @@ def _check_folder(folder: "RunFolder", resume: bool) -> None:
         raise RechainError(f"{folder.path} holds no run to resume; leave --resume out to start one.")
     if folder.path.exists() and not folder.path.is_dir():
         raise RechainError(f"{folder.path} is a file; --out should be a folder.")
-
-
-def _recorded_encoder(folder: "RunFolder") -> Path | None:
-    """Return the encoder from which a run that is resumed was started, if it was one."""
-    recorded = folder.story().get("encoder") if folder.is_begun else None
-    return None if recorded is None else Path(recorded)
 
 
 def settings_of(kind: "type[S]", config: str | None, changes: list[str] | None, **flags: object) -> "S":

@@ -33,16 +33,6 @@ class HotpotQuestion(BaseModel):
     type: Any = None
     context: Context
 
-    def to_question(self) -> Question:
-        """Return the question; a passage's id is its title."""
-        passages = make_passages(
-            "context",
-            ({"id": title, "title": title, "text": join_sentences(sentences)} for title, sentences in self.context),
-        )
-        return Question(
-            id=self.id, question=self.question, answer=self.answer, hops=2, type=self.type, passages=passages
-        )
-
 
 class _Gold(BaseModel):
     id: NotBlank = Field(validation_alias=AliasChoices("_id", "id"))
@@ -50,7 +40,10 @@ class _Gold(BaseModel):
 
 
 class HotpotQA(Format):
-    """Two gold passages, without their order; the one that holds the answer is the tail (Section 4.1)."""
+    """Two gold passages, without their order; the one that holds the answer is the tail (Section 4.1).
+
+    A passage's id is its title.
+    """
 
     name = "hotpotqa"
     gold_tail_holds_answer = True
@@ -60,7 +53,12 @@ class HotpotQA(Format):
         return "context" in record and "question" in record
 
     def question(self, record: dict[str, Any]) -> Question:
-        return self._fields.model_validate(record).to_question()
+        fields = self._fields.model_validate(record)
+        items = ({"id": title, "title": title, "text": join_sentences(texts)} for title, texts in fields.context)
+        passages = make_passages("context", items)
+        return Question(
+            id=fields.id, question=fields.question, answer=fields.answer, hops=2, type=fields.type, passages=passages
+        )
 
     def sentences(self, record: dict[str, Any]) -> Mapping[str, Sequence[str]]:
         return dict(self._fields.model_validate(record).context)

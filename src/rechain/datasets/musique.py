@@ -24,19 +24,6 @@ class _Question(BaseModel):
     answer_aliases: list[str] = []
     paragraphs: list[_Paragraph]
 
-    def to_question(self) -> Question:
-        return Question(
-            id=self.id,
-            question=self.question,
-            answer=self.answer,
-            answer_aliases=[alias for alias in self.answer_aliases if alias.strip()],
-            type=self.id.partition("__")[0],
-            passages=make_passages(
-                "paragraphs",
-                ({"id": str(p.idx), "title": p.title, "text": p.paragraph_text} for p in self.paragraphs),
-            ),
-        )
-
 
 class _SubQuestion(BaseModel):
     question: str
@@ -63,7 +50,16 @@ class MuSiQue(Format):
         return "paragraphs" in record and "question" in record
 
     def question(self, record: dict[str, Any]) -> Question:
-        return _Question.model_validate(record).to_question()
+        fields = _Question.model_validate(record)
+        items = ({"id": str(p.idx), "title": p.title, "text": p.paragraph_text} for p in fields.paragraphs)
+        return Question(
+            id=fields.id,
+            question=fields.question,
+            answer=fields.answer,
+            answer_aliases=[alias for alias in fields.answer_aliases if alias.strip()],
+            type=fields.id.partition("__")[0],
+            passages=make_passages("paragraphs", items),
+        )
 
     def gold(self, record: dict[str, Any]) -> Gold | None:
         gold = _Gold.model_validate(record)

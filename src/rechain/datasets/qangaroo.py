@@ -18,29 +18,6 @@ class _Question(BaseModel):
     answer: str
     supports: list[str]
 
-    def to_question(self) -> Question:
-        return Question(
-            id=self.id,
-            question=self.query,
-            answer=self.answer,
-            answer_entity=identifier(self.answer),
-            passages=make_passages("supports", ({"id": str(n), "text": text} for n, text in enumerate(self.supports))),
-            **self._medhop_fields(),
-        )
-
-    def _medhop_fields(self) -> dict[str, Any]:
-        """Return the fields that MedHop has beyond WikiHop.
-
-        Its chains are drug, protein, protein, drug: three passages, two proteins (Section 4.1).
-        """
-        if not (query := _MEDHOP_QUERY.fullmatch(self.query)):
-            return {}
-        return {
-            "question_entities": [identifier(query[1]) or query[1]],
-            "hops": 3,
-            "link_types": ["protein", "protein"],
-        }
-
 
 class Qangaroo(Format):
     """A passage's id is its position in `supports`. The published files have no gold chains."""
@@ -52,4 +29,18 @@ class Qangaroo(Format):
         return "supports" in record and "query" in record
 
     def question(self, record: dict[str, Any]) -> Question:
-        return _Question.model_validate(record).to_question()
+        fields = _Question.model_validate(record)
+        items = ({"id": str(number), "text": text} for number, text in enumerate(fields.supports))
+        medhop: dict[str, Any] = {}
+        if query := _MEDHOP_QUERY.fullmatch(fields.query):
+            # MedHop's chains are drug, protein, protein, drug: three passages, two proteins (Section 4.1).
+            drug = identifier(query[1]) or query[1]
+            medhop = {"question_entities": [drug], "hops": 3, "link_types": ["protein", "protein"]}
+        return Question(
+            id=fields.id,
+            question=fields.query,
+            answer=fields.answer,
+            answer_entity=identifier(fields.answer),
+            passages=make_passages("supports", items),
+            **medhop,
+        )

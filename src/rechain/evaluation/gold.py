@@ -89,17 +89,14 @@ def gold_from_pairs(labels: Iterable[PairLabel], questions: Iterable[Question]) 
         if label.interacts:
             interacting.setdefault(label.id, []).append(label)
     for question in questions:
-        if question.question_entities and question.answer_entity is not None:
-            yield from _gold_of_pairs(question, interacting.get(question.id, ()))
-
-
-def _gold_of_pairs(question: Question, interacting: Iterable[PairLabel]) -> Iterator[Gold]:
-    units = find_units(question, _ALL)
-    right = {pair for label in interacting for pair in units.pairs_named(str(label.support), label.a, label.b)}
-    chains = [
-        GoldChain(passages=list(chain.passages), links=units.links(number))
-        for number, chain in enumerate(units.chains)
-        if right.issuperset(units.pairs_of(number))
-    ]
-    if units.chains:
-        yield Gold(id=question.id, chains=chains)
+        if not question.question_entities or question.answer_entity is None:
+            continue
+        units, of_question = find_units(question, _ALL), interacting.get(question.id, ())
+        right = {pair for label in of_question for pair in units.pairs_named(str(label.support), label.a, label.b)}
+        chains = [
+            GoldChain(passages=list(chain.passages), links=units.links(number))
+            for number, chain in enumerate(units.chains)
+            if right.issuperset(units.pairs_of[number])
+        ]
+        if units.chains:
+            yield Gold(id=question.id, chains=chains)

@@ -6,7 +6,7 @@ from math import ceil
 from typing import NamedTuple
 
 from rechain.evaluation.statistics import Figure, mean_with_interval
-from rechain.schema import Chain, Gold, GoldChain, Question
+from rechain.schema import Chain, Gold, Question
 from rechain.text.answers import AnswerMatcher
 from rechain.text.words import phrase, strip_suffix
 
@@ -68,7 +68,8 @@ def judge(chain: Chain | None, gold: Gold) -> Verdict:
         return Verdict(False, False, wrong, wrong, wrong, with_links=False if names_links else None)
     links = [link.entity for link in chain.links]
     in_order = [candidate for candidate in ordered if candidate.passages == chain.passages]
-    agree = _links_agree(links, in_order)
+    named = [candidate.links for candidate in in_order if candidate.links is not None]
+    agree = any(_are_same(links, gold_links) for gold_links in named) if named else None
     return Verdict(
         has_chain=True,
         correct=is_correct(chain.passages, links, gold),
@@ -79,14 +80,6 @@ def judge(chain: Chain | None, gold: Gold) -> Verdict:
         with_links=bool(agree) if names_links else None,
         confidence=chain.confidence,
     )
-
-
-def _links_agree(links: Sequence[str], golds: Sequence[GoldChain]) -> bool | None:
-    """Compare the linking entities of a chain whose passages are right."""
-    named = [gold.links for gold in golds if gold.links is not None]
-    if not named:
-        return None
-    return any(_are_same(links, gold) for gold in named)
 
 
 def summarise(verdicts: Sequence[Verdict]) -> dict[str, Figure]:

@@ -70,18 +70,12 @@ def paired_difference(won: int, lost: int, questions: int, seed: int = 0) -> Fig
     return Figure((won - lost) / questions, *_interval((counts[:, 0] - counts[:, 1]) / questions), questions)
 
 
-def cohens_kappa(one: Sequence[str], two: Sequence[str]) -> float | None:
-    """Return how far two annotators agree beyond chance; None without items, or where chance alone is certain."""
-    kappa = _kappa(_tables(one, two, [""] * len(one)).sum(0))
-    return None if np.isnan(kappa) else kappa
-
-
 def kappa_with_interval(
     one: Sequence[str], two: Sequence[str], questions: Sequence[str], seed: int = 0
 ) -> Kappa | None:
     """Return Cohen's kappa with a 95 % interval over questions, as units of one question depend on one another.
 
-    `questions` holds the question of each item.
+    `questions` holds the question of each item. None without items, or where chance alone is certain.
     """
     tables = _tables(one, two, questions)
     kappa, count = _kappa(tables.sum(0)), len(tables)

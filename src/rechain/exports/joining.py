@@ -111,7 +111,7 @@ class LineExport:
         options: Mapping[str, Any],
     ) -> Iterator[str]:
         """Yield the lines of located chains and of the entries of a questions file."""
-        questions = with_sentences(entries, path) if self.needs_sentences else without_sentences(entries)
+        questions = with_sentences(entries, path) if self.needs_sentences else ((entry, {}) for entry in entries)
         rows = selection.rows(join(located, questions, selection), partial(self.rows, **options))
         for row in [self.gather(rows)] if self.gather else rows:
             yield orjson.dumps(row).decode()
@@ -130,11 +130,6 @@ def with_sentences(entries: Iterable[Entry], path: str | Path) -> Iterator[tuple
     """Yield every question that has an id with the sentences of its file, which is read a second time for them."""
     sentences = (by_passage for name, by_passage in read_sentences(path) if name is not None)
     return zip((entry for entry in entries if entry.id is not None), sentences, strict=False)
-
-
-def without_sentences(entries: Iterable[Entry]) -> Iterator[tuple[Entry, Sentences]]:
-    """Yield every question with no sentences."""
-    return ((entry, {}) for entry in entries)
 
 
 def join(
@@ -157,19 +152,14 @@ def join(
 
 
 def _next_of(where: str, name: str, questions: Iterator[tuple[Entry, Sentences]]) -> tuple[Entry, Sentences]:
-    """Return the next question of an id."""
-    match = next((pair for pair in questions if name in _names(pair[0])), None)
-    if match is None:
-        raise InputError(
-            f"{where}: the question '{name}' does not come next among the questions, or not at all; "
-            "give the questions from which the chains were recovered, and both in the same order."
-        )
-    return match
-
-
-def _names(entry: Entry) -> tuple[str | None, ...]:
-    """Return the ids under which the chains or the error of a question may be written."""
-    return (entry.id,) if isinstance(entry.content, QuestionError) else (entry.id, entry.content.id)
+    """Return the next question of an id, which may be that of its record or that of the question made of it."""
+    for entry, sentences in questions:
+        if name in (entry.id, getattr(entry.content, "id", None)):
+            return entry, sentences
+    raise InputError(
+        f"{where}: the question '{name}' does not come next among the questions, or not at all; "
+        "give the questions from which the chains were recovered, and both in the same order."
+    )
 
 
 def _check(where: str, entry: Entry, joined: Joined) -> None:

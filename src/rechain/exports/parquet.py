@@ -33,25 +33,13 @@ def _schema() -> Any:
         import pyarrow as pa
     except ImportError as error:
         raise MissingExtraError("Writing Parquet", "parquet") from error
-    link = pa.struct(
-        {
-            "entity": pa.string(),
-            "kind": pa.string(),
-            "weight": pa.float64(),
-            "mentions": pa.list_(pa.list_(pa.int32())),
-        }
-    )
+    text, number, lists = pa.string(), pa.float64(), pa.list_
+    link = pa.struct({"entity": text, "kind": text, "weight": number, "mentions": lists(lists(pa.int32()))})
     chain = pa.struct(
-        {
-            "passages": pa.list_(pa.string()),
-            "links": pa.list_(link),
-            "score": pa.float64(),
-            "confidence": pa.float64(),
-            "why": pa.string(),
-        }
+        {"passages": lists(text), "links": lists(link), "score": number, "confidence": number, "why": text}
     )
-    problem = pa.struct({"code": pa.string(), "message": pa.string()})
-    return pa.schema({"id": pa.string(), "chains": pa.list_(chain), "error": problem})
+    problem = pa.struct({"code": text, "message": text})
+    return pa.schema({"id": text, "chains": lists(chain), "error": problem})
 
 
 def to_row(recovered: Recovered) -> dict[str, Any]:

@@ -86,7 +86,10 @@ class Database:
     def _opened(self) -> sqlite3.Connection | None:
         """Return the connection, or None as long as nothing was written."""
         if self._connection is not None:
-            self._check_identity()
+            if _identity(self.path) != self._file:
+                raise InputError(
+                    f"{self.path} was moved, removed or replaced while in use; put it back and start again."
+                )
         elif self.path.exists():
             self._check_start()
             self._connect()
@@ -116,10 +119,6 @@ class Database:
             start = file.read(len(_MAGIC))
         if start not in (b"", _MAGIC):
             raise InputError(f"{self.path} is no file of labels: it is not an SQLite database; name another file.")
-
-    def _check_identity(self) -> None:
-        if _identity(self.path) != self._file:
-            raise InputError(f"{self.path} was moved, removed or replaced while in use; put it back and start again.")
 
     @contextmanager
     def _one_sentence(self) -> Iterator[None]:

@@ -37,23 +37,20 @@ def gold_from_labels(units: Units, labels: Iterable[Label]) -> Gold | None:
         for number, verdict in enumerate(verdicts)
         if verdict == "yes"
     ]
-    others = (unit for unit, decision in decisions.items() if decision == "yes" and unit.mode == "chains")
-    right += [_gold_chain(unit) for unit in others if unit not in units.numbers]
+    for unit, decision in decisions.items():
+        if decision == "yes" and unit.mode == "chains" and unit not in units.numbers:
+            links = None if THE_QUESTION in unit.entities else list(unit.entities)
+            right.append(GoldChain(passages=list(unit.passages), links=links))
     return Gold(id=units.question.id, chains=right)
 
 
 def _verdict(units: Units, chain: int, decisions: Mapping[Unit, Decision | None]) -> Decision | None:
     if units.chains[chain] in decisions:
         return decisions[units.chains[chain]]
-    pairs = {decisions.get(pair) for pair in units.pairs_of(chain)}
+    pairs = {decisions.get(pair) for pair in units.pairs_of[chain]}
     if "no" in pairs:
         return "no"
     return "yes" if pairs == {"yes"} else None
-
-
-def _gold_chain(unit: Unit) -> GoldChain:
-    links = None if THE_QUESTION in unit.entities else list(unit.entities)
-    return GoldChain(passages=list(unit.passages), links=links)
 
 
 def export_gold(
@@ -101,7 +98,9 @@ def export_pairs(
 
 def _row(units: Units, pair: Unit, decision: Decision, evidence: str | None) -> dict[str, Any]:
     one, two = map(_without_kind, units.in_order(pair))
-    row = {"id": pair.question, "support": _support(pair.passages[0]), "a": one, "b": two}
+    passage = pair.passages[0]
+    is_number = passage.isascii() and passage.isdigit() and str(int(passage)) == passage
+    row = {"id": pair.question, "support": int(passage) if is_number else passage, "a": one, "b": two}
     return row | {"interacts": decision == "yes"} | ({} if evidence is None else {"evidence": evidence})
 
 
@@ -115,10 +114,6 @@ def _without_kind(entity: str) -> str:
     """Return an entity's id without its kind ("drug:DB00072") where an import can put the kind back."""
     bare = entity.partition(":")[2]
     return bare if identifier(bare) == entity else entity
-
-
-def _support(passage: str) -> int | str:
-    return int(passage) if passage.isascii() and passage.isdigit() and str(int(passage)) == passage else passage
 
 
 @dataclass

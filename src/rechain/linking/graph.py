@@ -74,7 +74,9 @@ class LinkGraph:
                     place = id(entity), before, after
                     edge = self._edges.get(place) or Edge(entity, before, self._views[before], self._views[after])
                     self._edges[place] = edge
-                    if not (may_be_used and edge.key in used) and not edge.is_one_of([other.key for other in known]):
+                    keys = [other.key for other in known]
+                    is_known = any(entity.name in key for key in keys) and edge.key in keys
+                    if not is_known and not (may_be_used and edge.key in used):
                         known.append(edge)
                         yield edge
 
@@ -128,10 +130,6 @@ class Edge:
             while _share_name(one, two, end):
                 end += 1
         return f" {' '.join(one.text.words[one.word + start : one.word + end])} "
-
-    def is_one_of(self, keys: Collection[str]) -> bool:
-        """Return whether the key is among some keys."""
-        return any(self.name in key for key in keys) and self.key in keys
 
     @lazy
     def link(self) -> Link:

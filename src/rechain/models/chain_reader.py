@@ -84,8 +84,9 @@ class ChainReader(nn.Module):
         states = self._states(batch)
         is_token = torch.arange(states.shape[1], device=states.device) < batch.lengths[:, None]  # [B, L]
         # means, not the first token's state: with that the Ranker was worse (docs/measured/default_model.md)
-        pooled = torch.cat([_mean(states, is_token), _mean(states, batch.marks > 0)], dim=-1)  # [B, 2d]
-        hidden = self.dropout(gelu(_apply(self.hidden, pooled)))
+        counted = [mask.to(states.dtype)[..., None] for mask in (is_token, batch.marks > 0)]  # [B, L, 1] each
+        means = [(states * mask).sum(1) / mask.sum(1).clamp(min=1) for mask in counted]  # zeros where nothing counts
+        hidden = self.dropout(gelu(_apply(self.hidden, torch.cat(means, dim=-1))))  # [B, 2d] -> [B, d]
         return _apply(self.chain, hidden).squeeze(-1).float()
 
     def name_links(self, batch: TextBatch, entities: int) -> Tensor:
@@ -120,9 +121,3 @@ def _apply(layer: nn.Linear, inputs: Tensor) -> Tensor:
     with torch.autocast(inputs.device.type, enabled=False):
         bias = None if layer.bias is None else layer.bias.to(inputs.dtype)
         return linear(inputs, layer.weight.to(inputs.dtype), bias)
-
-
-def _mean(states: Tensor, is_counted: Tensor) -> Tensor:
-    """Return the mean state of the tokens that count, [B, L, d] -> [B, d]; zeros where there are none."""
-    counted = is_counted.to(states.dtype)[..., None]  # [B, L, 1]
-    return (states * counted).sum(1) / counted.sum(1).clamp(min=1)

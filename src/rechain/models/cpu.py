@@ -222,17 +222,13 @@ class PackedEncoder(PretrainedEncoder):
         if learns or ids.device.type != "cpu":
             self.model = in_transformers(self.model)
             return super().forward(ids, marks, lengths)
-        with torch.no_grad():
-            return self._read(ids, marks, lengths)
-
-    def _read(self, ids: Tensor, marks: Tensor, lengths: Tensor) -> Tensor:
-        """Return the states of tokens, [B, L, width], group by group."""
         positions = torch.arange(ids.shape[1])
         is_token = positions < lengths[:, None]  # [B, L]
         groups = list(_groups([length for length in lengths.tolist() if length > 0]))
         sizes = [sum(group) for group in groups]
         tokens = [each[is_token].split(sizes) for each in (ids, marks, positions.expand_as(ids))]  # [N] a group
-        states = [self._encode(*part) for part in zip(*tokens, groups, strict=True)]
+        with torch.no_grad():
+            states = [self._encode(*part) for part in zip(*tokens, groups, strict=True)]
         padded = torch.zeros(*ids.shape, self.width, dtype=states[0].dtype if states else None)
         if states:
             padded[is_token] = torch.cat(states)
@@ -264,7 +260,10 @@ class PackedEncoder(PretrainedEncoder):
             return [layer(states) for layer in layers]
         versions = [layer.version for layer in layers]
         if number not in self._fused or self._fused[number][0] != versions:
-            self._fused[number] = versions, _side_by_side(layers)
+            parts = {key: torch.cat([getattr(layer, key) for layer in layers]) for key in ("weight", "scale", "bias")}
+            fused = Int8Linear(torch.zeros(parts["weight"].shape), torch.zeros(parts["bias"].shape))
+            fused.load_state_dict(parts, assign=True)
+            self._fused[number] = versions, fused
         return self._fused[number][1](states).chunk(3, dim=-1)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -278,14 +277,6 @@ def packed(encoder: TextEncoder) -> TextEncoder:
     model: Any = encoder.model
     is_bert = isinstance(model, BertLayers) or is_plain_bert(model.config.to_diff_dict())
     return PackedEncoder(encoder) if is_bert else encoder
-
-
-def _side_by_side(layers: Sequence[Int8Linear]) -> Int8Linear:
-    """Return one layer whose outputs are those of several, side by side."""
-    parts = {name: torch.cat([getattr(layer, name) for layer in layers]) for name in ("weight", "scale", "bias")}
-    layer = Int8Linear(torch.zeros(parts["weight"].shape), torch.zeros(parts["bias"].shape))
-    layer.load_state_dict(parts, assign=True)
-    return layer
 
 
 def _groups(lengths: Sequence[int]) -> Iterator[list[int]]:

@@ -40,7 +40,7 @@ def question_token_features(batch: Batch) -> Tensor:
 
 def _is_among(words: Tensor, others: Tensor) -> Tensor:
     """Return of every word [..., M] whether it is one of some others [..., N]; padding never is."""
-    return ((words[..., :, None] == others[..., None, :]) & (words > 0)[..., None]).any(-1)
+    return (words[..., :, None] == others[..., None, :]).any(-1) & (words > 0)
 
 
 class Matches:
@@ -60,7 +60,9 @@ class Matches:
         self.in_a_row[:, :, :-1] = followed.any(-1)
         self.in_title = _is_among(question.expand(-1, passages.shape[1], -1), titles)
         """[B, K, N]"""
-        self.title_share = _title_share(batch, titles)
+        rarity = _rarity(batch, titles) * (titles > 0)  # [B, K, T]
+        held = _is_among(titles[:, :, None], passages[:, None])  # [B, K, K, T]
+        self.title_share = (held * rarity[:, :, None]).sum(-1) / rarity.sum(-1).clamp(min=1e-6)[:, :, None]
         """[B, K, K] what share of the first passage's title, by rarity, stands in the second"""
 
     def of_question(self, selected: Tensor) -> Tensor:
@@ -68,7 +70,8 @@ class Matches:
 
         `selected` are the places of the passages selected before, [B, S, n].
         """
-        seen = self._in_selected(selected)[:, :, None]  # [B, S, 1, N]
+        question = torch.arange(len(selected), device=selected.device)[:, None, None]
+        seen = self.in_passage[question, selected].any(2)[:, :, None]  # [B, S, 1, N] in a passage selected before
         held = self.in_passage[:, None]  # [B, 1, K, N]
         rarity = self.rarity[:, None, None]  # [B, 1, 1, N]
         features = (
@@ -83,18 +86,8 @@ class Matches:
         shape = (*selected.shape[:2], held.shape[2], held.shape[3])
         return torch.stack([feature.float().expand(shape) for feature in features], dim=-1)
 
-    def _in_selected(self, selected: Tensor) -> Tensor:
-        """Return which words of the question stand in a selected passage, [B, S, N]."""
-        if selected.shape[-1] == 0:
-            return torch.zeros(*selected.shape[:2], self.rarity.shape[-1], dtype=torch.bool, device=selected.device)
-        question = torch.arange(len(selected), device=selected.device)[:, None, None]
-        return self.in_passage[question, selected].any(2)
-
     def of_links(self, selected: Tensor) -> Tensor:
         """Return how each passage is linked by titles to those selected before, [B, S, K, LINK_FEATURES]."""
-        places = self.title_share.shape[1]
-        if selected.shape[-1] == 0:
-            return self.title_share.new_zeros(*selected.shape[:2], places, LINK_FEATURES)
         question = torch.arange(len(selected), device=selected.device)[:, None, None]
         to = self.title_share[question, selected]  # [B, S, n, K] the selected one's title in each passage
         back = self.title_share.transpose(1, 2)[question, selected]
@@ -113,10 +106,3 @@ def _titles(batch: Batch) -> Tensor:
     start = batch.passages[:, :, :_MAX_TITLE]
     place = torch.arange(start.shape[-1], device=start.device)
     return start * (place < batch.title_lengths[..., None])
-
-
-def _title_share(batch: Batch, titles: Tensor) -> Tensor:
-    rarity = _rarity(batch, titles) * (titles > 0)  # [B, K, T]
-    same = titles[:, :, None, :, None] == batch.passages[:, None, :, None, :]  # [B, K, K, T, M]
-    held = same.any(-1) & (titles > 0)[:, :, None]
-    return (held * rarity[:, :, None]).sum(-1) / rarity.sum(-1).clamp(min=1e-6)[:, :, None]

@@ -6,7 +6,7 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from rechain.candidates import Candidates
-from rechain.reader.texts import ChainTexts, Tails, TokenText, best_by, flat_texts
+from rechain.reader.texts import ChainTexts, Tails, TokenText, flat_texts
 from rechain.scoring.evidence import PRIOR, weigh
 from rechain.system.tensors import Array
 
@@ -31,7 +31,7 @@ class ReaderPreparation:
     def add(self, candidates: Candidates, made: Sequence[int] | None = None) -> None:
         """Add a question; `made` are the passages that a pseudo question was made from."""
         features = weigh(candidates)
-        kept = best_by(features @ PRIOR, self._most_chains)
+        kept = np.argsort(-(features @ PRIOR), kind="stable")[: self._most_chains].tolist()
         texts = ChainTexts(candidates, self._tokenizer, self._max_tokens)
         chains = [candidates.chains[number] for number in kept]
         tails = Tails(chains)

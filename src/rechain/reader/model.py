@@ -11,7 +11,7 @@ from torch import Tensor
 from rechain.candidates import Candidates
 from rechain.models.chain_reader import ChainReader, TextBatch, Texts
 from rechain.reader.settings import ReaderSettings
-from rechain.reader.texts import ChainTexts, Tails, TokenText, best_by, flat_texts
+from rechain.reader.texts import ChainTexts, Tails, TokenText, flat_texts
 from rechain.scoring.evidence import PRIOR, nothing, weigh
 from rechain.scoring.model import Contributions, PlayerStep, Scores
 from rechain.system.devices import precision
@@ -70,7 +70,12 @@ class WeighedQuestion:
         self._evidence = features @ weights  # [chains]
         self._nothing = float(nothing(features) @ weights)
         self._lengths = np.array([len(chain.passages) for chain in candidates.chains])
-        self._length_odds = _length_odds(features @ PRIOR, self._lengths)
+        # The prior, not what was learnt: training compares chains of one length, so it teaches nothing about lengths.
+        prior = features @ PRIOR
+        best = {int(length): float(prior[self._lengths == length].max()) for length in np.unique(self._lengths)}
+        total = _log_sum(np.array(list(best.values())))
+        self._length_odds = {length: value - total for length, value in best.items()}
+        """the log-probability of each length, by the best chain of each"""
         self._chosen = self._worth_reading()
         self._tails = Tails([candidates.chains[number] for number in self._chosen])
         self.open_tails = {tail: edges for tail, edges in self._tails.edges.items() if len(edges) > 1}
@@ -81,10 +86,10 @@ class WeighedQuestion:
         chosen = []
         for length, odds in self._length_odds.items():
             numbers = np.flatnonzero(self._lengths == length)
-            evidence = self._evidence[numbers]
-            close = numbers[evidence >= evidence.max() - self._settings.margin]
+            ranked = numbers[np.argsort(-self._evidence[numbers], kind="stable")]
+            close = ranked[self._evidence[ranked] >= self._evidence[ranked[0]] - self._settings.margin]
             if odds >= np.log(_UNLIKELY) and len(close) > 1:
-                chosen += [int(close[place]) for place in best_by(self._evidence[close], self._settings.most_chains)]
+                chosen += close[: self._settings.most_chains].tolist()
         return chosen
 
     def write(self, tokenizer: Tokenizer) -> tuple[list[TokenText], list[TokenText]]:
@@ -156,16 +161,6 @@ class WeighedQuestion:
                 PlayerStep("reasoner", float(np.exp(named[place])), last, last - 1),
             ]
         return steps
-
-
-def _length_odds(prior: Array, lengths: Array) -> dict[int, float]:
-    """Return the log-probability of each length: the prior compares the best chains of each.
-
-    The prior, not what was learnt: training compares chains of one length, so it teaches nothing about lengths.
-    """
-    best = {int(length): float(prior[lengths == length].max()) for length in np.unique(lengths)}
-    total = _log_sum(np.array(list(best.values())))
-    return {length: value - total for length, value in best.items()}
 
 
 def _log_sum(logits: Array) -> float:

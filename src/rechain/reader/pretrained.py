@@ -29,6 +29,15 @@ if TYPE_CHECKING:
 WEIGHTS, CONFIG, TOKENIZER, CARD = "model.safetensors", "config.json", "tokenizer.json", "README.md"
 _FORMAT = 1
 """of the folder; a change that older versions cannot read counts it up"""
+_NOT_SHAPE = {
+    "_name_or_path",
+    "architectures",
+    "transformers_version",
+    "dtype",
+    "torch_dtype",
+    "gradient_checkpointing",
+}
+"""of an encoder's config: what says where it came from and nothing of its shape"""
 
 
 def find(name: str | Path) -> Path:
@@ -118,10 +127,11 @@ def save(model: ChainReaderModel, folder: Path) -> None:
     encoder = model.network.encoder
     if not isinstance(encoder, PretrainedEncoder):
         raise RechainError("only a reader with a pretrained encoder can be saved.")
+    shape: dict[str, Any] = encoder.model.config.to_diff_dict()
     config = {
         "library": "rechain",
         "format": _FORMAT,
-        "encoder": _shape_of(encoder),
+        "encoder": {name: value for name, value in shape.items() if name not in _NOT_SHAPE},
         "quantised": any(value.dtype.itemsize == 1 for value in model.network.state_dict().values()),
         "features": FEATURES,
         "settings": asdict(model.settings),
@@ -184,23 +194,6 @@ def _read_fitting_tokenizer(encoder: TextEncoder, settings: ReaderSettings, fold
     if settings.max_tokens > positions:
         raise InputError(f"{folder / CONFIG}: max_tokens is {settings.max_tokens}, but the encoder reads {positions}.")
     return tokenizer
-
-
-def _shape_of(encoder: PretrainedEncoder) -> dict[str, Any]:
-    """Return the config that an encoder of the same shape is made from, without what says where it came from."""
-    model: Any = encoder.model
-    config: dict[str, Any] = model.config.to_diff_dict()
-    return {name: value for name, value in config.items() if name not in _NOT_SHAPE}
-
-
-_NOT_SHAPE = (
-    "_name_or_path",
-    "architectures",
-    "transformers_version",
-    "dtype",
-    "torch_dtype",
-    "gradient_checkpointing",
-)
 
 
 def _read_config(path: Path) -> dict[str, Any]:

@@ -53,11 +53,6 @@ def flat_texts(texts: Sequence[TokenText]) -> dict[str, Array]:
     }
 
 
-def best_by(scores: Array, most: int) -> list[int]:
-    """Return the numbers of the greatest scores, at most `most` of them, best first."""
-    return [int(number) for number in np.argsort(-scores, kind="stable")[:most]]
-
-
 class Tails:
     """The last passages of chains, and the entities that link each of them to passages before it."""
 
@@ -88,7 +83,7 @@ class ChainTexts:
         self._rarities = rarities(Text(candidates.question.question))
         self._answer = AnswerMatcher(candidates.question)
         self._passages: dict[int, _PassageTokens] = {}
-        first, separator = boundary_tokens(tokenizer)
+        first, *_, separator = tokenizer.encode("").ids
         question = list(tokenizer.encode(candidates.question.question, add_special_tokens=False).ids)
         most = max_tokens // _QUESTION_PART
         if len(question) > most:
@@ -210,7 +205,7 @@ class _PassageTokens:
             worth[number] += _MARKED * len(set(marks[self._at(span)].tolist()) - {0})
         if answer is not None:
             worth[self._sentences.holding(answer.phrases)] += _ANSWERING
-        return best_by(worth, len(worth))
+        return np.argsort(-worth, kind="stable").tolist()
 
 
 def _around(tokens: slice, marks: Array, most: int) -> slice:
@@ -231,12 +226,6 @@ def share_out(room: int, sizes: Sequence[int]) -> list[int]:
         shares[number] = min(sizes[number], left // (len(sizes) - done))
         left -= shares[number]
     return shares
-
-
-def boundary_tokens(tokenizer: Tokenizer) -> tuple[int, int]:
-    """Return the tokens that begin a text and that end a part of it."""
-    ids = tokenizer.encode("").ids
-    return ids[0], ids[-1]
 
 
 def _unmarked(ids: Sequence[int]) -> TokenText:

@@ -62,7 +62,7 @@ def in_order(
     of the tasks before it.
     """
     source = DeferredErrors(tasks)
-    pool = _Pool(make_worker, workers, describe, preload)
+    pool = _Pool(make_worker, workers, describe, _context(preload))
     most_pending = ahead or _MOST_IN_HAND * workers
     try:
         for task in source:
@@ -82,13 +82,9 @@ class _Pool(Generic[Task, Result]):
     """Processes, the tasks that they have, and the results that wait for those of earlier tasks."""
 
     def __init__(
-        self,
-        make_worker: MakeWorker[Task, Result],
-        workers: int,
-        describe: Callable[[Task], str],
-        preload: Sequence[str],
+        self, make_worker: MakeWorker[Task, Result], workers: int, describe: Callable[[Task], str], context: Any
     ) -> None:
-        self._context = _context(preload)
+        self._context = context
         self._make_worker = pickle.dumps(make_worker)
         self._workers = workers
         self._describe = describe

@@ -140,9 +140,8 @@ class PlayScores:
         if starts[-1] != len(scores["ranker"]):
             raise RechainError(f"{path} tells of other chains than {QUESTIONS} holds; play it again in another folder.")
         readings = make_plan(hops).readings if row.startswith("cooperative") else ()
-        return cls(
-            row, Game(int(fold), int(seed)), metadata, scores, starts, tuple(reading.link for reading in readings)
-        )
+        links_read = tuple(reading.link for reading in readings)
+        return cls(row, Game(int(fold), int(seed)), metadata, scores, starts, links_read)
 
     def of(self, number: int) -> dict[str, Array]:
         """Return the scores of the chains of a question."""
@@ -218,12 +217,19 @@ class _Judging:
             raise RechainError(f"the folder was prepared with other candidate chains of the question '{question.id}'.")
         fold = int(self._arrays["fold"][number])
         case = _Case(candidates, gold)
-        for play in self._plays.get(fold, ()):
-            self._judge_play(play, play.of(number), case, chains)
+        weights = self._weights
+        evidence = weights.link_weight * self._arrays["chain_link_weight"][chains]
+        evidence = evidence + weights.lexical_weight * self._arrays["chain_lexical"][chains]
+        for play in self._plays.get(fold, ()):  # each picks a chain by itself, and one with links and lexical rule
+            scores, reasoner = play.of(number), weights.reasoner_weight if play.links_read else 0.0
+            named = case.share_named_by_reasoner(scores["named"], play.links_read)
+            for name, added in ((play.row, 0.0), (play.row + COMBINED, evidence)):
+                outcome = case.outcome(pick(scores, reasoner, added))._replace(named=named)
+                self.rows[name].games[play.game][question.id] = outcome
         for name, models in BASELINES.items():
             for seed, model in enumerate(models):
-                scores = [sum(contributions.values()) for contributions in model.score(candidates)]
-                self.rows[name].games[Game(fold, seed)][question.id] = case.outcome_of(scores)
+                sums = [sum(contributions.values()) for contributions in model.score(candidates)]
+                self.rows[name].games[Game(fold, seed)][question.id] = case.outcome_of(sums)
 
     def count_as_wrong(self, question: Question, gold: Gold) -> None:
         """Count a question without candidates as wrong in every row; they are dealt out to the folds in turn."""
@@ -234,17 +240,6 @@ class _Judging:
         wrong = Outcome.of(judge(None, gold))
         for row, game in games:
             self.rows[row].games[game][question.id] = wrong
-
-    def _judge_play(self, play: PlayScores, scores: Mapping[str, Array], case: "_Case", chains: slice) -> None:
-        """Judge the chain that a game picks by itself, and the one it picks with links and lexical rule."""
-        weights = self._weights
-        reasoner = weights.reasoner_weight if play.links_read else 0.0
-        evidence = weights.link_weight * self._arrays["chain_link_weight"][chains]
-        evidence = evidence + weights.lexical_weight * self._arrays["chain_lexical"][chains]
-        named = case.share_named_by_reasoner(scores["named"], play.links_read)
-        for name, added in ((play.row, 0.0), (play.row + COMBINED, evidence)):
-            outcome = case.outcome(pick(scores, reasoner, added))._replace(named=named)
-            self.rows[name].games[play.game][case.candidates.question.id] = outcome
 
 
 class _Case:

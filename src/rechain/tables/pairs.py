@@ -33,12 +33,6 @@ class Pair(NamedTuple):
     interacts: bool
 
 
-def kept_weights(folder: Path) -> Path | None:
-    """Return the weights of the first cooperative play of a folder, if they were kept."""
-    path = folder / "plays" / "cooperative.0.0.model"
-    return path if path.exists() else None
-
-
 def read_pair_labels(path: Path) -> list[PairLabel]:
     """Read which pairs of entities interact; a file of anything else has none."""
     try:

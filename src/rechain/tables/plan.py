@@ -27,7 +27,11 @@ def table_settings(data_set: str, config: Path | None = None) -> GameSettings:
 
 def contest(settings: GameSettings, hops: int, folds: int, seeds: int, pseudo: int, ablations: bool) -> list[Play]:
     """Return all plays, the longest and the most needed first: one seed, what explains it, then the other seeds."""
-    plays = [*_after_pseudo(settings, pseudo)] if ablations and pseudo else []
+    plays = []
+    if ablations and pseudo:  # what a warm-up on pseudo questions adds, on the first fold
+        plays.append(Play(0, 0, _pair(" after pseudo", settings), pseudo, keeps_weights=True))
+        plays.append(Play(0, 0, _curve(" after pseudo", settings), pseudo))
+        plays.append(Play(0, 0, _pair(" hard C after pseudo", _hard(settings)), pseudo))
     plays += _table(settings, hops, folds, seed=0)
     plays += [*_ablations(settings)] if ablations else []
     plays += [play for seed in range(1, seeds) for play in _table(settings, hops, folds, seed)]
@@ -44,13 +48,6 @@ def _table(settings: GameSettings, hops: int, folds: int, seed: int) -> Iterator
             backwards = settings.but(row="conditional", direction="head to tail")
             yield Play(fold, seed, (Branch("head-to-tail", backwards),))
         yield Play(fold, seed, (Branch("independent", settings.but(row="independent")),))
-
-
-def _after_pseudo(settings: GameSettings, pseudo: int) -> Iterator[Play]:
-    """Yield what a warm-up on pseudo questions adds, on the first fold."""
-    yield Play(0, 0, _pair(" after pseudo", settings), pseudo, keeps_weights=True)
-    yield Play(0, 0, _curve(" after pseudo", settings), pseudo)
-    yield Play(0, 0, _pair(" hard C after pseudo", _hard(settings)), pseudo)
 
 
 def _ablations(settings: GameSettings) -> Iterator[Play]:

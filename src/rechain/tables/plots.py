@@ -33,8 +33,7 @@ def draw_learning_curve(path: Path, lines: Mapping[str, Mapping[float, Figure]])
 
 def draw_rewards(path: Path, rows: Sequence[Row]) -> bool:
     """Draw each row's mean reward on held-out questions after every epoch, and return whether there is any."""
-    lines = {row.name: rewards(row) for row in rows if COMBINED not in row.name}
-    lines = {name: line for name, line in lines.items() if line}
+    lines = {row.name: line for row in rows if COMBINED not in row.name and (line := rewards(row))}
     if not lines:
         return False
     axes = Canvas(_SIZE, layout="constrained").subplots()

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -63,15 +64,11 @@ def brief_table(results: Results, data_set: str) -> Table:
     """Return what of the table fits a terminal, with the difference from the row above."""
     rows = _table_rows(results)
     games = common_games(rows) or None
-    body = [
-        [
-            row.name,
-            PAPER[data_set].get(row.name, "").partition(" ")[0],
-            percent(row.figure("correct", games)),
-            points(difference(row, above)) if above else "",
-        ]
-        for row, above in zip(rows, [None, *rows], strict=False)
-    ]
+    body = []
+    for row, above in zip(rows, [None, *rows], strict=False):
+        paper = PAPER[data_set].get(row.name, "").partition(" ")[0]
+        change = points(difference(row, above)) if above else ""
+        body.append([row.name, paper, percent(row.figure("correct", games)), change])
     return ["", "paper", "here", "from the row above"], body
 
 
@@ -85,18 +82,15 @@ def _table_rows(results: Results) -> list[Row]:
     return [results.rows[name] for name in ROWS if name in results.rows and results.rows[name].games]
 
 
-def percent(figure: Figure | None) -> str:
-    """Show a share with its interval."""
+def percent(figure: Figure | None, sign: str = "") -> str:
+    """Show a share with its interval, or with the sign "+" a difference of two shares."""
     if figure is None:
         return ""
-    return f"{100 * figure.value:.1f} ({100 * figure.low:.1f} to {100 * figure.high:.1f})"
+    value, low, high = (f"{100 * number:{sign}.1f}" for number in (figure.value, figure.low, figure.high))
+    return f"{value} ({low} to {high})"
 
 
-def points(figure: Figure | None) -> str:
-    """Show a difference of two shares with its interval."""
-    if figure is None:
-        return ""
-    return f"{100 * figure.value:+.1f} ({100 * figure.low:+.1f} to {100 * figure.high:+.1f})"
+points = partial(percent, sign="+")
 
 
 def write_report(folder: Path, results: Results, data_set: str, pairs: Mapping[str, Figure] | None = None) -> Path:
@@ -271,12 +265,8 @@ def _times(results: Results) -> Iterator[str]:
     body, times = [], set()
     trained = [row for row in results.rows.values() if not row.is_baseline and COMBINED not in row.name]
     for row in sorted(trained, key=lambda row: row.name):
-        seconds = [
-            (game, name, value)
-            for game, metadata in row.metadata.items()
-            for name, value in metadata.items()
-            if name.endswith("seconds")
-        ]
+        metadata = [(game, *item) for game, items in row.metadata.items() for item in items.items()]
+        seconds = [(game, name, value) for game, name, value in metadata if name.endswith("seconds")]
         times.update(seconds)
         total = sum(value for *_, value in seconds)
         body.append((row.name, str(len(row.metadata)), f"{total:.0f}", f"{total / len(row.metadata):.1f}"))

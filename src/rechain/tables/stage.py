@@ -30,9 +30,6 @@ _SPARE = 1.1
 _FIRST = 100
 """words of a file of vectors that tell it from others: to read all of them takes minutes"""
 
-_Files = dict[str, dict[str, Array]]
-"""the arrays of each file"""
-
 
 @dataclass(frozen=True)
 class TableQuestions:
@@ -105,7 +102,9 @@ def stage(
         for question, fold in zip((*kept, *questions.extra), numbers, strict=True):
             sources[fold].append(question)
         make = partial(_make_pseudo, sources, rows, settings, ceil(pseudo * _SPARE / (folds - 1)))
-        arrays |= _make_by_fold(make, range(1 if has_test else 0, folds), processes)
+        pseudo_folds = range(1 if has_test else 0, folds)
+        contents = in_order(partial(partial, make), pseudo_folds, min(processes, len(pseudo_folds)), "fold {}".format)
+        arrays |= {PSEUDO.format(fold): content for fold, content in zip(pseudo_folds, contents, strict=True)}
     arrays[VECTORS] = {"vectors": _keep_used(vectors, arrays)}
     for name, content in arrays.items():
         save_arrays(content, folder / name)
@@ -127,12 +126,6 @@ def folds_of(questions: Sequence[Question], folds: int) -> list[int]:
     order = np.random.default_rng(0).permutation(len(distinct))
     fold = {group: int(place % folds) for group, place in zip(distinct, order, strict=True)}
     return [fold[group] for group in groups]
-
-
-def _make_by_fold(make: Callable[[int], dict[str, Array]], folds: Sequence[int], processes: int) -> _Files:
-    """Make the pseudo questions of several folds side by side."""
-    contents = in_order(partial(partial, make), folds, min(processes, len(folds)), "fold {}".format)
-    return {PSEUDO.format(fold): content for fold, content in zip(folds, contents, strict=True)}
 
 
 def _make_pseudo(
@@ -158,7 +151,7 @@ def _is_apart(pseudo: PseudoQuestion, texts: set[str], starts: set[str]) -> bool
     return not any(question.passages[place].text in texts for place in pseudo.chain)
 
 
-def _keep_used(vectors: Vectors, arrays: _Files) -> Array:
+def _keep_used(vectors: Vectors, arrays: Mapping[str, dict[str, Array]]) -> Array:
     """Number the rows of the table of vectors anew, with only those that are used."""
     used = np.unique(np.concatenate([content["vector_row"] for content in arrays.values()] + [np.zeros(1, np.int32)]))
     for content in arrays.values():
@@ -209,9 +202,3 @@ def check_material(folder: Path, hops: int, vectors: Path | None, pseudo: int) -
         raise RechainError(f"{folder} was prepared without pseudo questions; add --pseudo 0 or change --out.")
     if (found := index.get("hops", hops)) != hops:
         raise RechainError(f"the chains of these questions have {found} passages, not {hops} as those of this table.")
-
-
-def check_played(folder: Path) -> None:
-    """Raise an error where there is nothing to judge."""
-    if not (folder / INDEX).exists() or not any((folder / "plays").glob("*.safetensors")):
-        raise RechainError(f"nothing was played in {folder} yet; leave --judge-only out.")
