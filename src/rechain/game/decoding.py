@@ -44,12 +44,10 @@ def decode(players: Players, batch: Batch, asks_reasoner: bool = True) -> Decode
     players.eval()
     read = players.ranker.read(batch)
     selections = step_log_probabilities(tables(players.ranker, read, players.plan), players.plan, batch.chains)
-    readings = players.plan.readings if asks_reasoner else ()
-    readings_of_chains = [_read(players, batch, reading) for reading in readings]
-    if not readings_of_chains:
-        nothing = selections[..., :0]
-        return Decoded(selections, nothing, nothing.long())
-    namings, named = (torch.stack(parts, dim=-1) for parts in zip(*readings_of_chains, strict=True))
+    readings = [_read(players, batch, reading) for reading in players.plan.readings if asks_reasoner]
+    if not readings:
+        return Decoded(selections, selections[..., :0], selections[..., :0].long())
+    namings, named = (torch.stack(parts, dim=-1) for parts in zip(*readings, strict=True))
     return Decoded(selections, namings, named)
 
 

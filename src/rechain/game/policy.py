@@ -183,8 +183,5 @@ def reinforce(log_probability: Tensor, rewards: Tensor, baseline: Tensor | float
     """
     to_go = rewards.flip(-1).cumsum(-1).flip(-1)
     if baseline is None:
-        others = (to_go.sum(1, keepdim=True) - to_go) / (to_go.shape[1] - 1)
-        advantage = to_go - others
-    else:
-        advantage = to_go - baseline
-    return -(log_probability * advantage.detach()).sum(-1).mean()
+        baseline = (to_go.sum(1, keepdim=True) - to_go) / (to_go.shape[1] - 1)
+    return -(log_probability * (to_go - baseline).detach()).sum(-1).mean()
