@@ -288,9 +288,8 @@ def test_ctrl_c_ends_a_run_with_one_sentence_and_it_can_be_resumed(town_file: Pa
     long = changes(**QUICK | {"pretrain_epochs": 25, "game_epochs": 0, "patience": 99, "checkpoint_steps": 1})
     checkpoint = tmp_path / "run" / "checkpoint.safetensors"
     process = start(town_file, tmp_path / "run", *long)
-    patience = time.monotonic() + 300  # only keeps the test from hanging
     while not checkpoint.exists():
-        assert process.poll() is None and time.monotonic() < patience
+        assert process.poll() is None
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=300)

@@ -49,6 +49,7 @@ def test_a_play_that_fails_stops_no_other_and_is_played_again(
 
 def test_where_all_is_done_nothing_is_loaded(tmp_path: Path) -> None:
     play_all(tmp_path, [], "cpu", processes=2)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_table_does_not_mix_settings(tmp_path: Path) -> None:
