@@ -12,9 +12,14 @@ from warnings import warn
 
 _MODULES = {
     "rechain.baselines": "rechain.scoring",
+    "rechain.engines.growing": "rechain.bulk.resume",  # before its package: the first match counts
+    "rechain.engines.local": "rechain.bulk.work",
     "rechain.engines": "rechain.bulk",
     "rechain.gold": "rechain.evaluation.gold",
     "rechain.model": "rechain.scoring.model",
+    "rechain.pseudo": "rechain.preparation.pseudo",
+    "rechain.reproduction.staging": "rechain.tables.stage",
+    "rechain.reproduction": "rechain.tables",
 }
 PLACE = str(Path(__file__).with_name("old names"))
 """no folder: where Python looks last for modules of the package, and asks OldModules"""

@@ -17,7 +17,7 @@ class QuestionError(RechainError):
         self.code = code
 
     def __reduce__(self) -> tuple[type, tuple[str, str]]:
-        """Tell pickle how to make it again."""
+        """Return how pickle makes it again."""
         return type(self), (self.code, str(self))
 
 
@@ -29,5 +29,5 @@ class MissingExtraError(RechainError):
         super().__init__(f"{feature} needs an extra that is not installed: pip install 'rechain[{extra}]'.")
 
     def __reduce__(self) -> tuple[type, tuple[str, str]]:
-        """Tell pickle how to make it again."""
+        """Return how pickle makes it again."""
         return type(self), self._made_of

@@ -96,7 +96,7 @@ class Recoverer:
         self._options = self._check(Options(top, explain, min_confidence))
 
     def __reduce__(self) -> tuple[Callable[[], "Recoverer"], tuple[()]]:
-        """Tell pickle how to make it again: a model that has a name is loaded by it."""
+        """Return how pickle makes it again: a model that has a name is loaded by it."""
         return self.factory, ()
 
     @classmethod

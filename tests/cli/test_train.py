@@ -352,3 +352,24 @@ def test_gold_in_the_file_changes_nothing(train: Command, tmp_path: Path, bridge
         assert train(questions=path, out=tmp_path / f"run{number}").code == 0
         weights.append((tmp_path / f"run{number}" / "model.safetensors").read_bytes())
     assert weights[0] == weights[1]
+
+
+def test_a_run_does_not_replace_a_model(train_reader: Command, tiny_encoder: Path) -> None:
+    weights = (tiny_encoder / "model.safetensors").read_bytes()
+    outcome = train_reader("--out", tiny_encoder)
+    assert outcome.code == 2
+    assert "holds a model already; name another --out" in outcome.err
+    assert (tiny_encoder / "model.safetensors").read_bytes() == weights
+
+
+def test_a_configuration_of_the_game_is_none_of_the_reader(train_reader: Command) -> None:
+    outcome = train_reader("--config", "hotpotqa")
+    assert outcome.code == 2
+    assert "hotpotqa is a configuration of --model game" in outcome.err
+
+
+def test_an_encoder_without_weights_is_named(train_reader: Command, tmp_path: Path) -> None:
+    sharded = tmp_path / "sharded"
+    sharded.mkdir()
+    (sharded / "config.json").write_text("{}")
+    assert "sharded has no model.safetensors" in refused(train_reader(encoder=sharded))

@@ -226,8 +226,8 @@ def test_a_named_pipe_is_read_like_a_file(tmp_path: Path) -> None:
     writer.start()
     command = [sys.executable, "-c", "import sys; from pathlib import Path; from rechain.datasets.files import *\n"]
     command[-1] += "print([record.value['id'] for record in read_records(Path(sys.argv[1]))])"
-    done = subprocess.run([*command, str(pipe)], capture_output=True, text=True, timeout=5)
-    writer.join(timeout=5)
+    done = subprocess.run([*command, str(pipe)], capture_output=True, text=True, timeout=120)
+    writer.join(timeout=120)
     assert done.stdout.strip() == "['1', '2']", done.stderr[-300:]
 
 

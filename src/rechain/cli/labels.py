@@ -120,7 +120,7 @@ def import_(
 
 @labels.command()
 def agreement(path: LabelsFile, json: Json = False) -> None:
-    """Tell how far annotators agree: Cohen's kappa, with a 95 % interval over questions.
+    """Print how far annotators agree: Cohen's kappa, with a 95 % interval over questions.
 
     Example: rechain labels agreement labels.sqlite
     """

@@ -28,6 +28,10 @@ Set = Annotated[
 ]
 
 
+KINDS = {"game": ("setting", "vectors"), "reader": ("encoder",)}
+"""what can be trained, and the options that it alone has"""
+
+
 @grouped
 def train(
     *,
@@ -89,8 +93,10 @@ def train(
             print(f"Left out, without a chain to learn from: {reasons}.", file=sys.stderr)
         with Shown(folder) as watcher, _saying_how_to_resume(folder):
             training = train_run(folder, material, settings, device=where, resume=resume, watcher=watcher)
-        figures = [epoch[training.criterion] for epoch in training.progress.curve if training.criterion in epoch]
-        best = f"its best {training.criterion} on held-out questions was {max(figures):.3f}" if figures else ""
+        curve, criterion = training.progress.curve, training.criterion
+        # The weights that are kept are the best of the last phase, so earlier phases do not count.
+        figures = [epoch[criterion] for epoch in curve if epoch["phase"] == curve[-1]["phase"] and criterion in epoch]
+        best = f"its best {criterion} on held-out questions was {max(figures):.3f}" if figures else ""
         print(f"{out} holds the model; {best or 'no question was held out'}.", file=sys.stderr)
 
 
@@ -103,10 +109,6 @@ def _kind(kind: str, **options: object) -> str:
             other = next(other for other in KINDS if name in KINDS[other])
             raise RechainError(f"--{name} is for --model {other}; leave it out for --model {kind}.")
     return kind
-
-
-KINDS = {"game": ("setting", "vectors"), "reader": ("encoder",)}
-"""what can be trained, and the options that it alone has"""
 
 
 @contextmanager
@@ -126,6 +128,9 @@ def _check_folder(folder: "RunFolder", resume: bool) -> None:
         raise RechainError(f"{folder.path} holds no run to resume; leave --resume out to start one.")
     if folder.path.exists() and not folder.path.is_dir():
         raise RechainError(f"{folder.path} is a file; --out should be a folder.")
+    # Perhaps the very encoder that training starts from: a run would replace its weights.
+    if not folder.is_begun and any((folder.path / name).exists() for name in ("config.json", "model.safetensors")):
+        raise RechainError(f"{folder.path} holds a model already; name another --out.")
 
 
 def settings_of(kind: "type[S]", config: str | None, changes: list[str] | None, **flags: object) -> "S":
@@ -135,6 +140,10 @@ def settings_of(kind: "type[S]", config: str | None, changes: list[str] | None, 
         return kind.of(values, "the command line")
     if config in kind.names:
         return kind.for_data(config, **values)
+    from rechain.game.settings import GameSettings
+
+    if config in GameSettings.names:
+        raise RechainError(f"{config} is a configuration of --model game; name a TOML file, or leave --config out.")
     return kind.read(Path(config), **values)
 
 

@@ -95,6 +95,8 @@ def prepare_reader(
     """Prepare questions for a chain reader, and make pseudo questions from their passages."""
     if encoder is not None and not encoder.is_dir():
         raise InputError(f"--encoder {encoder} is no folder; name one with {CONFIG}, {WEIGHTS} and tokenizer.json.")
+    if encoder is not None and (encoder / CONFIG).is_file() and not (encoder / WEIGHTS).is_file():
+        raise InputError(f"--encoder {encoder} has no {WEIGHTS}; weights in several files should be saved as one.")
     tokenizer = load_trainable(encoder or BUNDLED, settings).tokenizer
     preparation, kept = ReaderPreparation(tokenizer, settings.max_tokens, settings.most_chains), []
     left_out: Counter[str] = Counter()
