@@ -57,7 +57,7 @@ def test_files_that_a_page_names_exist(page: str) -> None:
 @pytest.mark.parametrize("page", NOW)
 def test_python_names_that_a_page_names_exist(page: str) -> None:
     for name in re.findall(r"`(rechain(?:\.\w+)+)", (ROOT / page).read_text()):
-        resolve_name(name)
+        assert resolve_name(name) is not None, name
 
 
 @pytest.mark.parametrize("page", NOW)
