@@ -34,7 +34,7 @@ def test_a_chain_whose_reasons_are_nested_too_deeply_stops_the_reading(tmp_path:
     chain = {"passages": ["p"], "links": [], "score": 1.0, "why": {"steps": "VALUE"}}
     path = write(tmp_path / "chains.jsonl", {"id": "x", "chains": [chain]})
     path.write_text(path.read_text().replace('"VALUE"', "[" * levels + "null" + "]" * levels))
-    with pytest.raises(InputError, match="line 1: .* nested"):
+    with pytest.raises(InputError, match=r"line 1: .* nested"):
         read_by_id(path, Recovered)
 
 
