@@ -1,4 +1,4 @@
-"""What records a file holds, found in another way than the package does: slow, simple, no more exact than is certain."""
+"""What records a file holds, found in another way than the package does: slow, simple, as exact as is certain."""
 
 import zlib
 from typing import Any, NamedTuple
