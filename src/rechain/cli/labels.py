@@ -141,6 +141,22 @@ def agreement(path: LabelsFile, json: Json = False) -> None:
         print(f"No two annotators in {printable(path)} labelled the same.")
 
 
+@labels.command()
+def repair(
+    damaged: Annotated[Path, Argument(metavar="DAMAGED", help="A file of labels that is damaged.")],
+    new: Annotated[Path, Argument(metavar="NEW", help="The file that is made.")],
+) -> None:
+    """Copy what is whole of a damaged file of labels into a new one.
+
+    Example: rechain labels repair labels.sqlite repaired.sqlite
+    """
+    from rechain.labels.repair import repair
+
+    repaired = repair(damaged, new)
+    lost = f"; {_counted(repaired.lost, 'was', 'were')} damaged and left out" if repaired.lost else ""
+    print(f"{_counted(repaired.copied, 'event', 'events')} copied to {new}{lost}.", file=sys.stderr)
+
+
 def _open(path: Path) -> "LabelStore":
     """Open a file of labels that is there; LabelStore alone would make a new one."""
     from rechain.labels.store import LabelStore

@@ -31,8 +31,12 @@ _TO_BRACE = re.compile(rb'[^{}"]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^{}"]*+)*+[{}]'
 _OPENING = ord("{")
 _PARQUET, _GZIP = b"PAR1", b"\x1f\x8b"  # how such files begin
 _PARQUET_BATCH = 256  # rows in memory at once: a row may hold a hundred passages
+# No format has a field deeper than this: the deepest are those of a link, chains[].links[].entity. What lies below is
+# part of a field that nobody reads, may be nested without end, and is left as it is.
+_READ_LEVELS = 8
 _LINES_NAMES = (".jsonl", ".jsonl.gz")
 _JSON_NAMES = (*_LINES_NAMES, ".json", ".json.gz")
+_TOO_DEEP = "depth limit exceeded"  # what orjson says at its 1025th level
 _DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile)
 
 Located = tuple[str, bytes | QuestionError]
@@ -58,6 +62,8 @@ class RawRecord(NamedTuple):
             # most records hold no null, and the search for it is far quicker than the walk through the fields
             return self._replace(value=without_nulls(value) if b"null" in self.value else value)
         except orjson.JSONDecodeError as error:
+            if error.msg.startswith(_TOO_DEEP):
+                return self._replace(value=QuestionError("too_deep", f"{self.where}: the record is nested too deeply."))
             reason = QuestionError("bad_json", f"{self.where}: not valid JSON ({error}).")
         try:
             self.value.decode()
@@ -277,8 +283,10 @@ def _read_dataset(path: Path) -> Iterator[RawRecord]:
         raise InputError(f"{path} is not a readable Hugging Face dataset: {error}.") from error
 
 
-def without_nulls(value: Any) -> Any:
+def without_nulls(value: Any, levels: int = _READ_LEVELS) -> Any:
     """Drop fields that are null: tables have a column for every field, JSON leaves absent ones out."""
+    if not levels:
+        return value
     if isinstance(value, dict):
-        return {name: without_nulls(field) for name, field in value.items() if field is not None}
-    return [without_nulls(item) for item in value] if isinstance(value, list) else value
+        return {name: without_nulls(field, levels - 1) for name, field in value.items() if field is not None}
+    return [without_nulls(item, levels - 1) for item in value] if isinstance(value, list) else value
