@@ -154,7 +154,7 @@ def repair(
 
     repaired = repair(damaged, new)
     lost = f"; {_counted(repaired.lost, 'was', 'were')} damaged and left out" if repaired.lost else ""
-    print(f"{_counted(repaired.copied, 'event', 'events')} copied to {new}{lost}.", file=sys.stderr)
+    note(f"{_counted(repaired.copied, 'event', 'events')} copied to {new}{lost}.")
 
 
 def _open(path: Path) -> "LabelStore":
