@@ -7,7 +7,7 @@ from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
@@ -24,11 +24,13 @@ from rechain.cli.options import (
     grouped,
 )
 from rechain.errors import RechainError
+from rechain.system.files import LostOutputError
 
 if TYPE_CHECKING:
     from rechain.bulk.ray import Cluster
     from rechain.bulk.resume import Progress
     from rechain.bulk.work import Tally, Work, WorkResult
+    from rechain.system.provenance import Facts
 
 _ON_RAY = "On Ray"
 
@@ -125,23 +127,42 @@ def recover(
 
 def _recover_here(
     work: "Work", questions: Path, batch_size: int, workers: int, output: OutputOptions, resume: bool
-) -> None:
-    """Recover chains in worker processes of this machine, into a file that is whole whenever they are stopped."""
+) -> "Tally":
+    """Recover chains in worker processes of this machine, into a file that is whole whenever they are stopped.
+
+    Returns the tally of all questions of the file, also of those that were there before.
+    """
     from rechain.bulk.resume import GrowingFile, find_progress
     from rechain.bulk.work import recover_chunks
     from rechain.datasets.reading import no_question, read_chunks
 
     out = output.out
+    head = {} if out is None else _heading(work, questions, {"batch_size": batch_size, "workers": workers})
     chunks = read_chunks(questions, batch_size)
     before: Progress | None = None
     if out and resume and out.exists():
-        before, chunks = find_progress(out, chunks, work.line_counter())
+        before, chunks = find_progress(out, head, chunks, work.line_counter())
     results = recover_chunks(work, chunks, batch_size, workers)
-    with GrowingFile(out, before, output.overwrite) if out else nullcontext() as file:
+    with GrowingFile(out, head, before, output.overwrite) if out else nullcontext() as file:
         tally = _collect(results, file.write if file else print_lines, out)
+        if file:
+            file.finish()
     if not tally.questions:
         raise no_question(questions, work.only)
+    if before and not before.is_checked:
+        print(f"{out} had no provenance file: its first {before.lines} lines were not checked.", file=sys.stderr)
     _report(tally, before)
+    return file.tally if file else tally
+
+
+def _heading(work: "Work", questions: Path, run: dict[str, Any]) -> "Facts":
+    """Return what makes the output; `run` is what makes no difference to it."""
+    from rechain.cli.progress import working
+    from rechain.system.provenance import describe_input, heading
+
+    with working("Reading what there is"):
+        run = {**run, "device": work.make_recoverer.keywords.get("device")}
+        return heading("recover", **work.described(), input=describe_input(questions), run=run)
 
 
 def _recover_on_ray(
@@ -159,14 +180,16 @@ def _recover_on_ray(
     results = recover_parts(work, questions, folder, cluster, overwrite=output.overwrite, resume=output.resume)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Ray's advice to its own users
-        tally = _collect(results, lambda lines: None, folder.storage.address_of(""))
+        tally = _collect(results, lambda result: None, folder.storage.address_of(""))
     if tally.questions:
         _report(tally, None)
     else:
         print("Nothing was left to do: all parts are there.", file=sys.stderr)
 
 
-def _collect(results: "Generator[WorkResult]", write: Callable[[bytes], object], place: Path | str | None) -> "Tally":
+def _collect(
+    results: "Generator[WorkResult]", write: "Callable[[WorkResult], object]", place: Path | str | None
+) -> "Tally":
     """Write and count results as they come; if that is interrupted or fails, say where the earlier ones are."""
     from rechain.bulk.work import Tally
     from rechain.cli.progress import with_tally
@@ -175,12 +198,12 @@ def _collect(results: "Generator[WorkResult]", write: Callable[[bytes], object],
     try:
         with closing(results):  # at once, since the traceback of an error would keep the workers
             for result in with_tally(results, tally) if sys.stderr.isatty() else results:
-                write(result.lines)
+                write(result)
                 tally.add(result.tally)
                 if result.stopped_by:
                     raise result.stopped_by
     except (Exception, KeyboardInterrupt) as error:
-        if not place or not tally.questions:
+        if not place or not tally.questions or isinstance(error, LostOutputError):
             raise
         hint = f"What was done before is in {place}: go on with --resume."
         if isinstance(error, RechainError):
@@ -190,9 +213,9 @@ def _collect(results: "Generator[WorkResult]", write: Callable[[bytes], object],
     return tally
 
 
-def print_lines(lines: bytes) -> None:
+def print_lines(result: "WorkResult") -> None:
     """Print lines at once, so that a program that reads them need not wait for the next."""
-    sys.stdout.write(lines.decode())
+    sys.stdout.write(result.lines.decode())
     sys.stdout.flush()
 
 
