@@ -119,6 +119,11 @@ def test_what_only_reading_the_question_shows_is_told_in_its_place(
         (ASKED | {"hops": True}, "bad_field", "hops: input should be a valid integer."),
         (ASKED | {"hops": float("nan")}, "bad_field", "hops: input should be a valid integer."),
         (ASKED | {"hops": 10**400}, "bad_field", "hops: input should be less than or equal to 8."),
+        (
+            json.dumps(ASKED | {"hops": "DEEP"}).replace('"DEEP"', "[" * 600 + "]" * 600),
+            "bad_field",
+            "hops: input should be a valid integer.",
+        ),
         (ASKED | {"passages": ["a", ""]}, "empty_field", "passages[1] is empty."),
         (ASKED | {"passages": ["a", {"title": "t"}]}, "missing_field", "the field passages[1].text is missing."),
         (ASKED | {"passages": ["a", 5]}, "bad_field", f"passages[1]: {OBJECT}"),

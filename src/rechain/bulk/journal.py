@@ -15,7 +15,7 @@ import orjson
 
 from rechain.datasets.files import RawRecord
 from rechain.datasets.reading import Chunk
-from rechain.errors import QuestionError, RechainError
+from rechain.errors import QuestionError, RechainError, ResumableError
 from rechain.system.files import WatchedFile, replacing
 from rechain.system.provenance import (
     Facts,
@@ -231,7 +231,7 @@ class JournalFile:
                     file.writelines(map(self._sealer.line, self._lines_before()))
                 self._file = WatchedFile(self._path)
             except OSError as error:
-                raise RechainError(f"{self._path} cannot be written: {error.strerror}.") from error
+                raise ResumableError(f"{self._path} cannot be written: {error.strerror}.") from error
         return self._file
 
     def _lines_before(self) -> Iterator[Mapping[str, Any]]:

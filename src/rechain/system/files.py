@@ -8,7 +8,7 @@ from io import FileIO
 from pathlib import Path
 from typing import BinaryIO
 
-from rechain.errors import RechainError
+from rechain.errors import RechainError, ResumableError
 
 
 class LostOutputError(RechainError):
@@ -42,7 +42,7 @@ class WatchedFile:
         except OSError as error:
             if self.is_regular:
                 self.file.truncate(self.size)
-            raise RechainError(f"{self.path} cannot be written: {error.strerror}.") from error
+            raise ResumableError(f"{self.path} cannot be written: {error.strerror}.") from error
         self.size += len(content)
 
     def truncate(self, size: int) -> None:
@@ -81,7 +81,7 @@ class WatchedFile:
         try:
             os.fsync(self.file.fileno())
         except OSError as error:
-            raise RechainError(f"{self.path} cannot be written: {error.strerror}.") from error
+            raise ResumableError(f"{self.path} cannot be written: {error.strerror}.") from error
         self.check()
 
     def close(self) -> None:

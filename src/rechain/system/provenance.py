@@ -27,6 +27,7 @@ FINISHED = "_SUCCESS"
 
 Facts = dict[str, Any]
 
+_SUFFIX = ".provenance"  # not that of records, which are read from folders by their suffixes
 _MADE_BY, _ENDED = "rechain", "ended"
 """the fields by which a first and a last line are known"""
 _SEALED = re.compile(rb'(\{.+),"seal":"([0-9a-f]{64})"\}\n', re.DOTALL)
@@ -41,7 +42,7 @@ class DamagedProvenanceError(InputError):
 
 def sidecar_of(output: Path) -> Path:
     """Return where the provenance of an output file stands."""
-    return output.with_name(f"{output.name}.provenance")
+    return output.with_name(f"{output.name}{_SUFFIX}")
 
 
 def now() -> str:
@@ -56,21 +57,34 @@ def heading(command: str, **facts: Any) -> Facts:
 
 
 def describe_input(path: Path | None) -> Facts | None:
-    """Return name, size and SHA-256 of a file or of the files in a folder; of a pipe the name alone."""
+    """Return name, size and SHA-256 of a file or of the files in a folder; of a pipe the name alone.
+
+    So it is with what cannot be read, about which its reader says more.
+    """
     if path is None:
         return None
+    try:
+        return _describe(path)
+    except OSError:
+        return {"name": str(path)}
+
+
+def _describe(path: Path) -> Facts:
     if store := getattr(path, "fs", None):  # in a store such as S3, which has a digest of its own, the ETag
         details = store.info(path.path)  # type: ignore[attr-defined]
         return {"name": str(path), "size": details.get("size"), "etag": details.get("ETag")}
-    if path.is_file():
+    if path.is_file() and path != Path("-"):
         return {"name": path.name, "size": path.stat().st_size, "sha256": digest_of(path)}
     if not path.is_dir():
         return {"name": str(path)}
     files = [(file.relative_to(path).as_posix(), file) for file in sorted(path.rglob("*")) if file.is_file()]
-    files = [(name, file) for name, file in files if not any(part.startswith(_IGNORED) for part in name.split("/"))]
-    listing = [[name, file.stat().st_size, digest_of(file)] for name, file in files]
+    listing = [
+        [name, file.stat().st_size, digest_of(file)]
+        for name, file in files
+        if not (name.endswith(_SUFFIX) or any(part.startswith(_IGNORED) for part in name.split("/")))
+    ]
     digest = hashlib.sha256(orjson.dumps(listing)).hexdigest()
-    return {"name": path.name, "files": len(files), "size": sum(size for _, size, _ in listing), "sha256": digest}
+    return {"name": path.name, "files": len(listing), "size": sum(size for _, size, _ in listing), "sha256": digest}
 
 
 def digest_of(path: Path) -> str:
