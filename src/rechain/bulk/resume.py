@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from rechain.datasets.reading import Chunk
-from rechain.errors import RechainError
+from rechain.errors import RechainError, ResumableError
 
 try:
     import fcntl
@@ -92,7 +92,7 @@ class GrowingFile(AbstractContextManager["GrowingFile"]):
         except OSError as error:
             if self._path.is_file():
                 self._file.truncate(self._size)  # takes back what was written of these lines
-            raise RechainError(f"{self._path} cannot be written: {error.strerror}.") from error
+            raise ResumableError(f"{self._path} cannot be written: {error.strerror}.") from error
         self._size += len(lines)
 
     def _new(self, progress: Progress, lines: bytes) -> bytes:

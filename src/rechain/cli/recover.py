@@ -9,12 +9,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Argument, Option
+from typer import Argument, Exit, Option
 
 from rechain.bulk import Engine, PartFormat
+from rechain.cli.exits import ExitCode, too_many_errors
 from rechain.cli.options import (
     CandidateOptions,
     Device,
+    MaxErrorRate,
     MinConfidence,
     Only,
     OutputOptions,
@@ -23,7 +25,8 @@ from rechain.cli.options import (
     Strict,
     grouped,
 )
-from rechain.errors import RechainError
+from rechain.errors import QuestionError, RechainError, ResumableError
+from rechain.system.terminal import note, print_records
 
 if TYPE_CHECKING:
     from rechain.bulk.ray import Cluster
@@ -89,10 +92,14 @@ def recover(
     only: Only = None,
     candidates: CandidateOptions,
     strict: Strict = False,
+    max_error_rate: MaxErrorRate = None,
 ) -> None:
     """Recover the chains of questions.
 
     Example: rechain recover hotpot_dev_distractor_v1.json --only bridge --out chains.jsonl
+
+    Exit codes: 0 done; 2 a mistake, or a file that cannot be read or written; 3 every question failed, or more of them
+    than --max-error-rate allows; 130 Ctrl+C; 141 the reader of standard output is gone; 143 SIGTERM.
     """
     from rechain.bulk.work import Work, default_workers
     from rechain.recovery import Recoverer
@@ -113,20 +120,24 @@ def recover(
         from rechain.bulk.ray import Cluster
 
         cluster = Cluster(batch_size, ray.part_size, workers, ray.gpus)
-        _recover_on_ray(work, questions, cluster, output, ray.part_format or PartFormat.jsonl)
+        tally, before = _recover_on_ray(work, questions, cluster, output, ray.part_format or PartFormat.jsonl), None
     elif ray != RayOptions() or "://" in questions + (output.out or ""):
         raise RechainError("--format, --part-size, --gpus and addresses such as s3:// are for --engine ray.")
     else:
         file = OutputOptions(Path(output.out) if output.out and output.out != "-" else None, output.overwrite)
         file.check(Path(questions), passages, resume=output.resume)
         workers = default_workers(model, device) if workers is None else workers
-        _recover_here(work, Path(questions), batch_size, workers, file, output.resume)
+        tally, before = _recover_here(work, Path(questions), batch_size, workers, file, output.resume)
+    _report(tally, before, max_error_rate)
 
 
 def _recover_here(
     work: "Work", questions: Path, batch_size: int, workers: int, output: OutputOptions, resume: bool
-) -> None:
-    """Recover chains in worker processes of this machine, into a file that is whole whenever they are stopped."""
+) -> "tuple[Tally, Progress | None]":
+    """Recover chains in worker processes of this machine, into a file that is whole whenever they are stopped.
+
+    Return what came of the questions, and how far an earlier run came.
+    """
     from rechain.bulk.resume import GrowingFile, find_progress
     from rechain.bulk.work import recover_chunks
     from rechain.datasets.reading import no_question, read_chunks
@@ -141,12 +152,12 @@ def _recover_here(
         tally = _collect(results, file.write if file else print_lines, out)
     if not tally.questions:
         raise no_question(questions, work.only)
-    _report(tally, before)
+    return tally, before
 
 
 def _recover_on_ray(
     work: "Work", questions: str, cluster: "Cluster", output: ChainsOutput, part_format: PartFormat
-) -> None:
+) -> "Tally":
     """Recover chains on a Ray cluster, into a folder of parts, which its workers write themselves."""
     from rechain.bulk.parts import PartsFolder
     from rechain.bulk.ray import recover_parts
@@ -159,15 +170,14 @@ def _recover_on_ray(
     results = recover_parts(work, questions, folder, cluster, overwrite=output.overwrite, resume=output.resume)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Ray's advice to its own users
-        tally = _collect(results, lambda lines: None, folder.storage.address_of(""))
-    if tally.questions:
-        _report(tally, None)
-    else:
-        print("Nothing was left to do: all parts are there.", file=sys.stderr)
+        return _collect(results, lambda lines: None, folder.storage.address_of(""))
 
 
 def _collect(results: "Generator[WorkResult]", write: Callable[[bytes], object], place: Path | str | None) -> "Tally":
-    """Write and count results as they come; if that is interrupted or fails, say where the earlier ones are."""
+    """Write and count results as they come; if that is interrupted or fails, say where the earlier ones are.
+
+    How to go on is said only where the same command would not fail in the same way again.
+    """
     from rechain.bulk.work import Tally
     from rechain.cli.progress import with_tally
 
@@ -182,26 +192,36 @@ def _collect(results: "Generator[WorkResult]", write: Callable[[bytes], object],
     except (Exception, KeyboardInterrupt) as error:
         if not place or not tally.questions:
             raise
-        hint = f"What was done before is in {place}: go on with --resume."
+        can_resume = isinstance(error, (ResumableError, QuestionError, KeyboardInterrupt))
+        hint = f"What was done before is in {place}{': go on with --resume' if can_resume else ''}."
         if isinstance(error, RechainError):
             raise RechainError(f"{error} {hint}") from error
-        print(hint, file=sys.stderr)
+        note(hint)
         raise
     return tally
 
 
 def print_lines(lines: bytes) -> None:
     """Print lines at once, so that a program that reads them need not wait for the next."""
-    sys.stdout.write(lines.decode())
+    print_records(lines.decode())
     sys.stdout.flush()
 
 
-def _report(tally: "Tally", before: "Progress | None") -> None:
+def _report(tally: "Tally", before: "Progress | None", max_error_rate: float | None) -> None:
+    """Say what came of the questions, and exit with a code of its own if too many of them failed."""
+    failure = too_many_errors(tally.problems.total(), tally.questions, max_error_rate)
+    note(f"{_summary(tally, before)} {failure}".rstrip())
+    if failure:
+        raise Exit(ExitCode.TOO_MANY_ERRORS)
+
+
+def _summary(tally: "Tally", before: "Progress | None") -> str:
+    if not tally.questions:
+        return "Nothing was left to do: all parts are there."
     if before and before.lines + tally.questions == before.whole_lines:
-        print(f"Nothing was left to do: all {before.whole_lines} questions are there.", file=sys.stderr)
-        return
+        return f"Nothing was left to do: all {before.whole_lines} questions are there."
     earlier = f" after the {before.lines} that were there" if before and before.lines else ""
     problems = ", ".join(f"{count} {code}" for code, count in tally.problems.most_common())
     end = f"; without: {problems}." if problems else "."
     questions = f"{tally.questions} question{'s' * (tally.questions != 1)}"
-    print(f"{questions}{earlier}, {tally.with_chain} with a chain{end}", file=sys.stderr)
+    return f"{questions}{earlier}, {tally.with_chain} with a chain{end}"
