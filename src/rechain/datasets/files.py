@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, cast
 
 import orjson
 
-from rechain.errors import InputError, MissingExtraError, QuestionError
+from rechain.errors import DamagedInputError, InputError, MissingExtraError, QuestionError
 
 # Enough for a few hundred questions at a time, so that the loop over chunks costs nothing beside their parsing.
 _CHUNK = 1 << 20
@@ -154,7 +154,7 @@ def _read_part(path: Path, before: float, share: float) -> Iterator[RawRecord]:
             for record in read_opened(path, cast(io.BufferedReader, file), size):
                 yield record if record.share is None else record._replace(share=before + share * record.share)
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
+        raise DamagedInputError(f"{path} cannot be read: {error.strerror or error}.") from error
 
 
 def read_opened(path: PathLike, file: io.BufferedReader, size: int) -> Iterator[RawRecord]:
@@ -172,9 +172,9 @@ def read_opened(path: PathLike, file: io.BufferedReader, size: int) -> Iterator[
         for where, value in _json_values(path, gzip.GzipFile(fileobj=stream) if packed else stream):
             yield RawRecord(where, value, min(file.tell() / size, 1.0) if size else None)
     except EOFError as error:
-        raise InputError(f"{path} is cut off: its gzip stream ends early. What came before was read.") from error
+        raise DamagedInputError(f"{path} is cut off: its gzip stream ends early. What came before was read.") from error
     except _DAMAGE as error:
-        raise InputError(f"{path} is damaged: {error}. What came before was read.") from error
+        raise DamagedInputError(f"{path} is damaged: {error}. What came before was read.") from error
 
 
 class _Replayed(io.RawIOBase):
@@ -253,11 +253,11 @@ def _json_objects(path: PathLike, stream: io.BufferedReader, is_array: bool) -> 
             ahead, scanner = _after_object(where, scanner, stream), _Scanner()
     rest = scanner.rest
     if b"{" in rest:
-        raise InputError(f"{next(places)}: the file ends in the middle of the record.")
+        raise DamagedInputError(f"{next(places)}: the file ends in the middle of the record.")
     if _is_stray(rest):
         yield _not_an_object(next(places))
     if is_array and b"]" not in rest:
-        raise InputError(f"{path} ends in the middle of its array.")
+        raise DamagedInputError(f"{path} ends in the middle of its array.")
 
 
 def _read_about(stream: _Stream, size: int) -> bytes:
