@@ -8,9 +8,10 @@ from typing import BinaryIO
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
+def replacing(path: Path, previous: Path | None = None) -> Iterator[BinaryIO]:
     """Open a new file that takes the place of another once it is whole and on the disk.
 
+    The other is kept as `previous`, where that is named: at any moment one of both is there and whole.
     A device or a pipe is written to as it is, and a link stays one.
     """
     if path.exists() and not path.is_file():
@@ -25,6 +26,8 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())  # else a power cut could leave an empty file under the new name
+        if previous is not None and place.exists():
+            place.replace(previous)
         temporary.replace(place)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
