@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 # Where the real data is that benchmarks measure on.
 DATA ?= ../shared/data
 
-.PHONY: demo serve test test-slow test-web test-python lint docs walk bench clean
+.PHONY: demo serve test test-slow test-web test-python fuzz damage kills lint docs walk bench clean
 
 demo: .venv/installed
 	$(BIN)/rechain demo
@@ -33,6 +33,16 @@ test-python:
 	$(OTHER)/bin/python -m pip install --quiet -c constraints.txt $(LIGHT) pyarrow datasets hypothesis pytest
 	$(OTHER)/bin/python -m pip install --quiet --no-deps -e .
 	$(OTHER)/bin/python -m pytest -m "not slow and not web and not torch" --ignore tests/linking/test_spacy_names.py $(ROOMS)
+
+# Files that are wrong in every way, given to every command: make fuzz SEED=7; one case again: make fuzz SEED=7 CASE=1234.
+SEED ?= 1
+NUMBERS = --seed $(SEED) $(if $(COUNT),--count $(COUNT)) $(if $(CASE),--case $(CASE))
+fuzz: .venv/installed-dev
+	$(BIN)/python tests/hardness/fuzz.py $(NUMBERS)
+
+# Files that rechain wrote, damaged in every region of their bytes, and then read.
+damage: .venv/installed-dev
+	$(BIN)/python tests/hardness/damage.py $(NUMBERS)
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check .

@@ -13,8 +13,8 @@ from rechain.cli.main import app
 _PAGE = "reference/cli.md"
 _INTRODUCTION = """# Command line
 
-Every command and option, as `rechain COMMAND --help` prints them. Exit codes: 0, also where single questions have an
-error; 2 when a file or an option is wrong; 130 after Ctrl-C.
+Every command and option, as `rechain COMMAND --help` prints them. [Exit codes](../guide/recover.md#exit-codes) are the
+same for all of them.
 """
 
 

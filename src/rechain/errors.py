@@ -5,8 +5,16 @@ class RechainError(Exception):
     """A mistake that the user can mend: the command line prints its message and exits with code 2."""
 
 
+class ResumableError(RechainError):
+    """What stops a run from outside, such as a full disk: once it is mended, --resume goes on where the run stopped."""
+
+
 class InputError(RechainError):
     """A file that is not what it claims to be, or cannot be read on."""
+
+
+class DamagedInputError(InputError, ResumableError):
+    """A file that is cut off or damaged, or fails while it is read."""
 
 
 class QuestionError(RechainError):

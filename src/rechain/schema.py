@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Self, overload
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError, from_json
 
 from rechain.errors import QuestionError
@@ -16,6 +16,26 @@ WHOLE = BeforeValidator(lambda value: int(value) if isinstance(value, float) and
 """takes 2.0 for 2, which some who write JSON do not tell apart"""
 JSON_TEXT = BeforeValidator(lambda value: from_json(value) if isinstance(value, str) else value)
 """takes JSON text for what it says: so tables, whose columns are of one type, hold what may be anything"""
+DEEPEST = 100
+"""levels of lists and objects in a field that may hold anything; far below 200, where pydantic and, at 254, orjson give
+up, so that whatever is read can also be stored, sent and written"""
+
+
+def _of_limited_depth(value: Any) -> Any:
+    """Check level by level: a recursive function would itself fail at a field that is nested too deeply."""
+    level = [value]
+    for _ in range(DEEPEST + 1):
+        inner = (
+            one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list | tuple)
+        )
+        level = list({id(item): item for items in inner for item in items}.values())  # each once, also in a cycle
+        if not level:
+            return value
+    raise PydanticCustomError("too_deep", "is nested more than {deepest} levels deep", {"deepest": DEEPEST})
+
+
+Anything = Annotated[Any, AfterValidator(_of_limited_depth)]
+"""what a field holds that nobody reads"""
 Same = Literal["passages", "links"]
 LinkKind = Literal["mention", "identifier", "title", "title part", "name", "word"]
 GIVEN_KINDS = ("mention", "identifier")
@@ -38,6 +58,7 @@ class Passage(_Record):
     """A piece of text that may be part of a chain."""
 
     model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Anything] = Field(init=False)
 
     id: NotBlank
     title: str = ""
@@ -60,6 +81,7 @@ class Question(_Record):
     """A question, its answer and the passages among which its chain is sought. It never holds gold evidence."""
 
     model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Anything] = Field(init=False)
 
     id: NotBlank
     question: NotBlank
@@ -69,7 +91,7 @@ class Question(_Record):
     answer_entity: NotBlank | None = None
     hops: int | None = Field(default=None, ge=2, le=8, strict=True)
     link_types: list[NotBlank] | None = None
-    type: Any = None
+    type: Annotated[str | None, Field(coerce_numbers_to_str=True)] = None
     passages: list[Passage]
 
     @model_validator(mode="after")
@@ -110,7 +132,7 @@ class Chain(_Record):
     links: list[Link]
     score: float
     confidence: float | None = Field(default=None, ge=0, le=1)
-    why: Annotated[dict[str, Any] | None, JSON_TEXT] = None
+    why: Annotated[dict[str, Anything] | None, JSON_TEXT] = None
 
     @property
     def identity(self) -> tuple[tuple[str, ...], tuple[str, ...]]:

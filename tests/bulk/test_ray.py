@@ -424,7 +424,8 @@ def test_after_a_strict_stop_one_can_go_on_without(nodes: Any, questions: Path, 
 def test_what_is_wrong_with_a_file_is_told_last_and_all_else_at_once() -> None:
     def row(questions: int, *, unread: str = "", problem: str = "") -> dict[str, Any]:
         result = pickle.dumps(WorkResult(b"", Tally(questions), 0.25))
-        return {"file": "a.jsonl", "result": result, "unread": unread, "problem": problem}
+        outcome = {"result": result, "unread": unread, "is_damaged": bool(unread), "problem": problem}
+        return {"file": "a.jsonl"} | outcome
 
     unread: list[str] = []
     told = _results([row(3), row(0, unread="a file is damaged."), row(4)], unread.extend)

@@ -55,7 +55,7 @@ def database(tmp_path: Path) -> Path:
     return tmp_path / "labels.db"
 
 
-@pytest.mark.parametrize("command", ["export", "import", "agreement"])
+@pytest.mark.parametrize("command", ["export", "import", "agreement", "repair"])
 def test_help_has_an_example(command: str) -> None:
     result = CliRunner().invoke(app, ["labels", command, "--help"])
     assert result.exit_code == 0
@@ -166,3 +166,23 @@ def test_what_cannot_be_imported_leaves_no_file(labels: Command, questions: Path
     assert labels("import", questions, questions, questions, "--annotator", "paper").err.startswith(
         f"rechain: {questions} is no file of labels"
     )
+
+
+def test_a_damaged_file_is_refused_by_every_command_and_repaired(
+    labels: Command, questions: Path, pairs: Path, database: Path, tmp_path: Path
+) -> None:
+    labels("import", database, pairs, questions, "--annotator", "ann")
+    database.write_bytes(database.read_bytes().replace(b"yesbinds", b"yesbonds"))
+    arguments = {"export": (questions,), "import": (pairs, questions, "--annotator", "bob"), "agreement": ()}
+    for command, rest in arguments.items():
+        outcome = labels(command, database, *rest)
+        assert (outcome.code, outcome.out) == (2, "")
+        assert "1 of its 3 events changed after they were written: event 1" in outcome.err
+        assert f"`rechain labels repair {database} NEW`" in outcome.err
+        assert outcome.err.count("\n") == 1
+    repaired = labels("repair", database, tmp_path / "new.db")
+    assert (repaired.code, repaired.err) == (
+        0,
+        f"2 events copied to {tmp_path / 'new.db'}; 1 was damaged and left out.\n",
+    )
+    assert labels("export", tmp_path / "new.db", questions, "--to", "pairs").out.count("\n") == 2

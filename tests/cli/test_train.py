@@ -186,7 +186,9 @@ def test_a_loss_that_is_no_number_is_one_sentence(train: Command, tmp_path: Path
 def test_a_broken_checkpoint_is_named(train: Command, tmp_path: Path) -> None:
     assert train().code == 0
     (tmp_path / "run" / "checkpoint.safetensors").write_bytes(b"broken")
-    assert "checkpoint.safetensors is damaged, or not a checkpoint that rechain has written" in refused(train("--resume"))
+    assert "checkpoint.safetensors is damaged, or not a checkpoint that rechain has written" in refused(
+        train("--resume")
+    )
 
 
 # ---- the chain reader
@@ -284,19 +286,23 @@ def start(questions: Path, out: Path, *arguments: str, **options: Any) -> "subpr
     return subprocess.Popen(command, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True, **options)
 
 
-def test_ctrl_c_ends_a_run_with_one_sentence_and_it_can_be_resumed(town_file: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", ["SIGINT", "SIGTERM"])
+def test_a_signal_ends_a_run_with_one_sentence_and_it_can_be_resumed(town_file: Path, tmp_path: Path, how: str) -> None:
     long = changes(**QUICK | {"pretrain_epochs": 25, "game_epochs": 0, "patience": 99, "checkpoint_steps": 1})
     checkpoint = tmp_path / "run" / "checkpoint.safetensors"
     process = start(town_file, tmp_path / "run", *long)
     while not checkpoint.exists():
         assert process.poll() is None
         time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.Signals[how])
     _, err = process.communicate(timeout=300)
-    assert process.returncode == 130
+    assert process.returncode == (130 if how == "SIGINT" else 143)
     assert "Traceback" not in err
     resumable = f"The run in {tmp_path / 'run'} goes on from its last checkpoint with --resume."
-    assert err.strip().splitlines()[-2:] == [resumable, "rechain: interrupted."]
+    assert err.strip().splitlines()[-2:] == [
+        resumable,
+        "rechain: interrupted." if how == "SIGINT" else "rechain: stopped by SIGTERM.",
+    ]
     assert load_tensors(checkpoint)[1]["progress"]["phase"] < 3
     assert sorted(path.name for path in checkpoint.parent.iterdir() if path.suffix == ".new") == []
     resumed = start(town_file, tmp_path / "run", *long, "--resume")

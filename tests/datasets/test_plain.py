@@ -176,6 +176,14 @@ def test_bad_passage_ids_are_an_error_that_names_them(tmp_path: Path, ids: objec
     assert field in str(bad)
 
 
+def test_a_passage_id_that_is_nested_deeply_is_shown_in_short(tmp_path: Path) -> None:
+    questions = tmp_path / "questions"
+    questions.write_text(json.dumps(REST | {"passage_ids": ["ID"]}).replace('"ID"', "[" * 1000 + "]" * 1000))
+    (entry,) = read_entries(questions, passages={})
+    assert isinstance(entry.content, QuestionError) and entry.content.code == "unknown_passage"
+    assert "passage_ids[0] ([[[[[[[...]]]]]]])" in str(entry.content)
+
+
 @pytest.mark.parametrize(
     ("line", "what"),
     [

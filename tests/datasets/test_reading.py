@@ -8,7 +8,9 @@ import sys
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +19,7 @@ from rechain.datasets import files, read_entries, read_questions
 from rechain.datasets.files import RawRecord
 from rechain.datasets.reading import Chunk, Entry, QuestionReader, chunks_of, read_chunks, read_record, read_sentences
 from rechain.errors import InputError, QuestionError
-from rechain.schema import Question
+from rechain.schema import DEEPEST, Question
 
 PLAIN = {"id": "q1", "question": "Who?", "answer": "Anton", "passages": [{"id": "p", "text": "Anton."}]}
 HOTPOTQA = {"_id": "q2", "question": "Who?", "answer": "Anton", "type": "bridge", "context": [["T", ["Anton."]]]}
@@ -91,6 +93,71 @@ def test_only_questions_of_the_wanted_types_are_kept(tmp_path: Path) -> None:
 def test_the_plain_format_has_types_too(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "f", PLAIN, PLAIN | {"id": "q2", "type": "bridge"})
     assert [question.id for question in read_questions(path, only=["bridge"])] == ["q2"]
+
+
+@pytest.mark.parametrize("kind", [[], {}, ["bridge"], {"a": 1}, True], ids=repr)
+@pytest.mark.parametrize("record", [PLAIN, HOTPOTQA], ids=["plain", "hotpotqa"])
+def test_a_type_that_is_no_text_is_the_error_of_its_question(tmp_path: Path, record: Any, kind: object) -> None:
+    path = write_lines(tmp_path / "f", record | {"type": kind}, record | {"type": "bridge"})
+    bad, well = (entry.content for entry in read_entries(path, only=["bridge"]))
+    assert isinstance(bad, QuestionError) and (bad.code, isinstance(well, Question)) == ("bad_field", True)
+    assert "type: input should be a valid string" in str(bad)
+
+
+@pytest.mark.parametrize("kind", [2, 2.5])
+def test_a_type_may_be_a_number(tmp_path: Path, kind: float) -> None:
+    path = write_lines(tmp_path / "f", PLAIN | {"type": kind}, PLAIN | {"type": None}, PLAIN)
+    (question,) = read_questions(path, only=[str(kind)])
+    assert question.type == str(kind)
+
+
+def nested(levels: int, kind: str) -> str:
+    """Return JSON of so many lists or objects in each other, with a null that sends the reader through them."""
+    opening, closing = {"lists": ("[", "]"), "objects": ('{"a":', "}")}[kind]
+    return opening * levels + "null" + closing * levels
+
+
+def with_extra(record: Any, place: str, value: str) -> str:
+    """Return the JSON of a record with an extra field at a place."""
+    extra = {"extra": "VALUE"}
+    passages = [record["passages"][0] | extra] if place == "passage" else record.get("passages")
+    changed = record | (extra if place == "top" else {"passages": passages})
+    return json.dumps(changed).replace('"VALUE"', value)
+
+
+@pytest.mark.parametrize("levels", [101, 240, 300, 600, 1000, 5000, 100_000])
+@pytest.mark.parametrize("kind", ["lists", "objects"])
+@pytest.mark.parametrize("place", ["top", "passage"])
+def test_what_is_nested_too_deeply_is_the_error_of_its_line(tmp_path: Path, place: str, kind: str, levels: int) -> None:
+    path = write_lines(tmp_path / "f", PLAIN, with_extra(PLAIN, place, nested(levels, kind)), PLAIN)
+    before, bad, after = (entry.content for entry in read_entries(path))
+    assert isinstance(before, Question) and before == after
+    assert isinstance(bad, QuestionError) and bad.code == "too_deep"
+    assert str(bad).startswith(f"{path}, line 2: ") and "nested" in str(bad)
+
+
+@pytest.mark.parametrize("kind", ["lists", "objects"])
+@pytest.mark.parametrize("place", ["top", "passage"])
+def test_what_is_nested_as_deeply_as_allowed_can_be_sent_stored_and_written(
+    tmp_path: Path, place: str, kind: str
+) -> None:
+    (question,) = read_questions(write_lines(tmp_path / "f", with_extra(PLAIN, place, nested(DEEPEST, kind))))
+    assert pickle.loads(pickle.dumps(question)) == question
+    assert Question.model_validate_json(question.model_dump_json()) == question
+    assert orjson.dumps(question.model_dump())
+
+
+@pytest.mark.parametrize("name", ["hotpotqa", "2wiki", "musique", "qangaroo"])
+def test_a_deep_field_that_a_format_does_not_keep_is_not_looked_at(tmp_path: Path, name: str) -> None:
+    path = write_lines(tmp_path / "f", with_extra(RECORDS[name], "top", nested(600, "lists")))
+    assert [question.answer for question in read_questions(path)] == ["Anton"]
+
+
+def test_a_dict_that_contains_itself_is_an_error() -> None:
+    inner: list[Any] = []
+    inner += [inner, inner]
+    content = read_record("question", PLAIN | {"extra": inner}).content
+    assert isinstance(content, QuestionError) and content.code == "too_deep"
 
 
 def test_questions_end_at_the_first_that_cannot_be_read(tmp_path: Path) -> None:

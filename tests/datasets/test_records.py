@@ -27,3 +27,18 @@ def test_no_two_rows_have_the_same_id(tmp_path: Path) -> None:
     path = write(tmp_path / "chains.jsonl", row, {"id": "y", "chains": []}, row)
     with pytest.raises(InputError, match="line 3: the id 'x' stands there twice"):
         read_by_id(path, Recovered)
+
+
+@pytest.mark.parametrize("levels", [240, 600, 1000, 5000])
+def test_a_chain_whose_reasons_are_nested_too_deeply_stops_the_reading(tmp_path: Path, levels: int) -> None:
+    chain = {"passages": ["p"], "links": [], "score": 1.0, "why": {"steps": "VALUE"}}
+    path = write(tmp_path / "chains.jsonl", {"id": "x", "chains": [chain]})
+    path.write_text(path.read_text().replace('"VALUE"', "[" * levels + "null" + "]" * levels))
+    with pytest.raises(InputError, match=r"line 1: .* nested"):
+        read_by_id(path, Recovered)
+
+
+def test_a_deep_field_that_nobody_reads_is_not_looked_at(tmp_path: Path) -> None:
+    path = tmp_path / "chains.jsonl"
+    path.write_text('{"id": "x", "chains": [], "extra": ' + "[" * 1000 + "null" + "]" * 1000 + "}")
+    assert list(read_by_id(path, Recovered)) == ["x"]

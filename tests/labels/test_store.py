@@ -234,7 +234,7 @@ def test_files_that_are_none_of_labels_get_one_sentence(tmp_path: Path, store: L
         newer: "newer rechain",
         text: "not an SQLite database",
         other: "another program's",
-        cut: "cannot be read",
+        cut: "damaged",
         tmp_path: "is a folder",
         tmp_path / "missing" / "labels": "there is no folder",
         text / "labels": "there is no folder",
@@ -281,7 +281,7 @@ def test_the_file_is_marked_and_synced(store: LabelStore, said: Said) -> None:
     store.add([said("anna", "q", 1, note="a")])
     database = sqlite3.connect(store.path)
     told = [database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "user_version")]
-    assert told == ["delete", 1]
+    assert told == ["delete", 2]
     assert database.execute("PRAGMA application_id").fetchone()[0].to_bytes(4, "big") == b"recl"
     at, passages = database.execute("SELECT at, passages FROM events").fetchone()
     assert at.endswith("+00:00")

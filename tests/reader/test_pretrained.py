@@ -29,7 +29,6 @@ from rechain.reader.pretrained import (
     CONFIG,
     TOKENIZER,
     WEIGHTS,
-    digest,
     find,
     load,
     load_trainable,
@@ -364,13 +363,11 @@ def test_a_bundled_file_cut_short_is_damaged(tmp_path: Path) -> None:
 
 
 def test_a_model_without_digests_is_still_read(folder: Path, asked: list[Candidates]) -> None:
-    expected, first = load(folder).score_many(asked), digest(folder)
-    assert first == load(folder).digest == json.loads((folder / CONFIG).read_text())["sha256"][CONFIG]
+    expected = load(folder).score_many(asked)
     content = json.loads((folder / CONFIG).read_text())
     del content["sha256"]
     (folder / CONFIG).write_text(json.dumps(content | {"format": 1}))
     assert load(folder).score_many(asked) == expected
-    assert load(folder).digest == digest(folder) != first
 
 
 @pytest.mark.parametrize("name", ["format", "sha256", "features", "settings", "quantised"])

@@ -90,6 +90,15 @@ def test_json_is_read_as_a_line_of_a_file() -> None:
     assert [passage.id for passage in content.passages] == ["0", "p"]
 
 
+@pytest.mark.parametrize("levels", [240, 600, 1000])
+@pytest.mark.parametrize("place", ["extra", "passages"])
+def test_json_that_is_nested_too_deeply_is_a_mistake(place: str, levels: int) -> None:
+    deep = f'"{place}": {"[" * levels}{"]" * levels}'
+    content = pasted_entry({"question": f'{{"question": "Who?", "answer": "A", "passages": ["A"], {deep}}}'}).content
+    assert isinstance(content, QuestionError)
+    assert content.code == {"extra": "too_deep", "passages": "bad_field"}[place]
+
+
 @given(st.dictionaries(st.sampled_from(["question", "answer", "passages", "hops"]), st.text()))
 def test_whatever_is_in_a_form_is_a_question_or_a_mistake(form: dict[str, str]) -> None:
     try:

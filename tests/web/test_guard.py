@@ -12,7 +12,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import Message, Receive, Scope, Send
 
-from rechain.web.guard import READ_ON, TOKEN_COOKIE, Guard, Limits, signed_in
+from rechain.web.access import Access
+from rechain.web.guard import READ_ON, SESSION_COOKIE, Guard, Limits, signed_in
 from rechain.web.responses import refusal
 
 TOKEN = 'se;cret "+&/% 1'
@@ -55,9 +56,11 @@ def ask(
     parts: Sequence[bytes] = (b"",),
     is_whole: bool = True,
     token: str | None = None,
+    access: Access | None = None,
     limits: Limits | None = None,
     **headers: str,
 ) -> Answer:
+    access = Access(token) if token else access
     told = {"host": "127.0.0.1:8000"} | {name.replace("_", "-"): value for name, value in headers.items()}
     scope = {
         "type": "http",
@@ -76,7 +79,7 @@ def ask(
     async def send(message: Message) -> None:
         sent.append(message)
 
-    asyncio.run(Guard(app, token, limits or Limits(body=10), refusal)(scope, receive, send))
+    asyncio.run(Guard(app, access, limits or Limits(body=10), refusal)(scope, receive, send))
     body = b"".join(message.get("body", b"") for message in sent[1:]).decode()
     return Answer(sent[0]["status"], {name.decode(): value.decode() for name, value in sent[0]["headers"]}, body)
 
@@ -142,8 +145,9 @@ def test_without_a_token_nothing_is_demanded_of_who_is_no_page() -> None:
         ({"authorization": f"Bearer {TOKEN}x"}, 401),
         ({"authorization": "Bearer \xff"}, 401),
         ({"authorization": "Bearer "}, 401),
-        ({"cookie": f"{TOKEN_COOKIE}=wrong"}, 401),
-        ({"cookie": f"{TOKEN_COOKIE}="}, 401),
+        ({"cookie": f"{SESSION_COOKIE}=wrong"}, 401),
+        ({"cookie": f"{SESSION_COOKIE}="}, 401),
+        ({"cookie": f"{SESSION_COOKIE}={TOKEN}"}, 401),
         ({"cookie": ";;=; \xff"}, 401),
     ],
 )
@@ -156,17 +160,19 @@ def cookie_of(answer: Answer) -> str:
 
 
 def test_the_token_in_the_address_becomes_a_cookie_that_no_script_reads() -> None:
-    answer = ask("/question", query="token=se%3Bcret+%22%2B%26/%25+1&id=a%26b&source=2", token=TOKEN)
+    access = Access(TOKEN)
+    answer = ask("/question", query="token=se%3Bcret+%22%2B%26/%25+1&id=a%26b&source=2", access=access)
     assert (answer.status, answer.headers["location"]) == (303, "/question?id=a%26b&source=2")
     assert "HttpOnly" in answer.headers["set-cookie"]
     assert "SameSite=lax" in answer.headers["set-cookie"]
-    assert ask(token=TOKEN, cookie=cookie_of(answer)).status == 200
-    assert ask(token="another one", cookie=cookie_of(answer)).status == 401
+    assert ask(access=access, cookie=cookie_of(answer)).status == 200
+    assert ask(token=TOKEN, cookie=cookie_of(answer)).status == 401  # another process: sign in again
 
 
 def test_cookies_of_other_programs_on_this_machine_do_not_sign_one_out() -> None:
-    mine = cookie_of(Answer(0, {"set-cookie": signed_in("/", TOKEN).headers["set-cookie"]}, ""))
-    assert ask(token=TOKEN, cookie=f'theirs={{"a": [1, "b"]}}; odd one=x, y; {mine}').status == 200
+    access = Access(TOKEN)
+    mine = cookie_of(Answer(0, {"set-cookie": signed_in("/", access.session).headers["set-cookie"]}, ""))
+    assert ask(access=access, cookie=f'theirs={{"a": [1, "b"]}}; odd one=x, y; {mine}').status == 200
 
 
 def test_a_wrong_token_in_the_address_is_refused_and_a_right_one_does_not_write() -> None:
@@ -306,5 +312,5 @@ def test_what_is_no_request_goes_through() -> None:
     async def inner(scope: Scope, receive: Receive, send: Send) -> None:
         seen.append(scope["type"])
 
-    asyncio.run(Guard(inner, TOKEN, Limits(), refusal)({"type": "lifespan"}, None, None))  # type: ignore[arg-type]
+    asyncio.run(Guard(inner, Access(TOKEN), Limits(), refusal)({"type": "lifespan"}, None, None))  # type: ignore[arg-type]
     assert seen == ["lifespan"]

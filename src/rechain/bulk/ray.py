@@ -7,7 +7,9 @@ or a node. An actor that repeats a part writes the same file again.
 import logging
 import os
 import pickle
+import signal
 import socket
+import threading
 import time
 import warnings
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
@@ -24,7 +26,14 @@ from rechain.bulk.storage import Storage
 from rechain.bulk.work import Tally, Work, Worker, WorkResult
 from rechain.datasets.files import question_files, read_opened
 from rechain.datasets.reading import Chunk, QuestionReader, chunks_of, no_question
-from rechain.errors import InputError, MissingExtraError, QuestionError, RechainError
+from rechain.errors import (
+    DamagedInputError,
+    InputError,
+    MissingExtraError,
+    QuestionError,
+    RechainError,
+    ResumableError,
+)
 from rechain.exports import parquet
 from rechain.exports.hf_datasets import COLUMNS, recovered_columns
 from rechain.recovery import BATCH_SIZE, Recoverer
@@ -113,7 +122,7 @@ def recover_parts(
             yield result
     except ray.exceptions.RayError as error:
         reason = (*str(error).splitlines(), "")[0]
-        raise RechainError(f"Ray has given up ({type(error).__name__}): {reason}") from error
+        raise ResumableError(f"Ray has given up ({type(error).__name__}): {reason}") from error
     if not recovered and (overwrite or not existing.names):
         raise no_question(storage.address_of(""), work.only)
     folder.finish(manifest)
@@ -145,18 +154,18 @@ def _results(rows: Iterable[Row], mark_unread: Callable[[Collection[str]], None]
 
     Files that cannot be read to their end are marked: their last parts may be incomplete.
     """
-    share, unread = 0.0, dict[str, str]()
+    share, unread = 0.0, dict[str, InputError]()
     for row in rows:
         if row["problem"]:
             raise InputError(row["problem"])
         if row["unread"]:
-            unread[row["file"]] = row["unread"]
+            unread[row["file"]] = (DamagedInputError if row["is_damaged"] else InputError)(row["unread"])
             mark_unread(unread)
         result: WorkResult = pickle.loads(row["result"])
         share += result.share or 0.0
         yield result._replace(share=min(share, 1.0))
     if unread:
-        raise InputError(next(iter(unread.values())))
+        raise next(iter(unread.values()))
 
 
 def recover_dataset(
@@ -209,13 +218,24 @@ def connect() -> Any:
             host, _, port = address.rpartition(":")
             if host and port.isdigit() and "://" not in address:
                 socket.create_connection((host, int(port)), _CONNECT_SECONDS).close()
-            with _silent():
+            with _silent(), _same_handler(signal.SIGTERM):
                 ray.init(address, include_dashboard=False, logging_level=logging.ERROR, log_to_driver=False)
     except (OSError, RuntimeError, ValueError) as error:
         if address == "local":
             raise RechainError(f"Ray cannot be started: {error}") from error
         raise RechainError(f"there is no Ray cluster at {address}, which RAY_ADDRESS names: {error}") from error
     return ray
+
+
+@contextmanager
+def _same_handler(number: int) -> Iterator[None]:
+    """Leave a signal to whom it belonged: Ray takes SIGTERM and ends the process with a code of its own."""
+    handler = signal.getsignal(number)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(number, handler)
 
 
 @contextmanager
@@ -298,7 +318,7 @@ class _Cutter:
             for part, chunks, share in self._parts(file):
                 yield _row(file, part, chunks, share)
         except RechainError as error:
-            yield _row(file, "", [], 0.0, str(error))
+            yield _row(file, "", [], 0.0, str(error)) | {"is_damaged": isinstance(error, DamagedInputError)}
 
     def _parts(self, file: _File) -> Iterator[tuple[str, list[Chunk], float]]:
         """Yield the name of every part that is to be made, its chunks, and its share of all bytes."""
@@ -335,7 +355,14 @@ def _ids(chunks: Iterable[Chunk], reader: QuestionReader) -> list[str | None]:
 
 
 def _row(file: _File, part: str, chunks: list[Chunk], share: float, unread: str = "") -> Row:
-    return {"file": file.label, "part": part, "chunks": pickle.dumps(chunks), "share": share, "unread": unread}
+    return {
+        "file": file.label,
+        "part": part,
+        "chunks": pickle.dumps(chunks),
+        "share": share,
+        "unread": unread,
+        "is_damaged": False,
+    }
 
 
 class _Actor:
@@ -365,4 +392,4 @@ class _Actor:
             except RechainError as error:
                 problem = str(error)
         self._trimmed = trim_memory(self._trimmed)
-        return {"file": row["file"], "result": pickle.dumps(result), "problem": problem, "unread": row["unread"]}
+        return row | {"chunks": b"", "result": pickle.dumps(result), "problem": problem}

@@ -3,9 +3,13 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from rechain.cli.options import CandidateOptions, GoldFile, QuestionsInput, Strict, grouped
+from typer import Exit
+
+from rechain.cli.exits import ExitCode, too_many_errors
+from rechain.cli.options import CandidateOptions, GoldFile, MaxErrorRate, QuestionsInput, Strict, grouped
 from rechain.cli.tables import Json, print_figures, print_json, print_table
 from rechain.errors import QuestionError
+from rechain.system.terminal import note
 
 if TYPE_CHECKING:
     from rechain.candidates import CandidateSettings
@@ -21,6 +25,7 @@ def candidates(
     json: Json = False,
     options: CandidateOptions,
     strict: Strict = False,
+    max_error_rate: MaxErrorRate = None,
 ) -> None:
     """Build the candidate chains of questions and print statistics: how many, gold among them, why there are none.
 
@@ -40,12 +45,15 @@ def candidates(
     cut = sum(count.is_cut for count in counts)
     if json:
         print_json({"figures": figures, "questions without a chain": errors, "questions cut at the limit": cut})
-        return
-    print_figures(f"Candidate chains of {questions.path}", figures)
-    if errors:
-        print_table("Why there is no chain", ("", "questions"), [(code, str(n)) for code, n in errors.items()])
-    if cut:
-        print(f"{cut} questions have more candidate chains than the limit of {settings.limit}.")
+    else:
+        print_figures(f"Candidate chains of {questions.path}", figures)
+        if errors:
+            print_table("Why there is no chain", ("", "questions"), [(code, str(n)) for code, n in errors.items()])
+        if cut:
+            print(f"{cut} questions have more candidate chains than the limit of {settings.limit}.")
+    if failure := too_many_errors(errors.total(), len(counts), max_error_rate):
+        note(failure)
+        raise Exit(ExitCode.TOO_MANY_ERRORS)
 
 
 def _count(

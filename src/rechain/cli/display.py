@@ -7,6 +7,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from rechain.schema import Chain, Question, Recovered
+from rechain.system.terminal import printable
 from rechain.text.highlights import ANSWER, QUESTION, Highlighter, link_role
 from rechain.text.passages import PassageView
 
@@ -18,13 +19,14 @@ _WIDTH = 100
 
 def show(question: Question, recovered: Recovered, console: Console) -> None:
     """Print a question with its best chain, or why it has none."""
-    heading = Text.assemble((question.question, "bold"), "  ", (f" {question.answer} ", _ANSWER_STYLE))
+    heading = Text.assemble((printable(question.question), "bold"), "  ")
+    heading.append(f" {printable(question.answer)} ", _ANSWER_STYLE)
     if recovered.chains:
         body = Group(heading, *_steps(question, recovered.chains[0]))
     else:
-        body = Group(heading, Text(recovered.error.message if recovered.error else "no chain", "red"))
+        body = Group(heading, Text(printable(recovered.error.message) if recovered.error else "no chain", "red"))
     # As Text, so that brackets of an id or a title are not taken for rich's markup.
-    console.print(Panel(body, title=Text(question.id), title_align="left"), width=min(console.width, _WIDTH))
+    console.print(Panel(body, title=Text(printable(question.id)), title_align="left"), width=min(console.width, _WIDTH))
 
 
 def _steps(question: Question, chain: Chain) -> Iterator[RenderableType]:
@@ -34,11 +36,12 @@ def _steps(question: Question, chain: Chain) -> Iterator[RenderableType]:
     styles = {QUESTION: "underline", ANSWER: _ANSWER_STYLE}
     styles |= {link_role(number): _LINK_STYLES[number % 3] for number in range(len(chain.links))}
     for number, name in enumerate(chain.passages):
-        body, title = Text(passages[name].text), Text(f"{number + 1}. {passages[name].title or name}")
+        body = Text(printable(passages[name].text, keep_lines=True))
+        title = Text(printable(f"{number + 1}. {passages[name].title or name}"))
         for mark in highlighter.marks(PassageView(passages[name])):
             body.stylize(styles[mark.role], mark.start, mark.end)
         yield Panel(body, title=title, title_align="left", border_style="dim")
         if number < len(chain.links):
             link = chain.links[number]
             reason = f"  {link.kind}, weight {link.weight:.1f}"
-            yield Text.assemble("   ↓ ", (f" {link.entity} ", _LINK_STYLES[number % 3]), (reason, "dim"))
+            yield Text.assemble("   ↓ ", (f" {printable(link.entity)} ", _LINK_STYLES[number % 3]), (reason, "dim"))

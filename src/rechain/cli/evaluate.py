@@ -1,6 +1,5 @@
 """rechain evaluate: how good recovered chains are."""
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +10,7 @@ from rechain.cli.options import GoldFile, QuestionsInput, Strict, grouped, note_
 from rechain.cli.progress import working
 from rechain.cli.tables import Json, print_figures, print_json, print_table
 from rechain.errors import InputError, QuestionError, RechainError
+from rechain.system.terminal import note
 
 if TYPE_CHECKING:
     from rechain.evaluation.judging import AtConfidence, Verdict
@@ -61,7 +61,7 @@ def evaluate(
     if missing == len(verdicts):
         raise RechainError(f"{chains} holds the chains of none of these questions.")
     if missing:
-        print(f"{missing} questions are not in {chains}; they count as wrong.", file=sys.stderr)
+        note(f"{missing} questions are not in {chains}; they count as wrong.")
     figures, at_confidence = summarise(verdicts), accuracy_at_confidence(verdicts)
     error = expected_calibration_error((verdict.confidence, verdict.correct) for verdict in verdicts)
     if json:
@@ -74,9 +74,9 @@ def evaluate(
 
 def _report_left_out(errors: list[QuestionError]) -> None:
     for error in errors[:_MOST_ERRORS]:
-        print(f"left out: {error}", file=sys.stderr)
+        note(f"left out: {error}")
     if len(errors) > _MOST_ERRORS:
-        print(f"left out: {len(errors) - _MOST_ERRORS} more questions that cannot be read.", file=sys.stderr)
+        note(f"left out: {len(errors) - _MOST_ERRORS} more questions that cannot be read.")
 
 
 def _read_chains(path: Path) -> Mapping[str, "Recovered"]:

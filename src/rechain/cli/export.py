@@ -1,6 +1,5 @@
 """rechain export: recovered chains in the formats that others read."""
 
-import sys
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
@@ -11,6 +10,7 @@ from typer import Argument, Option
 from rechain.cli.options import STDIN, MinConfidence, OutputOptions, Passages, QuestionsInput, grouped, note_unfinished
 from rechain.errors import RechainError
 from rechain.exports.registry import EXPORTS, load_export
+from rechain.system.terminal import note
 
 if TYPE_CHECKING:
     from rechain.exports.joining import LineExport
@@ -57,7 +57,7 @@ def export(
         output.write(chosen.lines(read_rows(chains, Recovered), entries, path, selection, options))
     exported = f"{selection.exported} question{'s' * (selection.exported != 1)}"
     reasons = ", ".join(f"{count} {reason}" for reason, count in selection.left_out.most_common())
-    print(f"{exported} exported{'; left out: ' + reasons if reasons else ''}.", file=sys.stderr)
+    note(f"{exported} exported{'; left out: ' + reasons if reasons else ''}.")
 
 
 def _options(to: str, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """rechain labels: export and import what annotators labelled, and measure how far they agree."""
 
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from enum import StrEnum
@@ -13,6 +12,7 @@ from typer import Argument, Option
 from rechain.cli.options import CandidateOptions, OutputOptions, QuestionsInput, grouped
 from rechain.cli.tables import Json, print_json, print_table
 from rechain.errors import InputError
+from rechain.system.terminal import note, printable
 
 if TYPE_CHECKING:
     from rechain.labels.agreement import Agreement
@@ -78,7 +78,7 @@ def export(
     if others:
         reasons.append(f"labels of {_counted(others, 'other question', 'other questions')}")
     end = f"; left out: {', '.join(reasons)}" if reasons else ""
-    print(f"{_counted(written, *what)}{end}.", file=sys.stderr)
+    note(f"{_counted(written, *what)}{end}.")
 
 
 @labels.command("import")
@@ -115,7 +115,7 @@ def import_(
     ]
     noted = ", ".join(_counted(*note) for note in notes if note[0])
     end = f"; of note: {noted}" if noted else ""
-    print(f"{_counted(len(imported.labels), 'label', 'labels')} imported{end}.", file=sys.stderr)
+    note(f"{_counted(len(imported.labels), 'label', 'labels')} imported{end}.")
 
 
 @labels.command()
@@ -138,7 +138,23 @@ def agreement(path: LabelsFile, json: Json = False) -> None:
         print_table(f"Agreement in {path}", header, list(map(_row, compared)))
         print(f"{_counted(len(differing), 'unit', 'units')} labelled differently, of which {settled} settled.")
     else:
-        print(f"No two annotators in {path} labelled the same.")
+        print(f"No two annotators in {printable(path)} labelled the same.")
+
+
+@labels.command()
+def repair(
+    damaged: Annotated[Path, Argument(metavar="DAMAGED", help="A file of labels that is damaged.")],
+    new: Annotated[Path, Argument(metavar="NEW", help="The file that is made.")],
+) -> None:
+    """Copy what is whole of a damaged file of labels into a new one.
+
+    Example: rechain labels repair labels.sqlite repaired.sqlite
+    """
+    from rechain.labels.repair import repair
+
+    repaired = repair(damaged, new)
+    lost = f"; {_counted(repaired.lost, 'was', 'were')} damaged and left out" if repaired.lost else ""
+    note(f"{_counted(repaired.copied, 'event', 'events')} copied to {new}{lost}.")
 
 
 def _open(path: Path) -> "LabelStore":
@@ -151,8 +167,6 @@ def _open(path: Path) -> "LabelStore":
 
 
 def _row(compared: "Agreement") -> tuple[str, ...]:
-    from rich.markup import escape
-
     kappa = compared.kappa
     if kappa is None:
         value, interval = "not defined", ""
@@ -160,7 +174,7 @@ def _row(compared: "Agreement") -> tuple[str, ...]:
         value = f"{kappa.value:.2f}"
         interval = "too few" if kappa.low is None else f"{kappa.low:.2f} to {kappa.high:.2f}"
     counts = str(compared.units), str(compared.questions), f"{100 * compared.equal:.1f} %"
-    return escape(f"{compared.one}, {compared.two}"), compared.mode, *counts, value, interval
+    return f"{compared.one}, {compared.two}", compared.mode, *counts, value, interval
 
 
 def _counted(count: int, one: str, many: str) -> str:

@@ -1,16 +1,19 @@
 """The `rechain` command: gathers the subcommands and turns mistakes into one sentence and exit code 2."""
 
+import errno
 import os
 import sys
 from io import TextIOWrapper
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer import Option
+from typer.core import TyperGroup
 
 from rechain.cli.candidates import candidates
 from rechain.cli.demo import demo
 from rechain.cli.evaluate import evaluate
+from rechain.cli.exits import ExitCode, code_of, flush, raising_terminated
 from rechain.cli.export import export
 from rechain.cli.labels import labels
 from rechain.cli.recover import recover
@@ -18,12 +21,28 @@ from rechain.cli.reproduce import reproduce
 from rechain.cli.serve import serve
 from rechain.cli.train import train
 from rechain.errors import RechainError
+from rechain.system.terminal import note, printable
 from rechain.version import __version__
 
-# What typer exits with after Ctrl+C: 128 and the number of SIGINT, as shells have it.
-_INTERRUPTED = 130
+_STOPPED: dict[int, str] = {ExitCode.INTERRUPTED: "interrupted", ExitCode.TERMINATED: "stopped by SIGTERM"}
+_OF_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+
+
+class _Commands(TyperGroup):
+    """The commands; what is wrong with an argument is shown, and never obeyed by the terminal."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was named."""
+        try:
+            return super().invoke(ctx)
+        except Exception as error:
+            if isinstance(getattr(error, "message", None), str):  # typer's own errors, which name no public class
+                error.message = printable(error.message)  # type: ignore[attr-defined]
+            raise
+
 
 app = typer.Typer(
+    cls=_Commands,
     help="Recover reasoning chains: the passages that lead from a question to its answer, and what links them.",
     no_args_is_help=True,
     add_completion=False,
@@ -55,22 +74,33 @@ def main() -> None:
     os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(encoding="utf-8")
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    with raising_terminated():
+        code = flush(_run())
+    raise SystemExit(code)
+
+
+def _run() -> int:
+    """Run a command and return its exit code; a mistake is one sentence."""
     try:
         app()
+        return 0
     except RechainError as error:
-        _fail(str(error))
-    except SystemExit as ended:
-        if ended.code == _INTERRUPTED:
-            print("rechain: interrupted.", file=sys.stderr)
-        raise
+        note(f"rechain: {error}")
     except OSError as error:
-        _fail(f"{error.filename or 'the output'} cannot be written: {error.strerror}.")
+        note(f"rechain: {_sentence(error)}")
+    except SystemExit as ended:
+        code = code_of(ended)
+        if code in _STOPPED:
+            note(f"rechain: {_STOPPED[code]}.")
+        return code
+    return ExitCode.MISTAKE
 
 
-def _fail(message: str) -> None:
-    print(f"rechain: {message}", file=sys.stderr)
-    raise SystemExit(2)
+def _sentence(error: OSError) -> str:
+    """Return what is wrong with a file; the system says which, but not always whether it was read or written."""
+    what = "written" if error.errno in _OF_WRITING else "read or written"
+    return f"{error.filename or 'a file'} cannot be {what}: {error.strerror or error}."
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from typer import Argument, Option
 from rechain.bulk import is_unfinished
 from rechain.errors import QuestionError, RechainError
 from rechain.system.files import replacing
+from rechain.system.terminal import note, print_records
 
 if TYPE_CHECKING:
     from rechain.candidates import CandidateSettings
@@ -38,6 +39,10 @@ MinConfidence = Annotated[
 ]
 Device = Annotated[str | None, Option(metavar="NAME", help="cpu, cuda, cuda:1, …; a GPU if there is one.")]
 Strict = Annotated[bool, Option("--strict", help="Stop at the first question that has an error.")]
+MaxErrorRate = Annotated[
+    float | None,
+    Option(min=0, max=1, metavar="RATE", help="Exit with code 3 if a greater share of the questions fails, e.g. 0.05."),
+]
 Overwrite = Annotated[bool, Option("--overwrite", help="Replace the output file if there is one.")]
 
 
@@ -105,7 +110,7 @@ class QuestionsInput:
             else:
                 yield entry.content
         if errors:
-            print(f"Left out: {len(errors)} of the questions cannot be read; the first: {errors[0]}", file=sys.stderr)
+            note(f"Left out: {len(errors)} of the questions cannot be read; the first: {errors[0]}")
 
     def gold(self, file: Path | None) -> "Mapping[str, Gold]":
         """Read the gold chains, from their own file or out of the questions file; commands that judge call this."""
@@ -207,7 +212,7 @@ class OutputOptions:
             for line in chain(first, lines):
                 count += 1
                 if file is None:
-                    print(line)
+                    print_records(f"{line}\n")
                 else:
                     file.write(f"{line}\n".encode())
         return count
@@ -216,4 +221,4 @@ class OutputOptions:
 def note_unfinished(chains: Path) -> None:
     """Print a note if a folder of chains is one that a run on Ray has not completed."""
     if is_unfinished(chains):
-        print(f"{chains} is not finished; `rechain recover` goes on with it with --resume.", file=sys.stderr)
+        note(f"{chains} is not finished; `rechain recover` goes on with it with --resume.")

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from rechain.system.terminal import printable
+
 if TYPE_CHECKING:
     from rechain.bulk.work import Tally, WorkResult
     from rechain.datasets import Entry
@@ -60,6 +62,7 @@ def working(activity: str) -> Iterator[None]:
         yield
         return
     from rich.console import Console
+    from rich.text import Text
 
-    with Console(stderr=True).status(activity):
+    with Console(stderr=True).status(Text(printable(activity))):
         yield

@@ -1,6 +1,5 @@
 """rechain reproduce: the paper's tables, from the questions to a report."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +9,7 @@ from rechain.cli.options import Device, GoldFile, Passages, Questions, Questions
 from rechain.cli.tables import print_table
 from rechain.cli.train import VectorsFile, read_vectors_of
 from rechain.errors import RechainError
+from rechain.system.terminal import note
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -74,7 +74,7 @@ def reproduce(
         plays = contest(settings, HOPS[data_set], 1 if test else folds, seeds, pseudo, not no_ablations)
         write_plays(plays, out)
         if prepare_only:
-            print(f"{out} is prepared; `python -m rechain.game.plays {out}` plays it.", file=sys.stderr)
+            note(f"{out} is prepared; `python -m rechain.game.plays {out}` plays it.")
             return
         play_all(out, plays, device_named(device), processes)
     pairs = _judge_pairs(table.all, labels, out, model, vectors, device) if labels else {}
@@ -84,7 +84,7 @@ def reproduce(
         print_table(f"{NAMES[data_set]}, chain accuracy in %", *brief_table(results, data_set))
     if pairs:
         print_table("Interacting pairs", *pairs_table(pairs))
-    print(f"{write_report(out, results, data_set, pairs)} says more.", file=sys.stderr)
+    note(f"{write_report(out, results, data_set, pairs)} says more.")
 
 
 def _read_gold(

@@ -1,7 +1,6 @@
 """rechain serve: chains in the browser, and the same by REST."""
 
 import gc
-import sys
 from collections.abc import Iterator
 from functools import partial
 from importlib.resources import as_file, files
@@ -17,6 +16,7 @@ from typer import Argument, Option
 from rechain.cli.options import STDIN, CandidateOptions, Device, GoldFile, Only, Passages, QuestionsInput, grouped
 from rechain.cli.progress import working
 from rechain.errors import InputError, MissingExtraError, RechainError
+from rechain.system.terminal import note
 
 if TYPE_CHECKING:
     from uvicorn import Server
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _SHORTEST_TOKEN = 8
 # Beyond these uvicorn answers 503 at once, rather than let all wait.
 _MOST_CONNECTIONS = 500
+# After SIGTERM or Ctrl+C requests have so long to end; a container is killed after ten seconds.
+_CLOSING_S = 5
 
 
 @grouped
@@ -85,7 +87,13 @@ def serve(
         _add_sources(site, chains or [], model or [], settings, device)
     limits = Limits(body=max_body * 1_000_000, seconds=time_limit)
     app = create_app(site, token=token, limits=limits)
-    config = uvicorn.Config(app, log_level="warning", limit_concurrency=_MOST_CONNECTIONS, server_header=False)
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        limit_concurrency=_MOST_CONNECTIONS,
+        server_header=False,
+        timeout_graceful_shutdown=_CLOSING_S,
+    )
     _run(uvicorn.Server(config), listening, token, site.labels.path)
 
 
@@ -161,7 +169,7 @@ def _add_sources(
         with working(f"Reading {path}"):
             unknown = site.add_file(str(path), (recovered for _, recovered in read_with_id(path, Recovered)))
         if unknown:
-            print(f"{path}: {unknown} of its questions are not among those that are served.", file=sys.stderr)
+            note(f"{path}: {unknown} of its questions are not among those that are served.")
         if site.index.count_found(len(site.sources) - 1) == 0:
             raise RechainError(f"{path} holds the chains of none of these questions.")
     load = partial(Recoverer, settings=settings, device=device)
@@ -178,8 +186,8 @@ def _run(server: "Server", listening: socket, token: str | None, labels: Path) -
     if ip_address(host).is_unspecified:
         host = gethostname()
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
-    print(f"Labels are kept in {labels.absolute()}.", file=sys.stderr)
-    print(f"Serving at {address}{f'?token={quote(token)}' if token else ''} until Ctrl+C.", file=sys.stderr, flush=True)
+    note(f"Labels are kept in {labels.absolute()}.")
+    note(f"Serving at {address}{f'?token={quote(token)}' if token else ''} until Ctrl+C.")
     gc.collect()
     gc.freeze()  # what is loaded stays: the collector would go through all of it at every full collection
     server.run(sockets=[listening])

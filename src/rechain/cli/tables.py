@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
+from rechain.system.terminal import print_records, printable
+
 if TYPE_CHECKING:
     from rechain.evaluation.statistics import Figure
 
@@ -32,11 +34,11 @@ def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=Text(title), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    table = Table(title=Text(printable(title)), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
     for number, name in enumerate(header):
         table.add_column(name, justify="right" if number else "left", no_wrap=number > 0)
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*(Text(printable(cell)) for cell in row))  # as Text, so that brackets are not taken for markup
     console = Console()
     console.print(table, width=None if console.is_terminal else _WIDTH)
 
@@ -45,7 +47,7 @@ def print_json(value: Any) -> None:
     """Print a value as JSON; figures are objects with their fields."""
     import orjson
 
-    print(orjson.dumps(_plain(value), option=orjson.OPT_INDENT_2).decode())
+    print_records(orjson.dumps(_plain(value), option=orjson.OPT_INDENT_2).decode() + "\n")
 
 
 def _plain(value: Any) -> Any:

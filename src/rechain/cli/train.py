@@ -1,6 +1,5 @@
 """rechain train: train the game or the chain reader on questions and their answers."""
 
-import sys
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -9,6 +8,7 @@ from typer import Option
 
 from rechain.cli.options import CandidateOptions, Device, QuestionsInput, grouped
 from rechain.errors import RechainError
+from rechain.system.terminal import note
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,14 +90,14 @@ def train(
             material = prepare_game(source, read_vectors_of(vectors), chosen, warm_up, settings.seed)
         if material.left_out:
             reasons = ", ".join(f"{count} {code}" for code, count in material.left_out.items())
-            print(f"Left out, without a chain to learn from: {reasons}.", file=sys.stderr)
+            note(f"Left out, without a chain to learn from: {reasons}.")
         with Shown(folder) as watcher, _saying_how_to_resume(folder):
             training = train_run(folder, material, settings, device=where, resume=resume, watcher=watcher)
         curve, criterion = training.progress.curve, training.criterion
         # The weights that are kept are the best of the last phase, so earlier phases do not count.
         figures = [epoch[criterion] for epoch in curve if epoch["phase"] == curve[-1]["phase"] and criterion in epoch]
         best = f"its best {criterion} on held-out questions was {max(figures):.3f}" if figures else ""
-        print(f"{out} holds the model; {best or 'no question was held out'}.", file=sys.stderr)
+        note(f"{out} holds the model; {best or 'no question was held out'}.")
 
 
 def _kind(kind: str, **options: object) -> str:
@@ -117,7 +117,7 @@ def _saying_how_to_resume(folder: "RunFolder") -> "Iterator[None]":
         yield
     except KeyboardInterrupt:
         if folder.is_begun:
-            print(f"The run in {folder.path} goes on from its last checkpoint with --resume.", file=sys.stderr)
+            note(f"The run in {folder.path} goes on from its last checkpoint with --resume.")
         raise
 
 
@@ -167,7 +167,7 @@ def read_vectors_of(path: Path | None) -> "Vectors":
     from rechain.training.game_runs import no_vectors
 
     if path is None:
-        print("Without --vectors every word is known by its spelling alone.", file=sys.stderr)
+        note("Without --vectors every word is known by its spelling alone.")
         return no_vectors()
     with working("Reading vectors"):
         return read_vectors(path)

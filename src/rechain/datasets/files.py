@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, cast
 
 import orjson
 
-from rechain.errors import InputError, MissingExtraError, QuestionError
+from rechain.errors import DamagedInputError, InputError, MissingExtraError, QuestionError
 
 # Enough for a few hundred questions at a time, so that the loop over chunks costs nothing beside their parsing.
 _CHUNK = 1 << 20
@@ -31,8 +31,12 @@ _TO_BRACE = re.compile(rb'[^{}"]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^{}"]*+)*+[{}]'
 _OPENING = ord("{")
 _PARQUET, _GZIP = b"PAR1", b"\x1f\x8b"  # how such files begin
 _PARQUET_BATCH = 256  # rows in memory at once: a row may hold a hundred passages
+# No format has a field deeper than this: the deepest are those of a link, chains[].links[].entity. What lies below is
+# part of a field that nobody reads, may be nested without end, and is left as it is.
+_READ_LEVELS = 8
 _LINES_NAMES = (".jsonl", ".jsonl.gz")
 _JSON_NAMES = (*_LINES_NAMES, ".json", ".json.gz")
+_TOO_DEEP = "depth limit exceeded"  # what orjson says at its 1025th level
 _DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile)
 
 Located = tuple[str, bytes | QuestionError]
@@ -58,6 +62,8 @@ class RawRecord(NamedTuple):
             # most records hold no null, and the search for it is far quicker than the walk through the fields
             return self._replace(value=without_nulls(value) if b"null" in self.value else value)
         except orjson.JSONDecodeError as error:
+            if error.msg.startswith(_TOO_DEEP):
+                return self._replace(value=QuestionError("too_deep", f"{self.where}: the record is nested too deeply."))
             reason = QuestionError("bad_json", f"{self.where}: not valid JSON ({error}).")
         try:
             self.value.decode()
@@ -135,7 +141,7 @@ def _read_part(path: Path, before: float, share: float) -> Iterator[RawRecord]:
             for record in read_opened(path, cast(io.BufferedReader, file), size):
                 yield record if record.share is None else record._replace(share=before + share * record.share)
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
+        raise DamagedInputError(f"{path} cannot be read: {error.strerror or error}.") from error
 
 
 def read_opened(path: PathLike, file: io.BufferedReader, size: int) -> Iterator[RawRecord]:
@@ -151,9 +157,9 @@ def read_opened(path: PathLike, file: io.BufferedReader, size: int) -> Iterator[
         for where, value in _json_values(path, stream):
             yield RawRecord(where, value, min(file.tell() / size, 1.0) if size else None)
     except EOFError as error:
-        raise InputError(f"{path} is cut off: its gzip stream ends early. What came before was read.") from error
+        raise DamagedInputError(f"{path} is cut off: its gzip stream ends early. What came before was read.") from error
     except _DAMAGE as error:
-        raise InputError(f"{path} is damaged: {error}. What came before was read.") from error
+        raise DamagedInputError(f"{path} is damaged: {error}. What came before was read.") from error
 
 
 def _json_values(path: PathLike, stream: io.BufferedReader) -> Iterator[Located]:
@@ -190,11 +196,11 @@ def _json_objects(path: PathLike, stream: io.BufferedReader, is_array: bool) -> 
             raise InputError(f"{next(places)}: no end of the record within 512 MB.")
     rest = buffer[at:]
     if b"{" in rest:
-        raise InputError(f"{next(places)}: the file ends in the middle of the record.")
+        raise DamagedInputError(f"{next(places)}: the file ends in the middle of the record.")
     if _is_stray(rest):
         yield _not_an_object(next(places))
     if is_array and b"]" not in rest:
-        raise InputError(f"{path} ends in the middle of its array.")
+        raise DamagedInputError(f"{path} ends in the middle of its array.")
 
 
 def _read_about(stream: io.BufferedReader, size: int) -> bytes:
@@ -277,8 +283,10 @@ def _read_dataset(path: Path) -> Iterator[RawRecord]:
         raise InputError(f"{path} is not a readable Hugging Face dataset: {error}.") from error
 
 
-def without_nulls(value: Any) -> Any:
+def without_nulls(value: Any, levels: int = _READ_LEVELS) -> Any:
     """Drop fields that are null: tables have a column for every field, JSON leaves absent ones out."""
+    if not levels:
+        return value
     if isinstance(value, dict):
-        return {name: without_nulls(field) for name, field in value.items() if field is not None}
-    return [without_nulls(item) for item in value] if isinstance(value, list) else value
+        return {name: without_nulls(field, levels - 1) for name, field in value.items() if field is not None}
+    return [without_nulls(item, levels - 1) for item in value] if isinstance(value, list) else value

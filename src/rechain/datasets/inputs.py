@@ -1,5 +1,6 @@
 """Questions that callers of the Python API and of HTTP give as objects, dicts or tuples."""
 
+import reprlib
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, count
 from typing import Any
@@ -27,7 +28,7 @@ def as_entry(where: str, name: str, question: QuestionLike) -> Entry:
             return read_record(where, _with_ids(where, name, question))._replace(where="")
         if not isinstance(question, tuple) or len(question) != 3:
             kinds = "a Question, a dict or a tuple of question, answer and passages"
-            raise QuestionError("bad_record", f"{where}: a question should be {kinds}, not {question!r:.40}.")
+            raise QuestionError("bad_record", f"{where}: a question should be {kinds}, not {reprlib.repr(question)}.")
         return Entry("", name, as_question(where, name, *question))
     except QuestionError as error:
         return Entry("", name, error)
@@ -58,7 +59,7 @@ def as_question(where: str, name: str, question: str, answer: str | None, passag
 def _as_passages(passages: Iterable[PassageLike]) -> Iterator[Passage | Mapping[str, Any]]:
     """Add missing ids of passages: the title or, if that is taken, the position."""
     if isinstance(passages, str | Mapping) or not isinstance(passages, Iterable):
-        raise QuestionError("bad_field", f"passages should be a list of passages, not {passages!r:.40}")
+        raise QuestionError("bad_field", f"passages should be a list of passages, not {reprlib.repr(passages)}")
     taken: set[str] = set()
     for number, passage in enumerate(passages):
         if isinstance(passage, Passage):
@@ -67,7 +68,7 @@ def _as_passages(passages: Iterable[PassageLike]) -> Iterator[Passage | Mapping[
             continue
         if not isinstance(passage, str | Mapping):
             kinds = "a text, a dict or a Passage"
-            raise QuestionError("bad_field", f"passages[{number}] should be {kinds}, not {passage!r:.40}")
+            raise QuestionError("bad_field", f"passages[{number}] should be {kinds}, not {reprlib.repr(passage)}")
         content = {"text": passage} if isinstance(passage, str) else passage
         names = chain((str(content.get("title") or number), str(number)), (f"{number}.{n}" for n in count(1)))
         fields = {"id": next(name for name in names if name not in taken), **content}

@@ -1,5 +1,6 @@
 """The plain format of docs/formats.md: questions with their passages, or with ids into a separate passages file."""
 
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -35,5 +36,6 @@ class Plain(Format):
             raise QuestionError("bad_field", "passage_ids should be a list of passage ids")
         for number, key in enumerate(ids):
             if not isinstance(key, str) or key not in self.passages:
-                raise QuestionError("unknown_passage", f"passage_ids[{number}] ({key!r}) is not in the passages file")
+                shown = reprlib.repr(key)  # which is short, however long or deep the key is
+                raise QuestionError("unknown_passage", f"passage_ids[{number}] ({shown}) is not in the passages file")
         return [self.passages[key] for key in ids]

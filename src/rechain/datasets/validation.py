@@ -31,6 +31,8 @@ def describe_detail(first: ErrorDetails) -> tuple[str, str]:
         if first["ctx"]["pattern"] != NOT_BLANK:
             return "bad_field", f"{field} holds characters that it should not"
         return "empty_field", f"{field} is empty"
+    if first["type"] == "too_deep":
+        return "too_deep", f"{field} {first['msg']}"
     if first["type"] in _OWN_CHECKS:
         return _OWN_CHECKS[first["type"]], f"{field}.{first['msg']}".removeprefix(".")
     return "bad_field", f"{field}: {first['msg'][:1].lower()}{first['msg'][1:]}"

@@ -12,29 +12,11 @@ from threading import Lock
 from typing import Any
 
 from rechain.errors import InputError
+from rechain.labels import integrity
 
-APPLICATION = 0x7265636C
-"""marks an SQLite file as one of labels ("recl")"""
-VERSION = 1
 _WAIT_S = 30.0
 """how long a write waits for another process's: far longer than any takes, also on a slow network disk"""
 _MAGIC = b"SQLite format 3\0"
-_SCHEMA = (
-    """CREATE TABLE events (
-        seq INTEGER PRIMARY KEY AUTOINCREMENT, at TEXT NOT NULL, annotator TEXT NOT NULL, question TEXT NOT NULL,
-        passages TEXT NOT NULL, entities TEXT NOT NULL, value TEXT NOT NULL CHECK (value IN ('yes', 'no', 'unsure')),
-        note TEXT, settles INTEGER NOT NULL CHECK (settles IN (0, 1)), undone_at TEXT)""",
-    "CREATE INDEX events_of_question ON events (question, seq)",
-    "CREATE INDEX events_to_undo ON events (annotator, seq) WHERE undone_at IS NULL",
-    """CREATE TABLE labels (
-        question TEXT NOT NULL, passages TEXT NOT NULL, entities TEXT NOT NULL, annotator TEXT NOT NULL,
-        settles INTEGER NOT NULL, mode TEXT NOT NULL, seq INTEGER NOT NULL REFERENCES events (seq),
-        PRIMARY KEY (question, passages, entities, annotator, settles)) WITHOUT ROWID""",
-    "CREATE INDEX labels_of_annotator ON labels (annotator, mode, settles, question, seq)",
-    "CREATE TABLE claims (question TEXT PRIMARY KEY, annotator TEXT NOT NULL, at TEXT NOT NULL) WITHOUT ROWID",
-    f"PRAGMA application_id = {APPLICATION}",
-    f"PRAGMA user_version = {VERSION}",
-)
 
 
 class Database:
@@ -65,6 +47,13 @@ class Database:
             with _transaction(database):
                 yield database
 
+    def check(self) -> None:
+        """Raise InputError where something of the file is damaged, which opening it has checked as well."""
+        with self._lock, self._one_sentence():
+            database = self._opened()
+            if database is not None:
+                self._refuse(integrity.find_damage(database))
+
     def close(self) -> None:
         """Close the connection; the next use opens it again."""
         with self._lock:
@@ -94,11 +83,32 @@ class Database:
             self._check_start()
             self._connect()
         if self._connection is not None and not self._has_tables:
-            self._has_tables = _check_kind(self._connection, self.path)
+            self._has_tables = self._check_content(self._connection)
         return self._connection if self._has_tables else None
+
+    def _check_content(self, database: sqlite3.Connection) -> bool:
+        """Return whether there are tables; raises InputError where they are damaged."""
+        version = _version(database, self.path)
+        if version == 0:
+            return False
+        if version < integrity.VERSION:
+            with _transaction(database):
+                if _version(database, self.path) == version:  # no other process was faster
+                    self._refuse(integrity.find_structural_damage(database))
+                    integrity.migrate(database)
+        self._refuse(integrity.find_damage(database))
+        return True
+
+    def _refuse(self, damage: str | None) -> None:
+        if damage is not None:
+            raise InputError(
+                f"{self.path} is damaged ({damage}); put a backup in its place, or copy what is whole with "
+                f"`rechain labels repair {self.path} NEW`."
+            )
 
     def _connect(self) -> sqlite3.Connection:
         database = sqlite3.connect(self.path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False)
+        integrity.prepare(database)
         database.execute("PRAGMA synchronous = FULL")  # a label that was acknowledged survives a power cut
         self._file = _identity(self.path)
         self._connection = database
@@ -108,9 +118,8 @@ class Database:
         """Create the tables, unless another process just did."""
         database = self._connection or self._connect()
         with _transaction(database):
-            if not _check_kind(database, self.path):
-                for statement in _SCHEMA:
-                    database.execute(statement)
+            if not _version(database, self.path):
+                integrity.create_tables(database)
         self._has_tables = True
         return database
 
@@ -125,9 +134,11 @@ class Database:
         """Turn errors of SQLite and the system into one sentence with the file's name."""
         try:
             yield
-        except (sqlite3.Error, OSError) as error:
-            what = error.strerror if isinstance(error, OSError) else str(error)
-            raise InputError(f"{self.path} cannot be read or written: {what}.") from error
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            self._refuse(integrity.damage_of(error))
+            raise InputError(f"{self.path} cannot be read or written: {error}.") from error
+        except OSError as error:
+            raise InputError(f"{self.path} cannot be read or written: {error.strerror}.") from error
 
 
 @contextmanager
@@ -149,14 +160,16 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def _check_kind(database: sqlite3.Connection, path: Path) -> bool:
-    """Return whether the tables exist; raises InputError for a file of another program or of a newer version."""
+def _version(database: sqlite3.Connection, path: Path) -> int:
+    """Return the version of the tables, 0 where there are none; raises InputError for a file of another program."""
     application, version, tables = (
         database.execute(statement).fetchone()[0]
         for statement in ("PRAGMA application_id", "PRAGMA user_version", "SELECT COUNT(*) FROM sqlite_master")
     )
-    if application != APPLICATION and (application or version or tables):
+    if application != integrity.APPLICATION and (application or version or tables):
         raise InputError(f"{path} is another program's database; name another file for the labels.")
-    if version > VERSION:
+    if version > integrity.VERSION:
         raise InputError(f"{path} was written by a newer rechain (its version is {version}); update rechain.")
-    return bool(version)
+    if bool(version > 0) != bool(tables):
+        raise InputError(f"{path} is damaged (its version is {version}); put a backup in its place.")
+    return int(version)

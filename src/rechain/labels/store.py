@@ -1,7 +1,7 @@
 """Labels, written at once and kept for good: a log of every label ever given, and those that hold now."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +22,7 @@ from pydantic import (
 from rechain.candidates.units import Mode, Unit, Value
 from rechain.errors import InputError, RechainError
 from rechain.labels.database import Database
+from rechain.labels.integrity import EVENT, digest
 from rechain.schema import SPACES
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ Annotator = Annotated[
 Note = Annotated[str, StringConstraints(max_length=LONGEST_NOTE)]
 """an annotator's reason, in words"""
 
-_EVENT = "e.seq, e.at, e.annotator, e.question, e.passages, e.entities, e.value, e.note, e.settles"
+_EVENT = ", ".join(f"e.{column}" for column in (*EVENT.split(", "), "digest"))
 _CURRENT = f"SELECT {_EVENT} FROM labels JOIN events AS e USING (seq)"
 _TO_UNDO = f"SELECT {_EVENT} FROM events AS e WHERE annotator = ? AND undone_at IS NULL ORDER BY seq DESC LIMIT 1"
 _SAME = "question = ? AND passages = ? AND entities = ? AND annotator = ? AND settles = ?"
@@ -101,6 +102,8 @@ class LabelStore(AbstractContextManager["LabelStore"]):
         """Open a file of labels, if there is one; raises InputError where it, or its place, cannot be used."""
         self.path = Path(path)
         self._database = Database(self.path)
+        self.written = 0
+        """labels written since the file was opened here"""
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -114,13 +117,13 @@ class LabelStore(AbstractContextManager["LabelStore"]):
         if not labels:
             return
         with self._database.writing() as database:
-            for label in labels:
-                unit, judgement = _columns(label.unit), (label.value, label.note, label.settles)
-                event = database.execute(
-                    "INSERT INTO events VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, NULL)",
-                    (_timestamp(label.at), label.annotator, *unit, *judgement),
-                )
-                _set_current(database, label, event.lastrowid)
+            last = database.execute("SELECT COALESCE(MAX(seq), 0) FROM events").fetchone()[0]
+            for seq, label in enumerate(labels, start=last + 1):
+                judgement = label.value, label.note, int(label.settles), None
+                event = seq, _timestamp(label.at), label.annotator, *_columns(label.unit), *judgement
+                database.execute(f"INSERT INTO events VALUES ({'?, ' * len(event)}?)", (*event, digest(*event)))
+                _set_current(database, label, seq)
+        self.written += len(labels)
 
     def undo(self, annotator: str) -> Label | None:
         """Take an annotator's latest label back, so that the one before it holds again; return the label taken back."""
@@ -131,7 +134,9 @@ class LabelStore(AbstractContextManager["LabelStore"]):
             if row is None:
                 return None
             label = self._label(row)
-            database.execute("UPDATE events SET undone_at = ? WHERE seq = ?", (_timestamp(now()), row[0]))
+            undone = *row[:-2], _timestamp(now())
+            change = "UPDATE events SET undone_at = ?, digest = ? WHERE seq = ?"
+            database.execute(change, (undone[-1], digest(*undone), row[0]))
             before = f"SELECT MAX(seq) FROM events WHERE {_SAME} AND undone_at IS NULL"
             _set_current(database, label, database.execute(before, _key(label)).fetchone()[0])
         return label
@@ -178,7 +183,7 @@ class LabelStore(AbstractContextManager["LabelStore"]):
         """Give a question to an annotator unless somebody has it; return who has it then."""
         with self._database.writing() as database:
             claim = question, annotator, _timestamp(now())
-            database.execute("INSERT OR IGNORE INTO claims VALUES (?, ?, ?)", claim)
+            database.execute("INSERT OR IGNORE INTO claims VALUES (?, ?, ?, ?)", (*claim, digest(*claim)))
             owner = database.execute("SELECT annotator FROM claims WHERE question = ?", (question,))
             return str(owner.fetchone()[0])
 
@@ -193,16 +198,28 @@ class LabelStore(AbstractContextManager["LabelStore"]):
             database.execute(f"DELETE FROM claims WHERE {idle}", {"name": annotator})
         return questions
 
+    def check(self) -> None:
+        """Raise InputError where something of the file is damaged."""
+        self._database.check()
+
     def _labels(self, statement: str, *values: str) -> Iterator[Label]:
         return map(self._label, self._database.rows(statement, *values))
 
-    def _label(self, row: Iterable[Any]) -> Label:
-        seq, at, annotator, question, passages, entities, value, note, settles = row
+    def _label(self, row: Sequence[Any]) -> Label:
         try:
-            unit = Unit(question=question, passages=json.loads(passages), entities=json.loads(entities))
-            return Label(annotator=annotator, unit=unit, value=value, note=note, settles=bool(settles), at=at)
+            return label_of(row)
         except ValueError as error:
-            raise InputError(f"{self.path} is damaged: its event {seq} cannot be read.") from error
+            raise InputError(f"{self.path} is damaged: its event {row[0]} changed after it was written.") from error
+
+
+def label_of(row: Sequence[Any]) -> Label:
+    """Return the label of an event; raises ValueError where it is not as it was written."""
+    *event, written = row
+    if digest(*event) != written:
+        raise ValueError("the digest of this event is another")
+    _, at, annotator, question, passages, entities, value, note, settles, _ = event
+    unit = Unit(question=question, passages=json.loads(passages), entities=json.loads(entities))
+    return Label(annotator=annotator, unit=unit, value=value, note=note, settles=bool(settles), at=at)
 
 
 def _set_current(database: "sqlite3.Connection", label: Label, seq: int | None) -> None:

@@ -26,8 +26,6 @@ class ChainReaderModel:
     """A trained chain reader, behind the interface that every model has."""
 
     chooses_hops = True
-    digest: str | None = None
-    """of the folder that it was loaded from, as `rechain.reader.pretrained.digest` returns it"""
 
     def __init__(self, network: ChainReader, tokenizer: Tokenizer, settings: ReaderSettings, card: str = "") -> None:
         """Take a network, the tokeniser of its texts, the settings, and the model card."""

@@ -33,7 +33,7 @@ from rechain.reader.model import ChainReaderModel
 from rechain.reader.settings import ReaderSettings
 from rechain.scoring.evidence import FEATURES, PRIOR
 from rechain.scoring.model import BUNDLED
-from rechain.system.digests import SHA256, file_digest, json_digest, opened_seal, read_json, sealed
+from rechain.system.digests import SHA256, file_digest, opened_seal, read_json, sealed
 from rechain.system.files import write_atomically
 from rechain.system.tensors import Shapes, not_finite, open_tensors, read_shapes
 
@@ -88,21 +88,7 @@ def load(name: str | Path = BUNDLED, device: str = "cpu") -> ChainReaderModel:
     tokenizer = _read_fitting_tokenizer(network.encoder, config["settings"], folder)
     card = folder / CARD
     text = card.read_text(encoding="utf-8", errors="replace") if card.is_file() else ""
-    model = ChainReaderModel(network, tokenizer, config["settings"], text)
-    model.digest = _digest(folder, config)
-    return model.to(device)
-
-
-def digest(name: str | Path = BUNDLED) -> str:
-    """Return what tells a model from any other: a SHA-256 of its weights, tokeniser, shape and settings."""
-    folder = find(name)
-    return _digest(folder, _read_config(folder / CONFIG))
-
-
-def _digest(folder: Path, config: Mapping[str, Any]) -> str:
-    if config["format"] == _FORMAT:  # the config's own covers those of the files
-        return str(config[SHA256][CONFIG])
-    return json_digest([file_digest(folder / name) for name in (CONFIG, WEIGHTS, TOKENIZER)])
+    return ChainReaderModel(network, tokenizer, config["settings"], text).to(device)
 
 
 class Trainable(NamedTuple):

@@ -26,7 +26,7 @@ from multiprocessing.connection import Connection, wait
 from queue import SimpleQueue
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
-from rechain.errors import RechainError
+from rechain.errors import RechainError, ResumableError
 from rechain.system.batches import DeferredErrors
 
 Task = TypeVar("Task")
@@ -172,7 +172,9 @@ class _Pool(Generic[Task, Result]):
             self._deaths[number] += number == dead.in_hand[0]
             if self._deaths[number] == _MOST_DEATHS:
                 task = self._tasks[number][0]
-                raise RechainError(f"a worker process died {_MOST_DEATHS} times at {task} ({how}); try fewer workers.")
+                raise ResumableError(
+                    f"a worker process died {_MOST_DEATHS} times at {task} ({how}); try fewer workers."
+                )
             self._give(number)
 
     def end(self) -> None:
@@ -241,7 +243,7 @@ def _start(process: Any) -> None:
         except (OSError, EOFError) as error:
             if seconds is None:
                 reason = getattr(error, "strerror", None) or type(error).__name__
-                raise RechainError(f"a worker process cannot be started: {reason}; try fewer workers.") from error
+                raise ResumableError(f"a worker process cannot be started: {reason}; try fewer workers.") from error
             time.sleep(seconds)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any
 
+from rechain.system.terminal import note
 from rechain.training.runs import CHECKPOINT, KeepCheckpoints, RunFolder
 
 
@@ -38,7 +39,7 @@ class Shown(KeepCheckpoints):
         """Print a line, and log the figures."""
         numbers = {name: value for name, value in figures.items() if isinstance(value, float)}
         line = ", ".join(f"{name} {value:.3f}" for name, value in numbers.items())
-        print(f"{figures['phase']}, epoch {figures['epoch'] + 1}: {line}", file=sys.stderr)
+        note(f"{figures['phase']}, epoch {figures['epoch'] + 1}: {line}")
         if self._log is None:  # only now: a run that fails at once leaves no log
             self._log = self._open_log()
         for name, value in numbers.items() if self._log else ():
@@ -48,6 +49,6 @@ class Shown(KeepCheckpoints):
         try:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError:
-            print("Nothing is logged for TensorBoard, which pip install 'rechain[train]' brings.", file=sys.stderr)
+            note("Nothing is logged for TensorBoard, which pip install 'rechain[train]' brings.")
             return False
         return self._open.enter_context(SummaryWriter(str(self.path.parent / "log")))

@@ -16,13 +16,14 @@ from rechain.datasets.validation import describe_detail
 from rechain.errors import RechainError
 from rechain.recovery import NoConfidenceError
 from rechain.version import __version__
-from rechain.web import api, desk, label_api, openapi, pages
+from rechain.web import api, desk, label_api, metrics, openapi, pages
+from rechain.web.access import Access, TooManyGuessesError
 from rechain.web.forms import read_form
-from rechain.web.guard import Guard, Limits, are_equal, signed_in
+from rechain.web.guard import Guard, Limits, host_of, signed_in
 from rechain.web.queries import PageQuery
 from rechain.web.responses import refusal
 from rechain.web.service import BusyError
-from rechain.web.site import ConflictError, NotThereError, Site
+from rechain.web.site import ConflictError, GoneError, NotThereError, Site
 
 _STATUS: dict[type[Exception], tuple[int, str]] = {
     NotThereError: (404, "not_there"),
@@ -52,13 +53,15 @@ def create_app(site: Site, *, token: str | None = None, limits: Limits | None = 
         redoc_url=None,
         lifespan=_lifespan(site),
     )
-    app.state.site = site
-    for part in (pages, desk, openapi, label_api, api):
+    app.state.site, app.state.metrics = site, metrics.Metrics(site)
+    for part in (pages, desk, openapi, metrics, label_api, api):
         app.include_router(part.router)
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"))
-    _add_sign_in(app, token)
+    access = None if token is None else Access(token)
+    _add_sign_in(app, access)
     _add_errors(app)
-    app.add_middleware(Guard, token=token, limits=limits or Limits(), refuse=refusal)
+    app.add_middleware(Guard, access=access, limits=limits or Limits(), refuse=refusal)
+    app.add_middleware(metrics.Meter, metrics=app.state.metrics)
     return app
 
 
@@ -72,12 +75,13 @@ def _lifespan(site: Site) -> Callable[[FastAPI], AbstractAsyncContextManager[Non
     return live
 
 
-def _add_sign_in(app: FastAPI, token: str | None) -> None:
+def _add_sign_in(app: FastAPI, access: Access | None) -> None:
     @app.post("/sign-in", include_in_schema=False)
     async def sign_in(request: Request) -> Response:
         form = await read_form(request, SignIn)
-        if token is None or are_equal(form.token, token):
-            return signed_in("/" if form.wanted.startswith("/sign-in") else form.wanted, token or "")
+        if access is None or (form.token and await access.knows(host_of(request.scope), form.token)):
+            wanted = "/" if form.wanted.startswith("/sign-in") else form.wanted
+            return signed_in(wanted, access.session if access else "")
         return refusal(request.scope, 401, "no_token", "this is not the token.")
 
 
@@ -94,6 +98,15 @@ def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(BusyError)
     async def busy(request: Request, error: BusyError) -> Response:
         return refusal(request.scope, 429, "busy", str(error), {"Retry-After": str(error.retry_after)})
+
+    @app.exception_handler(GoneError)
+    async def gone(request: Request, _: GoneError) -> Response:  # nobody reads it, but the counts of requests do
+        return refusal(request.scope, 499, "gone", "the connection was closed before the answer was ready.")
+
+    @app.exception_handler(TooManyGuessesError)
+    async def guessed(request: Request, error: TooManyGuessesError) -> Response:
+        headers = {"Retry-After": str(error.retry_after)}
+        return refusal(request.scope, 429, "too_many_guesses", str(error), headers)
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> Response:

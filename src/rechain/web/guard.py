@@ -4,9 +4,8 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from hmac import compare_digest
 from ipaddress import ip_address
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import parse_qsl, quote, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -14,7 +13,9 @@ from starlette.requests import cookie_parser
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-TOKEN_COOKIE = "rechain_token"
+from rechain.web.access import Access, TooManyGuessesError
+
+SESSION_COOKIE = "rechain_session"
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 _STATIC = "/static/"
 _OPEN_PATHS = (_STATIC, "/health", "/sign-in")
@@ -33,8 +34,13 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 
-Refusal = Callable[[Scope, int, str, str], Response]
-"""Makes an answer of a status, a code and a message that fits who asks: a page or JSON."""
+
+class Refusal(Protocol):
+    """Makes an answer of a status, a code and a message that fits who asks: a page or JSON."""
+
+    def __call__(
+        self, scope: Scope, status: int, code: str, message: str, headers: dict[str, str] | None = None
+    ) -> Response: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +57,10 @@ class Limits:
 class Guard:
     """Lets through what is allowed."""
 
-    def __init__(self, app: ASGIApp, token: str | None, limits: Limits, refuse: Refusal) -> None:
-        """Take the token that is demanded; None: no token, but then only this machine's own names are answered to."""
+    def __init__(self, app: ASGIApp, access: Access | None, limits: Limits, refuse: Refusal) -> None:
+        """Take what decides who is let in; None: everybody, but only this machine's own names are answered to."""
         self._app = app
-        self._token = token
+        self._access = access
         self._limits = limits
         self._refuse = refuse
 
@@ -81,7 +87,7 @@ class Guard:
         return self._refuse(scope, 500, "failed", "something went wrong in the server; its log tells what.")
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        refusal = self._refusal(scope)
+        refusal = await self._refusal(scope)
         if refusal is None:
             body = await self._body(scope, receive)
             if isinstance(body, bytes):
@@ -90,24 +96,27 @@ class Guard:
             refusal = body
         await refusal(scope, receive, send)
 
-    def _refusal(self, scope: Scope) -> Response | None:
+    async def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
-        if self._token is None and not is_local(_host(headers.get("host", ""))):
+        if self._access is None and not is_local(_host(headers.get("host", ""))):
             return self._refuse(scope, 421, "other_host", "this server answers to 127.0.0.1 and localhost alone.")
         if scope["method"] not in _SAFE_METHODS and not _is_own(headers):
             return self._refuse(scope, 403, "other_origin", "requests of other sites' pages are not taken.")
-        return None if self._token is None else self._demand_token(scope, headers, self._token)
+        return None if self._access is None else await self._demand_token(scope, headers, self._access)
 
-    def _demand_token(self, scope: Scope, headers: Headers, token: str) -> Response | None:
-        if _is_open(scope):
+    async def _demand_token(self, scope: Scope, headers: Headers, access: Access) -> Response | None:
+        if _is_open(scope) or access.is_session(_cookie(headers)):
             return None
         query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
-        if scope["method"] == "GET" and are_equal(query.get("token"), token):
-            rest = urlencode([(name, value) for name, value in query.items() if name != "token"])
-            return signed_in(quote(scope["path"]) + (f"?{rest}" if rest else ""), token)
+        in_address = query.pop("token", None) if scope["method"] == "GET" else None
         kind, _, bearer = headers.get("authorization", "").partition(" ")
-        if (kind.lower() == "bearer" and are_equal(bearer, token)) or are_equal(_cookie(headers), token):
-            return None
+        try:
+            if in_address and await access.knows(host_of(scope), in_address):
+                return signed_in(quote(scope["path"]) + (f"?{urlencode(query)}" if query else ""), access.session)
+            if kind.lower() == "bearer" and bearer and await access.knows(host_of(scope), bearer):
+                return None
+        except TooManyGuessesError as error:
+            return self._refuse(scope, 429, "too_many_guesses", str(error), {"Retry-After": str(error.retry_after)})
         return self._refuse(scope, 401, "no_token", "this server demands its token.")
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes | Response:
@@ -149,10 +158,10 @@ class _Sender:
         await self._send(message)
 
 
-def signed_in(path: str, token: str) -> Response:
-    """Lead on to a page of this site, with the token in a cookie that no script can read."""
+def signed_in(path: str, session: str) -> Response:
+    """Lead on to a page of this site, with the session in a cookie that no script can read."""
     answer = RedirectResponse("/" + path.lstrip("/\\"), status_code=303)
-    answer.set_cookie(TOKEN_COOKIE, token, httponly=True, samesite="lax")
+    answer.set_cookie(SESSION_COOKIE, session, httponly=True, samesite="lax")
     return answer
 
 
@@ -171,13 +180,13 @@ def _is_open(scope: Scope) -> bool:
     return bool(scope["path"].startswith(_OPEN_PATHS))
 
 
-def are_equal(told: str | None, token: str) -> bool:
-    """Return whether somebody has told the token; how long that takes does not betray how much of it is right."""
-    return told is not None and compare_digest(told.encode(), token.encode())
+def host_of(scope: Scope) -> str:
+    """Return where a request comes from; a proxy on this machine names whom it asks for, and uvicorn believes it."""
+    return str((scope.get("client") or ("",))[0])
 
 
 def _cookie(headers: Headers) -> str | None:
-    return cookie_parser(headers.get("cookie", "")).get(TOKEN_COOKIE)
+    return cookie_parser(headers.get("cookie", "")).get(SESSION_COOKIE)
 
 
 def _host(authority: str) -> str:

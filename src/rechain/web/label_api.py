@@ -109,6 +109,7 @@ async def export(site: AtSite, to: Literal["gold", "pairs"] = "gold") -> Respons
 
 
 def _exported(site: Site, to: str) -> bytes:
+    site.labels.check()
     questions = labelled_questions(site)
     if to == "pairs":
         rows: Iterator[Any] = export_pairs(questions, site.labels, site.settings)

@@ -1,0 +1,80 @@
+"""How a command ends: the exit codes, and what SIGTERM or a reader that goes away has to do with them."""
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from enum import IntEnum
+from typing import NoReturn
+
+
+class ExitCode(IntEnum):
+    """What a command exits with, other than 0, and 1 for a defect of ours; above 128 as shells have it for signals."""
+
+    MISTAKE = 2
+    TOO_MANY_ERRORS = 3
+    INTERRUPTED = 130
+    READER_GONE = 141
+    TERMINATED = 143
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM has come; all that is done for Ctrl+C is done for it too."""
+
+
+@contextmanager
+def raising_terminated() -> Iterator[None]:
+    """Raise Terminated where SIGTERM comes, so that workers are ended and the user is told how to go on."""
+    if threading.current_thread() is not threading.main_thread():  # which alone may handle signals
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, _raise_terminated)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _raise_terminated(number: int, frame: object) -> NoReturn:
+    raise Terminated
+
+
+def code_of(ended: SystemExit) -> int:
+    """Return what to exit with: typer and rich end with the same code whatever signal came, and with 1 for a pipe."""
+    causes = list(_causes(ended))
+    if ended.code == ExitCode.INTERRUPTED and any(isinstance(cause, Terminated) for cause in causes):
+        return ExitCode.TERMINATED
+    if ended.code == 1 and any(isinstance(cause, BrokenPipeError) for cause in causes):
+        return ExitCode.READER_GONE
+    return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error and those during whose handling it was raised."""
+    cause: BaseException | None = error
+    while cause:
+        yield cause
+        cause = cause.__cause__ or cause.__context__
+
+
+def too_many_errors(failed: int, questions: int, most: float | None) -> str:
+    """Return a sentence if every question failed, or a greater share of them than is allowed; else nothing."""
+    if questions and failed == questions:
+        return "Every question failed."
+    if most is None or failed <= most * questions:
+        return ""
+    return f"{100 * failed / questions:.1f} % of the questions failed, but only {100 * most:g} % may."
+
+
+def flush(code: int) -> int:
+    """Write out what is left of standard output; return the exit code, which is another if its reader is gone."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        code = ExitCode.READER_GONE
+    if code == ExitCode.READER_GONE:  # or Python would complain at its end about what it cannot write
+        with suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return code

@@ -1,0 +1,40 @@
+"""Text for people: what data holds is shown on a terminal, never obeyed by it."""
+
+import re
+import sys
+
+# Control characters, which move the cursor, set a title or begin such a sequence (C0, DELETE, C1); characters that turn
+# the direction of text around, so that it reads as something else (CVE-2021-42574); separators of lines that nobody
+# sees; halves of surrogate pairs, by which Python names files that are not UTF-8 and which cannot be printed.
+_UNSAFE = "\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
+_IN_A_LINE = re.compile(f"[{_UNSAFE}]")
+_IN_A_TEXT = re.compile(f"(?![\n\t])[{_UNSAFE}]")
+_PICTURES = 0x2400  # of control characters in Unicode: U+241B is that of ESCAPE
+_DELETE, _SPACE = 0x7F, 0x20
+
+
+def printable(text: object, *, keep_lines: bool = False) -> str:
+    """Return a text of the same length in which a picture stands for every character that a terminal would obey.
+
+    Line ends and tabs are such characters too, unless lines are to be kept: a name must not look like a line of ours.
+    """
+    return (_IN_A_TEXT if keep_lines else _IN_A_LINE).sub(_picture, str(text))
+
+
+def _picture(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if code == _DELETE:
+        return "\u2421"
+    return chr(_PICTURES + code) if code < _SPACE else "\ufffd"
+
+
+def note(text: object) -> None:
+    """Print a line for people on standard error."""
+    print(printable(text), file=sys.stderr, flush=True)
+
+
+def print_records(lines: str) -> None:
+    """Print lines of JSON: exactly, but on a terminal with escapes, which stand for the same in JSON."""
+    if sys.stdout.isatty():
+        lines = _IN_A_TEXT.sub(lambda match: f"\\u{ord(match[0]):04x}", lines)
+    sys.stdout.write(lines)

@@ -1,0 +1,124 @@
+"""Guessing the token is slow, whoever guesses and however; those who have shown it do not wait."""
+
+import asyncio
+from collections.abc import Iterator
+from unittest.mock import patch
+
+import pytest
+from starlette.testclient import TestClient
+
+from rechain.web import access as access_module
+from rechain.web.access import Access, TooManyGuessesError
+from rechain.web.site import Site
+
+TOKEN = "the right one"
+
+
+class Clock:
+    """Time that passes when somebody sleeps, and at no other time."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.fixture
+def clock() -> Iterator[Clock]:
+    clock = Clock()
+    with patch.object(access_module.asyncio, "sleep", clock.sleep):
+        yield clock
+
+
+def knows(access: Access, claim: str, host: str = "10.0.0.1") -> bool:
+    return asyncio.run(access.knows(host, claim))
+
+
+def test_a_dictionary_that_holds_the_token_takes_long(clock: Clock) -> None:
+    access = Access(TOKEN, clock)
+    words = [*(f"word {number}" for number in range(1000)), TOKEN]
+    assert [knows(access, word) for word in words] == [False] * 1000 + [True]
+    assert clock.now == pytest.approx(0.2 * 990, abs=0.3)
+
+
+def test_many_connections_at_once_guess_no_faster(clock: Clock) -> None:
+    access = Access(TOKEN, clock)
+
+    async def flood() -> list[bool | BaseException]:
+        async def stand_still(seconds: float) -> None: ...
+
+        with patch.object(access_module.asyncio, "sleep", stand_still):
+            claims = [access.knows("10.0.0.1", f"word {number}") for number in range(2000)]
+            return await asyncio.gather(*claims, access.knows("10.0.0.2", TOKEN), return_exceptions=True)
+
+    answers = asyncio.run(flood())
+    assert sum(answer is False for answer in answers) <= 10 + 26  # at once, and within five seconds
+    assert isinstance(answers[-1], TooManyGuessesError)
+    assert answers[-1].retry_after in (5, 6)
+    clock.now += 6
+    assert knows(access, TOKEN)
+
+
+def test_who_has_shown_the_token_does_not_wait(clock: Clock) -> None:
+    access = Access(TOKEN, clock)
+    assert knows(access, TOKEN, "10.0.0.9")
+    for number in range(50):
+        knows(access, f"word {number}")
+        began = clock.now
+        assert knows(access, TOKEN, "10.0.0.9")
+        assert clock.now == began
+    assert access.is_session(access.session)
+    assert not access.is_session(TOKEN)
+    assert not access.is_session(None)
+
+
+def test_a_known_host_is_no_way_to_guess_faster(clock: Clock) -> None:
+    access = Access(TOKEN, clock)
+    assert knows(access, TOKEN, "proxy")
+    for number in range(110):
+        assert not knows(access, f"word {number}", "proxy")
+    assert clock.now == pytest.approx(0.2 * 100, abs=0.3)
+
+
+def test_an_old_token_sent_again_and_again_keeps_nobody_waiting(clock: Clock) -> None:
+    access = Access(TOKEN, clock)
+    assert not any(knows(access, "the old one") for _ in range(1000))
+    assert knows(access, TOKEN, "10.0.0.2")
+    assert clock.now == 0
+
+
+def test_what_is_remembered_is_bounded(clock: Clock) -> None:
+    access = Access(TOKEN, clock)
+    for number in range(3000):
+        clock.now += 1
+        knows(access, TOKEN, f"host {number}")
+        knows(access, f"word {number}", f"host {number}")
+    assert max(len(value) for value in vars(access).values() if isinstance(value, dict)) == 1000
+
+
+@pytest.mark.parametrize(
+    "request_of",
+    [
+        lambda client, word: client.post("/sign-in", data={"token": word}),
+        lambda client, word: client.get("/", params={"token": word}),
+        lambda client, word: client.get("/questions", headers={"Authorization": f"Bearer {word}"}),
+    ],
+    ids=["form", "address", "bearer"],
+)
+def test_every_way_in_is_as_slow(request_of, town_site: Site, connect, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setattr(access_module, "_LONGEST_WAIT", 0.0)
+    client: TestClient = connect(town_site, token=TOKEN)
+    signed_in: TestClient = connect(town_site, token=TOKEN)
+    signed_in.app = client.app
+    assert signed_in.post("/sign-in", data={"token": TOKEN, "wanted": "/questions"}).status_code == 200
+    answers = [request_of(client, f"word {number}") for number in range(40)]
+    assert {answer.status_code for answer in answers} == {401, 429}
+    assert answers[0].status_code == 401
+    refused = [answer for answer in answers if answer.status_code == 429]
+    assert {answer.headers["retry-after"] for answer in refused} == {"1"}
+    assert refused[0].json()["error"]["code"] == "too_many_guesses"
+    assert signed_in.get("/questions").status_code == 200
