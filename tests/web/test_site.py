@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from threading import Event
 from typing import Any
 from urllib.parse import urlencode
@@ -13,7 +14,7 @@ from starlette.testclient import TestClient
 from starlette.types import Message
 
 from rechain.candidates import Candidates
-from rechain.datasets import Entry
+from rechain.datasets import Entry, read_entries
 from rechain.errors import QuestionError
 from rechain.recovery import Options, Recoverer
 from rechain.schema import Question, Recovered
@@ -182,3 +183,22 @@ def test_many_who_ask_at_once_are_all_answered(make_site: Make, connect: Make, t
     assert set(codes) <= {200, 429}
     assert codes.count(200) > 30
     assert client.post("/recover", json=asked[0]).status_code == 200
+
+
+def test_a_file_with_what_is_nested_deeply_is_served_and_filled_to_its_end(
+    make_site: Make, towns: Make, tmp_path: Path, connect: Make
+) -> None:
+    lines = [question.model_dump_json(exclude_none=True) for question in towns(12)]
+    for place, depth in ((1, 90), (2, 240), (3, 300), (4, 600), (5, 5_000), (6, 100_000)):
+        lines[place] = f'{lines[place][:-1]}, "extra": {"[" * depth}{"]" * depth}}}'
+    (tmp_path / "nested.jsonl").write_text("\n".join(lines))
+    site = make_site([])
+    site.index.add((entry, None) for entry in read_entries(tmp_path / "nested.jsonl"))
+    service = site.add_model("lexical", lambda: Recoverer("lexical"))
+    while service._idle(service.recover_together):
+        pass
+    errors = [site.index.recovered(1, place).error for place in range(12)]
+    assert [place for place, error in enumerate(errors) if error] == [2, 3, 4, 5, 6]
+    client = connect(site)
+    assert {client.get("/question", params={"id": name}).status_code for name in site.index.ids()} == {200}
+    assert "nested" in client.get("/?source=2").text
