@@ -94,9 +94,10 @@ def _appending(path: str, flags: int) -> int:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
+def replacing(path: Path, previous: Path | None = None) -> Iterator[BinaryIO]:
     """Open a new file that takes the place of another once it is whole and on the disk.
 
+    The other is kept as `previous`, where that is named: at any moment one of both is there and whole.
     A device or a pipe is written to as it is, and a link stays one.
     """
     if path.exists() and not path.is_file():
@@ -114,6 +115,8 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             is_whole = os.fstat(file.fileno()).st_size == file.tell()
         if not (is_whole and temporary.exists()):
             raise LostOutputError(f"{path} was removed or cut by another program while it was written; start again.")
+        if previous is not None and place.exists():
+            place.replace(previous)
         temporary.replace(place)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
