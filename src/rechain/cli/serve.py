@@ -166,11 +166,12 @@ def _add_files(site: "Site", chains: list[Path], questions: Path) -> None:
 
     for path in chains:
         with working(f"Reading {path}"):
-            provenance = read_provenance(path)
-            misfits = provenance.misfits(questions) if provenance else []
-            origin = provenance and Origin(provenance.summary(), misfits, provenance.made_by, provenance.end)
+            origin = None
+            if provenance := read_provenance(path):
+                misfits = provenance.misfits(questions)
+                origin = Origin(provenance.summary(), misfits, provenance.made_by, provenance.end)
             unknown = site.add_file(str(path), (recovered for _, recovered in read_with_id(path, Recovered)), origin)
-        for misfit in misfits:
+        for misfit in origin.warnings if origin else ():
             note(f"warning: {misfit}")
         if unknown:
             note(f"{path}: {unknown} of its questions are not among those that are served.")
