@@ -43,6 +43,7 @@ from speed import link, link_with_spacy, phrases_of
 
 from rechain import recovery
 from rechain.bulk.resume import GrowingFile
+from rechain.bulk.work import Tally, WorkResult
 from rechain.candidates import Candidates, find_candidates, find_of_any_length
 from rechain.datasets.reading import QuestionReader, read_chunks
 from rechain.models.chain_reader import ChainReader, Texts
@@ -179,9 +180,10 @@ class Decoded:
 def write_lines(recovered: Sequence[Recovered], path: Path) -> None:
     """Write chains as the command does, chunk by chunk."""
     path.unlink(missing_ok=True)
-    with GrowingFile(path) as file:
+    with GrowingFile(path, {}) as file:
         for chunk in batches(recovered, BATCH_SIZE):
-            file.write("".join(one.to_json() + "\n" for one in chunk).encode())
+            lines = "".join(one.to_json() + "\n" for one in chunk).encode()
+            file.write(WorkResult(lines, Tally(), None, records=len(chunk)))
 
 
 Stage = tuple[str, int, Callable[[], object]]

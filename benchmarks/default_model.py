@@ -148,15 +148,20 @@ def untaught(encoder: Path, seed: int, settings: ReaderSettings, gru: bool = Fal
     `rechain.reader.pretrained.load_trainable` does the same, but needs the whole package.
     """
     import torch
+    from safetensors.torch import load_file
 
     from rechain.models.chain_reader import ChainReader
     from rechain.models.text_encoders import GruEncoder, pretrained
+    from rechain.system.tensors import read_shapes
 
     torch.manual_seed(seed)
+    config, weights = json.loads((encoder / "config.json").read_text(encoding="utf-8")), encoder / "model.safetensors"
     prior = torch.tensor(json.loads((encoder.parent / INDEX).read_text(encoding="utf-8"))["prior"])
-    vocabulary = json.loads((encoder / "config.json").read_text(encoding="utf-8"))["vocab_size"]
-    reads = GruEncoder(vocabulary, TEXT_MARKS) if gru else pretrained(encoder, TEXT_MARKS)
-    reader = ChainReader(reads, len(prior), settings.dropout)
+    if gru:
+        reader = ChainReader(GruEncoder(config["vocab_size"], TEXT_MARKS), len(prior), settings.dropout)
+    else:
+        read = pretrained(config, read_shapes(weights), lambda: load_file(weights), TEXT_MARKS)
+        reader = ChainReader(read, len(prior), settings.dropout)
     reader.evidence.weight.data.copy_(prior[None])
     return reader
 

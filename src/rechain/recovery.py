@@ -1,8 +1,10 @@
 """From a question to its chains: build C, score it, keep the best."""
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from functools import partial
+from importlib.resources import files
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,6 +17,7 @@ from rechain.schema import Chain, Link, Problem, Question, Recovered
 from rechain.scoring import BASELINES
 from rechain.scoring.model import BUNDLED, BatchModel, Contributions, Model, PlayerStep, StepwiseModel
 from rechain.system.batches import batches
+from rechain.system.provenance import digest_of
 
 if TYPE_CHECKING:
     from rechain.reader.model import ChainReaderModel
@@ -193,7 +196,7 @@ class Recoverer:
         """
         from rechain.exports.hf_datasets import map_dataset
 
-        return map_dataset(dataset, self.recover_entries, model_stamp(self.factory), batch_size, **options)
+        return map_dataset(dataset, self.recover_entries, model_facts(self.factory), batch_size, **options)
 
     def recover_entries(self, entries: Iterable[Entry]) -> Iterator[Recovered]:
         """Recover the chains of questions that were read: all together if the model can score many, else one by one."""
@@ -332,12 +335,32 @@ def _sum(contributions: Contributions) -> float:
     return score
 
 
-def model_stamp(factory: partial[Recoverer]) -> list[Sequence[object]]:
-    """Return what changes when the files of a recoverer's model do; nothing of a model that is no local folder."""
+def model_facts(factory: partial[Recoverer]) -> dict[str, str]:
+    """Return the name of a recoverer's model and the digest of its files; a baseline has none."""
     model = (*factory.args, BUNDLED)[0]
-    is_folder = isinstance(model, str | Path) and model not in (BUNDLED, *BASELINES) and Path(model).is_dir()
-    files = sorted(Path(model).rglob("*")) if is_folder else []
-    return [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files if file.is_file()]
+    if not isinstance(model, str | Path):
+        return {"name": type(model).__name__}
+    name = str(model)
+    if name in BASELINES:
+        return {"name": name}
+    if name == BUNDLED:
+        folder = Path(str(files("rechain").joinpath("data/default")))
+    elif Path(name).is_dir():
+        folder = Path(name)
+    else:
+        from rechain.reader.pretrained import find
+
+        folder = find(name)
+    return {"name": name, "sha256": _digest_of_model(folder)}
+
+
+def _digest_of_model(folder: Path) -> str:
+    """Return the digest of all that a model is loaded from, which neither checkpoints nor logs nor its card are."""
+    digest = hashlib.sha256()
+    for file in sorted(folder.iterdir()):
+        if file.is_file() and not file.name.startswith((".", "checkpoint", "events.")) and file.suffix != ".md":
+            digest.update(f"{file.name} {digest_of(file)}\n".encode())
+    return digest.hexdigest()
 
 
 def _load(name: str, device: str | None) -> Model | BatchModel:

@@ -90,7 +90,7 @@ def test_the_lines_of_a_chunk_are_counted_without_recovering_chains(
 
 def test_a_chunk_without_a_wanted_question_has_no_line(records: list[bytes]) -> None:
     done = Worker(Work(LEXICAL, only=("other",)))(chunk_of([records[0], records[2]]))
-    assert done == WorkResult(b"", Tally(), 1.0)
+    assert done[:4] == WorkResult(b"", Tally(), 1.0)[:4]
 
 
 @pytest.mark.parametrize("is_file", [False, True], ids=["mapping", "file"])

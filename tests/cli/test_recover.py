@@ -4,6 +4,7 @@ import fcntl
 import gzip
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,8 +19,10 @@ from typing import Any
 
 import pytest
 
+from rechain.bulk.work import Tally, WorkResult
 from rechain.cli.recover import print_lines
 from rechain.schema import Question, Recovered
+from rechain.system.provenance import read_provenance, sidecar_of
 
 RECHAIN = [sys.executable, "-c", "from rechain.cli.main import main; main()"]
 LEXICAL = [*RECHAIN, "recover", "--model", "lexical"]  # a process of its own loads no network
@@ -481,11 +484,136 @@ def test_resume_without_a_file_begins_anew(lexical: Command, town_file: Path, tm
 def test_resume_of_a_finished_file_changes_no_byte(
     lexical: Command, town_file: Path, tmp_path: Path, chains: bytes
 ) -> None:
-    out = tmp_path / "chains.jsonl"
-    out.write_bytes(chains)
+    out, said = tmp_path / "undisturbed.jsonl", "Nothing was left to do: all 12 questions are there.\n"
+    for size in (5, 1, 99):
+        outcome = lexical(town_file, "--out", out, "--resume", "--batch-size", size)
+        assert (outcome.code, outcome.err) == (0, said)
+        assert out.read_bytes() == chains
+    sidecar_of(out).unlink()
     outcome = lexical(town_file, "--out", out, "--resume", "--batch-size", 5)
-    assert (outcome.code, outcome.err) == (0, "Nothing was left to do: all 12 questions are there.\n")
+    note = f"{out} had no provenance file: its first 10 lines were not checked.\n"
+    assert (outcome.code, outcome.err) == (0, note + said)
     assert out.read_bytes() == chains
+
+
+@pytest.fixture
+def begun(lexical: Command, town_file: Path, tmp_path: Path) -> Path:
+    """The file of a run that was stopped after eight questions."""
+    out = tmp_path / "begun.jsonl"
+    lines = town_file.read_bytes().splitlines(keepends=True)
+    town_file.write_bytes(b"".join(lines[:8]))
+    assert lexical(town_file, "--out", out, "--batch-size", 3).code == 0
+    town_file.write_bytes(b"".join(lines))
+    return out
+
+
+@pytest.mark.parametrize("size", [1, 3, 5, 99])
+def test_questions_that_were_changed_or_swapped_are_noticed(
+    lexical: Command, town_file: Path, begun: Path, size: int
+) -> None:
+    """A chain may stay the same when a question changes, and ids are not all that counts."""
+    lines, before = town_file.read_bytes().splitlines(keepends=True), (begun.read_bytes(), files(begun.parent))
+    changed = [line.replace(b"painter", b"sculptor") if number == 1 else line for number, line in enumerate(lines)]
+    for content in ([lines[1], lines[0], *lines[2:]], changed, [*lines[3:], *lines[:3]]):
+        town_file.write_bytes(b"".join(content))
+        outcome = lexical(town_file, "--out", begun, "--resume", "--batch-size", size)
+        assert outcome.code == 2
+        assert outcome.err == (
+            f"rechain: {town_file}, line 1 to 3: these questions were changed or swapped after their chains were "
+            f"written to {begun}; name another file, or replace it with --overwrite.\n"
+        )
+        assert (begun.read_bytes(), files(begun.parent)) == before
+    town_file.write_bytes(b"".join(lines))
+    assert lexical(town_file, "--out", begun, "--resume", "--batch-size", size).code == 0
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix == ".provenance"}
+
+
+def test_lines_that_were_changed_are_noticed(lexical: Command, town_file: Path, begun: Path) -> None:
+    begun.write_bytes(begun.read_bytes().replace(b"town-1", b"town-9", 1))
+    outcome = lexical(town_file, "--out", begun, "--resume")
+    assert outcome.code == 2
+    assert outcome.err == (
+        f"rechain: {begun}, line 1 to 3: these chains were changed after they were written; "
+        "name another file, or replace it with --overwrite.\n"
+    )
+
+
+def test_the_input_may_move_and_grow(lexical: Command, town_file: Path, begun: Path, chains: bytes) -> None:
+    moved = town_file.rename(town_file.with_name("moved.jsonl"))
+    assert lexical(moved, "--out", begun, "--resume").code == 0
+    assert begun.read_bytes() == chains
+    provenance = read_provenance(begun)
+    assert provenance and provenance.end and not provenance.misfits(moved)
+    assert (provenance.end["questions"], provenance.end["with_chain"], provenance.end["errors"]) == (12, 12, {})
+    assert provenance.made_by["input"]["name"] == "moved.jsonl"
+
+
+@pytest.mark.parametrize(
+    ("options", "difference"),
+    [
+        (["--top", 2], "top 1, not 2"),
+        (["--only", "bridge"], "only [], not [bridge]"),
+        (["--hops", 3], "hops unset, not 3"),
+        (["--model", "bm25"], "model lexical, not bm25"),
+        (["--passages", "p.jsonl"], "passages of the questions alone, not p.jsonl"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)
+def test_what_a_file_was_begun_with_is_named(
+    recover: Command, town_file: Path, begun: Path, monkeypatch: pytest.MonkeyPatch, options: Any, difference: str
+) -> None:
+    monkeypatch.chdir(begun.parent)
+    Path("p.jsonl").write_text('{"id": "p", "text": "t"}\n')
+    before = begun.read_bytes(), files(begun.parent)
+    model = [] if "--model" in options else ["--model", "lexical"]
+    outcome = recover(town_file, "--out", begun, "--resume", "--workers", 0, *options, *model)
+    assert outcome.code == 2
+    assert outcome.err == (
+        f"rechain: {begun} was begun with {difference}; resume it with the same, "
+        "name another file, or replace it with --overwrite.\n"
+    )
+    assert (begun.read_bytes(), files(begun.parent)) == before
+
+
+@pytest.mark.parametrize("place", [0, 0.3, 0.6, 0.9])
+def test_a_damaged_provenance_file_is_named_and_can_be_done_without(
+    lexical: Command, town_file: Path, begun: Path, chains: bytes, place: float
+) -> None:
+    content = bytearray(sidecar_of(begun).read_bytes())
+    content[int(place * len(content))] ^= 1
+    sidecar_of(begun).write_bytes(content)
+    before = begun.read_bytes()
+    outcome = lexical(town_file, "--out", begun, "--resume")
+    assert outcome.code == 2
+    assert outcome.err.startswith(f"rechain: {sidecar_of(begun)} is damaged (at line ")
+    assert outcome.err.count("\n") == 1
+    assert begun.read_bytes() == before
+    sidecar_of(begun).unlink()
+    assert lexical(town_file, "--out", begun, "--resume").code == 0
+    assert begun.read_bytes() == chains
+
+
+@pytest.mark.parametrize("left", [0, 4])
+def test_an_output_that_others_disturb_is_no_success(tmp_path: Path, town_file: Path, left: int) -> None:
+    """Whether more questions are left to do then, or none. tests/bulk/test_resume.py has all kinds of disturbance."""
+    out = tmp_path / "folder" / "chains.jsonl"
+    out.parent.mkdir()
+    lines = town_file.read_bytes().splitlines(keepends=True)
+    pipe = subprocess.PIPE
+    command = [*LEXICAL, "-", "--out", str(out), "--batch-size", "4", "--workers", "0"]
+    with subprocess.Popen(command, stdin=pipe, stderr=pipe) as process:
+        assert process.stdin
+        process.stdin.write(b"".join(lines[:8]))
+        process.stdin.flush()
+        assert wait_until(lambda: out.exists() and out.read_bytes().count(b"\n") >= 8)
+        assert wait_until(lambda: sidecar_of(out).read_bytes().count(b"\n") >= 3)
+        shutil.rmtree(out.parent)
+        _, said = process.communicate(b"".join(lines[8 : 8 + left]))
+    problem = f"{out} was removed or moved by another program while it was written; start again."
+    assert (process.returncode, said.decode()) == (2, f"rechain: {problem}\n")
 
 
 @pytest.mark.parametrize("size", [1, 5, 99])
@@ -772,8 +900,8 @@ def test_a_file_that_comes_into_being_meanwhile_is_not_replaced_unasked(town_fil
 
 
 def test_lines_for_standard_output_are_printed_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
-    print_lines('{"id":"ž"}\n'.encode())
+    print_lines(WorkResult('{"id":"ž"}\n'.encode(), Tally(), None))
     assert capsys.readouterr().out == '{"id":"ž"}\n'
-    print_lines(b"")
+    print_lines(WorkResult(b"", Tally(), None))
     print("still open")
     assert capsys.readouterr().out == "still open\n"

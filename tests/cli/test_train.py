@@ -186,7 +186,9 @@ def test_a_loss_that_is_no_number_is_one_sentence(train: Command, tmp_path: Path
 def test_a_broken_checkpoint_is_named(train: Command, tmp_path: Path) -> None:
     assert train().code == 0
     (tmp_path / "run" / "checkpoint.safetensors").write_bytes(b"broken")
-    assert "checkpoint.safetensors is not a checkpoint that rechain has written" in refused(train("--resume"))
+    assert "checkpoint.safetensors is damaged, or not a checkpoint that rechain has written" in refused(
+        train("--resume")
+    )
 
 
 # ---- the chain reader

@@ -10,7 +10,7 @@ import pytest
 from rechain.errors import RechainError
 from rechain.exports.hf_datasets import _Mapping, recovered_columns
 from rechain.exports.parquet import from_row, to_row
-from rechain.recovery import Recoverer, model_stamp
+from rechain.recovery import Recoverer, model_facts
 from rechain.schema import Question, Recovered
 
 Row = dict[str, Any]
@@ -231,14 +231,15 @@ def test_a_model_that_was_trained_again_is_not_answered_from_a_cache(tmp_path: P
     """What a library hashes to know what it has mapped already hangs on the model's files."""
     model, other = tmp_path / "model", tmp_path / "other.txt"
     Recoverer("default").save_pretrained(model)
+    recoverer = Recoverer(str(model))
 
-    def hashed(source: str) -> str:
-        recoverer = Recoverer(source)
-        mapping = _Mapping(recoverer.recover_entries, model_stamp(recoverer.factory))
+    def hashed() -> str:
+        mapping = _Mapping(recoverer.recover_entries, model_facts(recoverer.factory))
         return str(datasets.fingerprint.Hasher.hash(mapping))
 
-    before = hashed(str(model))
+    before = hashed()
     other.write_text("not the model's")
-    assert hashed(str(model)) == before
-    (model / "README.md").write_text("Trained again.")
-    assert hashed(str(model)) != before
+    (model / "README.md").write_text("Better described.")
+    assert hashed() == before
+    (model / "model.safetensors").write_text("Trained again.")
+    assert hashed() != before

@@ -59,17 +59,29 @@ def _quoted(argument: object) -> str:
 
 
 @contextmanager
+def _redirected(descriptor: int, target: int) -> Iterator[None]:
+    """Let a descriptor lead elsewhere, as a shell does: libraries keep the stream that they once took."""
+    before = os.dup(descriptor)
+    os.dup2(target, descriptor)
+    try:
+        yield
+    finally:
+        os.dup2(before, descriptor)
+        os.close(before)
+
+
+@contextmanager
 def _streams(folder: Path) -> Iterator[tuple[Path, Path]]:
-    """Let standard output and error be files, as a shell does: they have a descriptor, which some code asks for."""
+    """Let standard output and error go to files."""
     out, err = folder / ".stdout", folder / ".stderr"
-    before = sys.stdout, sys.stderr
-    with out.open("w", encoding="utf-8") as sys.stdout, err.open("w", encoding="utf-8") as sys.stderr:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    with out.open("wb") as to, err.open("wb") as errors, _redirected(1, to.fileno()), _redirected(2, errors.fileno()):
         try:
             yield out, err
         finally:
-            with suppress(ValueError, OSError):
-                sys.stdout.flush()
-            sys.stdout, sys.stderr = before
+            sys.stdout.flush()
+            sys.stderr.flush()
 
 
 @contextmanager
@@ -87,14 +99,14 @@ def _standard_input(content: bytes | None, draw: Random) -> Iterator[None]:
 
     feeder = threading.Thread(target=feed, daemon=True)
     before = sys.stdin
-    with os.fdopen(reading, "r", encoding="utf-8") as sys.stdin:
+    with _redirected(0, reading), open(0, encoding="utf-8", closefd=False) as sys.stdin:
+        os.close(reading)
         feeder.start()
         try:
             yield
         finally:
-            stream, sys.stdin = sys.stdin, before
-            stream.close()  # who still writes is told so
-            feeder.join()
+            sys.stdin = before
+    feeder.join()  # who still writes is told that nobody reads
 
 
 def _pieces(content: bytes, draw: Random) -> Iterator[bytes]:

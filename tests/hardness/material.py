@@ -1,19 +1,24 @@
 """What cases share: tiny models and runs, made once, by the commands themselves, before the first case."""
 
+import atexit
+import gzip
 import json
 import os
 import shutil
 import tempfile
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import examples
+import pyarrow
+import pyarrow.parquet
 from commands import run
 
 _PLACE = "RECHAIN_HARDNESS_MATERIAL"
 """tells worker processes where the material is"""
-SMALL_GAME = ("hidden=3", "batch_size=4", "pretrain_epochs=1", "game_epochs=1", "held_out=0.25")
-SMALL_READER = ("max_tokens=64", "batch_size=4", "epochs=1", "held_out=0.25", "teachers=1", "checkpoint_steps=1")
+SMALL_GAME = ("hidden=3", "batch_size=4", "pretrain_epochs=1", "game_epochs=1", "held_out=0.25", "checkpoint_steps=1")
+SMALL_READER = ("max_tokens=64", "batch_size=4", "epochs=2", "held_out=0.25", "teachers=1", "checkpoint_steps=1")
 
 
 def place() -> Path:
@@ -26,28 +31,90 @@ def settings(values: tuple[str, ...]) -> list[str]:
     return [word for value in values for word in ("--set", value)]
 
 
+OPTIONS: dict[str, list[str]] = {
+    "game": ["--vectors", "vectors.txt", *settings(SMALL_GAME)],
+    "reader": ["--model", "reader", "--encoder", "encoder", *settings(SMALL_READER)],
+}
+
+
 def prepare() -> None:
     """Make a folder with questions, an encoder, a reader and a game; it is removed when this process ends."""
-    import atexit
-
     folder = Path(tempfile.mkdtemp(prefix="hardness-"))
     os.environ[_PLACE] = str(folder)
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     draw = Random(0)
-    rows = [json.dumps(examples.plain(draw, number)) for number in range(12)]
-    (folder / "questions.jsonl").write_text("\n".join(rows) + "\n")
+    rows = [examples.plain(draw, number) for number in range(12)]
+    (folder / "questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    words = {word.strip(".?").lower() for row in rows for word in row["question"].split()}
+    (folder / "vectors.txt").write_text("".join(f"{word} 0.1 -0.2 0.3\n" for word in sorted(words)))
+    settings_file = (*SMALL_GAME, 'row = "conditional"', "seed = 3", "bonus = 0.25")
+    (folder / "settings.toml").write_text("\n".join(settings_file))
     _make_encoder(folder / "encoder")
-    shared = ["train", "questions.jsonl", "--device", "cpu"]
-    vectors = folder / "vectors.txt"
-    words = {word.strip(".?") for row in rows for word in json.loads(row)["question"].split()}
-    vectors.write_text("".join(f"{word.lower()} 0.1 -0.2 0.3\n" for word in sorted(words)))
-    (folder / "settings.toml").write_text("\n".join((*SMALL_GAME, 'row = "conditional"', "seed = 3", "bonus = 0.25")))
-    reader = ["--model", "reader", "--encoder", "encoder", "--out", "reader", *settings(SMALL_READER)]
-    for options in (["--out", "game", "--vectors", vectors, *settings(SMALL_GAME)], reader):
-        before = Path.cwd()
-        outcome = run(folder, [*shared, *options])
-        os.chdir(before)
-        assert outcome.code == 0, outcome
+    for kind, options in OPTIONS.items():
+        _run(folder, "train", "questions.jsonl", "--device", "cpu", "--out", kind, *options)
+        shutil.copy(folder / "questions.jsonl", folder / kind)
+
+
+def _run(folder: Path, *arguments: object) -> None:
+    before = Path.cwd()
+    outcome = run(folder, arguments)
+    os.chdir(before)
+    assert outcome.code == 0, outcome
+
+
+def prepare_all() -> None:
+    """Make also what the commands write: runs that were stopped half way, chains with what is beside them, labels."""
+    prepare()
+    for kind in OPTIONS:
+        _stop_half_way(place(), kind)
+    data = place() / "data"
+    data.mkdir()
+    shutil.copy(place() / "questions.jsonl", data)
+    rows = [json.loads(line) for line in (data / "questions.jsonl").read_text().splitlines()]
+    (data / "questions.jsonl.gz").write_bytes(gzip.compress((data / "questions.jsonl").read_bytes()))
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), data / "questions.parquet")
+    recovering = ["recover", "questions.jsonl", "--model", "lexical"]
+    _run(data, *recovering, "--batch-size", 2, "--workers", 0, "--out", "chains.jsonl")
+    _run(data, "export", "chains.jsonl", "--to", "parquet", "--out", "chains.parquet")
+    _run(data, *recovering, "--engine", "ray", "--part-size", 2, "--batch-size", 1, "--out", "parts")
+    for annotator in ("Ada", "Ben"):
+        chains = [json.loads(line) for line in (data / "chains.jsonl").read_text().splitlines()]
+        gold = [
+            {"id": row["id"], "chains": [{"passages": c["passages"], "links": [k["entity"] for k in c["links"]]}]}
+            for row in chains
+            for c in row["chains"]
+        ]
+        (data / "gold.jsonl").write_text("".join(json.dumps(row) + "\n" for row in gold))
+        _run(data, "labels", "import", "labels.sqlite", "gold.jsonl", "questions.jsonl", "--annotator", annotator)
+
+
+def _stop_half_way(folder: Path, kind: str) -> None:
+    """Train until the first epoch has ended, as if somebody had stopped the run there."""
+    from rechain.system.loop import TrainingLoop
+
+    whole = TrainingLoop._end_epoch
+    ended = []
+
+    def stop(self: TrainingLoop, *arguments: Any) -> None:
+        if ended:
+            raise KeyboardInterrupt
+        ended.append(True)
+        whole(self, *arguments)
+
+    TrainingLoop._end_epoch = stop  # type: ignore[method-assign]
+    before = Path.cwd()
+    outcome = run(folder, ["train", "questions.jsonl", "--device", "cpu", "--out", f"{kind}_half", *OPTIONS[kind]])
+    os.chdir(before)
+    TrainingLoop._end_epoch = whole  # type: ignore[method-assign]
+    assert outcome.code == 130, outcome
+    shutil.copy(folder / "questions.jsonl", folder / f"{kind}_half")
+    (folder / f"{kind}_half" / "kind.json").write_text(json.dumps(kind))
+
+
+def resumed_options(kind: str) -> list[object]:
+    """Return the options with which a run in the material was begun; its folder has been copied elsewhere."""
+    names = {"vectors.txt", "encoder"}
+    return [place() / option if option in names else option for option in OPTIONS[kind]]
 
 
 def _make_encoder(folder: Path) -> None:

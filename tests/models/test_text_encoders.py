@@ -1,14 +1,17 @@
 """Encoders of whole texts, behind one interface; BERT's layers without the transformers library."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from rechain.models.cpu import PackedEncoder, packed, quantise
 from rechain.models.text_encoders import (
+    MODEL_TYPES,
     BertLayers,
     GruEncoder,
     PretrainedEncoder,
@@ -18,6 +21,7 @@ from rechain.models.text_encoders import (
     unfilled,
     untrained,
 )
+from rechain.system.tensors import read_shapes
 
 transformers = pytest.importorskip("transformers")
 
@@ -77,8 +81,14 @@ def test_padding_is_not_read() -> None:
         assert not torch.allclose(states(encoder)[1, :1], states(encoder, ids=other)[1, :1])
 
 
+def read(folder: Path) -> PretrainedEncoder:
+    path = folder / "model.safetensors"
+    config = json.loads((folder / "config.json").read_text())
+    return pretrained(config, read_shapes(path), lambda: load_file(path), 3)
+
+
 def test_a_pretrained_encoder_has_the_weights_of_its_folder(bert: Path) -> None:
-    encoder = pretrained(bert, 3).eval()
+    encoder = read(bert).eval()
     assert encoder.marks.weight.shape == (3, 8)
     torch.nn.init.zeros_(encoder.marks.weight)
     with torch.inference_mode():
@@ -89,15 +99,43 @@ def test_a_pretrained_encoder_has_the_weights_of_its_folder(bert: Path) -> None:
 
 
 def test_what_nothing_asks_for_is_dropped(bert: Path) -> None:
-    for encoder in (pretrained(bert, 3), untrained({"model_type": "bert", **SHAPE}, 3)):
+    for encoder in (read(bert), untrained({"model_type": "bert", **SHAPE}, 3)):
         assert not [name for name, _ in encoder.named_parameters() if "pooler" in name]
 
 
-def test_other_models_of_the_library_will_do() -> None:
-    shape = {"vocab_size": 20, "dim": 8, "n_layers": 1, "n_heads": 2, "hidden_dim": 16, "max_position_embeddings": 12}
-    encoder = untrained({"model_type": "distilbert", **shape}, 3).eval()
+DISTILLED = {"vocab_size": 20, "dim": 8, "n_layers": 2, "n_heads": 2, "hidden_dim": 16, "max_position_embeddings": 12}
+
+
+@pytest.mark.parametrize("kind", MODEL_TYPES)
+def test_every_known_model_is_read_as_the_library_reads_it(kind: str, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    shape = DISTILLED if kind == "distilbert" else SHAPE | {"pad_token_id": 0}
+    config = transformers.AutoConfig.for_model(kind, **shape)
+    with_head = transformers.AutoModelForMaskedLM.from_config(config, dtype=torch.bfloat16)
+    with_head.save_pretrained(tmp_path)
+    encoder = read(tmp_path).eval()
+    torch.nn.init.zeros_(encoder.marks.weight)
     assert encoder.width == 8
-    assert states(encoder).shape == (2, 4, 8)
+    assert {weight.dtype for weight in encoder.parameters()} == {torch.float32}
+    expected = transformers.AutoModel.from_pretrained(tmp_path, dtype=torch.float32, attn_implementation="sdpa").eval()
+    assert torch.equal(encoder.model.get_input_embeddings().weight, expected.get_input_embeddings().weight)
+    inputs = expected.get_input_embeddings()(IDS)
+    with torch.inference_mode():
+        is_token = torch.arange(4) < LENGTHS[:, None]
+        theirs = expected(inputs_embeds=inputs, attention_mask=is_token.long()).last_hidden_state
+    torch.testing.assert_close(states(encoder)[is_token], theirs[is_token], atol=1e-6, rtol=1e-5)
+
+
+def test_old_names_of_weights_are_known(bert: Path) -> None:
+    weights = load_file(bert / "model.safetensors")
+    renamed = {
+        f"bert.{name}".replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): value
+        for name, value in weights.items()
+    }
+    expected = read(bert).model.state_dict()  # type: ignore[union-attr]
+    save_file(renamed, bert / "model.safetensors")
+    for name, value in read(bert).model.state_dict().items():  # type: ignore[union-attr]
+        assert torch.equal(value, expected[name])
 
 
 # ---- without the library

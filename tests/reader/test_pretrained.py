@@ -1,11 +1,14 @@
 """Chain readers in folders and on the Hub; what is wrong with a folder is said in one sentence."""
 
 import json
+import os
 import pickle
+import resource
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +23,21 @@ from rechain.models.chain_reader import ChainReader, TextBatch
 from rechain.models.cpu import Int8Linear, PackedEncoder, quantise
 from rechain.models.text_encoders import GruEncoder
 from rechain.reader.model import ChainReaderModel
-from rechain.reader.pretrained import BUNDLED, CARD, CONFIG, TOKENIZER, WEIGHTS, find, load, load_trainable, push, save
+from rechain.reader.pretrained import (
+    BUNDLED,
+    CARD,
+    CONFIG,
+    TOKENIZER,
+    WEIGHTS,
+    find,
+    load,
+    load_trainable,
+    push,
+    save,
+)
 from rechain.reader.settings import ReaderSettings
 from rechain.schema import Question
+from rechain.system.digests import file_digest, sealed
 
 Make = Callable[[int], ChainReader]
 Towns = Callable[..., list[Question]]
@@ -47,12 +62,19 @@ def folder(model: ChainReaderModel, tmp_path: Path) -> Path:
 
 
 def change(path: Path, *keys: str, value: Any) -> None:
-    """Change a value of a JSON file by hand."""
+    """Change a value of a config by hand."""
     content = inner = json.loads(path.read_text())
     for key in keys[:-1]:
         inner = inner[key]
     inner[keys[-1]] = value
     path.write_text(json.dumps(content))
+
+
+def seal(folder: Path) -> None:
+    """Write the digests that the files of a folder have now, as one does who wants to deceive."""
+    content = json.loads((folder / CONFIG).read_text())
+    digests = {name: file_digest(folder / name) for name in (WEIGHTS, TOKENIZER)}
+    (folder / CONFIG).write_text(json.dumps(sealed({**content, "sha256": {}}, CONFIG, digests)))
 
 
 def complaint(folder: Path) -> str:
@@ -175,7 +197,7 @@ def test_an_encoder_gets_new_heads_and_the_prior(encoder: Path, tiny_reader: Mak
 
 
 def test_an_encoder_that_cannot_be_read_is_one_sentence(encoder: Path) -> None:
-    with pytest.raises(InputError, match="max_tokens is 400, but the encoder reads 320"):
+    with pytest.raises(InputError, match=r"^max_tokens is 400, but the encoder of .*encoder reads 320"):
         load_trainable(encoder, ReaderSettings(max_tokens=400))
     weights = load_file(encoder / WEIGHTS)
     del weights["encoder.layer.0.output.dense.weight"]
@@ -204,6 +226,8 @@ def test_a_missing_file_is_named(folder: Path, name: str) -> None:
 def test_truncated_weights_are_damaged(folder: Path, left: int) -> None:
     weights = (folder / WEIGHTS).read_bytes()
     (folder / WEIGHTS).write_bytes(weights[:left])
+    assert f"{WEIGHTS} is damaged: its SHA-256 is not the one in {CONFIG}; save or fetch" in complaint(folder)
+    seal(folder)
     assert f"{WEIGHTS} is damaged or no safetensors file" in complaint(folder)
 
 
@@ -222,6 +246,7 @@ def test_a_pickle_is_never_loaded(folder: Path, tmp_path: Path, write: Callable[
     for name in (WEIGHTS, "pytorch_model.bin"):
         with (folder / name).open("wb") as file:
             write({"weights": Bomb(tmp_path / "exploded")}, file)
+    seal(folder)
     assert f"{WEIGHTS} is damaged or no safetensors file" in complaint(folder)
     (folder / WEIGHTS).unlink()
     complaint(folder)
@@ -241,7 +266,8 @@ def test_the_bomb_is_one(tmp_path: Path) -> None:
         ("[]", "is not that of a rechain model"),
         ('{"model_type": "bert", "hidden_size": 8}', "is not that of a rechain model"),
         ('{"library": "rechain"}', "was written by another version"),
-        ('{"library": "rechain", "format": 1, "features": 3}', "was written by another version"),
+        ('{"library": "rechain", "format": 1, "features": 3}', "does not say what the model is"),
+        ("[" * 10_000, "nested too deeply"),
     ],
 )
 def test_a_foreign_config_is_refused(folder: Path, content: str, words: str) -> None:
@@ -255,15 +281,23 @@ def test_a_foreign_config_is_refused(folder: Path, content: str, words: str) -> 
         (["format"], 99, "was written by another version"),
         (["features"], ["links"], "was written by another version"),
         (["quantised"], None, "does not say what the model is"),
-        (["quantised"], True, "does not hold the weights of this model"),
+        (["quantised"], True, "does not hold the weights of this model: "),
         (["encoder"], {}, "does not describe an encoder"),
         (["encoder"], None, "does not describe an encoder"),
         (["encoder", "model_type"], "no-such-model", "does not describe an encoder"),
         (["encoder", "num_attention_heads"], 3, "does not describe an encoder"),
         (["encoder", "hidden_size"], "wide", "does not describe an encoder"),
-        (["encoder", "num_hidden_layers"], 2, "does not hold the weights of this model"),
-        (["encoder", "intermediate_size"], 12, "does not hold the weights of this model"),
-        (["encoder", "vocab_size"], 100, "does not hold the weights of this model"),
+        (
+            ["encoder", "num_hidden_layers"],
+            2,
+            "does not hold the weights of this model: encoder.model.encoder.layer.1.",
+        ),
+        (["encoder", "num_hidden_layers"], 0, "does not hold the weights of this model: it has no place for encoder."),
+        (["encoder", "num_hidden_layers"], 10**6, "it has more layers than its weights, which are "),
+        (["encoder", "intermediate_size"], 12, "does not hold the weights of this model: encoder.model."),
+        (["encoder", "vocab_size"], 100, "word_embeddings.weight has the shape [30522, 8], not [100, 8]"),
+        (["encoder", "vocab_size"], 10**9, "its vocab_size is greater than anything in its weights"),
+        (["encoder", "auto_map"], {"AutoModel": "evil.Model"}, "it names code of its own (auto_map)"),
         (["settings"], None, "the settings should be names with values"),
         (["settings", "wisdom"], 3, "there is no setting 'wisdom'"),
         (["settings", "most_chains"], 0, "most_chains should be at least 1, not 0"),
@@ -274,27 +308,47 @@ def test_a_foreign_config_is_refused(folder: Path, content: str, words: str) -> 
 )
 def test_a_config_changed_by_hand_is_refused(folder: Path, keys: list[str], value: Any, words: str) -> None:
     change(folder / CONFIG, *keys, value=value)
+    complaint(folder)
+    seal(folder)
     assert words in complaint(folder)
 
 
 def test_weights_of_another_network_are_refused(folder: Path) -> None:
     weights = load_file(folder / WEIGHTS)
-    save_file({"layer.weight": torch.zeros(3, 3)}, folder / WEIGHTS)
-    assert "does not hold the weights of this model" in complaint(folder)
-    save_file(weights | {"chain.weight": torch.zeros(1, 9)}, folder / WEIGHTS)
-    assert "does not hold the weights of this model: size mismatch for chain.weight" in complaint(folder)
+    bad = torch.full((1, 8), float("nan"))
+    for others, words in (
+        (
+            {"layer.weight": torch.zeros(3, 3)},
+            "weights of this model: encoder.model.embeddings.word_embeddings.weight has no",
+        ),
+        (
+            weights | {"chain.weight": torch.zeros(1, 9)},
+            "weights of this model: chain.weight has the shape [1, 9], not",
+        ),
+        (weights | {"chain.weight": torch.zeros(1, 8, dtype=torch.int8)}, "chain.weight has numbers of another type"),
+        (weights | {"chain.weight": bad}, "the numbers of chain.weight are not all finite"),
+    ):
+        save_file(others, folder / WEIGHTS)
+        assert f"{WEIGHTS} is damaged" in complaint(folder)
+        seal(folder)
+        assert words in complaint(folder)
     save_file(weights, folder / WEIGHTS)
+    seal(folder)
     load(folder)
 
 
 def test_a_foreign_tokeniser_is_refused(folder: Path) -> None:
     (folder / TOKENIZER).write_text("{}")
+    assert f"{TOKENIZER} is damaged" in complaint(folder)
+    seal(folder)
     assert "cannot be read as a tokeniser" in complaint(folder)
     content = json.loads((find(BUNDLED) / TOKENIZER).read_text())
     (folder / TOKENIZER).write_text(json.dumps(content | {"post_processor": None}))
+    seal(folder)
     assert "is the tokeniser of another model" in complaint(folder)
     content["model"]["vocab"]["onemoreword"] = 30522
     (folder / TOKENIZER).write_text(json.dumps(content))
+    seal(folder)
     assert "is the tokeniser of another model" in complaint(folder)
 
 
@@ -303,6 +357,145 @@ def test_a_bundled_file_cut_short_is_damaged(tmp_path: Path) -> None:
     with (tmp_path / "copy" / WEIGHTS).open("r+b") as file:
         file.truncate(20_000_000)
     assert "is damaged" in complaint(tmp_path / "copy")
+
+
+# ---- digests
+
+
+def test_a_model_without_digests_is_still_read(folder: Path, asked: list[Candidates]) -> None:
+    expected = load(folder).score_many(asked)
+    content = json.loads((folder / CONFIG).read_text())
+    del content["sha256"]
+    (folder / CONFIG).write_text(json.dumps(content | {"format": 1}))
+    assert load(folder).score_many(asked) == expected
+
+
+@pytest.mark.parametrize("name", ["format", "sha256", "features", "settings", "quantised"])
+def test_a_config_with_another_key_is_not_taken_for_one_without_digests(folder: Path, name: str) -> None:
+    text = (folder / CONFIG).read_text()
+    (folder / CONFIG).write_text(text.replace(f'"{name}"', f'"{name[:-1]}~"', 1))
+    complaint(folder)
+    (folder / CONFIG).write_text(text.replace('"format": 2', '"format": 1'))
+    complaint(folder)
+
+
+def test_a_flipped_digit_of_a_setting_is_noticed(folder: Path) -> None:
+    text = (folder / CONFIG).read_text()
+    (folder / CONFIG).write_text(text.replace('"margin": 20.0', '"margin": 21.0'))
+    assert f"{CONFIG} is damaged or was changed by hand: it is not what its SHA-256 is of; save or" in complaint(folder)
+
+
+def test_a_flipped_bit_of_the_bundled_weights_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(find(BUNDLED), tmp_path / "data" / "default")
+    monkeypatch.setattr("rechain.reader.pretrained.files", lambda _: tmp_path)
+    with (tmp_path / "data" / "default" / WEIGHTS).open("r+b") as file:
+        file.seek(20_000_000)
+        byte = file.read(1)[0]
+        file.seek(20_000_000)
+        file.write(bytes([byte ^ 1]))
+    with pytest.raises(InputError, match=f"{WEIGHTS} is damaged: its SHA-256 is not .*; install rechain again"):
+        load()
+
+
+def test_weights_that_are_no_numbers_are_not_saved(model: ChainReaderModel, tmp_path: Path) -> None:
+    model.network.chain.weight.data[0, 0] = float("inf")
+    with pytest.raises(RechainError, match=r"not saved: its weights in chain\.weight are not all finite numbers"):
+        save(model, tmp_path / "saved")
+    assert not (tmp_path / "saved").exists()
+
+
+# ---- nothing is believed, and nothing is run
+
+
+def test_a_config_takes_no_memory_that_its_weights_do_not_need(folder: Path) -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for keys, value in ((["vocab_size"], 900_000), (["hidden_size"], 60_000), (["intermediate_size"], 10**6)):
+        text = (folder / CONFIG).read_text()
+        change(folder / CONFIG, "encoder", *keys, value=value)
+        seal(folder)
+        complaint(folder)
+        with pytest.raises(InputError):
+            load_trainable(folder)
+        (folder / CONFIG).write_text(text)
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert grown < 100_000, "KB; the least of these would take ten times as much"
+
+
+EVIL = """
+from pathlib import Path
+Path(__file__).with_name("ran").touch()
+from transformers import BertModel as Model, BertConfig as Config
+"""
+
+
+@pytest.fixture
+def evil(folder: Path, encoder: Path) -> list[Path]:
+    """A model and an encoder that name code of their own."""
+    code = {"AutoModel": "evil.Model", "AutoConfig": "evil.Config"}
+    change(folder / CONFIG, "encoder", "auto_map", value=code)
+    change(folder / CONFIG, "encoder", "model_type", value="evil")
+    change(encoder / CONFIG, "auto_map", value=code)
+    seal(folder)
+    for where in (folder, encoder):
+        (where / "evil.py").write_text(EVIL)
+    return [folder, encoder]
+
+
+def test_no_code_of_a_folder_is_run_and_nobody_is_asked(
+    evil: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder, encoder = evil
+    monkeypatch.setattr(sys, "stdin", answers := StringIO("y\n" * 9))
+    capfd.readouterr()
+    for read, path in ((load, folder), (load_trainable, folder), (load_trainable, encoder)):
+        with pytest.raises(InputError, match=r"it names code of its own \(auto_map\), which rechain never runs"):
+            read(path)  # type: ignore[operator]
+    assert answers.tell() == 0
+    assert capfd.readouterr() == ("", "")
+    assert not [*tmp_path.rglob("ran")]
+
+
+@pytest.mark.slow
+def test_no_command_runs_code_of_a_folder(evil: list[Path], town_file: Path, tmp_path: Path) -> None:
+    folder, encoder = evil
+    for arguments in (
+        ["recover", town_file, "--model", folder, "--out", tmp_path / "chains.jsonl"],
+        ["train", town_file, "--model", "reader", "--encoder", encoder, "--out", tmp_path / "run"],
+        ["train", town_file, "--model", "reader", "--encoder", folder, "--out", tmp_path / "run"],
+    ):
+        command = [sys.executable, "-m", "rechain.cli.main", *map(str, arguments)]
+        environment = os.environ | {"HF_HUB_TRUST_REMOTE_CODE": "1", "TRUST_REMOTE_CODE": "1"}
+        done = subprocess.run(
+            command, input="y\n" * 9, capture_output=True, text=True, timeout=120, env=environment, check=False
+        )
+        assert done.returncode == 2
+        assert "it names code of its own (auto_map), which rechain never runs" in done.stderr
+        assert "[y/N]" not in done.stdout + done.stderr
+    assert not [*tmp_path.rglob("ran")]
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "t5", "evil", None, 3, ["bert"]])
+def test_only_known_encoders_are_built(encoder: Path, kind: Any) -> None:
+    change(encoder / CONFIG, "model_type", value=kind)
+    with pytest.raises(InputError, match=r"its model_type is .*, but rechain reads albert, bert, "):
+        load_trainable(encoder)
+
+
+def test_an_encoder_takes_no_memory_that_its_weights_do_not_need(encoder: Path) -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for name, value in (("vocab_size", 900_000), ("num_hidden_layers", 10**6), ("hidden_size", 10**12)):
+        text = (encoder / CONFIG).read_text()
+        change(encoder / CONFIG, name, value=value)
+        with pytest.raises(InputError, match="does not hold an encoder that can be read"):
+            load_trainable(encoder)
+        (encoder / CONFIG).write_text(text)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20_000
+
+
+def test_a_header_without_end_is_not_read(folder: Path) -> None:
+    (folder / WEIGHTS).write_bytes((2**30).to_bytes(8, "little") + b" " * 100)
+    seal(folder)
+    assert "its header should have at most 16,777,216 bytes" in complaint(folder)
 
 
 # ---- the Hub

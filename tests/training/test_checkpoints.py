@@ -242,7 +242,9 @@ def test_a_file_that_is_no_checkpoint_is_named(data: Prepared, tmp_path: Path, w
     write(tmp_path / "checkpoint")
     with pytest.raises(InputError) as failure:
         load_checkpoint(make(data), tmp_path / "checkpoint")
-    assert str(failure.value).startswith(f"{tmp_path / 'checkpoint'} is not a checkpoint that rechain has written: ")
+    assert str(failure.value).startswith(
+        f"{tmp_path / 'checkpoint'} is damaged, or not a checkpoint that rechain has written: "
+    )
 
 
 def test_no_file_at_all_is_said_so(data: Prepared, tmp_path: Path) -> None:
@@ -259,4 +261,4 @@ def test_a_checkpoint_is_no_pickle(data: Prepared, tmp_path: Path, monkeypatch: 
     training.run(KeepCheckpoints(tmp_path / "checkpoint"))
     load_checkpoint(make(data), tmp_path / "checkpoint")
     head = (tmp_path / "checkpoint").read_bytes()
-    assert json.loads(head[8 : 8 + int.from_bytes(head[:8], "little")])["__metadata__"].keys() == {"rechain"}
+    assert json.loads(head[8 : 8 + int.from_bytes(head[:8], "little")])["__metadata__"].keys() == {"sealed"}

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import pytest
 from starlette.testclient import TestClient
@@ -359,3 +359,23 @@ def test_a_question_that_is_too_large_has_that_as_its_error(client: TestClient) 
     answer = client.post("/recover", json=question)
     assert answer.status_code == 200
     assert answer.json()["error"]["code"] == "too_large"
+
+
+NESTED = [("[", "]", depth) for depth in (240, 600, 5_000, 100_000)] + [('{"a":', "}", depth) for depth in (300, 5_000)]
+
+
+@pytest.mark.parametrize(("before", "after", "depth"), NESTED)
+def test_whatever_is_nested_deeply_is_left_or_refused(
+    client: TestClient, towns: Any, before: str, after: str, depth: int
+) -> None:
+    nested = f"{before * depth}1{after * depth}"
+    fields = towns(1)[0].model_dump_json(exclude_none=True)[:-1]
+    bodies = [f'{fields}, "extra": {nested}}}', f'{fields}, "answer_aliases": {nested}}}', nested]
+    rows = [f'{{"id": "q", "support": 0, "a": "x", "b": "y", "interacts": true, "extra": {nested}}}']
+    rows += [f'{{"id": "q", "chains": [], "extra": {nested}}}', f'{{"id": "q", "chains": {nested}}}']
+    answers = [client.post("/recover", content=body, headers=JSON) for body in (*bodies, f"[{bodies[0]}]")]
+    answers += [client.post("/try", content=urlencode({"question": body})) for body in bodies[:2]]
+    answers += [client.post("/labels/import?annotator=a", content=f"[{row}]", headers=JSON) for row in rows]
+    for answer in answers:
+        assert answer.status_code == 422 or (answer.status_code == 200 and depth <= 600)
+        assert "went wrong" not in answer.text

@@ -1,17 +1,26 @@
 """What is served: chains of files and of models, which look when they are asked and when nobody asks."""
 
 import asyncio
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from threading import Event
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from starlette.testclient import TestClient
+from starlette.types import Message
 
+from rechain.candidates import Candidates
+from rechain.datasets import Entry, read_entries
 from rechain.errors import QuestionError
-from rechain.recovery import Recoverer
+from rechain.recovery import Options, Recoverer
 from rechain.schema import Question, Recovered
+from rechain.scoring.model import Scores
+from rechain.web.app import create_app
+from rechain.web.guard import Limits
 from rechain.web.site import NotThereError, Site
 
 Make = Callable[..., Any]
@@ -72,6 +81,84 @@ def test_a_model_goes_through_all_questions_by_itself(make_site: Make, towns: Ma
     assert site.index.missing(1, 0, 9) == []
 
 
+def test_a_question_over_which_a_model_breaks_leaves_the_others_their_chains(
+    make_site: Make, towns: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    site = make_site(towns(20))
+    service = site.add_model("broken", lambda: Recoverer(Slow(breaks_over="town-4")))
+    while service._idle(service.recover_together):
+        pass
+    assert [place for place in range(20) if site.index.recovered(1, place).error] == [4]
+    assert site.index.recovered(1, 4).error.code == "failed"
+    assert "'town-4' could not be recovered" in caplog.text
+
+
+class Slow:
+    """A model that begins to score when it is let, and may break over a question."""
+
+    chooses_hops = False
+
+    def __init__(self, breaks_over: str | None = None) -> None:
+        self.names: list[str] = []
+        self.has_begun, self.may_go_on = Event(), Event()
+        self.breaks_over = breaks_over
+        if breaks_over:
+            self.may_go_on.set()
+
+    def to(self, device: str) -> "Slow":
+        return self
+
+    def score_many(self, batch: Sequence[Candidates]) -> Sequence[Scores]:
+        self.has_begun.set()
+        assert self.may_go_on.wait(10)
+        names = [candidates.question.id for candidates in batch]
+        if self.breaks_over in names:
+            raise RuntimeError("broken")
+        self.names += names
+        return [Scores([{"x": 1.0}] * len(one.chains), [0.5] * len(one.chains)) for one in batch]
+
+
+@pytest.mark.parametrize("path", ["/recover", "/try"])
+@pytest.mark.parametrize("is_patient", [True, False])
+def test_what_was_given_up_is_not_recovered(make_site: Make, towns: Make, path: str, is_patient: bool) -> None:
+    """A patient client meets the time limit; another closes the connection."""
+    model = Slow()
+    site, (first, second, third) = make_site(towns(3), model=model), towns(3)
+    app = create_app(site, limits=Limits(seconds=0.2 if is_patient else 30))
+
+    async def post(question: Question) -> int:
+        """Ask, wait until the question is taken, and go away."""
+        text = json.dumps(question.model_dump(mode="json", exclude_none=True))
+        body = text.encode() if path == "/recover" else urlencode({"question": text}).encode()
+        headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
+        scope = {"type": "http", "method": "POST", "path": path, "query_string": b"", "headers": headers}
+        scope |= {"raw_path": path.encode(), "root_path": "", "client": ("x", 1), "server": ("localhost", 1)}
+        messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+        sent: list[Message] = []
+
+        async def receive() -> Message:
+            if messages:
+                return messages.pop()
+            while is_patient or site.recovery.waiting < 2:
+                await asyncio.sleep(0.001)
+            return {"type": "http.disconnect"}
+
+        async def send(message: Message) -> None:
+            sent.append(message)
+
+        await app(scope, receive, send)
+        return int(sent[0]["status"])
+
+    held = site.recovery.ask([Entry("", first.id, first)], Options())
+    assert model.has_begun.wait(10)
+    assert asyncio.run(post(second)) == (503 if is_patient else 499)
+    assert site.recovery.waiting == 1
+    model.may_go_on.set()
+    site.recovery.ask([Entry("", third.id, third)], Options()).result(10)
+    assert held.done()
+    assert model.names == ["town-0", "town-2"]
+
+
 def test_questions_that_are_not_there_or_cannot_be_read(make_site: Make, towns: Make) -> None:
     site = make_site([*towns(1), QuestionError("bad_field", "odd.")])
     with pytest.raises(NotThereError, match=r"there is no question 'x{80}'."):
@@ -96,3 +183,22 @@ def test_many_who_ask_at_once_are_all_answered(make_site: Make, connect: Make, t
     assert set(codes) <= {200, 429}
     assert codes.count(200) > 30
     assert client.post("/recover", json=asked[0]).status_code == 200
+
+
+def test_a_file_with_what_is_nested_deeply_is_served_and_filled_to_its_end(
+    make_site: Make, towns: Make, tmp_path: Path, connect: Make
+) -> None:
+    lines = [question.model_dump_json(exclude_none=True) for question in towns(12)]
+    for place, depth in ((1, 90), (2, 240), (3, 300), (4, 600), (5, 5_000), (6, 100_000)):
+        lines[place] = f'{lines[place][:-1]}, "extra": {"[" * depth}{"]" * depth}}}'
+    (tmp_path / "nested.jsonl").write_text("\n".join(lines))
+    site = make_site([])
+    site.index.add((entry, None) for entry in read_entries(tmp_path / "nested.jsonl"))
+    service = site.add_model("lexical", lambda: Recoverer("lexical"))
+    while service._idle(service.recover_together):
+        pass
+    errors = [site.index.recovered(1, place).error for place in range(12)]
+    assert [place for place, error in enumerate(errors) if error] == [2, 3, 4, 5, 6]
+    client = connect(site)
+    assert {client.get("/question", params={"id": name}).status_code for name in site.index.ids()} == {200}
+    assert "nested" in client.get("/?source=2").text

@@ -1,20 +1,23 @@
 """From a chunk of raw records to the lines of their chains: what a worker does, here or on a cluster."""
 
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rechain.bulk.journal import input_digest
+from rechain.candidates import CandidateSettings
 from rechain.datasets.reading import Chunk, PassageSource, QuestionReader
 from rechain.errors import QuestionError
-from rechain.recovery import Recoverer, model_stamp
+from rechain.recovery import Recoverer, model_facts
 from rechain.schema import Recovered
 from rechain.scoring import BASELINES
 from rechain.system.batches import batches
 from rechain.system.processes import in_order, usable_cores
+from rechain.system.provenance import describe_input
 
 # Workers that share a GPU: each takes about a gigabyte of its memory.
 _MOST_A_GPU = 16
@@ -35,14 +38,23 @@ class Tally:
 
     def count(self, recovered: Recovered) -> None:
         """Add a question."""
+        chains = recovered.chains
+        code = recovered.error.code if recovered.error else None
+        self._count(code, bool(chains), chains[0].confidence if chains else None)
+
+    def count_fields(self, fields: Mapping[str, Any]) -> None:
+        """Add a question by the fields of its line."""
+        chains, error = fields.get("chains"), fields.get("error")
+        self._count(str(error["code"]) if error else None, bool(chains), chains[0]["confidence"] if chains else None)
+
+    def _count(self, code: str | None, has_chain: bool, confidence: float | None) -> None:
         self.questions += 1
-        if recovered.error:
-            self.problems[recovered.error.code] += 1
-        if recovered.chains:
-            self.with_chain += 1
-            if (confidence := recovered.chains[0].confidence) is not None:
-                self.confident += 1
-                self.confidence += confidence
+        self.with_chain += has_chain
+        if code is not None:
+            self.problems[code] += 1
+        if confidence is not None:
+            self.confident += 1
+            self.confidence += confidence
 
     def add(self, other: "Tally") -> None:
         """Add the questions of another tally."""
@@ -51,6 +63,10 @@ class Tally:
         self.problems += other.problems
         self.confidence += other.confidence
         self.confident += other.confident
+
+    def counts(self) -> dict[str, Any]:
+        """Return the counts by the names that they have in provenance."""
+        return {"questions": self.questions, "with_chain": self.with_chain, "errors": dict(self.problems)}
 
     @property
     def mean_confidence(self) -> float | None:
@@ -68,6 +84,10 @@ class WorkResult(NamedTuple):
     """the share of the input that was read by then"""
     stopped_by: QuestionError | None = None
     """the error that stopped strict work"""
+    records: int = 0
+    """the number of its raw records"""
+    input: str = ""
+    """their digest"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +103,13 @@ class Work:
     def described(self) -> dict[str, Any]:
         """Return all that results depend on, except the questions; a device only changes their rounding."""
         make = self.make_recoverer
-        options = {name: value for name, value in make.keywords.items() if name != "device"}
-        model = {"model": make.args, "files of the model": model_stamp(make), **options}
-        return {**model, "passages": self.passages, "only": self.only}
+        options = {name: value for name, value in make.keywords.items() if name not in ("device", "settings")}
+        settings = asdict(make.keywords.get("settings") or CandidateSettings())
+        return {
+            "model": model_facts(make),
+            "settings": {**options, "only": self.only, **settings},
+            "passages": describe_input(Path(self.passages)) if isinstance(self.passages, str | Path) else None,
+        }
 
     def line_counter(self) -> Callable[[Chunk], int]:
         """Return a function that counts the lines which a chunk will have."""
@@ -113,7 +137,9 @@ class Worker:
                 lines.append(recovered.to_json() + "\n")
         except QuestionError as error:
             stopped_by = error
-        return WorkResult("".join(lines).encode(), tally, chunk.records[-1].share, stopped_by)
+        records = chunk.records
+        share = records[-1].share
+        return WorkResult("".join(lines).encode(), tally, share, stopped_by, len(records), input_digest(records))
 
     def recovered(self, chunk: Chunk) -> Iterator[Recovered]:
         """Yield the chains of a chunk's questions; raises the first error of strict work as QuestionError."""

@@ -7,7 +7,7 @@ from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from typer import Argument, Exit, Option
 
@@ -26,12 +26,14 @@ from rechain.cli.options import (
     grouped,
 )
 from rechain.errors import QuestionError, RechainError, ResumableError
+from rechain.system.files import LostOutputError
 from rechain.system.terminal import note, print_records
 
 if TYPE_CHECKING:
     from rechain.bulk.ray import Cluster
     from rechain.bulk.resume import Progress
     from rechain.bulk.work import Tally, Work, WorkResult
+    from rechain.system.provenance import Facts
 
 _ON_RAY = "On Ray"
 
@@ -120,44 +122,67 @@ def recover(
         from rechain.bulk.ray import Cluster
 
         cluster = Cluster(batch_size, ray.part_size, workers, ray.gpus)
-        tally, before = _recover_on_ray(work, questions, cluster, output, ray.part_format or PartFormat.jsonl), None
+        outcome = _recover_on_ray(work, questions, cluster, output, ray.part_format or PartFormat.jsonl)
     elif ray != RayOptions() or "://" in questions + (output.out or ""):
         raise RechainError("--format, --part-size, --gpus and addresses such as s3:// are for --engine ray.")
     else:
         file = OutputOptions(Path(output.out) if output.out and output.out != "-" else None, output.overwrite)
         file.check(Path(questions), passages, resume=output.resume)
         workers = default_workers(model, device) if workers is None else workers
-        tally, before = _recover_here(work, Path(questions), batch_size, workers, file, output.resume)
-    _report(tally, before, max_error_rate)
+        outcome = _recover_here(work, Path(questions), batch_size, workers, file, output.resume)
+    _report(outcome, max_error_rate)
+
+
+class Outcome(NamedTuple):
+    """What came of the questions."""
+
+    tally: "Tally"
+    """of those that this run recovered"""
+    whole: "Tally"
+    """of all that are in the output"""
+    before: "Progress | None" = None
+    """how far an earlier run came"""
 
 
 def _recover_here(
     work: "Work", questions: Path, batch_size: int, workers: int, output: OutputOptions, resume: bool
-) -> "tuple[Tally, Progress | None]":
-    """Recover chains in worker processes of this machine, into a file that is whole whenever they are stopped.
-
-    Return what came of the questions, and how far an earlier run came.
-    """
+) -> Outcome:
+    """Recover chains in worker processes of this machine, into a file that is whole whenever they are stopped."""
     from rechain.bulk.resume import GrowingFile, find_progress
     from rechain.bulk.work import recover_chunks
     from rechain.datasets.reading import no_question, read_chunks
 
     out = output.out
+    head = {} if out is None else _heading(work, questions, {"batch_size": batch_size, "workers": workers})
     chunks = read_chunks(questions, batch_size)
     before: Progress | None = None
     if out and resume and out.exists():
-        before, chunks = find_progress(out, chunks, work.line_counter())
+        before, chunks = find_progress(out, head, chunks, work.line_counter())
     results = recover_chunks(work, chunks, batch_size, workers)
-    with GrowingFile(out, before, output.overwrite) if out else nullcontext() as file:
+    with GrowingFile(out, head, before, output.overwrite) if out else nullcontext() as file:
         tally = _collect(results, file.write if file else print_lines, out)
+        if file:
+            file.finish()
     if not tally.questions:
         raise no_question(questions, work.only)
-    return tally, before
+    if before and not before.is_checked:
+        note(f"{out} had no provenance file: its first {before.lines} lines were not checked.")
+    return Outcome(tally, file.tally if file else tally, before)
+
+
+def _heading(work: "Work", questions: Path, run: dict[str, Any]) -> "Facts":
+    """Return what makes the output; `run` is what makes no difference to it."""
+    from rechain.cli.progress import working
+    from rechain.system.provenance import describe_input, heading
+
+    with working("Reading what there is"):
+        run = {**run, "device": work.make_recoverer.keywords.get("device")}
+        return heading("recover", **work.described(), input=describe_input(questions), run=run)
 
 
 def _recover_on_ray(
     work: "Work", questions: str, cluster: "Cluster", output: ChainsOutput, part_format: PartFormat
-) -> "Tally":
+) -> Outcome:
     """Recover chains on a Ray cluster, into a folder of parts, which its workers write themselves."""
     from rechain.bulk.parts import PartsFolder
     from rechain.bulk.ray import recover_parts
@@ -170,10 +195,13 @@ def _recover_on_ray(
     results = recover_parts(work, questions, folder, cluster, overwrite=output.overwrite, resume=output.resume)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Ray's advice to its own users
-        return _collect(results, lambda lines: None, folder.storage.address_of(""))
+        tally = _collect(results, lambda result: None, folder.storage.address_of(""))
+    return Outcome(tally, tally)
 
 
-def _collect(results: "Generator[WorkResult]", write: Callable[[bytes], object], place: Path | str | None) -> "Tally":
+def _collect(
+    results: "Generator[WorkResult]", write: "Callable[[WorkResult], object]", place: Path | str | None
+) -> "Tally":
     """Write and count results as they come; if that is interrupted or fails, say where the earlier ones are.
 
     How to go on is said only where the same command would not fail in the same way again.
@@ -185,12 +213,12 @@ def _collect(results: "Generator[WorkResult]", write: Callable[[bytes], object],
     try:
         with closing(results):  # at once, since the traceback of an error would keep the workers
             for result in with_tally(results, tally) if sys.stderr.isatty() else results:
-                write(result.lines)
+                write(result)
                 tally.add(result.tally)
                 if result.stopped_by:
                     raise result.stopped_by
     except (Exception, KeyboardInterrupt) as error:
-        if not place or not tally.questions:
+        if not place or not tally.questions or isinstance(error, LostOutputError):
             raise
         can_resume = isinstance(error, (ResumableError, QuestionError, KeyboardInterrupt))
         hint = f"What was done before is in {place}{': go on with --resume' if can_resume else ''}."
@@ -201,16 +229,17 @@ def _collect(results: "Generator[WorkResult]", write: Callable[[bytes], object],
     return tally
 
 
-def print_lines(lines: bytes) -> None:
+def print_lines(result: "WorkResult") -> None:
     """Print lines at once, so that a program that reads them need not wait for the next."""
-    print_records(lines.decode())
+    print_records(result.lines.decode())
     sys.stdout.flush()
 
 
-def _report(tally: "Tally", before: "Progress | None", max_error_rate: float | None) -> None:
+def _report(outcome: Outcome, max_error_rate: float | None) -> None:
     """Say what came of the questions, and exit with a code of its own if too many of them failed."""
-    failure = too_many_errors(tally.problems.total(), tally.questions, max_error_rate)
-    note(f"{_summary(tally, before)} {failure}".rstrip())
+    whole = outcome.whole
+    failure = too_many_errors(whole.problems.total(), whole.questions, max_error_rate)
+    note(f"{_summary(outcome.tally, outcome.before)} {failure}".rstrip())
     if failure:
         raise Exit(ExitCode.TOO_MANY_ERRORS)
 

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _SHORTEST_TOKEN = 8
 # Beyond these uvicorn answers 503 at once, rather than let all wait.
 _MOST_CONNECTIONS = 500
+# After SIGTERM or Ctrl+C requests have so long to end; a container is killed after ten seconds.
+_CLOSING_S = 5
 
 
 @grouped
@@ -85,7 +87,13 @@ def serve(
         _add_sources(site, chains or [], model or [], settings, device)
     limits = Limits(body=max_body * 1_000_000, seconds=time_limit)
     app = create_app(site, token=token, limits=limits)
-    config = uvicorn.Config(app, log_level="warning", limit_concurrency=_MOST_CONNECTIONS, server_header=False)
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        limit_concurrency=_MOST_CONNECTIONS,
+        server_header=False,
+        timeout_graceful_shutdown=_CLOSING_S,
+    )
     _run(uvicorn.Server(config), listening, token, site.labels.path)
 
 

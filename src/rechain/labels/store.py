@@ -102,6 +102,8 @@ class LabelStore(AbstractContextManager["LabelStore"]):
         """Open a file of labels, if there is one; raises InputError where it, or its place, cannot be used."""
         self.path = Path(path)
         self._database = Database(self.path)
+        self.written = 0
+        """labels written since the file was opened here"""
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -121,6 +123,7 @@ class LabelStore(AbstractContextManager["LabelStore"]):
                 event = seq, _timestamp(label.at), label.annotator, *_columns(label.unit), *judgement
                 database.execute(f"INSERT INTO events VALUES ({'?, ' * len(event)}?)", (*event, digest(*event)))
                 _set_current(database, label, seq)
+        self.written += len(labels)
 
     def undo(self, annotator: str) -> Label | None:
         """Take an annotator's latest label back, so that the one before it holds again; return the label taken back."""

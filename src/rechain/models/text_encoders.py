@@ -4,13 +4,17 @@ A pretrained transformer and the paper's GRU stand behind one interface: `width`
 marks [B, L] and lengths [B] and returns states [B, L, width].
 """
 
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from math import prod
 from types import SimpleNamespace
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from rechain.system.tensors import Shapes
 
 
 class TextEncoder(Protocol):
@@ -122,7 +126,7 @@ class PretrainedEncoder(nn.Module):
         model: Any = self.model
         inputs = model.get_input_embeddings()(ids) + self.marks(marks)
         is_token = torch.arange(ids.shape[1], device=ids.device) < lengths[:, None]  # [B, L]
-        return model(inputs_embeds=inputs, attention_mask=is_token.long()).last_hidden_state
+        return model(inputs_embeds=inputs, attention_mask=is_token.long(), return_dict=True).last_hidden_state
 
 
 class GruEncoder(nn.Module):
@@ -142,19 +146,86 @@ class GruEncoder(nn.Module):
         return gru.run(self.gru, self.tokens(ids) + self.marks(marks), lengths.cpu())
 
 
-_OPTIONS: dict[str, Any] = {"attn_implementation": "sdpa", "dtype": torch.float32}
-"""of the library's models: torch's own attention; whatever the precision of the file, training starts in float32"""
+_OPTIONS: dict[str, Any] = {"attn_implementation": "sdpa", "dtype": torch.float32, "trust_remote_code": False}
+"""of the library's models: torch's own attention; whatever the precision of the file, training starts in float32; and
+no code that a config names is ever run, nor is anybody asked whether it should be"""
+MODEL_TYPES = ("albert", "bert", "camembert", "distilbert", "electra", "modernbert", "roberta", "xlm-roberta")
+"""the library's models that can be an encoder: each is built and read with in a test"""
+_CODE = ("auto_map", "custom_pipelines", "quantization_config", "trust_remote_code")
+"""keys of a config by which the library would run code that comes with a model, or load another library for it"""
+_COUNTS = ("layer", "group")
+"""words in the names of numbers that say how often something is built, which takes time even without any memory"""
+_LARGEST_NUMBER = 2**20
+"""in a config of weights without any greater dimension: positions and ids of tokens stay far below"""
 
 
-def pretrained(source: str | Path, marks: int) -> PretrainedEncoder:
-    """Return an encoder with the weights of a local folder or of the Hub."""
-    from transformers import AutoModel
+class _NothingDrawn(TorchFunctionMode):
+    """Within it, weights are not initialised: they have no memory, and torch would load a compiler for it."""
 
-    options = _OPTIONS | {"use_safetensors": True, "output_loading_info": True}  # a pickle could run code
-    model, loading = AutoModel.from_pretrained(str(source), **options)
-    if missing := sorted(name for name in loading["missing_keys"] if not name.startswith("pooler.")):
-        raise ValueError(f"{missing[0]} has no weights")  # the library would fill in random ones
-    return PretrainedEncoder(_without_pooler(model), marks)
+    def __torch_function__(self, func: Any, _types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if getattr(func, "__module__", "") == "torch.nn.init":
+            return args[0] if args else kwargs["tensor"]
+        return func(*args, **(kwargs or {}))
+
+
+@contextmanager
+def shapes_alone() -> Iterator[None]:
+    """Within it, networks that are built have shapes, but no memory."""
+    with torch.device("meta"), _NothingDrawn():
+        yield
+
+
+def check_config(config: Any, shapes: Shapes) -> None:
+    """Raise ValueError where a config describes no encoder that is read here, or one that its weights cannot be of.
+
+    It is looked at before anything is built: a number that has nothing to do with the weights could take all memory.
+    """
+    if not isinstance(config, Mapping):
+        raise ValueError("the encoder should be described by names with values")
+    if code := next((name for name in config if name in _CODE), None):
+        raise ValueError(f"it names code of its own ({code}), which rechain never runs")
+    if config.get("model_type") not in MODEL_TYPES:
+        kind = f"{config.get('model_type')!r:.40}"
+        raise ValueError(f"its model_type is {kind}, but rechain reads {', '.join(MODEL_TYPES)}")
+    numbers = {name: abs(value) for name, value in config.items() if isinstance(value, int)}
+    layers = [value for name, value in numbers.items() if value and any(word in name for word in _COUNTS)]
+    if prod(layers) > len(shapes):
+        raise ValueError(f"it has more layers than its weights, which are {len(shapes)} tensors")
+    most = max((dimension for shape in shapes.values() for dimension in shape), default=0)
+    for name, value in numbers.items():
+        if value > max(most, _LARGEST_NUMBER):
+            raise ValueError(f"its {name} is greater than anything in its weights, which have at most {most} rows")
+
+
+def check_shapes(network: nn.Module, shapes: Shapes) -> None:
+    """Raise ValueError with the first tensor of a network that weights of these shapes do not have."""
+    expected = {name: tuple(value.shape) for name, value in network.state_dict().items()}
+    for name, shape in expected.items():
+        if name not in shapes:
+            raise ValueError(f"{name} has no weights")
+        if shapes[name] != shape:
+            raise ValueError(f"{name} has the shape {list(shapes[name])}, not {list(shape)}")
+
+
+def pretrained(
+    config: Mapping[str, Any], shapes: Shapes, read: Callable[[], Mapping[str, Tensor]], marks: int
+) -> PretrainedEncoder:
+    """Return an encoder of a shape; its weights, under the library's names, are read once their shapes fit."""
+    check_config(config, shapes)
+    with shapes_alone():
+        model = _from_config(config)
+    own = {_own_name(name, model.base_model_prefix): name for name in shapes}
+    check_shapes(model, {name: shapes[stored] for name, stored in own.items()})
+    weights = read()
+    model = _from_config(config)
+    model.load_state_dict({name: weights[own[name]] for name in model.state_dict()})
+    return PretrainedEncoder(model, marks)
+
+
+def _own_name(name: str, prefix: str) -> str:
+    """Return the name that weights of a whole model, heads and all, have in the encoder; old files say gamma, beta."""
+    name = name.removeprefix(f"{prefix}.")
+    return name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
 
 
 def untrained(config: Mapping[str, Any], marks: int) -> PretrainedEncoder:
@@ -180,13 +251,10 @@ def in_transformers(model: Any) -> Any:
 
 
 def _from_config(config: Mapping[str, Any]) -> Any:
+    """Return a model of the library without the layer that pools: `ChainReader` pools on its own."""
     from transformers import AutoConfig, AutoModel
 
-    return _without_pooler(AutoModel.from_config(AutoConfig.for_model(**config), **_OPTIONS))
-
-
-def _without_pooler(model: Any) -> Any:
-    """Drop the layer that turns the first state into a vector: `ChainReader` pools on its own."""
+    model = AutoModel.from_config(AutoConfig.for_model(**config), **_OPTIONS)
     if getattr(model, "pooler", None) is not None:
         model.pooler = None
     return model

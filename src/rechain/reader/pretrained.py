@@ -1,34 +1,53 @@
 """Chain readers in folders and on the Hub: weights as safetensors, settings and tokeniser as JSON, and a model card."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
+from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
+from safetensors import SafetensorError
 from torch import Tensor
 
 from rechain.errors import InputError, RechainError
 from rechain.models.chain_reader import ChainReader
 from rechain.models.cpu import dequantise, packed, quantise
-from rechain.models.text_encoders import PretrainedEncoder, TextEncoder, pretrained, unfilled, untrained
+from rechain.models.text_encoders import (
+    BertLayers,
+    PretrainedEncoder,
+    TextEncoder,
+    check_config,
+    check_shapes,
+    pretrained,
+    shapes_alone,
+    unfilled,
+    untrained,
+)
 from rechain.preparation.arrays import TEXT_MARKS
 from rechain.reader.card import plain_card
 from rechain.reader.model import ChainReaderModel
 from rechain.reader.settings import ReaderSettings
 from rechain.scoring.evidence import FEATURES, PRIOR
 from rechain.scoring.model import BUNDLED
+from rechain.system.digests import SHA256, file_digest, opened_seal, read_json, sealed
 from rechain.system.files import write_atomically
+from rechain.system.tensors import Shapes, not_finite, open_tensors, read_shapes
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 WEIGHTS, CONFIG, TOKENIZER, CARD = "model.safetensors", "config.json", "tokenizer.json", "README.md"
-_FORMAT = 1
+_FORMAT = 2
 """of the folder; a change that older versions cannot read counts it up"""
+_SEALED = (WEIGHTS, TOKENIZER)
+"""the files whose SHA-256 a config has, beside its own"""
+_PLAIN_KEYS = {"library", "format", "encoder", "quantised", "features", "settings"}
+_KEYS = {"1": _PLAIN_KEYS, "2": _PLAIN_KEYS | {SHA256}}
+"""of a config, by its format; 1 had no digests. Exactly these: what is damaged is not to be taken for an older one"""
 _NOT_SHAPE = {
     "_name_or_path",
     "architectures",
@@ -64,15 +83,11 @@ def load(name: str | Path = BUNDLED, device: str = "cpu") -> ChainReaderModel:
     """Load a model to recover with, by the path of its folder or its name on the Hub."""
     folder = find(name)
     config = _read_config(folder / CONFIG)
-    encoder = _make_encoder(unfilled, config, folder)
-    network = ChainReader(encoder, len(FEATURES))
-    if config["quantised"]:
-        quantise(encoder.model)
-    _load_weights(network, folder / WEIGHTS)
-    network.encoder = packed(encoder)
-    tokenizer = _read_fitting_tokenizer(encoder, config["settings"], folder)
+    network = _load_network(folder, config)
+    network.encoder = packed(network.encoder)
+    tokenizer = _read_fitting_tokenizer(network.encoder, config["settings"], folder)
     card = folder / CARD
-    text = card.read_text(encoding="utf-8", errors="replace") if card.exists() else ""
+    text = card.read_text(encoding="utf-8", errors="replace") if card.is_file() else ""
     return ChainReaderModel(network, tokenizer, config["settings"], text).to(device)
 
 
@@ -94,30 +109,36 @@ def load_trainable(name: str | Path = BUNDLED, settings: ReaderSettings | None =
     torch.manual_seed(seed)
     if is_model(folder / CONFIG):
         config = _read_config(folder / CONFIG)
-        settings = settings or config["settings"]
-        network = ChainReader(_make_encoder(untrained, config, folder), len(FEATURES), settings.dropout)
-        _load_weights(network, folder / WEIGHTS, dequantise)
+        network = _load_network(folder, config, (settings or config["settings"]).dropout)
+        own = settings or config["settings"]
     else:
-        settings = settings or ReaderSettings()
-        network = ChainReader(_read_encoder(folder), len(FEATURES), settings.dropout)
+        own = settings or ReaderSettings()
+        network = ChainReader(_read_encoder(folder), len(FEATURES), own.dropout)
         network.evidence.weight.data.copy_(torch.from_numpy(PRIOR)[None])
-    return Trainable(network, _read_fitting_tokenizer(network.encoder, settings, folder), settings)
+    tokenizer = _read_fitting_tokenizer(network.encoder, own, folder, is_passed=settings is not None)
+    return Trainable(network, tokenizer, own)
 
 
 def is_model(path: Path) -> bool:
     """Return whether a config should be that of a rechain model: an encoder's says which of the library's it is."""
     try:
-        config = json.loads(path.read_text(encoding="utf-8"))
+        config = read_json(path)
     except (OSError, ValueError):
         return True
     return not isinstance(config, dict) or "model_type" not in config
 
 
 def _read_encoder(folder: Path) -> PretrainedEncoder:
+    """Read an encoder as the transformers library writes it, without any code of the folder's own."""
     try:
-        return pretrained(folder, TEXT_MARKS)
+        config = {name: value for name, value in read_json(folder / CONFIG).items() if name not in _NOT_SHAPE}
+        shapes = read_shapes(folder / WEIGHTS)
+        return pretrained(config, shapes, lambda: _read_weights(folder / WEIGHTS), TEXT_MARKS)
+    except InputError:
+        raise
     except Exception as error:  # the library raises much for a folder that it cannot read
-        raise InputError(f"{folder} does not hold an encoder that can be read: {_first_line(error):.200}") from error
+        reason = _first_line(error).removesuffix(".")
+        raise InputError(f"{folder} does not hold an encoder that can be read: {reason:.300}.") from error
 
 
 def save(model: ChainReaderModel, folder: Path) -> None:
@@ -128,22 +149,25 @@ def save(model: ChainReaderModel, folder: Path) -> None:
     if not isinstance(encoder, PretrainedEncoder):
         raise RechainError("only a reader with a pretrained encoder can be saved.")
     shape: dict[str, Any] = encoder.model.config.to_diff_dict()
-    config = {
-        "library": "rechain",
-        "format": _FORMAT,
-        "encoder": {name: value for name, value in shape.items() if name not in _NOT_SHAPE},
-        "quantised": any(value.dtype.itemsize == 1 for value in model.network.state_dict().values()),
-        "features": FEATURES,
-        "settings": asdict(model.settings),
-    }
     weights = {name: value.contiguous().cpu() for name, value in model.network.state_dict().items()}
+    if bad := not_finite(weights):
+        raise RechainError(f"the model is not saved: its weights in {bad} are not all finite numbers.")
     contents = {
         WEIGHTS: as_bytes(weights),
         TOKENIZER: model.tokenizer.to_str().encode(),
         CARD: (model.card or plain_card(model)).encode(),
-        # last, as a folder without it is no model: one that was cut short is not read
-        CONFIG: (json.dumps(config, indent=2) + "\n").encode(),
     }
+    config = {
+        "library": "rechain",
+        "format": _FORMAT,
+        "encoder": {name: value for name, value in shape.items() if name not in _NOT_SHAPE},
+        "quantised": any(value.dtype.itemsize == 1 for value in weights.values()),
+        "features": FEATURES,
+        "settings": asdict(model.settings),
+    }
+    config = sealed(config, CONFIG, {name: sha256(contents[name]).hexdigest() for name in _SEALED})
+    # last, as a folder without it is no model: one that was cut short is not read
+    contents[CONFIG] = (json.dumps(config, indent=2) + "\n").encode()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in contents.items():
@@ -184,7 +208,9 @@ def read_tokenizer(path: Path) -> "Tokenizer":
     return tokenizer
 
 
-def _read_fitting_tokenizer(encoder: TextEncoder, settings: ReaderSettings, folder: Path) -> "Tokenizer":
+def _read_fitting_tokenizer(
+    encoder: TextEncoder, settings: ReaderSettings, folder: Path, is_passed: bool = False
+) -> "Tokenizer":
     """Read the tokeniser of a folder; say where it or the settings do not fit the encoder, before a text is read."""
     tokenizer = read_tokenizer(folder / TOKENIZER)
     shape: Any = encoder.model.config  # type: ignore[attr-defined]
@@ -192,23 +218,32 @@ def _read_fitting_tokenizer(encoder: TextEncoder, settings: ReaderSettings, fold
     if len(tokenizer.encode("").ids) < 2 or tokenizer.get_vocab_size() > shape.vocab_size:
         raise InputError(f"{folder / TOKENIZER} is the tokeniser of another model than {folder / WEIGHTS}.")
     if settings.max_tokens > positions:
-        raise InputError(f"{folder / CONFIG}: max_tokens is {settings.max_tokens}, but the encoder reads {positions}.")
+        where = "" if is_passed else f"{folder / CONFIG}: "
+        whose = f" of {folder}" if is_passed else ""
+        raise InputError(f"{where}max_tokens is {settings.max_tokens}, but the encoder{whose} reads {positions}.")
     return tokenizer
 
 
 def _read_config(path: Path) -> dict[str, Any]:
     """Read the description of a model; folders of other libraries have a config.json too."""
     try:
-        config = json.loads(path.read_text(encoding="utf-8"))
+        config = read_json(path)
     except (OSError, ValueError) as error:
         raise InputError(
             f"{path} cannot be read: {error}; a model's folder holds {CONFIG}, {WEIGHTS} and {TOKENIZER}."
         ) from error
     if not isinstance(config, dict) or config.get("library") != "rechain":
         raise InputError(f"{path} is not that of a rechain model; `Recoverer.save_pretrained` writes one.")
-    if config.get("format") != _FORMAT or config.get("features") != list(FEATURES):
+    keys = _KEYS.get(str(config.get("format")))
+    if keys is None or config.keys() - keys == {SHA256}:
         raise InputError(f"{path} was written by another version of rechain, whose models this one cannot read.")
-    if not isinstance(config.get("quantised"), bool) or not {"encoder", "settings"} <= config.keys():
+    if config.keys() != keys:
+        raise InputError(f"{path} does not say what the model is; was it changed by hand?")
+    if SHA256 in keys:
+        _check_digests(path.parent, config)
+    if config["features"] != list(FEATURES):
+        raise InputError(f"{path} was written by another version of rechain, whose models this one cannot read.")
+    if not isinstance(config["quantised"], bool):
         raise InputError(f"{path} does not say what the model is; was it changed by hand?")
     try:
         return config | {"settings": ReaderSettings.of(config["settings"], str(path))}
@@ -216,29 +251,83 @@ def _read_config(path: Path) -> dict[str, Any]:
         raise InputError(str(error)) from error
 
 
-def _make_encoder(
-    make: Callable[[Mapping[str, Any], int], PretrainedEncoder], config: Mapping[str, Any], folder: Path
-) -> PretrainedEncoder:
+def _check_digests(folder: Path, config: Mapping[str, Any]) -> None:
+    """Raise InputError with the first file of a model that is not as it was written."""
+    again = "install rechain again" if folder == find(BUNDLED) else "save or fetch the model again"
     try:
-        return make(config["encoder"], TEXT_MARKS)
-    except Exception as error:  # the library raises much for a shape that cannot be
-        reason = _first_line(error)
-        raise InputError(f"{folder / CONFIG} does not describe an encoder that can be built: {reason:.200}") from error
+        digests = opened_seal(config, CONFIG)
+        if digests.keys() != set(_SEALED):
+            raise ValueError(f"it has no SHA-256 of {' and '.join(_SEALED)}")
+    except ValueError as error:
+        raise InputError(f"{folder / CONFIG} is damaged or was changed by hand: {error}; {again}.") from error
+    for name, expected in digests.items():
+        try:
+            found = file_digest(folder / name)
+        except OSError as error:
+            raise InputError(f"{folder / name} cannot be read: {error.strerror}; {again}.") from error
+        if found != expected:
+            raise InputError(f"{folder / name} is damaged: its SHA-256 is not the one in {CONFIG}; {again}.")
 
 
-def _load_weights(
-    network: ChainReader, path: Path, convert: Callable[[dict[str, Tensor]], dict[str, Tensor]] = dict
-) -> None:
-    """Load weights that fit exactly; a file that is not safetensors is never opened as anything else."""
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
+def _load_network(folder: Path, config: Mapping[str, Any], dropout: float | None = None) -> ChainReader:
+    """Load the network of a model: in floats to be trained with this dropout or, without it, to recover with.
 
+    Nothing of its size is allocated before the shapes in the weights' header are known to be those of the config.
+    """
+    path = folder / WEIGHTS
     try:
-        weights = load_file(path)
-    except (SafetensorError, OSError) as error:
+        shapes = read_shapes(path)
+    except (SafetensorError, OSError, ValueError) as error:
         raise InputError(f"{path} is damaged or no safetensors file: {error}.") from error
+    network = _empty_network(config, shapes, folder / CONFIG)
     try:
-        network.load_state_dict(convert(weights))
-    except RuntimeError as error:
-        reason = str(error).split("\n")[1].strip() if "\n" in str(error) else str(error)
-        raise InputError(f"{path} does not hold the weights of this model: {reason:.200}") from error
+        check_shapes(network, shapes)
+        weights = _fitting(network, _read_weights(path))
+    except ValueError as error:
+        raise InputError(f"{path} does not hold the weights of this model: {error}.") from error
+    if dropout is not None:
+        network = ChainReader(untrained(config["encoder"], TEXT_MARKS), len(FEATURES), dropout)
+        weights = dequantise(weights)
+    elif isinstance(network.encoder.model, BertLayers):  # type: ignore[attr-defined]
+        network = network.to_empty(device="cpu")  # nothing is drawn at random that weights replace
+    else:  # the library's models have more tensors than their weights, which must be computed
+        network = _build(config)
+    network.load_state_dict(weights)
+    return network
+
+
+def _empty_network(config: Mapping[str, Any], shapes: Shapes, path: Path) -> ChainReader:
+    """Return a network that has shapes, but no memory."""
+    try:
+        check_config(config["encoder"], shapes)
+        with shapes_alone():
+            return _build(config)
+    except Exception as error:  # the library raises much for a shape that cannot be
+        reason = _first_line(error).removesuffix(".")
+        raise InputError(f"{path} does not describe an encoder that can be built: {reason:.300}.") from error
+
+
+def _build(config: Mapping[str, Any]) -> ChainReader:
+    network = ChainReader(unfilled(config["encoder"], TEXT_MARKS), len(FEATURES))
+    if config["quantised"]:
+        quantise(network.encoder.model)  # type: ignore[attr-defined]
+    return network
+
+
+def _fitting(network: ChainReader, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return weights in the precision of a network; raise ValueError where they are no weights of it."""
+    expected = network.state_dict()
+    if unknown := sorted(weights.keys() - expected.keys()):
+        raise ValueError(f"it has no place for {unknown[0]:.80}")
+    for name, value in weights.items():
+        if value.is_floating_point() != expected[name].is_floating_point():
+            raise ValueError(f"{name} has numbers of another type")
+    if bad := not_finite(weights):
+        raise ValueError(f"the numbers of {bad} are not all finite")
+    return {name: value.to(expected[name].dtype) for name, value in weights.items()}
+
+
+def _read_weights(path: Path) -> dict[str, Tensor]:
+    """Read weights; a file that is not safetensors is never opened as anything else."""
+    with open_tensors(path, "pt") as file:
+        return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict

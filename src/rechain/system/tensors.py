@@ -1,59 +1,153 @@
-"""Arrays and tensors in safetensors files, replaced as a whole: after any interruption there is a good one."""
+"""Arrays and tensors in safetensors files, replaced as a whole: after any interruption there is a good one.
+
+A file carries the SHA-256 of itself in its metadata, so that damage anywhere in it shows when it is read. Files of
+earlier versions carry none and are read as they are.
+"""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rechain.errors import InputError
-from rechain.system.files import write_atomically
+from rechain.system.files import replacing
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Arrays = Mapping[str, Array]
+Shapes = Mapping[str, tuple[int, ...]]
+
+_LONGEST_HEADER = 2**24
+"""bytes; the library takes 100 MB, which would be gigabytes once parsed, and a network's header has less than 1 MB"""
+_SEALED, _PLAIN = "sealed", "rechain"
+"""the key of metadata that begin with a digest, and of those that have none"""
+# one key alone, as the library writes several in any order; the digest first, so that its place is always the same
+_START = b'{"__metadata__":{"sealed":"{\\"sha256\\": \\"'
+_NO_DIGEST = "0" * 64
+"""stands in the place of the digest where the digest is computed"""
 
 
 def save_arrays(arrays: Arrays, path: Path) -> None:
     """Write arrays to a safetensors file."""
     from safetensors.numpy import save
 
-    write_atomically(path, save({name: np.ascontiguousarray(array) for name, array in arrays.items()}))
+    metadata = {_SEALED: json.dumps({"sha256": _NO_DIGEST})}
+    _write_sealed(save({name: np.ascontiguousarray(array) for name, array in arrays.items()}, metadata), path)
 
 
 def load_arrays(path: Path) -> dict[str, Array]:
     """Read prepared arrays."""
     from safetensors import SafetensorError
-    from safetensors.numpy import load_file
 
     try:
-        return dict(load_file(path))
-    except (SafetensorError, OSError) as error:
+        with open_tensors(path, "numpy") as file:
+            if (file.metadata() or {}).keys() - {_SEALED}:
+                raise ValueError("its metadata are of something else")
+            return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+    except (SafetensorError, OSError, KeyError, ValueError, TypeError) as error:
         raise InputError(f"{path} is damaged, or was not written by rechain: {error}.") from error
 
 
-def save_tensors(tensors: "Mapping[str, Tensor]", metadata: Mapping[str, Any], path: Path) -> None:
-    """Write the tensors of a run to a safetensors file, with metadata that JSON can hold."""
+def save_tensors(
+    tensors: "Mapping[str, Tensor]", metadata: Mapping[str, Any], path: Path, previous: Path | None = None
+) -> None:
+    """Write the tensors of a run to a safetensors file, with metadata that JSON can hold.
+
+    The file that is replaced is kept as `previous`, where one is named.
+    """
     from safetensors.torch import save
 
     there = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
-    write_atomically(path, save(there, {"rechain": json.dumps(metadata)}))
+    content = save(there, {_SEALED: json.dumps({"sha256": _NO_DIGEST, **metadata})})
+    _write_sealed(content, path, previous)
 
 
 def load_tensors(path: Path) -> "tuple[dict[str, Tensor], dict[str, Any]]":
     """Read what `save_tensors` has written; its metadata must have the settings."""
-    from safetensors import SafetensorError, safe_open
+    with _checkpoint(path) as (file, metadata):
+        return {name: file.get_tensor(name) for name in file.keys()}, metadata  # noqa: SIM118 - not a dict
+
+
+def load_metadata(path: Path) -> tuple[dict[str, Any], Shapes]:
+    """Read the metadata of what `save_tensors` has written, and the shapes of its tensors."""
+    with _checkpoint(path) as (file, metadata):
+        return metadata, _shapes(file)
+
+
+@contextmanager
+def _checkpoint(path: Path) -> Iterator[tuple[Any, dict[str, Any]]]:
+    from safetensors import SafetensorError
 
     try:
-        with safe_open(path, "pt") as file:
-            metadata = json.loads((file.metadata() or {})["rechain"])
-            if not isinstance(metadata, dict) or "settings" not in metadata:
-                raise ValueError("it does not say what it is of")
-            return {name: file.get_tensor(name) for name in file.keys()}, metadata  # noqa: SIM118 - not a dict
+        with open_tensors(path, "pt") as file:
+            yield file, _metadata(file.metadata() or {})
     except FileNotFoundError as error:
         raise InputError(f"there is no {path}; name the folder of a run that `rechain train` has written.") from error
-    except (SafetensorError, OSError, KeyError, ValueError) as error:
-        raise InputError(f"{path} is not a checkpoint that rechain has written: {error}.") from error
+    except (SafetensorError, OSError, KeyError, ValueError, RecursionError) as error:
+        raise InputError(f"{path} is damaged, or not a checkpoint that rechain has written: {error}.") from error
+
+
+def _metadata(header: Mapping[str, str]) -> dict[str, Any]:
+    """Return the metadata that the header of a file holds."""
+    metadata = json.loads(header.get(_SEALED) or header.get(_PLAIN) or "null")
+    if not isinstance(metadata, dict) or "settings" not in metadata or ("sha256" in metadata) != (_SEALED in header):
+        raise ValueError("it does not say what it is of")
+    return {name: value for name, value in metadata.items() if name != "sha256"}
+
+
+def read_shapes(path: Path) -> Shapes:
+    """Read the shapes of the tensors in a safetensors file by its header alone."""
+    with open_tensors(path, "numpy") as file:
+        return _shapes(file)
+
+
+def _shapes(file: Any) -> Shapes:
+    return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118 - not a dict
+
+
+def not_finite(tensors: "Mapping[str, Tensor]") -> str | None:
+    """Return the name of the first tensor that has an infinite number or one that is none, if any has."""
+    return next((name for name, value in tensors.items() if not bool(value.isfinite().all())), None)
+
+
+@contextmanager
+def open_tensors(path: Path, framework: str) -> Iterator[Any]:
+    """Open a safetensors file whose digest is that of its content; raise ValueError if it is not."""
+    from safetensors import safe_open
+
+    if path.exists() and not path.is_file():
+        raise ValueError("it is no file")  # a pipe, say, that would never end
+    with path.open("rb") as stream:
+        start = stream.read(8 + len(_START) + len(_NO_DIGEST))
+        if int.from_bytes(start[:8], "little") > _LONGEST_HEADER:
+            raise ValueError(f"its header should have at most {_LONGEST_HEADER:,} bytes")
+        is_sealed = start[8:].startswith(_START)
+        if is_sealed and _digest(stream, start) != start[-len(_NO_DIGEST) :].decode("ascii", "replace"):
+            raise ValueError("it is not what its SHA-256 is of")
+    with safe_open(path, framework) as file:
+        if _SEALED in (file.metadata() or {}) and not is_sealed:
+            raise ValueError("it has no SHA-256 of itself")
+        yield file
+
+
+def _digest(stream: Any, start: bytes) -> str:
+    """Return the digest of a file from its start, which ends with it, and the rest."""
+    digest = sha256(start[: -len(_NO_DIGEST)] + _NO_DIGEST.encode())
+    while block := stream.read(2**20):
+        digest.update(block)
+    return digest.hexdigest()
+
+
+def _write_sealed(content: bytes, path: Path, previous: Path | None = None) -> None:
+    """Write a file with its digest in the place that was left for it."""
+    at = 8 + len(_START)
+    rest = memoryview(content)[at + len(_NO_DIGEST) :]
+    with replacing(path, previous) as file:
+        file.write(content[:at] + sha256(content).hexdigest().encode())
+        file.write(rest)

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Body, Query
+from fastapi import APIRouter, Body, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 from pydantic import BaseModel, Discriminator, Field, Tag
@@ -17,7 +17,7 @@ from rechain.web.forms import MOST_PASSAGES, of_bounded_size
 from rechain.web.index import PAGE_SIZE
 from rechain.web.queries import Filters, PageNumber, SourceNumber, Verdict
 from rechain.web.service import MOST_WAITING
-from rechain.web.site import AtSite, ask
+from rechain.web.site import AtSite, ask_for
 
 MOST_CHAINS = 1000
 """chains of a question that one request may ask for"""
@@ -112,6 +112,7 @@ OneOrMany = Annotated[
 @router.post("/recover", response_model=Recovered | list[Recovered], responses=refusals(409, 429))
 async def recover(
     site: AtSite,
+    request: Request,
     body: Annotated[OneOrMany, Body()],
     top: Annotated[int, Query(ge=1, le=MOST_CHAINS, description="how many chains a question")] = 1,
     explain: Annotated[bool, Query(description="say what adds up to each score")] = False,
@@ -125,7 +126,7 @@ async def recover(
     """
     questions = body if isinstance(body, list) else [body]
     entries = await run_in_threadpool(lambda: [one.entry(number) for number, one in enumerate(questions)])
-    recovered = await ask(site.recovery, entries, Options(top, explain, min_confidence))
+    recovered = await ask_for(request, site.recovery, entries, Options(top, explain, min_confidence))
     rows = [one.to_json() for one in recovered]
     text = f"[{','.join(rows)}]" if isinstance(body, list) else rows[0]
     return Response(text, media_type="application/json")

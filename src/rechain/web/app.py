@@ -16,14 +16,14 @@ from rechain.datasets.validation import describe_detail
 from rechain.errors import RechainError
 from rechain.recovery import NoConfidenceError
 from rechain.version import __version__
-from rechain.web import api, desk, label_api, openapi, pages
+from rechain.web import api, desk, label_api, metrics, openapi, pages
 from rechain.web.access import Access, TooManyGuessesError
 from rechain.web.forms import read_form
 from rechain.web.guard import Guard, Limits, host_of, signed_in
 from rechain.web.queries import PageQuery
 from rechain.web.responses import refusal
 from rechain.web.service import BusyError
-from rechain.web.site import ConflictError, NotThereError, Site
+from rechain.web.site import ConflictError, GoneError, NotThereError, Site
 
 _STATUS: dict[type[Exception], tuple[int, str]] = {
     NotThereError: (404, "not_there"),
@@ -53,14 +53,15 @@ def create_app(site: Site, *, token: str | None = None, limits: Limits | None = 
         redoc_url=None,
         lifespan=_lifespan(site),
     )
-    app.state.site = site
-    for part in (pages, desk, openapi, label_api, api):
+    app.state.site, app.state.metrics = site, metrics.Metrics(site)
+    for part in (pages, desk, openapi, metrics, label_api, api):
         app.include_router(part.router)
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"))
     access = None if token is None else Access(token)
     _add_sign_in(app, access)
     _add_errors(app)
     app.add_middleware(Guard, access=access, limits=limits or Limits(), refuse=refusal)
+    app.add_middleware(metrics.Meter, metrics=app.state.metrics)
     return app
 
 
@@ -97,6 +98,10 @@ def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(BusyError)
     async def busy(request: Request, error: BusyError) -> Response:
         return refusal(request.scope, 429, "busy", str(error), {"Retry-After": str(error.retry_after)})
+
+    @app.exception_handler(GoneError)
+    async def gone(request: Request, _: GoneError) -> Response:  # nobody reads it, but the counts of requests do
+        return refusal(request.scope, 499, "gone", "the connection was closed before the answer was ready.")
 
     @app.exception_handler(TooManyGuessesError)
     async def guessed(request: Request, error: TooManyGuessesError) -> Response:

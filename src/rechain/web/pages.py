@@ -17,7 +17,7 @@ from rechain.web.index import COMPARISONS, PAGE_SIZE
 from rechain.web.queries import Order, PageFilters, PageNumber, PageQuery, SourceNumber
 from rechain.web.responses import page
 from rechain.web.service import BusyError
-from rechain.web.site import EVERYTHING, AtSite, NotThereError, Site, Source, ask
+from rechain.web.site import EVERYTHING, AtSite, NotThereError, Site, Source, ask_for
 from rechain.web.views import chain_steps, question_view
 
 _PATIENCE = 0.1
@@ -95,7 +95,7 @@ async def try_question(request: Request, site: AtSite) -> HTMLResponse:
         entry = form.entry()
         if isinstance(entry.content, QuestionError):
             raise entry.content
-        (recovered,) = await ask(site.recovery, [entry], EVERYTHING)
+        (recovered,) = await ask_for(request, site.recovery, [entry], EVERYTHING)
     except (QuestionError, BusyError) as error:
         status = 422 if isinstance(error, QuestionError) else 429
         return page("try.html", status, **context, problem=str(error), view=None)

@@ -1,7 +1,7 @@
 """Recovery for many requests at once: one thread, batches of the questions that wait, a limit on how many may wait."""
 
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -21,6 +21,9 @@ _FIRST_GUESS = 0.1
 """seconds a question, until some were measured"""
 _MEMORY = 0.8
 """weight of the past in the running mean of seconds a question: about the last five batches count"""
+
+
+RecoverTogether = Callable[[Sequence[tuple[Entry, Options]]], Sequence[Recovered]]
 
 
 class BusyError(Exception):
@@ -52,7 +55,7 @@ class RecoveryService:
         self,
         make: Callable[[], Recoverer],
         *,
-        idle: Callable[[Recoverer], bool] | None = None,
+        idle: Callable[[RecoverTogether], bool] | None = None,
         most_waiting: int = MOST_WAITING,
         batch_size: int = BATCH_SIZE,
     ) -> None:
@@ -68,6 +71,8 @@ class RecoveryService:
         self._changed = Condition()
         self._thread: Thread | None = None
         self._is_closed = False
+        self.outcomes: Counter[str | None] = Counter()
+        """questions recovered so far, by the code of their error; None: with a chain"""
 
     @property
     def recoverer(self) -> Recoverer:
@@ -78,9 +83,15 @@ class RecoveryService:
 
     @property
     def waiting(self) -> int:
-        """How many questions wait or are being recovered."""
+        """How many questions wait or are being recovered; those that were given up do not count."""
         with self._changed:
-            return self._running + sum(job.left for job in self._jobs)
+            return self._running + sum(job.left for job in self._jobs if not job.future.cancelled())
+
+    def recover_together(self, requests: Sequence[tuple[Entry, Options]]) -> Sequence[Recovered]:
+        """Recover some questions now, in the calling thread, and count them."""
+        recovered = self.recoverer.recover_together(requests)
+        self.outcomes.update(one.error.code if one.error else None for one in recovered)
+        return recovered
 
     def start(self) -> None:
         """Start the thread; `ask` does so by itself."""
@@ -155,7 +166,7 @@ class RecoveryService:
     def _deliver(self, batch: Sequence[tuple[_Job, int]], requests: Sequence[tuple[Entry, Options]]) -> None:
         """Recover a batch; where that fails, each question alone, so that an error reaches its own caller only."""
         try:
-            recovered = self.recoverer.recover_together(requests)
+            recovered = self.recover_together(requests)
         except Exception as error:
             if len(batch) == 1:
                 _fail(batch[0][0], error)
@@ -174,7 +185,7 @@ class RecoveryService:
         if self._idle is None:
             return False
         try:
-            is_more = self._idle(self.recoverer)
+            is_more = self._idle(self.recover_together)
         except Exception:
             _log.exception("what is done when nobody asks has failed and is given up")
             is_more = False

@@ -15,9 +15,9 @@ from rechain.errors import QuestionError, RechainError
 from rechain.labels.queue import Queue
 from rechain.labels.store import LabelStore
 from rechain.recovery import Options, Recoverer
-from rechain.schema import Question, Recovered, Same
+from rechain.schema import Problem, Question, Recovered, Same
 from rechain.web.index import Index, Stored
-from rechain.web.service import BusyError, RecoveryService
+from rechain.web.service import BusyError, RecoverTogether, RecoveryService
 
 MOST_SHOWN = 200
 """chains of a question that are kept for its page: more than anybody looks through, and the database stays small"""
@@ -32,6 +32,10 @@ EVERYTHING = Options(top=MOST_SHOWN, explain=True)
 
 class NotThereError(RechainError):
     """A question, source or unit that does not exist."""
+
+
+class GoneError(Exception):
+    """Whoever asked has closed the connection."""
 
 
 class ConflictError(RechainError):
@@ -146,11 +150,15 @@ class Site:
             if source.service is not None:
                 source.service.start()
 
+    @property
+    def services(self) -> set[RecoveryService]:
+        """All that recover questions."""
+        return {service for service in (self.recovery, *(one.service for one in self.sources)) if service is not None}
+
     def close(self) -> None:
         """Stop all work; labels are written already."""
-        for service in {self.recovery, *(source.service for source in self.sources)}:
-            if service is not None:
-                service.close()
+        for service in self.services:
+            service.close()
         self.labels.close()
 
 
@@ -168,6 +176,27 @@ async def ask(service: RecoveryService, entries: Sequence[Entry], options: Optio
     return await asyncio.wrap_future(service.ask(entries, options))
 
 
+async def ask_for(
+    request: Request, service: RecoveryService, entries: Sequence[Entry], options: Options
+) -> list[Recovered]:
+    """Return what a service recovers for somebody; whoever closes the connection takes the questions back."""
+    answer, gone = asyncio.ensure_future(ask(service, entries, options)), asyncio.ensure_future(_gone(request))
+    try:
+        await asyncio.wait((answer, gone), return_when=asyncio.FIRST_COMPLETED)
+        if answer.done():
+            return answer.result()
+        raise GoneError
+    finally:
+        answer.cancel()
+        gone.cancel()
+
+
+async def _gone(request: Request) -> None:
+    """Wait until whoever asked, and whose request was read whole, closes the connection."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
 class _Filler:
     """Goes through the questions of which a source has no chains yet, a few at a time."""
 
@@ -176,13 +205,26 @@ class _Filler:
         self._source = source
         self._next = 0
 
-    def __call__(self, recoverer: Recoverer) -> bool:
+    def __call__(self, recover: RecoverTogether) -> bool:
         places = self._index.missing(self._source, self._next, _AT_ONCE)
         questions = [self._index.at(place) for place in places]
-        recovered = recoverer.recover_together([(_entry(stored), EVERYTHING) for stored in questions])
+        try:
+            recovered = recover([(_entry(stored), EVERYTHING) for stored in questions])
+        except Exception:  # of one of them: each alone, so that the others have their chains
+            recovered = [_recovered_alone(recover, stored) for stored in questions]
         self._index.store(self._source, zip(questions, recovered, strict=True))
         self._next = places[-1] + 1 if places else self._next
         return bool(places)
+
+
+def _recovered_alone(recover: RecoverTogether, stored: Stored) -> Recovered:
+    """Return the chains of a question, or that the server failed over it."""
+    try:
+        return recover([(_entry(stored), EVERYTHING)])[0]
+    except Exception:
+        _log.exception("the question '%s' could not be recovered", stored.id[:80])
+        problem = Problem(code="failed", message="something went wrong in the server; its log tells what.")
+        return Recovered(id=stored.id, chains=[], error=problem)
 
 
 def _note_failure(task: asyncio.Task[Recovered]) -> None:

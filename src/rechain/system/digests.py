@@ -1,0 +1,53 @@
+"""SHA-256 of files, and JSON that carries its own: what was damaged since it was written shows when it is read."""
+
+import json
+from collections.abc import Mapping
+from hashlib import file_digest as digest_of_file
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+SHA256 = "sha256"
+"""the key under which JSON has the digests of files by their names, itself among them"""
+_LARGEST_JSON = 2**26
+"""bytes of a file of settings; those that rechain writes have a few thousand, or for every question its id"""
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as file:
+        return digest_of_file(file, SHA256).hexdigest()
+
+
+def json_digest(content: Any) -> str:
+    """Return the SHA-256 of what JSON says, however it is laid out."""
+    return sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def sealed(content: Mapping[str, Any], name: str, files: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Return the content of the JSON file of a name with the digests of other files and, under its name, its own."""
+    whole = {**content, SHA256: dict(files or {})}
+    return {**content, SHA256: {**whole[SHA256], name: json_digest(whole)}}
+
+
+def opened_seal(content: Mapping[str, Any], name: str) -> dict[str, str]:
+    """Return the digests of other files in content that `sealed` has returned; raise ValueError if it was changed."""
+    digests = content.get(SHA256)
+    if not isinstance(digests, dict) or not all(isinstance(value, str) for value in digests.values()):
+        raise ValueError("it has no SHA-256 of itself")
+    files = {file: digest for file, digest in digests.items() if file != name}
+    if digests.get(name) != json_digest({**content, SHA256: files}):
+        raise ValueError("it is not what its SHA-256 is of")
+    return files
+
+
+def read_json(path: Path) -> Any:
+    """Read a JSON file; whatever is wrong with it is an OSError or a ValueError."""
+    if path.exists() and not path.is_file():
+        raise ValueError("it is no file")  # a pipe, say, that would never end
+    if path.stat().st_size > _LARGEST_JSON:
+        raise ValueError(f"it has more than {_LARGEST_JSON:,} bytes")
+    try:
+        return json.loads(path.read_bytes())
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error

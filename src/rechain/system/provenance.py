@@ -1,0 +1,289 @@
+"""What made an output: `OUT.provenance` beside it, JSON lines of which every one is sealed.
+
+The first line says what made the output, the last one how it ended; `rechain.bulk.journal` has lines in between. A line
+ends with its seal: the SHA-256 of the seal of the line before and of the line itself. So a byte that was changed, and a
+line that was taken away, added or moved, show. Half a line at the end is what a killed process leaves, and counts as
+none.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from rechain.errors import InputError
+from rechain.system.files import replacing
+from rechain.version import __version__
+
+MANIFEST = "_rechain.json"
+"""in a folder of parts: what they are made of and how"""
+FINISHED = "_SUCCESS"
+"""in a folder whose parts are all there, as Spark and others have it"""
+
+Facts = dict[str, Any]
+
+_SUFFIX = ".provenance"  # not that of records, which are read from folders by their suffixes
+_MADE_BY, _ENDED = "rechain", "ended"
+"""the fields by which a first and a last line are known"""
+_SEALED = re.compile(rb'(\{.+),"seal":"([0-9a-f]{64})"\}\n', re.DOTALL)
+# Ours have a few kilobytes; a file of another kind may be one line that does not fit into the memory.
+_LONGEST_LINE = 1 << 20
+_IGNORED = (".", "_")  # files that programs hide by the first character of their names
+
+
+class DamagedProvenanceError(InputError):
+    """A provenance file that is not as it was written."""
+
+
+def sidecar_of(output: Path) -> Path:
+    """Return where the provenance of an output file stands."""
+    return output.with_name(f"{output.name}{_SUFFIX}")
+
+
+def now() -> str:
+    """Return the time, as it is written."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def heading(command: str, **facts: Any) -> Facts:
+    """Return the first line: what makes an output, in values as JSON has them."""
+    fields = {_MADE_BY: __version__, "command": command, **facts, "began": now()}
+    return orjson.loads(orjson.dumps(fields, default=_plain))  # type: ignore[no-any-return]
+
+
+def describe_input(path: Path | None) -> Facts | None:
+    """Return name, size and SHA-256 of a file or of the files in a folder; of a pipe the name alone.
+
+    So it is with what cannot be read, about which its reader says more.
+    """
+    if path is None:
+        return None
+    try:
+        return _describe(path)
+    except OSError:
+        return {"name": str(path)}
+
+
+def _describe(path: Path) -> Facts:
+    if store := getattr(path, "fs", None):  # in a store such as S3, which has a digest of its own, the ETag
+        details = store.info(path.path)  # type: ignore[attr-defined]
+        return {"name": str(path), "size": details.get("size"), "etag": details.get("ETag")}
+    if path.is_file() and path != Path("-"):
+        return {"name": path.name, "size": path.stat().st_size, "sha256": digest_of(path)}
+    if not path.is_dir():
+        return {"name": str(path)}
+    files = [(file.relative_to(path).as_posix(), file) for file in sorted(path.rglob("*")) if file.is_file()]
+    listing = [
+        [name, file.stat().st_size, digest_of(file)]
+        for name, file in files
+        if not (name.endswith(_SUFFIX) or any(part.startswith(_IGNORED) for part in name.split("/")))
+    ]
+    digest = hashlib.sha256(orjson.dumps(listing)).hexdigest()
+    return {"name": path.name, "files": len(listing), "size": sum(size for _, size, _ in listing), "sha256": digest}
+
+
+def digest_of(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@dataclass
+class Sealer:
+    """Makes lines, each sealed together with all before it."""
+
+    seal: str = ""
+    """that of the last line"""
+
+    def line(self, fields: Mapping[str, Any]) -> bytes:
+        """Return the next line."""
+        text = orjson.dumps(fields, default=_plain)
+        self.seal = _seal(self.seal, text)
+        return b'%s,"seal":"%s"}\n' % (text[:-1], self.seal.encode())
+
+
+def read_sealed(path: Path) -> Iterator[Facts]:
+    """Yield the fields of every line of a provenance file; raises DamagedProvenanceError at one not as it was written.
+
+    Half a line at the end is passed over.
+    """
+    seal, number = "", 0
+    try:
+        with path.open("rb") as file:
+            while (line := file.readline(_LONGEST_LINE)).endswith(b"\n"):
+                number += 1
+                match = _SEALED.fullmatch(line)
+                if not match or _seal(seal, match[1] + b"}") != (seal := match[2].decode()):
+                    raise _damaged(path, f"at line {number}")
+                fields = orjson.loads(match[1] + b"}")
+                if number == 1 and not is_first_line(fields):
+                    raise _damaged(path, "at line 1")
+                yield fields
+    except (OSError, orjson.JSONDecodeError) as error:
+        raise _damaged(path, str(error)) from error
+    if not number or len(line) == _LONGEST_LINE:
+        raise _damaged(path, f"at line {number + 1}")
+
+
+def _damaged(path: Path, where: str) -> DamagedProvenanceError:
+    return DamagedProvenanceError(
+        f"{path} is damaged ({where}), so nobody can tell what made {path.stem}; delete it to do without it, "
+        f"or make {path.stem} again."
+    )
+
+
+def _seal(before: str, text: bytes) -> str:
+    return hashlib.sha256(before.encode() + text).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    """Return a value that JSON has no form for as one that it has, always the same way."""
+    return sorted(value) if isinstance(value, set | frozenset) else str(value)
+
+
+def is_first_line(fields: Mapping[str, Any]) -> bool:
+    """Return whether a line says what made the output from there on: the first one, or that of a resumed run."""
+    return _MADE_BY in fields
+
+
+def ending(output: Path, size: int, digest: str, counts: Mapping[str, Any]) -> Facts:
+    """Return the last line: what came of it."""
+    return {**counts, "output": {"name": output.name, "size": size, "sha256": digest}, _ENDED: now()}
+
+
+def write_provenance(output: Path, head: Mapping[str, Any], counts: Mapping[str, Any]) -> None:
+    """Write the provenance of a file that is finished; devices and pipes have none."""
+    if not output.is_file():
+        return
+    sealer = Sealer()
+    end = ending(output, output.stat().st_size, digest_of(output), counts)
+    with replacing(sidecar_of(output)) as file:
+        file.writelines(map(sealer.line, (head, end)))
+
+
+def without_times(head: Mapping[str, Any]) -> Facts:
+    """Return what made an output without what differs between two runs that make the same."""
+    return {name: value for name, value in head.items() if name not in ("began", "run")}
+
+
+def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    """Yield in what the model, the settings and the passages of two outputs differ, such as "top 2, not 1"."""
+    one, two = (facts.get("model") or {} for facts in (before, now))
+    if not _is_same(one, two):
+        changed = "; its files have changed" if one.get("name") == two.get("name") else ""
+        yield f"model {one.get('name')}, not {two.get('name')}{changed}"
+    one, two = (facts.get("settings") or {} for facts in (before, now))
+    for name in dict.fromkeys((*one, *two)):
+        if one.get(name) != two.get(name):
+            yield f"{name} {_worded(one.get(name))}, not {_worded(two.get(name))}"
+    one, two = (facts.get("passages") or {} for facts in (before, now))
+    if not _is_same(one, two):
+        yield f"passages {one.get('name', 'of the questions alone')}, not {two.get('name', 'of the questions alone')}"
+
+
+def _is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Return whether two files, folders or models are the same: by their digests where they have them, else by name."""
+    for name in ("sha256", "etag"):
+        if name in one and name in other:
+            return bool(one[name] == other[name])
+    return one.get("name") == other.get("name") and one.keys() == other.keys()
+
+
+def _worded(value: Any) -> str:
+    return "unset" if value is None else orjson.dumps(value).decode().replace('"', "")
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """What made an output, as the file beside it says."""
+
+    path: Path
+    """of the output"""
+    made_by: Facts = field(default_factory=dict)
+    """the first line, or that of the last run that went on with the output"""
+    end: Facts | None = None
+    """the last line; None: the output is not finished"""
+    damage: str | None = None
+    """why the file beside the output cannot be believed, a sentence"""
+
+    def summary(self) -> str:
+        """Return in one line what made the output."""
+        if not self.made_by:
+            return f"{self.path}: of unknown provenance"
+        model = (self.made_by.get("model") or {}).get("name")
+        source = (self.made_by.get("input") or {}).get("name")
+        made = f"{self.path}: by rechain {self.made_by[_MADE_BY]} {self.made_by.get('command', '')}".rstrip()
+        made += (f" with model {model}" if model else "") + (f" from {source}" if source else "")
+        if not self.end:
+            return f"{made}, begun {self.made_by.get('began')}, not finished"
+        errors = self.end.get("errors") or {}
+        counts = f", {self.end['questions']} questions" if "questions" in self.end else ""
+        counts += f", {sum(errors.values())} with an error" if errors else ""
+        return f"{made}, {self.end[_ENDED]}{counts}"
+
+    def misfits(self, questions: Path | None = None) -> list[str]:
+        """Return why the output should not be taken for what its provenance says, a sentence each."""
+        if self.damage:
+            return [self.damage]
+        found = []
+        if self.end is None:
+            found.append(f"{self.path} is not finished: what made it has not come to its end.")
+        elif self.path.is_file():
+            recorded = self.end.get("output") or {}
+            if recorded.get("size") != self.path.stat().st_size or recorded.get("sha256") != digest_of(self.path):
+                found.append(f"{self.path} was changed after it was written.")
+        if unchecked := self.made_by.get("unchecked"):
+            found.append(f"{self.path}: nobody knows what made the first {unchecked} lines.")
+        source = self.made_by.get("input") or {}
+        if questions is not None and self.made_by.get("command") == "recover" and source.keys() & {"sha256", "etag"}:
+            given = describe_input(questions) or {}
+            if given.keys() & source.keys() & {"sha256", "etag"} and not _is_same(source, given):
+                found.append(f"{self.path} was recovered from other questions ({source.get('name')}) than {questions}.")
+        return found
+
+
+def read_provenance(output: Path) -> Provenance | None:
+    """Read what made an output; None where nothing says it."""
+    if output.is_dir():
+        return _read_manifest(output)
+    if getattr(output, "fs", None) or not sidecar_of(output).is_file():
+        return None
+    made_by: Facts = {}
+    last: Facts = {}
+    try:
+        for last in read_sealed(sidecar_of(output)):
+            if is_first_line(last):
+                unchecked = {name: made_by[name] for name in ("unchecked",) if name in made_by}
+                made_by = {**last, **unchecked}
+    except DamagedProvenanceError as error:
+        return Provenance(output, made_by, damage=str(error))
+    return Provenance(output, made_by, last if _ENDED in last else None)
+
+
+def _read_manifest(folder: Path) -> Provenance | None:
+    """Read what made the parts in a folder."""
+    path = folder / MANIFEST
+    if not path.is_file():
+        return None
+    try:
+        fields = orjson.loads(path.read_bytes())
+    except (OSError, orjson.JSONDecodeError) as error:
+        return Provenance(folder, damage=str(_damaged(path, str(error))))
+    if not isinstance(fields, dict) or _MADE_BY not in fields:
+        return Provenance(folder, damage=str(_damaged(path, "no version")))
+    return Provenance(folder, fields, fields.get("end") if (folder / FINISHED).exists() else None)
+
+
+def compare(outputs: Iterable[Provenance]) -> list[str]:
+    """Return in what the model and settings of outputs differ from the first, a sentence each."""
+    first, *others = outputs
+    return [
+        f"{other.path} was made with {difference} as {first.path}."
+        for other in others
+        for difference in differences(other.made_by, first.made_by)
+    ]
