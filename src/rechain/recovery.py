@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
@@ -17,7 +18,7 @@ from rechain.schema import Chain, Link, Problem, Question, Recovered
 from rechain.scoring import BASELINES
 from rechain.scoring.model import BUNDLED, BatchModel, Contributions, Model, PlayerStep, StepwiseModel
 from rechain.system.batches import batches
-from rechain.system.provenance import digest_of
+from rechain.system.digests import SHA256, file_digest, read_json
 
 if TYPE_CHECKING:
     from rechain.reader.model import ChainReaderModel
@@ -347,6 +348,8 @@ def model_facts(factory: partial[Recoverer]) -> dict[str, str]:
         folder = Path(str(files("rechain").joinpath("data/default")))
     elif Path(name).is_dir():
         folder = Path(name)
+    elif "/" not in name:  # no model has such a name, as loading it will say
+        return {"name": name}
     else:
         from rechain.reader.pretrained import find
 
@@ -356,10 +359,12 @@ def model_facts(factory: partial[Recoverer]) -> dict[str, str]:
 
 def _digest_of_model(folder: Path) -> str:
     """Return the digest of all that a model is loaded from, which neither checkpoints nor logs nor its card are."""
+    with suppress(OSError, ValueError, TypeError, LookupError):  # a config that has digests of itself and all others
+        return str(read_json(folder / "config.json")[SHA256]["config.json"])
     digest = hashlib.sha256()
     for file in sorted(folder.iterdir()):
         if file.is_file() and not file.name.startswith((".", "checkpoint", "events.")) and file.suffix != ".md":
-            digest.update(f"{file.name} {digest_of(file)}\n".encode())
+            digest.update(f"{file.name} {file_digest(file)}\n".encode())
     return digest.hexdigest()
 
 

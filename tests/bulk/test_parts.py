@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import shutil
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,8 @@ from rechain.datasets.records import read_rows
 from rechain.errors import QuestionError, RechainError
 from rechain.recovery import Recoverer
 from rechain.schema import Recovered
+from rechain.system.files import LostOutputError
+from rechain.system.provenance import read_provenance
 from rechain.version import __version__
 
 LEXICAL = partial(Recoverer, "lexical")
@@ -50,6 +53,12 @@ def begin(out: Path) -> Begin:
     return begin
 
 
+def finish(out: Path, manifest: Manifest = MANIFEST) -> None:
+    folder = PartsFolder(str(out), PartFormat.jsonl)
+    folder.inspect(manifest, False, True)
+    folder.finish(manifest, {}, Tally())
+
+
 @pytest.mark.parametrize("options", [{}, {"overwrite": True}, {"resume": True}], ids=str)
 @pytest.mark.parametrize("is_there", [False, True], ids=["absent", "empty"])
 def test_a_folder_that_is_not_there_or_empty_is_begun(out: Path, begin: Begin, options: Any, is_there: bool) -> None:
@@ -57,11 +66,16 @@ def test_a_folder_that_is_not_there_or_empty_is_begun(out: Path, begin: Begin, o
         out.mkdir()
     assert begin(**options) == NOTHING
     (made_by,) = content(out).values()
-    assert json.loads(made_by) == {
+    fields = json.loads(made_by)
+    assert fields.pop("sha256").keys() == {"_rechain.json"}
+    assert fields.pop("began")
+    assert fields == {
+        "rechain": __version__,
+        "command": "recover",
         "model": ["lexical"],
+        "input": {"files": 1, "size": 7},
         "questions": {"a.jsonl": 7},
         "format": "jsonl",
-        "rechain": __version__,
     }
 
 
@@ -93,7 +107,7 @@ def test_resume_tells_which_files_have_another_size_until_it_is_finished(out: Pa
     grown = Manifest({"a.jsonl": 7, "b.jsonl": 9}, {})
     assert begin(grown, resume=True).changed == {"b.jsonl"}
     assert begin(grown, resume=True).changed == {"b.jsonl"}
-    PartsFolder(str(out), PartFormat.jsonl).finish(grown)
+    finish(out, grown)
     assert begin(grown, resume=True).changed == set()
 
 
@@ -196,14 +210,18 @@ def test_a_model_that_was_trained_again_is_told_apart(begin: Begin, tmp_path: Pa
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"questions": ["a.jsonl"]}'])
 def test_a_description_that_was_changed_by_hand_is_refused(out: Path, begin: Begin, text: str) -> None:
     begin()
-    (out / "_rechain.json").write_text(text)
-    with pytest.raises(RechainError, match="another input, model or option"):
-        begin(resume=True)
+    whole = (out / "_rechain.json").read_text()
+    for content in (text, whole.replace("lexical", "bm25"), whole.replace('"began"', '"begun"'), whole[:-20]):
+        (out / "_rechain.json").write_text(content)
+        with pytest.raises(RechainError, match=r"_rechain\.json is damaged or of an older version"):
+            begin(resume=True)
+        provenance = read_provenance(out)
+        assert provenance and "is damaged" in provenance.misfits()[0]
 
 
 def test_inspection_changes_nothing(out: Path, begin: Begin) -> None:
     begin()
-    PartsFolder(str(out), PartFormat.jsonl).finish(MANIFEST)
+    finish(out)
     before = content(out)
     for options in ((True, False), (False, True)):
         PartsFolder(str(out), PartFormat.jsonl).inspect(MANIFEST, *options)
@@ -251,7 +269,8 @@ def lines(chunks: list[Chunk]) -> bytes:
 
 def test_a_part_of_lines_is_what_the_local_engine_writes(out: Path, chunks: list[Chunk], lines: bytes) -> None:
     folder = PartsFolder(str(out), PartFormat.jsonl)
-    tally = folder.make("a.jsonl", chunks, Worker(Work(LEXICAL)))
+    tally, size = folder.make("a.jsonl", chunks, Worker(Work(LEXICAL)))
+    assert size == len(lines)
     assert content(out) == {"a.jsonl": lines}
     assert lines.count(b"\n") == 13
     assert tally == Tally(13, 12, {"bad_json": 1})
@@ -270,8 +289,8 @@ def test_a_part_of_parquet_holds_the_same_records_and_is_the_same_every_time(
 
 def test_a_part_without_a_wanted_question_is_there_and_empty(out: Path, chunks: list[Chunk]) -> None:
     worker = Worker(Work(LEXICAL, only=("bridge",)))
-    assert PartsFolder(str(out), PartFormat.jsonl).make("a.jsonl", chunks[:1], worker) == Tally()
-    assert PartsFolder(str(out), PartFormat.parquet).make("a.parquet", chunks[:1], worker) == Tally()
+    assert PartsFolder(str(out), PartFormat.jsonl).make("a.jsonl", chunks[:1], worker) == (Tally(), 0)
+    assert PartsFolder(str(out), PartFormat.parquet).make("a.parquet", chunks[:1], worker)[0] == Tally()
     assert content(out)["a.jsonl"] == b""
     assert pyarrow.parquet.read_table(out / "a.parquet").num_rows == 0
 
@@ -286,8 +305,52 @@ def test_a_part_with_an_error_that_stops_the_work_is_not_there(out: Path, chunks
 
 def test_a_finished_folder_says_so_as_others_do(out: Path, begin: Begin) -> None:
     begin()
-    PartsFolder(str(out), PartFormat.jsonl).finish(MANIFEST)
+    finish(out)
     assert content(out)["_SUCCESS"] == b""
+    provenance = read_provenance(out)
+    assert provenance and provenance.end and not provenance.misfits()
+    assert (provenance.end["questions"], provenance.end["parts"]) == (0, 0)
+
+
+@pytest.mark.parametrize("form", PartFormat)
+def test_what_is_finished_tells_the_counts_of_all_parts(out: Path, chunks: list[Chunk], form: PartFormat) -> None:
+    """Also of those that an earlier run has made."""
+    worker = Worker(Work(LEXICAL))
+    for resume in (False, True):
+        folder = PartsFolder(str(out), form)
+        folder.begin(MANIFEST, folder.inspect(MANIFEST, False, resume), False)
+        name = folder.name(0, int(resume))
+        tally, size = folder.make(name, chunks[resume::2], worker)
+    folder.finish(MANIFEST, {name: size}, tally)
+    provenance = read_provenance(out)
+    assert provenance and provenance.end
+    facts = {name: provenance.end[name] for name in ("questions", "with_chain", "errors", "parts")}
+    assert facts == {"questions": 13, "with_chain": 12, "errors": {"bad_json": 1}, "parts": 2}
+    if form == PartFormat.parquet:
+        metadata = pyarrow.parquet.read_schema(out / name).metadata[b"rechain"]
+        assert json.loads(metadata) == {"rechain": __version__, "command": "recover", "model": ["lexical"]}
+
+
+DISTURBANCES: dict[str, tuple[Callable[[Path], object], str]] = {
+    "removed": (lambda out: (out / "00000-000000.jsonl").unlink(), "00000-000000.jsonl was removed; go on"),
+    "cut": (lambda out: (out / "00000-000001.jsonl").write_text(""), "00000-000001.jsonl was changed; delete it"),
+    "manifest": (lambda out: (out / "_rechain.json").write_text("{}"), "_rechain.json was changed by another program"),
+    "folder": (shutil.rmtree, "was removed; go on"),
+}
+
+
+@pytest.mark.parametrize(("disturb", "message"), DISTURBANCES.values(), ids=DISTURBANCES)
+def test_parts_that_others_disturb_are_no_success(
+    out: Path, chunks: list[Chunk], disturb: Callable[[Path], object], message: str
+) -> None:
+    for resume in (False, True):
+        folder = PartsFolder(str(out), PartFormat.jsonl)
+        folder.begin(MANIFEST, folder.inspect(MANIFEST, False, resume), False)
+        tally, size = folder.make(folder.name(0, int(resume)), chunks, Worker(Work(LEXICAL)))
+    disturb(out)
+    with pytest.raises(LostOutputError, match=message):
+        folder.finish(MANIFEST, {folder.name(0, 1): size}, tally)
+    assert not (out / "_SUCCESS").exists()
 
 
 def test_a_folder_sent_to_another_process_writes_to_the_same_place(

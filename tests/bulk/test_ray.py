@@ -424,17 +424,24 @@ def test_after_a_strict_stop_one_can_go_on_without(nodes: Any, questions: Path, 
 def test_what_is_wrong_with_a_file_is_told_last_and_all_else_at_once() -> None:
     def row(questions: int, *, unread: str = "", problem: str = "") -> dict[str, Any]:
         result = pickle.dumps(WorkResult(b"", Tally(questions), 0.25))
-        outcome = {"result": result, "unread": unread, "is_damaged": bool(unread), "problem": problem}
+        outcome = {
+            "result": result,
+            "unread": unread,
+            "is_damaged": bool(unread),
+            "problem": problem,
+            "part": "a",
+            "size": 7,
+        }
         return {"file": "a.jsonl"} | outcome
 
     unread: list[str] = []
-    told = _results([row(3), row(0, unread="a file is damaged."), row(4)], unread.extend)
+    told = _results([row(3), row(0, unread="a file is damaged."), row(4)], unread.extend, {})
     assert [next(told).tally.questions for _ in range(2)] == [3, 0]
     assert unread == ["a.jsonl"]
     assert next(told).tally.questions == 4
     with pytest.raises(InputError, match="a file is damaged"):
         next(told)
-    told = _results([row(3), row(0, problem="there is no model."), row(4)], unread.extend)
+    told = _results([row(3), row(0, problem="there is no model."), row(4)], unread.extend, {})
     assert next(told).tally.questions == 3
     with pytest.raises(InputError, match="there is no model"):
         next(told)

@@ -158,9 +158,10 @@ def assert_tells_all(path: Path, chunks: list[Chunk], whole: bytes, is_checked: 
     assert not [misfit for misfit in provenance.misfits() if is_checked or "nobody knows" not in misfit]
     assert provenance.end["questions"] == whole.count(b"\n")
     audit = Audit(path, Journal(path), whole.count(b"\n"))
+    lines = iter(whole.splitlines(keepends=True))
     for chunk in chunks:
-        audit.add_records(chunk)
-    audit.add_lines(1, whole.splitlines(keepends=True))
+        audit.add(chunk, 1, islice(lines, count_lines(chunk)))
+    assert audit.kept().rest is None
     stretches = list(Journal(path).stretches())
     assert sum(stretch.lines for stretch in stretches) == whole.count(b"\n")
     assert sum(stretch.records for stretch in stretches) == sum(len(chunk.records) for chunk in chunks)

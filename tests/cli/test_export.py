@@ -7,12 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
 
 from rechain.cli.main import app
 from rechain.datasets.records import read_rows
 from rechain.schema import Question, Recovered
+from rechain.system.provenance import describe_input, read_provenance, sidecar_of, without_times
+from rechain.version import __version__
 
 Command = Callable[..., Any]
 TEXTS = ("hotpotqa", "triplets", "paths", "mdr")
@@ -27,10 +30,48 @@ def questions(town_file: Path) -> Path:
 
 
 @pytest.fixture
-def chains(rechain: Command, questions: Path, tmp_path: Path) -> Path:
+def recovered(rechain: Command, questions: Path, tmp_path: Path) -> Path:
     path = tmp_path / "chains.jsonl"
     assert rechain("recover", questions, "--model", "lexical", "--out", path).code == 0
     return path
+
+
+@pytest.fixture
+def chains(recovered: Path) -> Path:
+    """Chains of which nothing tells what made them."""
+    sidecar_of(recovered).unlink()
+    return recovered
+
+
+def test_what_made_the_chains_is_shown_and_goes_with_the_export(
+    rechain: Command, recovered: Path, questions: Path, tmp_path: Path
+) -> None:
+    out, table = tmp_path / "triplets.jsonl", tmp_path / "chains.parquet"
+    for _ in range(2):
+        command = ["export", recovered, "--to", "triplets", "--questions", questions, "--out", out, "--overwrite"]
+        first, shown = rechain(*command).err.splitlines()
+    assert first == "12 questions exported; left out: 1 too_few_passages."
+    assert shown.startswith(f"{recovered}: by rechain {__version__} recover with model lexical from towns.jsonl, 20")
+    assert shown.endswith(", 13 questions, 1 with an error")
+    provenance = read_provenance(out)
+    assert provenance and provenance.end and not provenance.misfits()
+    assert provenance.end["lines"] == out.read_text().count("\n") == 24
+    facts = provenance.made_by
+    assert (facts["model"]["name"], facts["settings"]["to"], facts["command"]) == ("lexical", "triplets", "export")
+    assert (facts["input"], facts["questions"]) == (describe_input(recovered), describe_input(questions))
+    tables = []
+    for _ in range(2):
+        assert rechain("export", recovered, "--to", "parquet", "--out", table, "--overwrite").code == 0
+        tables.append(table.read_bytes())
+    assert tables[0] == tables[1]
+    metadata = json.loads(pyarrow.parquet.read_schema(table).metadata[b"rechain"])
+    written = read_provenance(table)
+    assert written and not written.misfits()
+    assert metadata == without_times(written.made_by)
+    questions.write_text(questions.read_text() + "\n")
+    assert rechain(*command).err.splitlines()[2:] == [
+        f"warning: {recovered} was recovered from other questions (towns.jsonl) than {questions}."
+    ]
 
 
 @pytest.fixture
@@ -87,13 +128,14 @@ def test_the_table_holds_the_whole_file(rechain: Command, chains: Path, tmp_path
     read = [[recovered for _, recovered in read_rows(path, Recovered)] for path in (chains, out)]
     assert read[0] == read[1]
     again = rechain("export", out, "--to", "parquet", "--out", tmp_path / "again")
-    assert again == outcome
+    assert (again.code, again.out, again.err.splitlines()[0] + "\n") == outcome
 
 
 def test_chains_are_read_from_the_table_and_from_parts(
     rechain: Command, chains: Path, questions: Path, tmp_path: Path
 ) -> None:
     rechain("export", chains, "--to", "parquet", "--out", tmp_path / "chains.parquet")
+    sidecar_of(tmp_path / "chains.parquet").unlink()
     (tmp_path / "parts").mkdir()
     lines = chains.read_text().splitlines(keepends=True)
     (tmp_path / "parts/part-0.jsonl").write_text("".join(lines[:5]))

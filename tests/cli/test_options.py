@@ -9,8 +9,10 @@ import typer
 from typer.testing import CliRunner
 
 from rechain.candidates import CandidateSettings
-from rechain.cli.options import CandidateOptions, OutputOptions, grouped, note_unfinished
+from rechain.cli.options import CandidateOptions, OutputOptions, grouped, show_provenance
 from rechain.errors import RechainError
+from rechain.system.provenance import describe_input, heading, read_provenance, sidecar_of, write_provenance
+from rechain.version import __version__
 
 
 @dataclass(frozen=True)
@@ -101,15 +103,44 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     assert problem(out, False, resume=True) == f"{out} cannot be written: there is no folder {out.parent}."
 
 
-def test_a_folder_of_chains_that_is_not_finished_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    note_unfinished(tmp_path)
-    note_unfinished(tmp_path / "chains.jsonl")
+def test_what_made_chains_is_shown_with_what_does_not_fit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    chains, questions = tmp_path / "chains.jsonl", tmp_path / "questions.jsonl"
+    chains.write_text("{}\n")
+    questions.write_text("{}\n")
+    assert read_provenance(chains) is None
+    assert read_provenance(tmp_path) is None
+    show_provenance(None, questions)
     assert capsys.readouterr().err == ""
-    (tmp_path / "_rechain.json").touch()
-    note_unfinished(tmp_path)
-    assert capsys.readouterr().err == (
-        f"{tmp_path} is not finished; `rechain recover` goes on with it with --resume.\n"
-    )
-    (tmp_path / "_SUCCESS").touch()
-    note_unfinished(tmp_path)
-    assert capsys.readouterr().err == ""
+    made_by = heading("recover", model={"name": "lexical"}, input=describe_input(questions))
+    write_provenance(chains, made_by, {"questions": 3, "errors": {"no_link": 2}})
+    show_provenance(read_provenance(chains), questions)
+    line = capsys.readouterr().err
+    start = f"{chains}: by rechain {__version__} recover with model lexical from questions.jsonl, "
+    assert line.startswith(start)
+    assert line.endswith(", 3 questions, 2 with an error\n")
+    chains.write_text("{} \n")
+    questions.write_text("{}\n{}\n")
+    show_provenance(read_provenance(chains), questions)
+    assert capsys.readouterr().err.splitlines()[1:] == [
+        f"warning: {chains} was changed after it was written.",
+        f"warning: {chains} was recovered from other questions (questions.jsonl) than {questions}.",
+    ]
+    sidecar_of(chains).write_bytes(sidecar_of(chains).read_bytes().splitlines(keepends=True)[0])
+    show_provenance(read_provenance(chains))
+    assert capsys.readouterr().err.splitlines()[1:] == [
+        f"warning: {chains} is not finished; `rechain recover` goes on with it with --resume."
+    ]
+    sidecar_of(chains).write_text("precious")
+    show_provenance(read_provenance(chains))
+    summary, warning = capsys.readouterr().err.splitlines()
+    assert summary == f"{chains}: of unknown provenance"
+    assert warning.startswith(f"warning: {sidecar_of(chains)} is damaged (at line 1)")
+
+
+def test_a_provenance_file_replaces_no_file_of_another_purpose(tmp_path: Path) -> None:
+    out, sidecar = tmp_path / "chains", tmp_path / "chains.provenance"
+    sidecar.write_text("precious")
+    assert problem(out, False) == f"{sidecar} exists and says nothing of {out}; move it, or name another output."
+    read = f"{sidecar}, where the output's provenance goes, is what is read; name another output."
+    assert problem(out, True, sidecar) == read
+    assert sidecar.read_text() == "precious"

@@ -1,11 +1,16 @@
 """Raw records of files: how they are packed, laid out, cut off and damaged."""
 
+import array
+import fcntl
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
+import termios
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +22,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rechain.datasets.files import RawRecord, question_files, read_parts, read_records
+from rechain.datasets import files
+from rechain.datasets.files import RawRecord, question_files, read_opened, read_parts, read_records
 from rechain.errors import InputError, QuestionError
 
 RECORDS = [{"id": "1", "text": 'a {"brace"} and \\ in [text], Škoda'}, {"id": "2", "nested": [{"a": {"b": "}"}}]}]
@@ -145,6 +151,107 @@ def test_deep_nesting_is_read_or_an_error_in_its_place(tmp_path: Path, levels: i
     assert isinstance(middle, dict) if levels < 1000 else middle.code == "too_deep"
 
 
+@pytest.fixture
+def small_limits(monkeypatch: pytest.MonkeyPatch) -> int:
+    """Let records be of 100 bytes, read 7 at a time, so that every byte is somewhere the last of a piece."""
+    monkeypatch.setattr(files, "LARGEST_RECORD", 100)
+    monkeypatch.setattr(files, "_CHUNK", 7)
+    return 100
+
+
+def codes(path: Path) -> list[Any]:
+    return [value.code if isinstance(value, QuestionError) else value["id"] for value in values(path)]
+
+
+TOO_LONG: dict[str, Callable[[int], str]] = {
+    "text": lambda size: f'{{"id": "2", "a": "{"x" * (size - 19)}"}}',
+    "braces in a text": lambda size: f'{{"id": "2", "a": "{"}" * (size - 19)}"}}',
+    "quotes": lambda size: f'{{"id": "2", "a": "{chr(92) + chr(34)}{(chr(92) * 2) * (size // 2)}"}}',
+    "objects": lambda size: f'{{"id": "2", "a": [{",".join(["{}"] * (size // 3))}]}}',
+    "deep": lambda size: '{"id": ' * (size // 7) + "2" + "}" * (size // 7),
+}
+
+
+@pytest.mark.parametrize("layout", ["lines", "array on one line", "pretty objects"])
+@pytest.mark.parametrize("size", [101, 102, 103, 104, 105, 106, 107, 108, 199, 200, 201, 999, 10_000])
+@pytest.mark.parametrize("content", TOO_LONG)
+def test_a_record_that_is_too_long_is_an_error_in_its_place(
+    tmp_path: Path, content: str, size: int, layout: str, small_limits: int
+) -> None:
+    record = TOO_LONG[content](size + 20)
+    text = LAYOUTS[layout]([{"id": "1"}, {"id": "2"}, {"id": "3"}])
+    path = write(tmp_path / "f", re.sub(r'\{\s*"id": "2"\s*\}', lambda _: record, text))
+    assert codes(path) == ["1", "too_long", "3"]
+    bad = values(path)[1]
+    assert str(bad) == f"{path}, {'line' if layout == 'lines' else 'record'} 2: the record is longer than 0 MB."
+
+
+@pytest.mark.parametrize("layout", ["lines", "array on one line"])
+def test_the_longest_record_is_read(tmp_path: Path, layout: str, small_limits: int) -> None:
+    longest = {"id": "2", "a": "x" * 80}
+    assert len(json.dumps(longest)) == small_limits
+    path = write(tmp_path / "f", LAYOUTS[layout]([{"id": "1"}, longest, longest]))
+    assert codes(path) == ["1", "2", "2"]
+    path.write_text(path.read_text().replace("xx", "xxx", 1))
+    assert codes(path) == ["1", "too_long", "2"]
+
+
+@pytest.mark.parametrize("end", ["", "}", '"'])
+def test_a_record_of_an_array_that_is_too_long_and_never_ends_is_named(
+    tmp_path: Path, end: str, small_limits: int
+) -> None:
+    path = write(tmp_path / "f", '[{"id": "1"}, {"id": "2", "a": "' + "x}" * 1000 + end)
+    records, message = until_it_fails(path)
+    assert [type(record.value) for record in records] == [dict, QuestionError]
+    assert message == f"{path}, record 2: the file ends in the middle of the record."
+
+
+def test_an_array_without_records_is_given_up(tmp_path: Path, small_limits: int) -> None:
+    path = write(tmp_path / "f", '[{"id": "1"}, ' + "1, " * 1000)
+    assert until_it_fails(path)[1] == f"{path}, record 2: no record begins within 0 MB."
+
+
+def peak_memory(path: Path) -> tuple[list[str], int]:
+    """Return the codes or ids of a file's records, and the peak memory in bytes of a process that reads them."""
+    code = (
+        "import re, sys; from pathlib import Path; from rechain.datasets.files import read_records\n"
+        "for _, value, _ in read_records(Path(sys.argv[1])):\n"
+        "    print(value['id'] if isinstance(value, dict) else value.code)\n"
+        "print(re.search(r'VmHWM:\\s*(\\d+) kB', Path('/proc/self/status').read_text())[1])"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
+    *names, peak = done.stdout.split()
+    return names, int(peak) * 1024
+
+
+BOMBS = {
+    "line": (b'{"id": "1"}\n{"id": "2", "a": "', b"x", b'"}\n{"id": "3"}\n'),
+    "text of an array": (b'[{"id": "1"}, {"id": "2", "a": "', b"x", b'"}, {"id": "3"}]'),
+    "objects of an array": (b'[{"id": "1"}, {"id": "2", "a": [', b"{},", b'{}]}, {"id": "3"}]'),
+}
+
+
+@pytest.mark.parametrize(
+    ("bomb", "size"),
+    [
+        ("line", 2**27),
+        ("text of an array", 2**26),
+        *(pytest.param(bomb, 2**32, marks=pytest.mark.slow) for bomb in BOMBS),
+    ],
+)
+def test_a_packed_record_without_an_end_takes_little_memory(tmp_path: Path, bomb: str, size: int) -> None:
+    before, repeated, after = BOMBS[bomb]
+    block = repeated * (2**20 // len(repeated))
+    with gzip.open(tmp_path / "f", "wb", compresslevel=1) as file:
+        file.write(before)
+        for _ in range(size // len(block)):
+            file.write(block)
+        file.write(after)
+    names, peak = peak_memory(tmp_path / "f")
+    assert names == ["1", "too_long", "3"]
+    assert peak < 200 * 2**20
+
+
 @pytest.mark.parametrize("number", [2**63, 2**64, 10**30, 10**400, -(10**30)], ids=lambda n: f"{len(str(n))} digits")
 def test_huge_integers_do_not_stop_the_reading(tmp_path: Path, number: int) -> None:
     path = write(tmp_path / "f", f'{{"n": {number}}}\n{{"n": 1}}\n')
@@ -232,6 +339,40 @@ def test_a_named_pipe_is_read_like_a_file(tmp_path: Path) -> None:
     done = subprocess.run([*command, str(pipe)], capture_output=True, text=True, timeout=120)
     writer.join(timeout=120)
     assert done.stdout.strip() == "['1', '2']", done.stderr[-300:]
+
+
+def dribble(content: bytes, reading: int, writing: int) -> None:
+    """Write byte by byte into a pipe, each when the one before was taken, so that no two are read at once."""
+    waiting = array.array("i", [0])
+    with os.fdopen(writing, "wb", buffering=0) as pipe:
+        for byte in content:
+            pipe.write(bytes([byte]))
+            while fcntl.ioctl(reading, termios.FIONREAD, waiting) == 0 and waiting[0]:
+                time.sleep(0)
+
+
+@pytest.mark.parametrize("marked", [False, True], ids=["plain", "byte order mark"])
+@pytest.mark.parametrize("gzipped", [False, True], ids=["unpacked", "gzip"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_pipe_that_gives_a_byte_at_a_time_is_read_as_a_file_is(layout: str, gzipped: bool, marked: bool) -> None:
+    content = BYTE_ORDER_MARK * marked + LAYOUTS[layout](RECORDS).encode()
+    reading, writing = os.pipe()
+    packed = gzip.compress(content) if gzipped else content
+    thread = threading.Thread(target=dribble, args=(packed, reading, writing), daemon=True)
+    with os.fdopen(reading, "rb") as pipe:
+        thread.start()
+        assert [record.parsed().value for record in read_opened("pipe", pipe, 0)] == RECORDS
+        thread.join(timeout=120)
+
+
+def test_parquet_in_a_pipe_is_recognised_byte_by_byte() -> None:
+    reading, writing = os.pipe()
+    thread = threading.Thread(target=dribble, args=(b"PAR1", reading, writing), daemon=True)
+    with os.fdopen(reading, "rb") as pipe:
+        thread.start()
+        with pytest.raises(InputError, match="pipe is Parquet, which cannot be read from a pipe"):
+            next(read_opened("pipe", pipe, 0))
+        thread.join(timeout=120)
 
 
 def test_standard_input_is_read_while_it_is_being_written() -> None:

@@ -3,6 +3,7 @@
 import gzip
 import json
 import pickle
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rechain.datasets import files, read_entries, read_questions
+from rechain.datasets import files, read_entries, read_questions, reading
 from rechain.datasets.files import RawRecord
 from rechain.datasets.reading import Chunk, Entry, QuestionReader, chunks_of, read_chunks, read_record, read_sentences
 from rechain.errors import InputError, QuestionError
@@ -219,13 +220,14 @@ def test_a_passage_of_5_mb_in_an_array_is_scanned_a_few_times_and_not_with_every
     path = tmp_path / "f"
     path.write_text(json.dumps([PLAIN, PLAIN | {"passages": [{"id": "p", "text": text}]}]))
     scanned: list[int] = []
-    next_object = files._next_object
 
-    def counting(buffer: bytes, at: int) -> tuple[int, int] | None:
-        scanned.append(len(buffer) - at)
-        return next_object(buffer, at)
+    class Counting:
+        def match(self, buffer: bytes, place: int, pattern: re.Pattern[bytes] = files._TO_BRACE) -> Any:
+            found = pattern.match(buffer, place)
+            scanned.append((found.end() if found else len(buffer)) - place)
+            return found
 
-    monkeypatch.setattr(files, "_next_object", counting)
+    monkeypatch.setattr(files, "_TO_BRACE", Counting())
     monkeypatch.setattr(files, "_CHUNK", 1 << 12)
     assert [len(question.passages[0].text) for question in read_questions(path)] == [6, len(text)]
     assert sum(scanned) < 4 * path.stat().st_size
@@ -318,6 +320,12 @@ def test_a_file_is_cut_by_position_alone(tmp_path: Path, size: int) -> None:
     assert where_of(chunks) == [places[start : start + size] for start in range(0, 7, size)]
     assert {chunk.form for chunk in chunks} == {"plain"}
     assert chunks == list(read_chunks(path, size))
+
+
+def test_a_chunk_of_long_records_is_shorter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_lines(tmp_path / "f", *[PLAIN] * 7)
+    monkeypatch.setattr(reading, "LARGEST_RECORD", 2 * len(json.dumps(PLAIN)))
+    assert [len(chunk.records) for chunk in read_chunks(path, 5)] == [2, 2, 2, 1]
 
 
 def entries_of(chunks: list[Chunk], only: list[str]) -> list[tuple[object, ...]]:

@@ -1,5 +1,6 @@
 """Chains as columns beside those of a table of questions."""
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -241,5 +242,7 @@ def test_a_model_that_was_trained_again_is_not_answered_from_a_cache(tmp_path: P
     other.write_text("not the model's")
     (model / "README.md").write_text("Better described.")
     assert hashed() == before
-    (model / "model.safetensors").write_text("Trained again.")
+    config = json.loads((model / "config.json").read_text())
+    config["sha256"]["config.json"] = "that of other weights"
+    (model / "config.json").write_text(json.dumps(config))
     assert hashed() != before

@@ -25,6 +25,14 @@ def test_batches_are_the_items_in_their_order_and_all_but_the_last_are_full(item
     assert all(1 <= len(batch) <= size for batch in gathered[-1:])
 
 
+@given(st.lists(st.integers(0, 9), max_size=40), SIZES, st.integers(1, 20))
+def test_a_batch_ends_with_the_item_that_makes_it_too_heavy(items: list[int], size: int, heaviest: int) -> None:
+    gathered = list(batches(items, size, int, heaviest))
+    assert [item for batch in gathered for item in batch] == items
+    assert all(len(batch) == size or sum(batch) >= heaviest for batch in gathered[:-1])
+    assert all(len(batch) <= size and sum(batch[:-1]) < heaviest for batch in gathered)
+
+
 @given(ITEMS, SIZES)
 def test_what_was_read_before_an_error_is_given_out_before_it_is_raised(items: list[int], size: int) -> None:
     gathered, error = [], ValueError("damaged")

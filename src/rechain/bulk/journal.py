@@ -8,6 +8,7 @@ before it are still what they were, whatever the size of its own chunks.
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
+from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -127,26 +128,26 @@ class Audit:
         """Begin with the first record and the first line; `lines` of the output are there."""
         self._output = output
         self._journal = journal
-        covered = journal.covered(lines)
-        self._records = _Side((stretch.records, stretch.input) for stretch in journal.stretches())
-        self._lines = _Side(_within(covered, ((stretch.lines, stretch.output) for stretch in journal.stretches())))
+        records = ((stretch.records, stretch.input) for stretch in journal.stretches())
+        self._records = _Side(
+            records, f"these questions were changed or swapped after their chains were written to {output}"
+        )
+        covered = _within(journal.covered(lines), ((stretch.lines, stretch.output) for stretch in journal.stretches()))
+        self._lines = _Side(covered, "these chains were changed after they were written")
 
-    def add_records(self, chunk: Chunk) -> None:
-        """Pass the records of a chunk; raises RechainError if they were changed."""
+    def add(self, chunk: Chunk, first: int, lines: Iterable[bytes]) -> None:
+        """Pass a chunk and its lines, of which the first has this number; raises RechainError if they were changed."""
         for record in chunk.records:
-            if not self._records.add(_framed(record), record.where):
-                raise RechainError(
-                    f"{self._records.where}: these questions were changed or swapped after their chains were written "
-                    f"to {self._output}; {_OVERWRITE}"
-                )
-
-    def add_lines(self, first: int, lines: Iterable[bytes]) -> None:
-        """Pass lines, of which the first has this number; raises RechainError if they were changed."""
+            self._records.add(_framed(record), record.where)
+            self._records.settle()
         for number, line in enumerate(lines, start=first):
-            if not self._lines.add(line, f"{self._output}, line {number}"):
-                raise RechainError(
-                    f"{self._lines.where}: these chains were changed after they were written; {_OVERWRITE}"
-                )
+            self._lines.settle()
+            self._lines.add(line, f"{self._output}, line {number}")
+        self._lines.settle(self._records.passed)  # no further: the records after its last line belong to a stretch too
+
+    def settle(self) -> None:
+        """Check the last stretch of lines, also where the records at its end, which have no line, were not passed."""
+        self._lines.settle()
 
     def kept(self) -> KeptJournal:
         """Return what holds of the journal, and what was passed after that."""
@@ -167,11 +168,11 @@ def _within(lines: int, stretches: Iterable[tuple[int, str]]) -> Iterator[tuple[
 class _Side:
     """Digests one item after another, and compares them with the digests of stretches."""
 
-    def __init__(self, stretches: Iterable[tuple[int, str]]) -> None:
+    def __init__(self, stretches: Iterable[tuple[int, str]], problem: str) -> None:
         self._stretches = iter(stretches)
+        self._problem = problem
         self.passed = -1
         self._next()
-        self._pass_complete()
 
     def _next(self) -> None:
         self._expected = next(self._stretches, None)
@@ -180,27 +181,27 @@ class _Side:
         self.count = 0
         self._first = self._last = ""
 
-    def add(self, item: bytes, where: str) -> bool:
-        """Add an item; return whether the stretch that it completes is as it was."""
+    def add(self, item: bytes, where: str) -> None:
+        """Add an item."""
         self._first = self._first or where
         self._last = where
         self._digest.update(item)
         self.count += 1
-        return self._pass_complete()
 
-    def _pass_complete(self) -> bool:
-        while self._expected and self.count == self._expected[0]:
+    def settle(self, most: float = inf) -> None:
+        """Pass the stretches that are complete, until so many are passed; raises RechainError if one has changed."""
+        while self._expected and self.count == self._expected[0] and self.passed < most:
             if self.digest != self._expected[1]:
-                return False
+                raise RechainError(f"{self._where}: {self._problem}; {_OVERWRITE}")
             self._next()
-        return True
 
     @property
     def digest(self) -> str:
+        """The digest of the items of the stretch that is not passed yet."""
         return self._digest.hexdigest()
 
     @property
-    def where(self) -> str:
+    def _where(self) -> str:
         """The places of the first and the last item of the stretch."""
         start, _, number = self._last.rpartition(" ")
         if self._first == self._last:

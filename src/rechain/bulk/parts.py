@@ -5,25 +5,28 @@ Part by part, in the order of their names, the folder holds what one file would.
 
 import io
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import orjson
 
-from rechain.bulk import FINISHED, MANIFEST, PartFormat
+from rechain.bulk import PartFormat
 from rechain.bulk.storage import Storage
 from rechain.bulk.work import Tally, Worker
 from rechain.datasets.files import read_opened
 from rechain.datasets.reading import Chunk
 from rechain.errors import RechainError
 from rechain.exports import parquet
-from rechain.version import __version__
+from rechain.system.digests import SHA256, opened_seal, sealed
+from rechain.system.files import LostOutputError
+from rechain.system.provenance import FINISHED, MANIFEST, Facts, differences, heading, now
 
 _SIZES = "questions"
 """the field of the manifest with the question files and their sizes"""
 _NO_SIZE = -1
 _PART = r"\d{5}-\d{6}\.\w+"
 # What this command makes. A hidden part is half a file, left by a process that was killed while writing it.
+_OURS_PART = re.compile(_PART)
 _OURS = re.compile(rf"{_PART}|\.{_PART}\.[0-9a-f]{{16}}|{MANIFEST}|{FINISHED}")
 # As many as have names that sort in their order.
 _MOST_FILES, _MOST_PARTS = 10**5, 10**6
@@ -56,10 +59,17 @@ class PartsFolder:
         self.storage = Storage(address)
         self._address = self.storage.address_of("")
         self._form = form
+        self.made_by: Facts | None = None
+        """what makes the parts, for their own metadata"""
+        self._written = b""
+        """the manifest"""
+        self._parts: dict[str, int] = {}
+        """the sizes of the parts of earlier runs that are to stay as they are, and of other files"""
 
     def inspect(self, manifest: Manifest, overwrite: bool, resume: bool) -> ExistingParts:
         """Return what exists, without changing it; raises RechainError if it may be neither replaced nor resumed."""
-        names = frozenset(name for name in self.storage.files() if not name.startswith("."))  # such as half a file
+        sizes = self.storage.files()
+        names = frozenset(name for name in sizes if not name.startswith("."))  # such as half a file
         if names and MANIFEST not in names:
             raise RechainError(f"{self._address} is there and was not made by this command; name another folder.")
         if not names or overwrite:
@@ -69,17 +79,23 @@ class PartsFolder:
                 f"{self._address} exists; name another folder, replace it with --overwrite, "
                 "or go on with it with --resume."
             )
-        old, new = (_parse(text) for text in (self.storage.read(MANIFEST), self._serialised(manifest)))
-        before, after = old.pop(_SIZES, {}), new.pop(_SIZES)
-        if before.keys() != after.keys() or old != new:
+        self._written = self.storage.read(MANIFEST)
+        old, new = self._parse(self._written), self._fields(manifest)
+        before, after = old[_SIZES], new[_SIZES]
+        if before.keys() != after.keys() or _compared(old) != _compared(new):
+            difference = next(differences(old, new), f"see {MANIFEST} in it")
             raise RechainError(
-                f"{self._address} was begun with another input, model or option (see {MANIFEST} in it); "
+                f"{self._address} was begun with another input, model or option ({difference}); "
                 "name another folder, or replace it with --overwrite."
             )
-        return ExistingParts(names, frozenset(name for name, size in after.items() if before[name] != size))
+        changed = frozenset(name for name, size in after.items() if before[name] != size)
+        numbers = {f"{number:05d}" for number, name in enumerate(after) if name in changed}
+        self._parts = {name: size for name, size in sizes.items() if name.partition("-")[0] not in numbers}
+        return ExistingParts(names, changed)
 
     def begin(self, manifest: Manifest, existing: ExistingParts, overwrite: bool) -> None:
         """Write the manifest of a new folder; `overwrite` deletes the parts of an old one first."""
+        self.made_by = heading("recover", **manifest.options)
         if overwrite:
             ours = filter(_OURS.fullmatch, self.storage.files())
             for name in sorted(ours, key=lambda name: _ORDER_OF_DELETION.get(name, 1)):
@@ -87,7 +103,7 @@ class PartsFolder:
         elif FINISHED in existing.names:
             self.storage.delete(FINISHED)
         if overwrite or not existing.names:
-            self.storage.write(MANIFEST, self._serialised(manifest))
+            self._write_manifest(manifest)
 
     def mark_unread(self, manifest: Manifest, existing: ExistingParts, files: Collection[str]) -> None:
         """Give files that cannot be read to their end a size that none has, so that a resumed run checks their parts.
@@ -95,16 +111,69 @@ class PartsFolder:
         So it does with the parts of files that have changed.
         """
         sizes = {**manifest.questions, **dict.fromkeys((*existing.changed, *files), _NO_SIZE)}
-        self.storage.write(MANIFEST, self._serialised(manifest._replace(questions=sizes)))
+        self._write_manifest(manifest._replace(questions=sizes))
 
-    def finish(self, manifest: Manifest) -> None:
-        """State that all parts are there, made of files of the sizes in the manifest."""
-        self.storage.write(MANIFEST, self._serialised(manifest))
+    def finish(self, manifest: Manifest, made: Mapping[str, int], tally: Tally) -> None:
+        """State that all parts are there, made of files of the sizes in the manifest, and what came of the questions.
+
+        `made` has the sizes of the parts that this run has made, and `tally` their questions. Raises LostOutputError
+        if a part, or the manifest, is no longer what it was.
+        """
+        there = self.storage.files()
+        parts = {name: size for name, size in {**self._parts, **made}.items() if _OURS_PART.fullmatch(name)}
+        for name, size in parts.items():
+            if there.get(name) != size:
+                how = "changed; delete it and" if name in there else "removed;"
+                raise LostOutputError(
+                    f"{self.storage.address_of(name)} was {how} go on with --resume: another program did that while "
+                    "other parts were made."
+                )
+        if self.storage.read(MANIFEST) != self._written:
+            raise LostOutputError(
+                f"{self.storage.address_of(MANIFEST)} was changed by another program while parts were made; "
+                "start again with another folder."
+            )
+        whole = Tally()
+        whole.add(tally)
+        for name in parts.keys() - made.keys():  # of earlier runs, whose counts nobody has kept
+            whole.add(self._tally(name))
+        self._write_manifest(manifest, {**whole.counts(), "parts": len(parts), "ended": now()})
         self.storage.write(FINISHED, b"")
 
-    def _serialised(self, manifest: Manifest) -> bytes:
-        fields = {**manifest.options, _SIZES: manifest.questions, "format": self._form, "rechain": __version__}
-        return orjson.dumps(fields, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS, default=_plain)
+    def _write_manifest(self, manifest: Manifest, end: Facts | None = None) -> None:
+        fields = sealed({**self._fields(manifest), **({"end": end} if end else {})}, MANIFEST)
+        self._written = orjson.dumps(fields, option=orjson.OPT_INDENT_2)
+        self.storage.write(MANIFEST, self._written)
+
+    def _fields(self, manifest: Manifest) -> Facts:
+        size = {"files": len(manifest.questions), "size": sum(manifest.questions.values())}
+        return heading("recover", **manifest.options, input=size, **{_SIZES: manifest.questions, "format": self._form})
+
+    def _parse(self, text: bytes) -> Facts:
+        """Return the fields of a manifest; raises RechainError if it is damaged, or was changed by hand."""
+        try:
+            fields = orjson.loads(text)
+            opened_seal(fields, MANIFEST)
+            if isinstance(fields[_SIZES], dict):
+                return dict(fields)
+        except (ValueError, AttributeError, LookupError):
+            pass
+        raise RechainError(
+            f"{self.storage.address_of(MANIFEST)} is damaged or of an older version, so nobody can tell what made the "
+            "parts; name another folder, or replace it with --overwrite."
+        )
+
+    def _tally(self, name: str) -> Tally:
+        """Return what came of the questions of an existing part."""
+        tally = Tally()
+        for record in self._records(name):
+            tally.count_fields(record)
+        return tally
+
+    def _records(self, name: str) -> Iterator[dict[str, Any]]:
+        with self.storage.open(name) as file:
+            values = (record.parsed().value for record in read_opened(name, file, 0))
+            yield from (value if isinstance(value, dict) else {} for value in values)
 
     def delete_from(self, file: int, part: int, existing: ExistingParts) -> None:
         """Delete the existing parts of a file from this one on, as the file has become shorter."""
@@ -115,9 +184,7 @@ class PartsFolder:
 
     def ids(self, name: str) -> list[str | None]:
         """Return the ids of the questions of an existing part."""
-        with self.storage.open(name) as file:
-            records = [record.parsed().value for record in read_opened(name, file, 0)]
-        return [record.get("id") if isinstance(record, dict) else None for record in records]
+        return [record.get("id") for record in self._records(name)]
 
     def name(self, file: int, part: int) -> str:
         """Return the name of a part, by the numbers of its question file and of the part within that file."""
@@ -127,8 +194,8 @@ class PartsFolder:
             )
         return f"{file:05d}-{part:06d}.{self._form}"
 
-    def make(self, name: str, chunks: Sequence[Chunk], worker: Worker) -> Tally:
-        """Recover the chains of chunks and write them."""
+    def make(self, name: str, chunks: Sequence[Chunk], worker: Worker) -> tuple[Tally, int]:
+        """Recover the chains of chunks and write them; return what came of them, and the size of the part."""
         tally = Tally()
         recovered = [each for chunk in chunks for each in worker.recovered(chunk)]
         for each in recovered:
@@ -137,20 +204,11 @@ class PartsFolder:
         if self._form == PartFormat.jsonl:
             file.writelines(f"{each.to_json()}\n".encode() for each in recovered)
         else:
-            parquet.write_to(file, recovered)
+            parquet.write_to(file, recovered, self.made_by)
         self.storage.write(name, file.getvalue())
-        return tally
+        return tally, file.tell()
 
 
-def _parse(text: bytes) -> dict[str, Any]:
-    """Return the fields of a manifest, or none if somebody has damaged it by hand."""
-    try:
-        fields = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return {}
-    return fields if isinstance(fields, dict) and isinstance(fields.get(_SIZES), dict) else {}
-
-
-def _plain(value: Any) -> Any:
-    """Return a value that JSON has no form for as one that it has, always the same way."""
-    return sorted(value) if isinstance(value, set | frozenset) else str(value)
+def _compared(fields: Facts) -> Facts:
+    """Return what must be the same when a folder is resumed: all but the sizes of inputs, times and results."""
+    return {name: value for name, value in fields.items() if name not in (_SIZES, "input", "began", "end", SHA256)}

@@ -49,6 +49,7 @@ _PART_SIZE, _LIGHT_PART_SIZE = 256, 1024
 # How often a part is repeated that was lost with its actor. Ray repeats it for ever by default: a part whose actor
 # always runs out of memory would never end.
 _RETRIES = 10
+_NO_SIZE = -1  # of a part that was not made
 _CONNECT_SECONDS = 10.0  # a cluster that is there answers within milliseconds; Ray would wait for minutes
 
 Row = dict[str, Any]
@@ -115,17 +116,17 @@ def recover_parts(
     cutter.check_first(files[0])
     folder.begin(manifest, existing, overwrite)
     rows = _pipeline(ray, files, cutter, (work, folder), actors, gpus).iter_rows()
-    recovered = 0
+    tally, made = Tally(), dict[str, int]()
     try:
-        for result in _results(rows, partial(folder.mark_unread, manifest, existing)):
-            recovered += result.tally.questions
+        for result in _results(rows, partial(folder.mark_unread, manifest, existing), made):
+            tally.add(result.tally)
             yield result
     except ray.exceptions.RayError as error:
         reason = (*str(error).splitlines(), "")[0]
         raise ResumableError(f"Ray has given up ({type(error).__name__}): {reason}") from error
-    if not recovered and (overwrite or not existing.names):
+    if not tally.questions and (overwrite or not existing.names):
         raise no_question(storage.address_of(""), work.only)
-    folder.finish(manifest)
+    folder.finish(manifest, made, tally)
 
 
 def _pipeline(
@@ -149,10 +150,13 @@ def _pipeline(
         )
 
 
-def _results(rows: Iterable[Row], mark_unread: Callable[[Collection[str]], None]) -> Iterator[WorkResult]:
+def _results(
+    rows: Iterable[Row], mark_unread: Callable[[Collection[str]], None], made: dict[str, int]
+) -> Iterator[WorkResult]:
     """Yield the results of parts. An error of a file is raised when all others are done, any other at once.
 
-    Files that cannot be read to their end are marked: their last parts may be incomplete.
+    Files that cannot be read to their end are marked: their last parts may be incomplete. `made` gets the sizes of the
+    parts by their names.
     """
     share, unread = 0.0, dict[str, InputError]()
     for row in rows:
@@ -161,6 +165,8 @@ def _results(rows: Iterable[Row], mark_unread: Callable[[Collection[str]], None]
         if row["unread"]:
             unread[row["file"]] = (DamagedInputError if row["is_damaged"] else InputError)(row["unread"])
             mark_unread(unread)
+        if row["size"] != _NO_SIZE:
+            made[row["part"]] = row["size"]
         result: WorkResult = pickle.loads(row["result"])
         share += result.share or 0.0
         yield result._replace(share=min(share, 1.0))
@@ -382,14 +388,14 @@ class _Actor:
     def __call__(self, row: Row) -> Row:
         """Make a part, and return its result."""
         problem = self._problem
-        result = WorkResult(b"", Tally(), row["share"])
+        result, size = WorkResult(b"", Tally(), row["share"]), _NO_SIZE
         if not problem and not row["unread"]:
             try:
-                tally = self._folder.make(row["part"], pickle.loads(row["chunks"]), self._worker)
+                tally, size = self._folder.make(row["part"], pickle.loads(row["chunks"]), self._worker)
                 result = result._replace(tally=tally)
             except QuestionError as error:
                 result = result._replace(stopped_by=error)
             except RechainError as error:
                 problem = str(error)
         self._trimmed = trim_memory(self._trimmed)
-        return row | {"chunks": b"", "result": pickle.dumps(result), "problem": problem}
+        return row | {"chunks": b"", "size": size, "result": pickle.dumps(result), "problem": problem}

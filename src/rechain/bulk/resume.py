@@ -77,12 +77,11 @@ def find_progress(
             lines = count_lines(chunk)
             if passed + lines >= certain:
                 progress = Progress(passed, file.tell(), whole, size, tally, digest, audit.kept())
-                audit.add_records(chunk)
-                audit.add_lines(passed + 1, (line for line in islice(file, lines) if line.endswith(b"\n")))
+                audit.add(chunk, passed + 1, (line for line in islice(file, lines) if line.endswith(b"\n")))
+                audit.settle()
                 return progress, chain([chunk], source)
-            audit.add_records(chunk)
             there = list(islice(file, lines))
-            audit.add_lines(passed + 1, there)
+            audit.add(chunk, passed + 1, there)
             for line in there:
                 passed += 1
                 digest.update(line)

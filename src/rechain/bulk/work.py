@@ -45,7 +45,8 @@ class Tally:
     def count_fields(self, fields: Mapping[str, Any]) -> None:
         """Add a question by the fields of its line."""
         chains, error = fields.get("chains"), fields.get("error")
-        self._count(str(error["code"]) if error else None, bool(chains), chains[0]["confidence"] if chains else None)
+        confidence = chains[0].get("confidence") if chains else None  # tables leave out what is null
+        self._count(str(error["code"]) if error else None, bool(chains), confidence)
 
     def _count(self, code: str | None, has_chain: bool, confidence: float | None) -> None:
         self.questions += 1

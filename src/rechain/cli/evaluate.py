@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from rechain.cli.options import GoldFile, QuestionsInput, Strict, grouped, note_unfinished
+from rechain.cli.options import GoldFile, QuestionsInput, Strict, grouped, show_provenance
 from rechain.cli.progress import working
 from rechain.cli.tables import Json, print_figures, print_json, print_table
 from rechain.errors import InputError, QuestionError, RechainError
+from rechain.system.provenance import read_provenance
 from rechain.system.terminal import note
 
 if TYPE_CHECKING:
@@ -62,10 +63,14 @@ def evaluate(
         raise RechainError(f"{chains} holds the chains of none of these questions.")
     if missing:
         note(f"{missing} questions are not in {chains}; they count as wrong.")
+    provenance = read_provenance(chains)
+    show_provenance(provenance, questions.path)
     figures, at_confidence = summarise(verdicts), accuracy_at_confidence(verdicts)
     error = expected_calibration_error((verdict.confidence, verdict.correct) for verdict in verdicts)
     if json:
-        print_json({"figures": figures, "expected calibration error": error, "accuracy at confidence": at_confidence})
+        made = {"made by": provenance.made_by, "end": provenance.end} if provenance else None
+        shown = {"figures": figures, "expected calibration error": error, "accuracy at confidence": at_confidence}
+        print_json({**shown, "provenance": made})
         return
     print_figures(f"Chains of {chains}", figures)
     if error is not None:
@@ -84,7 +89,6 @@ def _read_chains(path: Path) -> Mapping[str, "Recovered"]:
     from rechain.datasets.records import read_by_id
     from rechain.schema import Recovered
 
-    note_unfinished(path)
     with working("Reading chains"):
         chains = read_by_id(path, Recovered)
     if not chains:

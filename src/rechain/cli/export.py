@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from rechain.cli.options import STDIN, MinConfidence, OutputOptions, Passages, QuestionsInput, grouped, note_unfinished
+from rechain.cli.options import STDIN, MinConfidence, OutputOptions, Passages, QuestionsInput, grouped, show_provenance
 from rechain.errors import RechainError
 from rechain.exports.registry import EXPORTS, load_export
 from rechain.system.terminal import note
 
 if TYPE_CHECKING:
     from rechain.exports.joining import LineExport
+    from rechain.system.provenance import Facts
 
     To = str
 else:
@@ -42,22 +43,36 @@ def export(
     from rechain.datasets.records import read_rows
     from rechain.exports.joining import FileExport, Selection
     from rechain.schema import Recovered
+    from rechain.system.provenance import read_provenance
 
     chosen, options = load_export(to), _options(to, {"negatives": negatives})
     output.check(chains, questions, passages)
-    note_unfinished(chains)
+    made_by = _made_by(chains, questions, passages, {"to": to, "min_confidence": min_confidence, **options})
     selection = Selection(min_confidence)
     if isinstance(chosen, FileExport):
         if output.out is None:
             raise RechainError(f"{chosen.title} is no text to print; name a file for it with --out FILE.")
-        chosen.write(output.out, selection.chains(read_rows(chains, Recovered)))
+        chosen.write(output.out, selection.chains(read_rows(chains, Recovered)), made_by)
+        output.write_provenance(made_by, {"questions": selection.exported})
     else:
         path = _questions_of(to, chosen, chains, questions)
         entries = QuestionsInput(path, passages).entries("Exporting")
-        output.write(chosen.lines(read_rows(chains, Recovered), entries, path, selection, options))
+        output.write(chosen.lines(read_rows(chains, Recovered), entries, path, selection, options), made_by)
     exported = f"{selection.exported} question{'s' * (selection.exported != 1)}"
     reasons = ", ".join(f"{count} {reason}" for reason, count in selection.left_out.most_common())
     note(f"{exported} exported{'; left out: ' + reasons if reasons else ''}.")
+    show_provenance(read_provenance(chains), questions)
+
+
+def _made_by(chains: Path, questions: Path | None, passages: Path | None, settings: Mapping[str, Any]) -> "Facts":
+    """Return what makes the export."""
+    from rechain.system.provenance import describe_input, heading, read_provenance
+
+    source = read_provenance(chains)
+    files = {"input": chains, "questions": questions, "passages": passages}
+    facts = {name: describe_input(path) for name, path in files.items()}
+    model = source.made_by.get("model") if source else None
+    return heading("export", model=model, settings=settings, **facts)
 
 
 def _options(to: str, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -53,6 +54,7 @@ def export(
     import orjson
 
     from rechain.labels.exchange import export_gold, export_pairs
+    from rechain.system.provenance import describe_input, heading
 
     settings = candidates.settings()
     ids: set[str] = set()
@@ -72,7 +74,14 @@ def export(
         else:
             what = "labelled pair", "labelled pairs"
             lines = (orjson.dumps(row).decode() for row in export_pairs(source(), store, settings, left_out))
-        written = output.write(lines)
+        made_by = heading(
+            "labels export",
+            settings={"to": to, **asdict(settings)},
+            input=describe_input(labels_file),
+            questions=describe_input(questions.path),
+            passages=describe_input(questions.passages),
+        )
+        written = output.write(lines, made_by)
         others = len(store.questions() - ids)
     reasons = [f"{count} {reason}" for reason, count in left_out.most_common()]
     if others:

@@ -1,7 +1,6 @@
 """Options that several commands share: where questions come from, how candidates are built, where records go."""
 
 import inspect
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, fields, is_dataclass
@@ -12,15 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from rechain.bulk import is_unfinished
 from rechain.errors import QuestionError, RechainError
 from rechain.system.files import replacing
 from rechain.system.terminal import note, print_records
 
 if TYPE_CHECKING:
     from rechain.candidates import CandidateSettings
+    from rechain.cli.logs import RunLog
     from rechain.datasets import Entry
     from rechain.schema import Gold, Question, Same
+    from rechain.system.provenance import Facts, Provenance
 
 STDIN = Path("-")
 
@@ -84,9 +84,9 @@ class QuestionsInput:
     passages: Passages = None
     only: Only = None
 
-    def entries(self, activity: str) -> Iterator["Entry"]:
-        """Read questions under a progress bar; it is a mistake if none is of a type that `only` names."""
-        from rechain.cli.progress import with_progress, working
+    def entries(self, activity: str, log: "RunLog | None" = None) -> Iterator["Entry"]:
+        """Read questions under a progress bar or a log; it is a mistake if none is of a type that `only` names."""
+        from rechain.cli.progress import shows_bars, with_progress, working
         from rechain.datasets.reading import no_question, read_entries
         from rechain.datasets.records import read_by_id
         from rechain.schema import Passage
@@ -94,23 +94,25 @@ class QuestionsInput:
         with working("Reading passages"):
             passages = None if self.passages is None else read_by_id(self.passages, Passage)
         entries = read_entries(self.path, passages=passages, only=self.only or ())
-        is_empty = True
-        for entry in with_progress(entries, activity) if sys.stderr.isatty() else entries:
-            is_empty = False
+        number = 0
+        for number, entry in enumerate(with_progress(entries, activity) if shows_bars() else entries, start=1):
+            if log:
+                log.questions, log.share = number, entry.share
             yield entry
-        if is_empty:
+        if not number:
             raise no_question(self.path, self.only or ())
 
-    def readable(self, activity: str) -> Iterator["Question"]:
+    def readable(self, activity: str, log: "RunLog | None" = None) -> Iterator["Question"]:
         """Read the questions that can be read; then print how many cannot, and why the first of them cannot."""
         errors: list[QuestionError] = []
-        for entry in self.entries(activity):
+        for entry in self.entries(activity, log):
             if isinstance(entry.content, QuestionError):
                 errors.append(entry.content)
             else:
                 yield entry.content
         if errors:
-            note(f"Left out: {len(errors)} of the questions cannot be read; the first: {errors[0]}")
+            left_out = f"Left out: {len(errors)} of the questions cannot be read; the first: {errors[0]}"
+            (log.note if log else note)(left_out)
 
     def gold(self, file: Path | None) -> "Mapping[str, Gold]":
         """Read the gold chains, from their own file or out of the questions file; commands that judge call this."""
@@ -196,6 +198,7 @@ class OutputOptions:
             raise RechainError(f"{out} is no file that one could go on with; leave --resume out.")
         if any(path is not None and path.is_dir() and path.resolve() in out.resolve().parents for path in inputs):
             raise RechainError(f"{out} lies in a folder that is read; name a file elsewhere for the output.")
+        self._check_provenance(inputs)
         if not out.exists():
             return
         if not overwrite and not resume:
@@ -204,8 +207,19 @@ class OutputOptions:
         if any(path is not None and path.exists() and out.samefile(path) for path in inputs):
             raise RechainError(f"{out} is what is read; name another file for the output.")
 
-    def write(self, lines: Iterator[str]) -> int:
-        """Write lines and return how many; a file takes its name when it is whole."""
+    def _check_provenance(self, inputs: tuple[Path | None, ...]) -> None:
+        """Raise an error where the provenance file would replace one that has another purpose."""
+        from rechain.system.provenance import is_provenance, sidecar_of
+
+        if self.out is None or not (sidecar := sidecar_of(self.out)).exists():
+            return
+        if any(path is not None and path.exists() and sidecar.samefile(path) for path in inputs):
+            raise RechainError(f"{sidecar}, where the output's provenance goes, is what is read; name another output.")
+        if not self.out.exists() and not is_provenance(sidecar):
+            raise RechainError(f"{sidecar} exists and says nothing of {self.out}; move it, or name another output.")
+
+    def write(self, lines: Iterator[str], made_by: "Facts") -> int:
+        """Write lines and return how many; a file takes its name when it is whole, and its provenance stands beside."""
         first = list(islice(lines, 1))  # before the file is opened, so that an error in the input leaves it alone
         count = 0
         with nullcontext() if self.out is None else replacing(self.out) as file:
@@ -215,10 +229,20 @@ class OutputOptions:
                     print_records(f"{line}\n")
                 else:
                     file.write(f"{line}\n".encode())
+        self.write_provenance(made_by, {"lines": count})
         return count
 
+    def write_provenance(self, made_by: "Facts", counts: Mapping[str, Any]) -> None:
+        """Write beside the file, which is whole, what made it."""
+        from rechain.system.provenance import write_provenance
 
-def note_unfinished(chains: Path) -> None:
-    """Print a note if a folder of chains is one that a run on Ray has not completed."""
-    if is_unfinished(chains):
-        note(f"{chains} is not finished; `rechain recover` goes on with it with --resume.")
+        if self.out is not None:
+            write_provenance(self.out, made_by, counts)
+
+
+def show_provenance(provenance: "Provenance | None", questions: Path | None = None) -> None:
+    """Print what made chains, and why they may not be what one takes them for."""
+    if provenance:
+        note(provenance.summary())
+        for misfit in provenance.misfits(questions):
+            note(f"warning: {misfit}")

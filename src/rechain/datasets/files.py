@@ -12,6 +12,7 @@ import sys
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
+from functools import partial
 from itertools import chain, count, islice
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple, cast
@@ -22,13 +23,19 @@ from rechain.errors import DamagedInputError, InputError, MissingExtraError, Que
 
 # Enough for a few hundred questions at a time, so that the loop over chunks costs nothing beside their parsing.
 _CHUNK = 1 << 20
-# A record that is longer has lost its closing brace; reading on would fill the memory with the rest of the file.
-_LARGEST_RECORD = 1 << 29
+LARGEST_RECORD = 1 << 24
+"""bytes of a record: 160 times the longest of the published data sets, yet one that is all braces, which take thirty
+times their size when they are parsed, fits into half a gigabyte. A longer one has lost its end, or is a trap."""
+# Bytes by which the layout of JSON is told: blanks after the first brace do not count beyond them.
+_LONGEST_START = 1 << 12
+_BUFFER = 1 << 17  # bytes at a time from a file; larger ones are no faster
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # All up to the next brace that is not part of a string. The quantifiers are possessive ("*+"): a string that does not
 # end in the buffer then fails at once, where backtracking would take quadratic time.
 _TO_BRACE = re.compile(rb'[^{}"]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^{}"]*+)*+[{}]', re.DOTALL)
 _OPENING = ord("{")
+# The start of JSON that does not tell yet whether its records are lines: a lone brace is the start of one of several.
+_UNDECIDED = re.compile(rb"\s*(\{[^\S\n]*)?")
 _PARQUET, _GZIP = b"PAR1", b"\x1f\x8b"  # how such files begin
 _PARQUET_BATCH = 256  # rows in memory at once: a row may hold a hundred passages
 # No format has a field deeper than this: the deepest are those of a link, chains[].links[].entity. What lies below is
@@ -41,6 +48,7 @@ _DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile)
 
 Located = tuple[str, bytes | QuestionError]
 """The place of a record, and its JSON or why it cannot be read."""
+_Stream = io.BufferedReader | gzip.GzipFile
 PathLike = Path | str
 """A local path or, for files that `bulk.storage` opens, an address."""
 
@@ -52,6 +60,11 @@ class RawRecord(NamedTuple):
     value: Any | bytes | QuestionError
     """bytes are JSON that is not parsed yet"""
     share: float | None = None
+
+    @property
+    def size(self) -> int:
+        """The number of bytes of JSON; 0 for a row of a table, of which 256 are in memory in any case."""
+        return len(self.value) if isinstance(self.value, bytes) else 0
 
     def parsed(self) -> "RawRecord":
         """Return the record with its JSON parsed and without fields that are null."""
@@ -146,15 +159,17 @@ def _read_part(path: Path, before: float, share: float) -> Iterator[RawRecord]:
 
 def read_opened(path: PathLike, file: io.BufferedReader, size: int) -> Iterator[RawRecord]:
     """Yield the records of an open file; its size is 0 if unknown."""
-    start = file.peek(len(_PARQUET))
-    if start.startswith(_PARQUET):
+    start = _read_about(file, len(_PARQUET))
+    if start == _PARQUET:
         if not file.seekable():
             raise InputError(f"{path} is Parquet, which cannot be read from a pipe; name the file.")
+        file.seek(-len(start), os.SEEK_CUR)
         yield from _read_parquet(path, file)
         return
-    stream = cast(io.BufferedReader, gzip.GzipFile(fileobj=file)) if start.startswith(_GZIP) else file
+    stream = _replayed(start, file)
     try:
-        for where, value in _json_values(path, stream):
+        packed = start.startswith(_GZIP)
+        for where, value in _json_values(path, gzip.GzipFile(fileobj=stream) if packed else stream):
             yield RawRecord(where, value, min(file.tell() / size, 1.0) if size else None)
     except EOFError as error:
         raise DamagedInputError(f"{path} is cut off: its gzip stream ends early. What came before was read.") from error
@@ -162,39 +177,81 @@ def read_opened(path: PathLike, file: io.BufferedReader, size: int) -> Iterator[
         raise DamagedInputError(f"{path} is damaged: {error}. What came before was read.") from error
 
 
-def _json_values(path: PathLike, stream: io.BufferedReader) -> Iterator[Located]:
+class _Replayed(io.RawIOBase):
+    """A stream of which the start was read already and comes first; a pipe cannot go back."""
+
+    def __init__(self, start: bytes, rest: _Stream) -> None:
+        self._start, self._rest = start, rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read what is there; more of a pipe may be long in coming."""
+        if not self._start:
+            return self._rest.readinto1(buffer)
+        size = min(len(self._start), len(buffer))
+        buffer[:size], self._start = self._start[:size], self._start[size:]
+        return size
+
+
+def _replayed(start: bytes, rest: _Stream) -> io.BufferedReader:
+    return io.BufferedReader(_Replayed(start, rest), _BUFFER)
+
+
+def _json_values(path: PathLike, stream: _Stream) -> Iterator[Located]:
     """Yield the JSON of every line, or of every outermost object of an array or of objects spread over lines."""
-    blank_lines, start = 0, b""
-    while (ahead := stream.peek(64)) and not (start := ahead.removeprefix(_BYTE_ORDER_MARK).lstrip()):
-        blank_lines += stream.read(len(ahead)).count(b"\n")
-    if start.startswith(b"[") or start.split(b"\n", 1)[0].strip() == b"{":
-        yield from _json_objects(path, stream, is_array=start.startswith(b"["))
-    elif start.startswith(b"{"):
-        for number, line in enumerate(stream, start=blank_lines + 1):
-            text = line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line
-            if not text.isspace():
-                yield f"{path}, line {number}", text
-    elif start:
-        quoted = repr(start[:20].decode("utf-8", "replace"))
+    start, blank_lines = _read_about(stream, len(_BYTE_ORDER_MARK)).removeprefix(_BYTE_ORDER_MARK), 0
+    while _UNDECIDED.fullmatch(start):
+        if start.isspace():
+            blank_lines, start = blank_lines + start.count(b"\n"), b""
+        if len(start) > _LONGEST_START or not (more := stream.read1(_LONGEST_START)):
+            break
+        start += more
+    text, whole = start.lstrip(), _replayed(start, stream)
+    if text.startswith(b"[") or text.split(b"\n", 1)[0].strip() == b"{":
+        yield from _json_objects(path, whole, is_array=text.startswith(b"["))
+    elif text.startswith(b"{"):
+        yield from _json_lines(path, whole, blank_lines + 1)
+    elif text:
+        quoted = repr(text[:20].decode("utf-8", "replace"))
         raise InputError(f"{path} is not JSON: it begins with {quoted}, not with '{{' or '['.")
+
+
+def _json_lines(path: PathLike, stream: io.BufferedReader, first: int) -> Iterator[Located]:
+    """Yield every line that is not blank; `first` is the number of the first."""
+    for number in count(first):
+        where, line = f"{path}, line {number}", stream.readline(LARGEST_RECORD + 1)
+        if not line:
+            return
+        if len(line) <= LARGEST_RECORD or line.endswith(b"\n"):
+            if not line.isspace():
+                yield where, line
+            continue
+        yield _too_long(where)
+        while line and not line.endswith(b"\n"):
+            line = stream.readline(_CHUNK)
 
 
 def _json_objects(path: PathLike, stream: io.BufferedReader, is_array: bool) -> Iterator[Located]:
     """Yield the outermost objects of an array, or of a file of objects spread over several lines."""
     places = (f"{path}, record {number}" for number in count(1))
-    buffer, at = b"", 0
-    # twice as much after a record that does not end in the buffer, so that a long one is not scanned too often
-    while more := _read_about(stream, max(_CHUNK, len(buffer))):
-        buffer, at = buffer[at:] + more, 0
-        while span := _next_object(buffer, at):
-            start, end = span
-            if _is_stray(buffer[at:start]):
+    scanner, ahead = _Scanner(), b""
+    # twice as much after a record that does not end in the buffer, so that a long one is not copied too often
+    while more := ahead or _read_about(stream, max(_CHUNK, min(len(scanner.rest), LARGEST_RECORD - len(scanner.rest)))):
+        ahead = b""
+        for between, record in scanner.objects(more):
+            if _is_stray(between):
                 yield _not_an_object(next(places))
-            yield next(places), buffer[start:end]
-            at = end
-        if len(buffer) - at > _LARGEST_RECORD:
-            raise InputError(f"{next(places)}: no end of the record within 512 MB.")
-    rest = buffer[at:]
+            where = next(places)
+            yield (where, record) if len(record) <= LARGEST_RECORD else _too_long(where)
+        if len(scanner.rest) > LARGEST_RECORD:
+            where = next(places)
+            if not scanner.depth:
+                raise InputError(f"{where}: no record begins within {LARGEST_RECORD >> 20} MB.")
+            yield _too_long(where)
+            ahead, scanner = _after_object(where, scanner, stream), _Scanner()
+    rest = scanner.rest
     if b"{" in rest:
         raise DamagedInputError(f"{next(places)}: the file ends in the middle of the record.")
     if _is_stray(rest):
@@ -203,7 +260,7 @@ def _json_objects(path: PathLike, stream: io.BufferedReader, is_array: bool) -> 
         raise DamagedInputError(f"{path} ends in the middle of its array.")
 
 
-def _read_about(stream: io.BufferedReader, size: int) -> bytes:
+def _read_about(stream: _Stream, size: int) -> bytes:
     """Read `size` bytes, fewer before the end of the file or before damage, at which the next call then fails."""
     parts: list[bytes] = []
     while size > 0:
@@ -220,19 +277,58 @@ def _read_about(stream: io.BufferedReader, size: int) -> bytes:
     return b"".join(parts)
 
 
-def _next_object(buffer: bytes, at: int) -> tuple[int, int] | None:
-    """Return where the next outermost object starts and ends, or None if it does not end in the buffer."""
-    depth, start, place = 0, None, at
-    while match := _TO_BRACE.match(buffer, place):
-        place = match.end()
-        if buffer[place - 1] == _OPENING:
-            start = place - 1 if start is None else start
-            depth += 1
-        elif start is not None:
-            depth -= 1
-            if depth == 0:
-                return start, place
-    return None
+class _Scanner:
+    """Finds the outermost objects of JSON that comes in pieces, and scans nothing before the last brace again."""
+
+    def __init__(self) -> None:
+        self.rest = b""
+        """what follows the last object that was found"""
+        self.depth = 0
+        """how many braces are open"""
+        self._start = self._place = 0
+
+    def objects(self, more: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """Yield every object that ends in the next piece, after what stands before it."""
+        buffer, depth, start, place, end = self.rest + more, self.depth, self._start, self._place, 0
+        while match := _TO_BRACE.match(buffer, place):
+            place = match.end()
+            if buffer[place - 1] == _OPENING:
+                start = start if depth else place - 1
+                depth += 1
+            elif depth:
+                depth -= 1
+                if not depth:
+                    yield buffer[end:start], buffer[start:place]
+                    end = place
+        self.rest, self.depth, self._start, self._place = buffer[end:], depth, start - end, place - end
+
+    @property
+    def unscanned(self) -> bytes:
+        """What follows the last brace."""
+        return self.rest[self._place :]
+
+
+def _after_object(where: str, scanner: _Scanner, stream: io.BufferedReader) -> bytes:
+    """Read on to the end of an object and return what was read after it.
+
+    By numpy, since of an object that is too long every byte may be a brace, which a loop would take minutes for.
+    """
+    import numpy as np
+
+    rest, depth, quotes, escape = scanner.unscanned, scanner.depth, 0, b""
+    cut = (rest[at : at + _CHUNK] for at in range(0, len(rest), _CHUNK))
+    for piece in chain(cut, iter(partial(_read_about, stream, _CHUNK), b"")):
+        text = escape + piece
+        masked = text.replace(rb"\\", b"__").replace(rb"\"", b"__")
+        escape = b"\\" if masked.endswith(b"\\") else b""  # and what it escapes is in the next piece
+        codes = np.frombuffer(masked + b" ", np.uint8)[: len(masked) - len(escape) + 1]
+        strings = np.cumsum(codes == ord('"')) + quotes
+        braces = (codes == ord("{")).astype(np.int8) - (codes == ord("}"))
+        depths = np.cumsum(np.where(strings % 2, 0, braces)) + depth
+        if not depths.all():
+            return text[int(depths.argmin()) + 1 :]
+        depth, quotes = int(depths[-1]), int(strings[-1]) % 2
+    raise InputError(f"{where}: the file ends in the middle of the record.")
 
 
 def _is_stray(between: bytes) -> bool:
@@ -242,6 +338,10 @@ def _is_stray(between: bytes) -> bool:
 
 def _not_an_object(where: str) -> Located:
     return where, QuestionError("bad_record", f"{where}: a question should be an object, in braces.")
+
+
+def _too_long(where: str) -> Located:
+    return where, QuestionError("too_long", f"{where}: the record is longer than {LARGEST_RECORD >> 20} MB.")
 
 
 def _read_parquet(path: PathLike, opened: io.BufferedReader) -> Iterator[RawRecord]:

@@ -2,12 +2,13 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
+from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from rechain.datasets.files import RawRecord, read_parts, without_nulls
+from rechain.datasets.files import LARGEST_RECORD, RawRecord, read_parts, without_nulls
 from rechain.datasets.formats import Format
 from rechain.datasets.hotpotqa import HotpotQA
 from rechain.datasets.musique import MuSiQue
@@ -76,15 +77,19 @@ class QuestionReader:
 
 
 def read_chunks(path: str | Path, size: int) -> Iterator[Chunk]:
-    """Cut a file, or every file of a folder, into chunks of `size` records; the last of each file may be shorter."""
+    """Cut a file, or every file of a folder, into chunks of `size` records.
+
+    The last of each file may be shorter, and one of very long records, of which several chunks are in memory at once.
+    """
     for part, records in read_parts(Path(path)):
-        yield from chunks_of(part, records, size)
+        yield from chunks_of(part, records, size, LARGEST_RECORD)
 
 
-def chunks_of(path: str | Path, records: Iterable[RawRecord], size: int) -> Iterator[Chunk]:
+def chunks_of(path: str | Path, records: Iterable[RawRecord], size: int, most_bytes: float = inf) -> Iterator[Chunk]:
     """Cut the records of one file, whose format the first recognised record decides, into chunks.
 
-    What was read before an error is yielded before it is raised.
+    A chunk ends with the record that brings it to `most_bytes`. What was read before an error is yielded before it is
+    raised.
     """
     remaining = iter(records)
     first: list[RawRecord] = []
@@ -94,7 +99,7 @@ def chunks_of(path: str | Path, records: Iterable[RawRecord], size: int) -> Iter
         value = raw.parsed().value
         if form := next((known for known in FORMATS if isinstance(value, dict) and known.recognises(value)), None):
             break
-    for batch in batches(chain(first, remaining if form else ()), size):
+    for batch in batches(chain(first, remaining if form else ()), size, lambda record: record.size, most_bytes):
         yield Chunk(form.name if form else None, batch)
     if first and form is None:
         names = ", ".join(known.name for known in FORMATS)

@@ -13,6 +13,7 @@ import orjson
 from rechain.datasets.reading import Entry, read_sentences
 from rechain.errors import InputError, QuestionError
 from rechain.schema import Chain, Passage, Question, Recovered
+from rechain.system.provenance import Facts
 from rechain.text.words import Span
 
 Row = TypeVar("Row")
@@ -122,7 +123,8 @@ class FileExport:
     """An export of chains without their questions into a file that is no text."""
 
     title: str
-    write: Callable[[Path, Iterable[Recovered]], None]
+    write: Callable[[Path, Iterable[Recovered], Facts], None]
+    """writes chains; the last argument is what made them, for the file's own metadata"""
     options: tuple[str, ...] = ()
 
 

@@ -15,7 +15,10 @@ from rechain.exports.joining import FileExport
 from rechain.schema import Recovered
 from rechain.system.batches import batches
 from rechain.system.files import replacing
+from rechain.system.provenance import Facts, without_times
 
+METADATA = "rechain"
+"""the key of a file's metadata under which JSON says what made it"""
 # Questions that are written together: a few megabytes of memory, and groups large enough for readers to be quick.
 ROW_GROUP = 1000
 
@@ -55,15 +58,18 @@ def from_row(row: dict[str, Any]) -> Recovered:
     return Recovered.model_validate(row)
 
 
-def write(path: Path, chains: Iterable[Recovered]) -> None:
+def write(path: Path, chains: Iterable[Recovered], made_by: Facts | None = None) -> None:
     """Write a Parquet file, which gets its name when it is whole."""
     with replacing(path) as file:
-        write_to(file, chains)
+        write_to(file, chains, made_by)
 
 
-def write_to(file: BinaryIO, chains: Iterable[Recovered]) -> None:
-    """Write Parquet into an open file, in memory that does not grow with it."""
-    schema = _schema()
+def write_to(file: BinaryIO, chains: Iterable[Recovered], made_by: Facts | None = None) -> None:
+    """Write Parquet into an open file, in memory that does not grow with it; its metadata says what made it.
+
+    The times are left out of that: the same chains of the same model are the same bytes.
+    """
+    schema = _schema().with_metadata({METADATA: orjson.dumps(without_times(made_by))} if made_by else None)
     import pyarrow as pa
     import pyarrow.parquet
 

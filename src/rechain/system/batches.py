@@ -1,7 +1,8 @@
 """Streams of items: in batches, and with errors that wait until what came before them is dealt with."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from math import inf
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -21,15 +22,22 @@ class DeferredErrors(Generic[T]):
             self.error = error
 
 
-def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Gather items into lists; what was read before an error is yielded before it is raised."""
+def batches(
+    items: Iterable[T], size: int, weigh: Callable[[T], int] = lambda _: 0, heaviest: float = inf
+) -> Iterator[list[T]]:
+    """Gather items into lists of `size`, or fewer if these weigh as much as the heaviest.
+
+    What was read before an error is yielded before it is raised.
+    """
     batch: list[T] = []
+    weight = 0
     try:
         for item in items:
             batch.append(item)
-            if len(batch) == size:
+            weight += weigh(item)
+            if len(batch) == size or weight >= heaviest:
                 yield batch
-                batch = []
+                batch, weight = [], 0
     except Exception:
         if batch:
             yield batch

@@ -17,6 +17,7 @@ from typing import Any
 import orjson
 
 from rechain.errors import InputError
+from rechain.system.digests import file_digest, opened_seal, read_json
 from rechain.system.files import replacing
 from rechain.version import __version__
 
@@ -74,23 +75,17 @@ def _describe(path: Path) -> Facts:
         details = store.info(path.path)  # type: ignore[attr-defined]
         return {"name": str(path), "size": details.get("size"), "etag": details.get("ETag")}
     if path.is_file() and path != Path("-"):
-        return {"name": path.name, "size": path.stat().st_size, "sha256": digest_of(path)}
+        return {"name": path.name, "size": path.stat().st_size, "sha256": file_digest(path)}
     if not path.is_dir():
         return {"name": str(path)}
     files = [(file.relative_to(path).as_posix(), file) for file in sorted(path.rglob("*")) if file.is_file()]
     listing = [
-        [name, file.stat().st_size, digest_of(file)]
+        [name, file.stat().st_size, file_digest(file)]
         for name, file in files
         if not (name.endswith(_SUFFIX) or any(part.startswith(_IGNORED) for part in name.split("/")))
     ]
     digest = hashlib.sha256(orjson.dumps(listing)).hexdigest()
     return {"name": path.name, "files": len(listing), "size": sum(size for _, size, _ in listing), "sha256": digest}
-
-
-def digest_of(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @dataclass
@@ -151,6 +146,14 @@ def is_first_line(fields: Mapping[str, Any]) -> bool:
     return _MADE_BY in fields
 
 
+def is_provenance(path: Path) -> bool:
+    """Return whether a file begins as provenance files do."""
+    try:
+        return next(read_sealed(path), None) is not None
+    except DamagedProvenanceError:
+        return False
+
+
 def ending(output: Path, size: int, digest: str, counts: Mapping[str, Any]) -> Facts:
     """Return the last line: what came of it."""
     return {**counts, "output": {"name": output.name, "size": size, "sha256": digest}, _ENDED: now()}
@@ -161,7 +164,7 @@ def write_provenance(output: Path, head: Mapping[str, Any], counts: Mapping[str,
     if not output.is_file():
         return
     sealer = Sealer()
-    end = ending(output, output.stat().st_size, digest_of(output), counts)
+    end = ending(output, output.stat().st_size, file_digest(output), counts)
     with replacing(sidecar_of(output)) as file:
         file.writelines(map(sealer.line, (head, end)))
 
@@ -173,17 +176,23 @@ def without_times(head: Mapping[str, Any]) -> Facts:
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
     """Yield in what the model, the settings and the passages of two outputs differ, such as "top 2, not 1"."""
-    one, two = (facts.get("model") or {} for facts in (before, now))
+    one, two = (_facts(facts, "model") for facts in (before, now))
     if not _is_same(one, two):
         changed = "; its files have changed" if one.get("name") == two.get("name") else ""
         yield f"model {one.get('name')}, not {two.get('name')}{changed}"
-    one, two = (facts.get("settings") or {} for facts in (before, now))
+    one, two = (_facts(facts, "settings") for facts in (before, now))
     for name in dict.fromkeys((*one, *two)):
         if one.get(name) != two.get(name):
             yield f"{name} {_worded(one.get(name))}, not {_worded(two.get(name))}"
-    one, two = (facts.get("passages") or {} for facts in (before, now))
+    one, two = (_facts(facts, "passages") for facts in (before, now))
     if not _is_same(one, two):
         yield f"passages {one.get('name', 'of the questions alone')}, not {two.get('name', 'of the questions alone')}"
+
+
+def _facts(fields: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return a field that is an object, if it is."""
+    value = fields.get(name)
+    return value if isinstance(value, dict) else {}
 
 
 def _is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
@@ -215,16 +224,15 @@ class Provenance:
         """Return in one line what made the output."""
         if not self.made_by:
             return f"{self.path}: of unknown provenance"
-        model = (self.made_by.get("model") or {}).get("name")
-        source = (self.made_by.get("input") or {}).get("name")
+        model, source = (_facts(self.made_by, name).get("name") for name in ("model", "input"))
         made = f"{self.path}: by rechain {self.made_by[_MADE_BY]} {self.made_by.get('command', '')}".rstrip()
         made += (f" with model {model}" if model else "") + (f" from {source}" if source else "")
         if not self.end:
             return f"{made}, begun {self.made_by.get('began')}, not finished"
-        errors = self.end.get("errors") or {}
+        errors = _facts(self.end, "errors")
         counts = f", {self.end['questions']} questions" if "questions" in self.end else ""
         counts += f", {sum(errors.values())} with an error" if errors else ""
-        return f"{made}, {self.end[_ENDED]}{counts}"
+        return f"{made}, {self.end.get(_ENDED)}{counts}"
 
     def misfits(self, questions: Path | None = None) -> list[str]:
         """Return why the output should not be taken for what its provenance says, a sentence each."""
@@ -232,14 +240,14 @@ class Provenance:
             return [self.damage]
         found = []
         if self.end is None:
-            found.append(f"{self.path} is not finished: what made it has not come to its end.")
+            found.append(f"{self.path} is not finished; `rechain recover` goes on with it with --resume.")
         elif self.path.is_file():
-            recorded = self.end.get("output") or {}
-            if recorded.get("size") != self.path.stat().st_size or recorded.get("sha256") != digest_of(self.path):
+            recorded = _facts(self.end, "output")
+            if recorded.get("size") != self.path.stat().st_size or recorded.get("sha256") != file_digest(self.path):
                 found.append(f"{self.path} was changed after it was written.")
         if unchecked := self.made_by.get("unchecked"):
             found.append(f"{self.path}: nobody knows what made the first {unchecked} lines.")
-        source = self.made_by.get("input") or {}
+        source = _facts(self.made_by, "input")
         if questions is not None and self.made_by.get("command") == "recover" and source.keys() & {"sha256", "etag"}:
             given = describe_input(questions) or {}
             if given.keys() & source.keys() & {"sha256", "etag"} and not _is_same(source, given):
@@ -271,12 +279,11 @@ def _read_manifest(folder: Path) -> Provenance | None:
     if not path.is_file():
         return None
     try:
-        fields = orjson.loads(path.read_bytes())
-    except (OSError, orjson.JSONDecodeError) as error:
+        fields = read_json(path)
+        opened_seal(fields, MANIFEST)
+    except (OSError, ValueError, AttributeError) as error:
         return Provenance(folder, damage=str(_damaged(path, str(error))))
-    if not isinstance(fields, dict) or _MADE_BY not in fields:
-        return Provenance(folder, damage=str(_damaged(path, "no version")))
-    return Provenance(folder, fields, fields.get("end") if (folder / FINISHED).exists() else None)
+    return Provenance(folder, fields, (fields.get("end") or {}) if (folder / FINISHED).exists() else None)
 
 
 def compare(outputs: Iterable[Provenance]) -> list[str]:
