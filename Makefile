@@ -49,6 +49,7 @@ lint: .venv/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/hadolint Dockerfile
 
 # The site, in build/site: no network, and every warning, such as a link that leads nowhere, is an error.
 docs: .venv/installed-docs

@@ -114,4 +114,4 @@ def test_a_question_that_is_too_large_is_refused(passages: str, more: str) -> No
     form = {"question": "Who?", "answer": "Anna", "passages": passages}
     assert not isinstance(pasted_entry(form).content, QuestionError)
     content = pasted_entry(form | {"passages": passages + more}).content
-    assert isinstance(content, QuestionError) and "may have 10,000 passages and 2,000,000" in str(content)
+    assert isinstance(content, QuestionError) and "may have 2,000 passages and 500,000" in str(content)

@@ -13,7 +13,7 @@ from rechain.candidates import Candidates
 from rechain.datasets import Entry
 from rechain.errors import RechainError
 from rechain.recovery import NoConfidenceError, Options, Recoverer
-from rechain.schema import Question, Recovered
+from rechain.schema import Passage, Question, Recovered
 from rechain.scoring.model import Scores
 from rechain.web.service import BusyError, RecoveryService
 
@@ -109,6 +109,20 @@ def test_a_large_job_is_done_in_several_batches_and_in_order(
     future = make(model, batch_size=5).ask(entries, Options())
     assert names(future) == [entry.id for entry in entries]
     assert [len(batch) for batch in model.batches] == [5, 5, 2]
+
+
+def test_heavy_questions_are_recovered_apart_so_that_they_can_be_given_up(make: Make, towns: Towns) -> None:
+    heavy = [Passage(id=str(place), text="It rains. " * 100) for place in range(500)]
+    questions = [one.model_copy(update={"passages": [*one.passages, *heavy]}) for one in towns(3)]
+    entries, model = [Entry("", one.id, one) for one in questions], Held()
+    service = make(model)
+    given_up = service.ask(entries, Options())
+    assert model.has_begun.wait(_PATIENCE_S)
+    assert given_up.cancel()
+    model.may_go_on.set()
+    light = [Entry("", one.id, one) for one in towns(5)[3:]]
+    assert names(service.ask(light, Options())) == ["town-3", "town-4"]
+    assert model.batches == [["town-0"], ["town-3", "town-4"]]
 
 
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])

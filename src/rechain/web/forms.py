@@ -14,7 +14,7 @@ from rechain.datasets.inputs import as_entry
 from rechain.errors import QuestionError
 from rechain.web.queries import PageNumber, PageQuery
 
-MOST_PASSAGES, MOST_CHARACTERS = 10_000, 2_000_000
+MOST_PASSAGES, MOST_CHARACTERS = 2_000, 500_000
 """limits of a question that somebody sends: it is recovered in one piece, and a larger one would keep others waiting"""
 _NAME = "pasted"
 

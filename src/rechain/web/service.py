@@ -12,13 +12,15 @@ from time import monotonic
 from rechain.datasets import Entry
 from rechain.errors import RechainError
 from rechain.recovery import BATCH_SIZE, Options, Recoverer
-from rechain.schema import Recovered
+from rechain.schema import Question, Recovered
 
 MOST_WAITING = 256
 """questions that may wait: about 15 seconds of work of the default model on two cores (docs/measured/web.md)"""
 _log = logging.getLogger("rechain.web")
 _FIRST_GUESS = 0.1
 """seconds a question, until some were measured"""
+_MOST_WEIGHT = 500_000
+"""work in one batch, about two seconds: what was given up meanwhile keeps others waiting no longer than that"""
 _MEMORY = 0.8
 """weight of the past in the running mean of seconds a question: about the last five batches count"""
 
@@ -141,17 +143,21 @@ class RecoveryService:
             self._changed.wait_for(lambda: self._jobs or self._is_closed)
 
     def _next_batch(self) -> list[tuple[_Job, int]]:
-        """Take the questions that wait longest, up to the size of a batch; those of cancelled jobs are dropped."""
+        """Take the questions that wait longest, up to the size and weight of a batch; cancelled jobs are dropped."""
         batch: list[tuple[_Job, int]] = []
+        weight = 0
         with self._changed:
             self._running = 0
-            while self._jobs and len(batch) < self._batch_size:
+            while self._jobs and len(batch) < self._batch_size and weight < _MOST_WEIGHT:
                 job = self._jobs[0]
-                taken = 0 if job.future.cancelled() else min(job.left, self._batch_size - len(batch))
-                batch += [(job, len(job.done) + number) for number in range(taken)]
-                if job.future.cancelled() or taken == job.left:
+                for number in range(len(job.done), 0 if job.future.cancelled() else len(job.entries)):
+                    if len(batch) == self._batch_size or weight >= _MOST_WEIGHT:
+                        break
+                    batch.append((job, number))
+                    weight += _weight(job.entries[number])
+                else:
                     self._jobs.popleft()
-                    self._running += taken
+                    self._running += 0 if job.future.cancelled() else job.left
         return batch
 
     def _recover(self, batch: Sequence[tuple[_Job, int]]) -> None:
@@ -191,6 +197,12 @@ class RecoveryService:
             is_more = False
         self._idle = self._idle if is_more else None
         return is_more
+
+
+def _weight(entry: Entry) -> int:
+    """Return about how much work a question is, in characters: a passage is as much as 250 of its characters."""
+    passages = entry.content.passages if isinstance(entry.content, Question) else ()
+    return sum(len(passage.text) + 250 for passage in passages)
 
 
 def _fail(job: _Job, error: Exception) -> None:
