@@ -1,8 +1,13 @@
 """Inference on a CPU: bytes worked by hand, and states that are the same to the last bit in any company."""
 
+import multiprocessing
+import os
 import pickle
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from os import environ
 from pathlib import Path
@@ -22,9 +27,11 @@ from rechain.models.cpu import (
     PackedEncoder,
     dequantise,
     has_byte_kernel,
+    in_threads,
     packed,
     quantise,
     quantise_rows,
+    tokens_a_thread,
 )
 from rechain.models.text_encoders import GruEncoder, PretrainedEncoder, untrained
 
@@ -430,3 +437,49 @@ def test_others_stay_padded(config: dict[str, object]) -> None:
 def test_a_gru_stays_as_it_is() -> None:
     encoder = GruEncoder(10, MARKS, 4)
     assert packed(encoder) is encoder
+
+
+# ---- threads
+
+
+@pytest.fixture
+def two_threads() -> Iterator[None]:
+    """Let torch have two threads, as on a machine with two cores."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(threads)
+
+
+def test_work_is_done_in_order_by_threads_that_compute_alone(two_threads: None) -> None:
+    def work(number: int) -> tuple[int, int, bool, bool]:
+        return number, torch.get_num_threads(), torch.is_inference_mode_enabled(), torch.is_grad_enabled()
+
+    with torch.inference_mode():
+        assert in_threads(work, range(5)) == [(number, 1, True, False) for number in range(5)]
+    assert in_threads(work, range(3)) == [(number, 1, False, False) for number in range(3)]
+
+
+def test_settings_of_torch_stay_as_they_are_for_this_thread_and_for_new_ones(two_threads: None) -> None:
+    in_threads(lambda number: number, range(3))
+    assert torch.get_num_threads() == 2
+    with ThreadPoolExecutor(1) as others:
+        assert others.submit(torch.get_num_threads).result() == 2
+
+
+def test_who_has_one_thread_needs_no_others(one_thread: None) -> None:
+    assert in_threads(lambda _: threading.current_thread(), range(2)) == [threading.current_thread()] * 2
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_threads_are_made_anew_in_a_fork(two_threads: None) -> None:
+    """As `Dataset.map(num_proc=…)` does: the threads of the parent are not there, and work would wait for ever."""
+    in_threads(lambda number: number, range(3))
+    process = multiprocessing.get_context("fork").Process(target=in_threads, args=(int, range(3)))
+    process.start()
+    process.join(60)
+    assert process.exitcode == 0
+
+
+def test_every_thread_gets_its_share_of_tokens_unless_there_are_few(two_threads: None) -> None:
+    assert [tokens_a_thread(tokens) for tokens in (0, 2000, 8001)] == [1024, 1024, 4001]

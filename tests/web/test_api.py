@@ -108,8 +108,8 @@ def test_what_only_reading_the_question_shows_is_told_in_its_place(
         ([ASKED, {}], "missing_field", "the field [1].question is missing."),
         (
             [ASKED] * (MOST_WAITING + 1),
-            "bad_field",
-            "the body: list should have at most 256 items after validation, not 257.",
+            "too_large",
+            "the body has 257 items; the most are 256.",
         ),
         (ASKED | {"question": " \n"}, "empty_field", "question is empty."),
         (ASKED | {"answer": 5}, "bad_field", "answer: input should be a valid string."),

@@ -1,11 +1,13 @@
 """rechain candidates: statistics of C."""
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from typer import Exit
 
 from rechain.cli.exits import ExitCode, too_many_errors
+from rechain.cli.logs import Log, RunLog
 from rechain.cli.options import CandidateOptions, GoldFile, MaxErrorRate, QuestionsInput, Strict, grouped
 from rechain.cli.tables import Json, print_figures, print_json, print_table
 from rechain.errors import QuestionError
@@ -26,6 +28,7 @@ def candidates(
     options: CandidateOptions,
     strict: Strict = False,
     max_error_rate: MaxErrorRate = None,
+    log: Log = None,
 ) -> None:
     """Build the candidate chains of questions and print statistics: how many, gold among them, why there are none.
 
@@ -36,11 +39,14 @@ def candidates(
     settings = options.settings()
     golds = questions.gold(gold)
     counts: list[CandidateCount] = []
-    for entry in questions.entries("Building candidates"):
-        count = _count(entry.content, settings, golds)
-        if strict and count.error:
-            raise entry.located(count.error)
-        counts.append(count)
+    with RunLog(log, "candidates", {"input": str(questions.path)}) as run:
+        for entry in questions.entries("Building candidates", run):
+            count = _count(entry.content, settings, golds)
+            if count.error:
+                if strict:
+                    raise entry.located(count.error)
+                run.errors = run.errors + Counter([count.error.code])  # another one, as the log reads it meanwhile
+            counts.append(count)
     figures, errors = summarise_candidates(counts), errors_of(counts)
     cut = sum(count.is_cut for count in counts)
     if json:

@@ -1,7 +1,6 @@
 """Options that several commands share: where questions come from, how candidates are built, where records go."""
 
 import inspect
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, fields, is_dataclass
@@ -18,6 +17,7 @@ from rechain.system.terminal import note, print_records
 
 if TYPE_CHECKING:
     from rechain.candidates import CandidateSettings
+    from rechain.cli.logs import RunLog
     from rechain.datasets import Entry
     from rechain.schema import Gold, Question, Same
     from rechain.system.provenance import Facts, Provenance
@@ -84,9 +84,9 @@ class QuestionsInput:
     passages: Passages = None
     only: Only = None
 
-    def entries(self, activity: str) -> Iterator["Entry"]:
-        """Read questions under a progress bar; it is a mistake if none is of a type that `only` names."""
-        from rechain.cli.progress import with_progress, working
+    def entries(self, activity: str, log: "RunLog | None" = None) -> Iterator["Entry"]:
+        """Read questions under a progress bar or a log; it is a mistake if none is of a type that `only` names."""
+        from rechain.cli.progress import shows_bars, with_progress, working
         from rechain.datasets.reading import no_question, read_entries
         from rechain.datasets.records import read_by_id
         from rechain.schema import Passage
@@ -94,23 +94,25 @@ class QuestionsInput:
         with working("Reading passages"):
             passages = None if self.passages is None else read_by_id(self.passages, Passage)
         entries = read_entries(self.path, passages=passages, only=self.only or ())
-        is_empty = True
-        for entry in with_progress(entries, activity) if sys.stderr.isatty() else entries:
-            is_empty = False
+        number = 0
+        for number, entry in enumerate(with_progress(entries, activity) if shows_bars() else entries, start=1):
+            if log:
+                log.questions, log.share = number, entry.share
             yield entry
-        if is_empty:
+        if not number:
             raise no_question(self.path, self.only or ())
 
-    def readable(self, activity: str) -> Iterator["Question"]:
+    def readable(self, activity: str, log: "RunLog | None" = None) -> Iterator["Question"]:
         """Read the questions that can be read; then print how many cannot, and why the first of them cannot."""
         errors: list[QuestionError] = []
-        for entry in self.entries(activity):
+        for entry in self.entries(activity, log):
             if isinstance(entry.content, QuestionError):
                 errors.append(entry.content)
             else:
                 yield entry.content
         if errors:
-            note(f"Left out: {len(errors)} of the questions cannot be read; the first: {errors[0]}")
+            left_out = f"Left out: {len(errors)} of the questions cannot be read; the first: {errors[0]}"
+            (log.note if log else note)(left_out)
 
     def gold(self, file: Path | None) -> "Mapping[str, Gold]":
         """Read the gold chains, from their own file or out of the questions file; commands that judge call this."""

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from rechain.system.terminal import printable
@@ -10,6 +11,15 @@ from rechain.system.terminal import printable
 if TYPE_CHECKING:
     from rechain.bulk.work import Tally, WorkResult
     from rechain.datasets import Entry
+
+
+is_logged: ContextVar[bool] = ContextVar("is_logged", default=False)
+"""whether a log was asked for, beside which there are no bars"""
+
+
+def shows_bars() -> bool:
+    """Return whether bars are shown: on a terminal, unless a log was asked for."""
+    return sys.stderr.isatty() and not is_logged.get()
 
 
 def with_progress(entries: "Iterable[Entry]", activity: str) -> "Iterator[Entry]":
@@ -57,8 +67,8 @@ def _bar(activity: str) -> Iterator[Callable[[float | None, int, str], None]]:
 
 @contextmanager
 def working(activity: str) -> Iterator[None]:
-    """Show that something goes on whose length is not known; nothing, where standard error is no terminal."""
-    if not sys.stderr.isatty():
+    """Show that something goes on whose length is not known, where bars are shown."""
+    if not shows_bars():
         yield
         return
     from rich.console import Console

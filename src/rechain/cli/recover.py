@@ -13,6 +13,7 @@ from typer import Argument, Exit, Option
 
 from rechain.bulk import Engine, PartFormat
 from rechain.cli.exits import ExitCode, too_many_errors
+from rechain.cli.logs import Log, RunLog
 from rechain.cli.options import (
     CandidateOptions,
     Device,
@@ -95,6 +96,7 @@ def recover(
     candidates: CandidateOptions,
     strict: Strict = False,
     max_error_rate: MaxErrorRate = None,
+    log: Log = None,
 ) -> None:
     """Recover the chains of questions.
 
@@ -118,19 +120,23 @@ def recover(
     if passages and workers != 0 and passages.exists() and not (passages.is_file() or passages.is_dir()):
         raise RechainError(f"{passages} is no file, which every worker could read; name one, or choose --workers 0.")
     work = Work(recoverer, passages and passages.absolute(), tuple(only or ()), strict)
+    facts = {"model": model, "input": questions, "out": output.out, "resume": output.resume or None}
     if engine == Engine.ray:
         from rechain.bulk.ray import Cluster
 
         cluster = Cluster(batch_size, ray.part_size, workers, ray.gpus)
-        outcome = _recover_on_ray(work, questions, cluster, output, ray.part_format or PartFormat.jsonl)
+        with RunLog(log, "recover", {**facts, "engine": engine, "workers": workers}) as run:
+            outcome = _recover_on_ray(work, questions, cluster, output, ray.part_format or PartFormat.jsonl, run)
+            _report(outcome, max_error_rate, run)
     elif ray != RayOptions() or "://" in questions + (output.out or ""):
         raise RechainError("--format, --part-size, --gpus and addresses such as s3:// are for --engine ray.")
     else:
         file = OutputOptions(Path(output.out) if output.out and output.out != "-" else None, output.overwrite)
         file.check(Path(questions), passages, resume=output.resume)
         workers = default_workers(model, device) if workers is None else workers
-        outcome = _recover_here(work, Path(questions), batch_size, workers, file, output.resume)
-    _report(outcome, max_error_rate)
+        with RunLog(log, "recover", {**facts, "workers": workers}) as run:
+            outcome = _recover_here(work, Path(questions), batch_size, workers, file, output.resume, run)
+            _report(outcome, max_error_rate, run)
 
 
 class Outcome(NamedTuple):
@@ -145,7 +151,7 @@ class Outcome(NamedTuple):
 
 
 def _recover_here(
-    work: "Work", questions: Path, batch_size: int, workers: int, output: OutputOptions, resume: bool
+    work: "Work", questions: Path, batch_size: int, workers: int, output: OutputOptions, resume: bool, run: RunLog
 ) -> Outcome:
     """Recover chains in worker processes of this machine, into a file that is whole whenever they are stopped."""
     from rechain.bulk.resume import GrowingFile, find_progress
@@ -160,13 +166,13 @@ def _recover_here(
         before, chunks = find_progress(out, head, chunks, work.line_counter())
     results = recover_chunks(work, chunks, batch_size, workers)
     with GrowingFile(out, head, before, output.overwrite) if out else nullcontext() as file:
-        tally = _collect(results, file.write if file else print_lines, out)
+        tally = _collect(results, file.write if file else print_lines, out, run)
         if file:
             file.finish()
     if not tally.questions:
         raise no_question(questions, work.only)
     if before and not before.is_checked:
-        note(f"{out} had no provenance file: its first {before.lines} lines were not checked.")
+        run.note(f"{out} had no provenance file: its first {before.lines} lines were not checked.")
     return Outcome(tally, file.tally if file else tally, before)
 
 
@@ -181,7 +187,7 @@ def _heading(work: "Work", questions: Path, run: dict[str, Any]) -> "Facts":
 
 
 def _recover_on_ray(
-    work: "Work", questions: str, cluster: "Cluster", output: ChainsOutput, part_format: PartFormat
+    work: "Work", questions: str, cluster: "Cluster", output: ChainsOutput, part_format: PartFormat, run: RunLog
 ) -> Outcome:
     """Recover chains on a Ray cluster, into a folder of parts, which its workers write themselves."""
     from rechain.bulk.parts import PartsFolder
@@ -195,12 +201,12 @@ def _recover_on_ray(
     results = recover_parts(work, questions, folder, cluster, overwrite=output.overwrite, resume=output.resume)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Ray's advice to its own users
-        tally = _collect(results, lambda result: None, folder.storage.address_of(""))
+        tally = _collect(results, lambda result: None, folder.storage.address_of(""), run)
     return Outcome(tally, tally)
 
 
 def _collect(
-    results: "Generator[WorkResult]", write: "Callable[[WorkResult], object]", place: Path | str | None
+    results: "Generator[WorkResult]", write: "Callable[[WorkResult], object]", place: Path | str | None, run: RunLog
 ) -> "Tally":
     """Write and count results as they come; if that is interrupted or fails, say where the earlier ones are.
 
@@ -212,9 +218,10 @@ def _collect(
     tally = Tally()
     try:
         with closing(results):  # at once, since the traceback of an error would keep the workers
-            for result in with_tally(results, tally) if sys.stderr.isatty() else results:
+            for result in with_tally(results, tally) if run.shows_bar else results:
                 write(result)
                 tally.add(result.tally)
+                run.questions, run.share, run.errors = tally.questions, result.share, tally.problems.copy()
                 if result.stopped_by:
                     raise result.stopped_by
     except (Exception, KeyboardInterrupt) as error:
@@ -235,11 +242,11 @@ def print_lines(result: "WorkResult") -> None:
     sys.stdout.flush()
 
 
-def _report(outcome: Outcome, max_error_rate: float | None) -> None:
+def _report(outcome: Outcome, max_error_rate: float | None, run: RunLog) -> None:
     """Say what came of the questions, and exit with a code of its own if too many of them failed."""
     whole = outcome.whole
     failure = too_many_errors(whole.problems.total(), whole.questions, max_error_rate)
-    note(f"{_summary(outcome.tally, outcome.before)} {failure}".rstrip())
+    run.end(_summary(outcome.tally, outcome.before), failure)
     if failure:
         raise Exit(ExitCode.TOO_MANY_ERRORS)
 

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
+from rechain.cli.logs import Log, RunLog
 from rechain.cli.options import Device, GoldFile, Passages, Questions, QuestionsInput
 from rechain.cli.tables import print_table
 from rechain.cli.train import VectorsFile, read_vectors_of
 from rechain.errors import RechainError
-from rechain.system.terminal import note
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,6 +41,7 @@ def reproduce(
     processes: Annotated[int, Option(min=1, help="How many plays run side by side.")] = 1,
     prepare_only: Annotated[bool, Option("--prepare-only", help="Only write what is to be played with.")] = False,
     judge_only: Annotated[bool, Option("--judge-only", help="Only judge what is played already.")] = False,
+    log: Log = None,
 ) -> None:
     """Make the paper's table anew: train every row over folds and seeds, judge it, and write FOLDER/report.md.
 
@@ -55,36 +56,40 @@ def reproduce(
     from rechain.tables.report import NAMES, brief_table, pairs_table, write_report
     from rechain.tables.stage import TableQuestions, check_material, is_prepared, stage
 
-    settings = table_settings(data_set, config)
-    table = TableQuestions.read(
-        data_set, questions, test, lambda path: QuestionsInput(path, passages).readable("Reading questions")
-    )
-    # What is wrong with gold, or with a folder of an earlier run, is said before hours of training.
-    golds, labels = ({}, []) if prepare_only else _read_gold(table.tested, test or questions, passages, gold)
-    was_prepared = is_prepared(out, table, folds)
-    if judge_only and not (was_prepared and any((out / "plays").glob("*.safetensors"))):
-        raise RechainError(f"nothing was played in {out} yet; leave --judge-only out.")
-    if not judge_only:
-        pseudo = 0 if no_ablations else pseudo
-        if not was_prepared:
-            known = read_vectors_of(vectors)
-            with working("Preparing"):
-                stage(out, table, known, CandidateSettings(), folds=folds, pseudo=pseudo)
-        check_material(out, HOPS[data_set], vectors if was_prepared else None, pseudo)
-        plays = contest(settings, HOPS[data_set], 1 if test else folds, seeds, pseudo, not no_ablations)
-        write_plays(plays, out)
-        if prepare_only:
-            note(f"{out} is prepared; `python -m rechain.game.plays {out}` plays it.")
-            return
-        play_all(out, plays, device_named(device), processes)
-    pairs = _judge_pairs(table.all, labels, out, model, vectors, device) if labels else {}
-    with working("Judging"):
-        results = judge_plays(out, table.tested, golds, settings)
-    if results.with_gold:
-        print_table(f"{NAMES[data_set]}, chain accuracy in %", *brief_table(results, data_set))
-    if pairs:
-        print_table("Interacting pairs", *pairs_table(pairs))
-    note(f"{write_report(out, results, data_set, pairs)} says more.")
+    facts = {"data_set": data_set, "input": str(questions), "out": str(out), "workers": processes}
+    with RunLog(log, "reproduce", facts) as run:
+        settings = table_settings(data_set, config)
+        table = TableQuestions.read(
+            data_set, questions, test, lambda path: QuestionsInput(path, passages).readable("Reading questions", run)
+        )
+        # What is wrong with gold, or with a folder of an earlier run, is said before hours of training.
+        golds, labels = ({}, []) if prepare_only else _read_gold(table.tested, test or questions, passages, gold)
+        was_prepared = is_prepared(out, table, folds)
+        if judge_only and not (was_prepared and any((out / "plays").glob("*.safetensors"))):
+            raise RechainError(f"nothing was played in {out} yet; leave --judge-only out.")
+        if not judge_only:
+            pseudo = 0 if no_ablations else pseudo
+            if not was_prepared:
+                known = read_vectors_of(vectors, run.note)
+                with working("Preparing"):
+                    stage(out, table, known, CandidateSettings(), folds=folds, pseudo=pseudo)
+            check_material(out, HOPS[data_set], vectors if was_prepared else None, pseudo)
+            plays = contest(settings, HOPS[data_set], 1 if test else folds, seeds, pseudo, not no_ablations)
+            write_plays(plays, out)
+            if prepare_only:
+                run.end(f"{out} is prepared; `python -m rechain.game.plays {out}` plays it.")
+                return
+            run.doing = f"playing {len(plays)} plays"
+            play_all(out, plays, device_named(device), processes, is_quiet=not run.is_text)
+        pairs = _judge_pairs(table.all, labels, out, model, vectors, device) if labels else {}
+        run.doing = "judging"
+        with working("Judging"):
+            results = judge_plays(out, table.tested, golds, settings)
+        if results.with_gold:
+            print_table(f"{NAMES[data_set]}, chain accuracy in %", *brief_table(results, data_set))
+        if pairs:
+            print_table("Interacting pairs", *pairs_table(pairs))
+        run.end(f"{write_report(out, results, data_set, pairs)} says more.")
 
 
 def _read_gold(

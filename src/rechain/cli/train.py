@@ -1,11 +1,13 @@
 """rechain train: train the game or the chain reader on questions and their answers."""
 
+from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from typer import Option
 
+from rechain.cli.logs import Log, RunLog
 from rechain.cli.options import CandidateOptions, Device, QuestionsInput, grouped
 from rechain.errors import RechainError
 from rechain.system.terminal import note
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 
     from rechain.preparation.vectors import Vectors
     from rechain.system.settings import Settings
+    from rechain.training.progress import Shown
     from rechain.training.runs import Material, RunFolder
 
 S = TypeVar("S", bound="Settings")
@@ -55,6 +58,7 @@ def train(
     device: Device = None,
     resume: Annotated[bool, Option("--resume", help="Go on with the run in that folder.")] = False,
     candidates: CandidateOptions,
+    log: Log = None,
 ) -> None:
     """Train a model from questions and answers alone: the game's players, or the chain reader.
 
@@ -63,15 +67,15 @@ def train(
     """
     from rechain.system.devices import device_named
     from rechain.system.distributed import join
-    from rechain.training.progress import Shown
     from rechain.training.runs import RunFolder
     from rechain.training.runs import train as train_run
 
     folder = RunFolder(out)
     _check_folder(folder, resume)
     kind = _kind(model or (folder.kind if resume else "game"), setting=setting, vectors=vectors, encoder=encoder)
-    with join(device_named(device)) as where:
-        source, chosen = questions.readable("Preparing"), candidates.settings()
+    facts = {"model": kind, "input": str(questions.path), "out": str(out), "resume": resume or None}
+    with join(device_named(device)) as where, RunLog(log, "train", facts) as run:
+        source, chosen = questions.readable("Preparing", run), candidates.settings()
         material: Material
         settings: Settings
         if kind == "reader":
@@ -87,17 +91,30 @@ def train(
             from rechain.training.game_runs import prepare_game
 
             settings = settings_of(GameSettings, config, set_, row=setting, seed=seed)
-            material = prepare_game(source, read_vectors_of(vectors), chosen, warm_up, settings.seed)
+            material = prepare_game(source, read_vectors_of(vectors, run.note), chosen, warm_up, settings.seed)
         if material.left_out:
             reasons = ", ".join(f"{count} {code}" for code, count in material.left_out.items())
-            note(f"Left out, without a chain to learn from: {reasons}.")
-        with Shown(folder) as watcher, _saying_how_to_resume(folder):
+            run.note(f"Left out, without a chain to learn from: {reasons}.")
+        with _logged(folder, run) as watcher, _saying_how_to_resume(folder):
             training = train_run(folder, material, settings, device=where, resume=resume, watcher=watcher)
         curve, criterion = training.progress.curve, training.criterion
         # The weights that are kept are the best of the last phase, so earlier phases do not count.
         figures = [epoch[criterion] for epoch in curve if epoch["phase"] == curve[-1]["phase"] and criterion in epoch]
         best = f"its best {criterion} on held-out questions was {max(figures):.3f}" if figures else ""
-        note(f"{out} holds the model; {best or 'no question was held out'}.")
+        run.end(f"{out} holds the model; {best or 'no question was held out'}.")
+
+
+def _logged(folder: "RunFolder", run: RunLog) -> "Shown":
+    """Return what shows and logs a run of training."""
+    from rechain.training.progress import Shown
+
+    class Logged(Shown):
+        def on_step(self, phase: str, epoch: int, step: int, steps: int) -> None:
+            super().on_step(phase, epoch, step, steps)
+            run.doing = f"{phase}, epoch {epoch + 1}, step {step} of {steps}"
+
+    run.questions = run.share = None  # those that were prepared say nothing about training
+    return Logged(folder, run.shows_bar, run.event)
 
 
 def _kind(kind: str, **options: object) -> str:
@@ -160,14 +177,14 @@ def _change(text: str) -> tuple[str, Any]:
         return name.strip(), value.strip()
 
 
-def read_vectors_of(path: Path | None) -> "Vectors":
-    """Read word vectors, or none."""
+def read_vectors_of(path: Path | None, tell: Callable[[str], None] = note) -> "Vectors":
+    """Read word vectors, or `tell` that there are none."""
     from rechain.cli.progress import working
     from rechain.preparation.vectors import read_vectors
     from rechain.training.game_runs import no_vectors
 
     if path is None:
-        note("Without --vectors every word is known by its spelling alone.")
+        tell("Without --vectors every word is known by its spelling alone.")
         return no_vectors()
     with working("Reading vectors"):
         return read_vectors(path)

@@ -189,7 +189,7 @@ def scores(training: Training, questions: Array) -> dict[str, Array]:
     return {"questions": questions} | {name: np.concatenate(values) for name, values in parts.items()}
 
 
-def play_all(folder: Path, plays: Iterable[Play], device: str, processes: int) -> None:
+def play_all(folder: Path, plays: Iterable[Play], device: str, processes: int, is_quiet: bool = False) -> None:
     """Play all that is not done yet, in several processes side by side; where a play fails, the others go on."""
     waiting = [play for play in plays if not play.is_done(folder)]
     threads = torch.get_num_threads()
@@ -197,9 +197,9 @@ def play_all(folder: Path, plays: Iterable[Play], device: str, processes: int) -
         if processes > 1 and len(waiting) > 1:
             # All are handed out at once, not in the order of the results: the first plays take much longer than others.
             workers = min(processes, len(waiting))
-            outcomes = in_order(partial(_Player, folder, device), waiting, workers, ahead=len(waiting))
+            outcomes = in_order(partial(_Player, folder, device, is_quiet), waiting, workers, ahead=len(waiting))
         else:
-            outcomes = map(_Player(folder, device), waiting) if waiting else iter(())
+            outcomes = map(_Player(folder, device, is_quiet), waiting) if waiting else iter(())
         failures = [failure for failure in outcomes if failure]
     finally:
         torch.set_num_threads(threads)
@@ -213,8 +213,9 @@ def play_all(folder: Path, plays: Iterable[Play], device: str, processes: int) -
 class _Player:
     """Plays on one thread: tiny networks gain nothing from more, and several play side by side."""
 
-    def __init__(self, folder: Path, device: str) -> None:
+    def __init__(self, folder: Path, device: str, is_quiet: bool) -> None:
         torch.set_num_threads(1)
+        self._is_quiet = is_quiet
         self._stage = Stage(folder, device)
 
     def __call__(self, play: Play) -> str | None:
@@ -224,7 +225,8 @@ class _Player:
             self._stage.play(play)
         except (RechainError, RuntimeError, OSError) as error:  # of torch too, such as too little memory
             return str(error).strip().removesuffix(".") or type(error).__name__
-        print(f"{play}: {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
+        if not self._is_quiet:
+            print(f"{play}: {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
         return None
 
 

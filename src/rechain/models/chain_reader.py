@@ -1,6 +1,6 @@
 """The chain reader: a Ranker that reads whole chains, a Reasoner that names the link from the last passage alone."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +28,10 @@ class TextBatch(NamedTuple):
     """[B]"""
 
 
+Run = Callable[[Callable[[Tensor], Tensor], list[Tensor]], Iterable[Tensor]]
+"""does something with each of some tensors, as `map` does"""
+
+
 class Texts:
     """Texts as tokens, one after another, of which any can be gathered into a batch."""
 
@@ -51,18 +55,22 @@ class Texts:
         ids, marks, slots = (column[index].long() * is_token for column in self._columns)
         return TextBatch(ids, marks, slots, lengths.to(self.device))
 
-    def read(self, numbers: Tensor, head: Callable[[TextBatch], Tensor], most_tokens: int = 2**16) -> Tensor:
+    def read(
+        self, numbers: Tensor, head: Callable[[TextBatch], Tensor], most_tokens: int = 2**16, run: Run = map
+    ) -> Tensor:
         """Return what a head of a network returns for texts, in their order.
 
-        Texts of similar length are read together, at most `most_tokens` at a time, padding included.
+        Texts of similar length are read together, at most `most_tokens` at a time, padding included. `run` does that
+        for all such batches, one after another unless told otherwise.
         """
         lengths = self.lengths[numbers]
         order = rest = lengths.argsort(descending=True, stable=True)
-        outputs = []
+        parts = []
         while len(rest):
             size = max(most_tokens // int(lengths[rest[0]]), 1)  # the first is the longest, so others are padded to it
-            outputs.append(head(self.batch(numbers[rest[:size]])))
+            parts.append(numbers[rest[:size]])
             rest = rest[size:]
+        outputs = list(run(lambda part: head(self.batch(part)), parts))
         return torch.cat(outputs)[order.argsort().to(self.device)]
 
 

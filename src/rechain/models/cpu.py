@@ -11,9 +11,13 @@ size of another, so the states of a text are the same to the last bit whatever s
 `rechain recover` writes the same bytes for any number of workers and any batch size.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import Any, Self
+from math import ceil
+from threading import Barrier
+from typing import Any, Self, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -301,3 +305,59 @@ def _attend(projected: Sequence[Tensor], lengths: Sequence[int], heads: int) -> 
         for text in zip(*split, strict=True)
     ]
     return torch.cat([text[0].transpose(0, 1).flatten(1) for text in attended])
+
+
+# ---- threads
+
+_FEWEST_TOKENS = 1024
+"""that a thread computes at once: with fewer, the time that Python takes for each operation counts"""
+_Item = TypeVar("_Item")
+_Outcome = TypeVar("_Outcome")
+
+
+def tokens_a_thread(tokens: int) -> int:
+    """Return how many tokens should be computed at once, so that all threads have something to do."""
+    return max(ceil(tokens / torch.get_num_threads()), _FEWEST_TOKENS)
+
+
+def in_threads(work: Callable[[_Item], _Outcome], items: Iterable[_Item]) -> list[_Outcome]:
+    """Return the outcomes of work that only infers, done at the same time on as many threads as torch may use here.
+
+    Each item is computed by one thread. torch itself would part every single operation among its threads, which wait
+    for each other, spinning, some hundred times a text: beside other programs, which take a core away from one of them,
+    that is several times slower (docs/measured/default_model.md), and with idle cores no faster. Settings of torch stay
+    as they are.
+    """
+    threads, infers = torch.get_num_threads(), torch.is_inference_mode_enabled()
+    if threads == 1:
+        return list(map(work, items))
+
+    def compute(item: _Item) -> _Outcome:
+        with torch.inference_mode(infers), torch.no_grad():  # what a thread inherits from none
+            return work(item)
+
+    return list(_single_threads(threads).map(compute, items))
+
+
+@cache
+def _single_threads(count: int) -> ThreadPoolExecutor:
+    """Return threads of which each computes alone.
+
+    The number of threads that an operation uses belongs to the thread that calls it. `set_num_threads` changes it for
+    the calling thread, and for those that compute for the first time later; hence it is set back at once.
+    """
+    pool, before = ThreadPoolExecutor(count, "rechain"), torch.get_num_threads()
+    all_there = Barrier(count)
+
+    def be_single(_: int) -> None:
+        torch.get_num_threads()  # a thread's first question sets the number that all have: that must not come later
+        torch.set_num_threads(1)
+        all_there.wait()  # or one thread would do this several times, and another never
+
+    list(pool.map(be_single, range(count)))
+    torch.set_num_threads(before)
+    return pool
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_single_threads.cache_clear)  # threads do not live on in a fork

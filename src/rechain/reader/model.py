@@ -10,6 +10,7 @@ from torch import Tensor
 
 from rechain.candidates import Candidates
 from rechain.models.chain_reader import ChainReader, TextBatch, Texts
+from rechain.models.cpu import in_threads, tokens_a_thread
 from rechain.reader.settings import ReaderSettings
 from rechain.reader.texts import ChainTexts, Tails, TokenText, flat_texts
 from rechain.scoring.evidence import PRIOR, nothing, weigh
@@ -56,7 +57,11 @@ class ChainReaderModel:
             return [np.zeros(0)] * len(texts)
         device = self.network.evidence.weight.device
         with torch.inference_mode(), precision(device):
-            outputs = Texts(flat_texts(flat), device).read(torch.arange(len(flat)), head, self.settings.tokens_at_once)
+            batch, most = Texts(flat_texts(flat), device), self.settings.tokens_at_once
+            if device.type == "cpu":
+                most = min(most, tokens_a_thread(int(batch.lengths.sum())))
+            run = in_threads if device.type == "cpu" else map
+            outputs = batch.read(torch.arange(len(flat)), head, most, run)
         return np.split(outputs.float().cpu().numpy(), np.cumsum([len(of_question) for of_question in texts])[:-1])
 
 

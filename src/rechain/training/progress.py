@@ -1,25 +1,26 @@
 """What is shown of a training run: a bar, a line an epoch, TensorBoard where it is installed; checkpoints are kept."""
 
-import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import Any
 
-from rechain.system.terminal import note
 from rechain.training.runs import CHECKPOINT, KeepCheckpoints, RunFolder
 
 
 class Shown(KeepCheckpoints):
     """Watches a run for people to see."""
 
-    def __init__(self, folder: RunFolder) -> None:
+    def __init__(self, folder: RunFolder, shows_bar: bool, tell: Callable[[str, str, Mapping[str, Any]], None]) -> None:
+        """Show a bar or not, and `tell` of every epoch: what it is, as text and as figures."""
         super().__init__(folder.path / CHECKPOINT)
+        self._shows_bar = shows_bar
+        self._tell = tell
         self._open = ExitStack()
         self._log: Any = None
         self._bar: Any = None
 
     def __enter__(self) -> "Shown":
-        if sys.stderr.isatty():
+        if self._shows_bar:
             from rich.console import Console
             from rich.progress import Progress
 
@@ -39,7 +40,7 @@ class Shown(KeepCheckpoints):
         """Print a line, and log the figures."""
         numbers = {name: value for name, value in figures.items() if isinstance(value, float)}
         line = ", ".join(f"{name} {value:.3f}" for name, value in numbers.items())
-        note(f"{figures['phase']}, epoch {figures['epoch'] + 1}: {line}")
+        self._tell("epoch", f"{figures['phase']}, epoch {figures['epoch'] + 1}: {line}", figures)
         if self._log is None:  # only now: a run that fails at once leaves no log
             self._log = self._open_log()
         for name, value in numbers.items() if self._log else ():
@@ -49,6 +50,7 @@ class Shown(KeepCheckpoints):
         try:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError:
-            note("Nothing is logged for TensorBoard, which pip install 'rechain[train]' brings.")
+            missing = "Nothing is logged for TensorBoard, which pip install 'rechain[train]' brings."
+            self._tell("note", missing, {"note": missing})
             return False
         return self._open.enter_context(SummaryWriter(str(self.path.parent / "log")))
