@@ -16,14 +16,13 @@ from torch import Tensor
 from rechain.errors import InputError, RechainError
 from rechain.models.chain_reader import ChainReader
 from rechain.models.cpu import dequantise, packed, quantise
+from rechain.models.shapes import check_shapes, shapes_alone
 from rechain.models.text_encoders import (
     BertLayers,
     PretrainedEncoder,
     TextEncoder,
     check_config,
-    check_shapes,
     pretrained,
-    shapes_alone,
     unfilled,
     untrained,
 )

@@ -126,6 +126,7 @@ class ReaderTraining(TrainingLoop):
     criterion = "agreement"
     advice = "lower learning_rate, head_learning_rate or clip"
     mismatch = "is of another encoder or of other questions than these"
+    parts = TrainingLoop.parts | {"beliefs"}
 
     def __init__(
         self,

@@ -196,6 +196,39 @@ async def question(site: AtSite, id: str, source: Annotated[SourceNumber, Query(
     return QuestionWithChains(question=content, recovered=recovered, gold=stored.gold)
 
 
+class SourceDescription(BaseModel):
+    """Where chains come from, and what is known of how they were made."""
+
+    number: int
+    """by which requests name it, from 1"""
+    name: str
+    kind: Literal["file", "model"]
+    summary: str | None
+    """what made the chains, in one line; null where nothing says it"""
+    warnings: list[str]
+    """why they may not be what one takes them for"""
+    made_by: dict[str, Any] | None
+    end: dict[str, Any] | None
+    """how the run that made them ended"""
+
+
+@router.get("/sources")
+async def sources(site: AtSite) -> list[SourceDescription]:
+    """Return the sources of chains, with their provenance."""
+    return [
+        SourceDescription(
+            number=source.number + 1,
+            name=source.name,
+            kind="file" if source.service is None else "model",
+            summary=source.origin.summary if source.origin else None,
+            warnings=list(source.origin.warnings) if source.origin else [],
+            made_by=source.origin.made_by if source.origin else None,
+            end=source.origin.end if source.origin else None,
+        )
+        for source in site.sources
+    ]
+
+
 class Health(BaseModel):
     """That the server is well."""
 
