@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from rechain.schema import Question
+from rechain.system.provenance import describe_input, read_provenance
 from rechain.system.tensors import load_tensors
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -60,6 +61,10 @@ def test_a_model_is_trained_shown_and_used(train: Command, rechain: Command, tow
         assert all(name in line for name in ("reward 0.", "ranker "))
     assert lines[-1].startswith(f"{tmp_path / 'run'} holds the model; its best reward on held-out questions was 0.")
     assert "Without --vectors every word is known by its spelling alone." in lines
+    provenance = read_provenance(tmp_path / "run" / "model.safetensors")
+    assert provenance and provenance.end and not provenance.misfits()
+    assert provenance.made_by["input"] == describe_input(town_file)
+    assert provenance.made_by["kind"] == "game"
     recovered = rechain("recover", town_file, "--model", tmp_path / "run", "--explain")
     rows = [json.loads(line) for line in recovered.out.splitlines()]
     assert len(rows) == 12
