@@ -3,12 +3,15 @@
 import json
 import re
 import sys
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
+from rechain.datasets.validation import describe
 from rechain.schema import NOT_BLANK as PATTERN
 from rechain.schema import Chain, Gold, GoldChain, Link, Mention, NotBlank, Passage, Problem, Question, Recovered
 
@@ -232,3 +235,34 @@ def test_a_gold_chain_is_ordered_unless_told() -> None:
 def test_a_gold_chain_names_passages(chain: dict[str, object]) -> None:
     with pytest.raises(ValidationError, match="passages"):
         Gold.model_validate({"id": "q", "chains": [chain]})
+
+
+@pytest.mark.parametrize(
+    ("field", "most", "fill"),
+    [
+        ("answer_aliases", 1_000, lambda n: ["Prague"] * n),
+        ("question_entities", 1_000, lambda n: ["opera:zorilla"] * n),
+        ("link_types", 7, lambda n: ["gene"] * n),
+        ("passages", 10_000, lambda n: [{"id": str(number), "text": "Anton."} for number in range(n)]),
+        ("passages[0].mentions", 10_000, lambda n: [{"entity": "e", "start": 0, "end": 1}] * n),
+        ("id", 10_000, lambda n: "x" * n),
+        ("type", 10_000, lambda n: "x" * n),
+        ("question", 100_000, lambda n: "x" * n),
+        ("answer", 100_000, lambda n: "x" * n),
+        ("answer_entity", 10_000, lambda n: "x" * n),
+        ("passages[0].id", 10_000, lambda n: "x" * n),
+        ("passages[0].title", 10_000, lambda n: "x" * n),
+    ],
+)
+def test_no_list_or_name_of_a_question_is_without_a_limit(field: str, most: int, fill: Callable[[int], Any]) -> None:
+    def of_length(length: int) -> Question:
+        place, _, inner = field.partition("[0].")
+        value = fill(length)
+        return question(**{place: [{"id": "p", "text": "Anton.", inner: value}] if inner else value})
+
+    assert of_length(most)
+    with pytest.raises(ValidationError) as refused:
+        of_length(most + 1)
+    unit = "characters" if isinstance(fill(1), str) else "items"
+    message = f"{field} has {most + 1:,} {unit}; the most are {most:,}"
+    assert describe(refused.value) == ("too_large", message)

@@ -12,6 +12,14 @@ SPACES = r"\u0009-\u000d\u001c-\u0020\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029
 """what str.strip takes away, spelt out: what \\s means differs between Python, Rust and JavaScript"""
 NOT_BLANK = f"[^{SPACES}]"
 NotBlank = Annotated[str, StringConstraints(pattern=NOT_BLANK)]
+# Limits of a question, hundreds of times what any published data set has, so that one question takes seconds and not
+# minutes: the time of a request is limited, but the work on a question cannot be stopped.
+Name = Annotated[str, StringConstraints(pattern=NOT_BLANK, max_length=10_000)]
+Sentences = Annotated[str, StringConstraints(pattern=NOT_BLANK, max_length=100_000)]
+Names = Annotated[list[Name], Field(max_length=1_000)]
+MOST_PASSAGES = 10_000
+MOST_MENTIONS = 10_000
+"""of a passage"""
 WHOLE = BeforeValidator(lambda value: int(value) if isinstance(value, float) and value.is_integer() else value)
 """takes 2.0 for 2, which some who write JSON do not tell apart"""
 JSON_TEXT = BeforeValidator(lambda value: from_json(value) if isinstance(value, str) else value)
@@ -49,7 +57,7 @@ class _Record(BaseModel):
 class Mention(_Record):
     """An entity's occurrence in a passage's text."""
 
-    entity: NotBlank
+    entity: Name
     start: int = Field(ge=0, strict=True)
     end: int = Field(ge=1, strict=True)
 
@@ -60,10 +68,10 @@ class Passage(_Record):
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Anything] = Field(init=False)
 
-    id: NotBlank
-    title: str = ""
+    id: Name
+    title: Annotated[str, Field(max_length=10_000)] = ""
     text: NotBlank
-    mentions: list[Mention] = []
+    mentions: Annotated[list[Mention], Field(max_length=MOST_MENTIONS)] = []
 
     @model_validator(mode="after")
     def _mentions_lie_in_the_text(self) -> Self:
@@ -83,16 +91,16 @@ class Question(_Record):
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Anything] = Field(init=False)
 
-    id: NotBlank
-    question: NotBlank
-    answer: NotBlank
-    answer_aliases: list[NotBlank] = []
-    question_entities: list[NotBlank] = []
-    answer_entity: NotBlank | None = None
+    id: Name
+    question: Sentences
+    answer: Sentences
+    answer_aliases: Names = []
+    question_entities: Names = []
+    answer_entity: Name | None = None
     hops: int | None = Field(default=None, ge=2, le=8, strict=True)
-    link_types: list[NotBlank] | None = None
-    type: Annotated[str | None, Field(coerce_numbers_to_str=True)] = None
-    passages: list[Passage]
+    link_types: Annotated[list[Name], Field(max_length=7)] | None = None
+    type: Annotated[str | None, Field(coerce_numbers_to_str=True, max_length=10_000)] = None
+    passages: Annotated[list[Passage], Field(max_length=MOST_PASSAGES)]
 
     @model_validator(mode="after")
     def _passage_ids_differ(self) -> Self:

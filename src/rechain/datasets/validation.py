@@ -8,6 +8,8 @@ from rechain.schema import NOT_BLANK
 
 # Checks that `schema` adds to pydantic's, whose messages begin with the field, and the codes of their errors.
 _OWN_CHECKS = {"bad_span": "bad_field", "link_types": "bad_field", "repeated_id": "duplicate_passage"}
+# pydantic's names of what is longer than the schema allows, and what it consists of.
+_TOO_LARGE = {"too_long": "items", "string_too_long": "characters"}
 
 
 def bad_record(where: str, error: ValidationError) -> QuestionError:
@@ -31,6 +33,9 @@ def describe_detail(first: ErrorDetails) -> tuple[str, str]:
         if first["ctx"]["pattern"] != NOT_BLANK:
             return "bad_field", f"{field} holds characters that it should not"
         return "empty_field", f"{field} is empty"
+    if first["type"] in _TOO_LARGE:
+        length, unit = len(first["input"]), _TOO_LARGE[first["type"]]
+        return "too_large", f"{field} has {length:,} {unit}; the most are {first['ctx']['max_length']:,}"
     if first["type"] == "too_deep":
         return "too_deep", f"{field} {first['msg']}"
     if first["type"] in _OWN_CHECKS:
