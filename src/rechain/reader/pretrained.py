@@ -217,9 +217,11 @@ def _read_fitting_tokenizer(
     if len(tokenizer.encode("").ids) < 2 or tokenizer.get_vocab_size() > shape.vocab_size:
         raise InputError(f"{folder / TOKENIZER} is the tokeniser of another model than {folder / WEIGHTS}.")
     if settings.max_tokens > positions:
-        where = "" if is_passed else f"{folder / CONFIG}: "
-        whose = f" of {folder}" if is_passed else ""
-        raise InputError(f"{where}max_tokens is {settings.max_tokens}, but the encoder{whose} reads {positions}.")
+        where = "the setting" if is_passed else f"{folder / CONFIG}:"
+        raise InputError(
+            f"{where} max_tokens should be at most the {positions} tokens that the encoder of {folder} reads, "
+            f"not {settings.max_tokens}."
+        )
     return tokenizer
 
 
