@@ -86,8 +86,7 @@ def train(
             from rechain.training.reader_runs import prepare_reader
 
             settings = settings_of(ReaderTrainingSettings, config, set_, seed=seed)
-            if encoder is None and folder.is_begun and (recorded := folder.story().get("encoder")):
-                encoder = Path(recorded)  # that from which a run that is resumed was started
+            encoder = encoder or _recorded_encoder(folder)
             material = prepare_reader(source, settings, chosen, encoder, warm_up)
         else:
             from rechain.game.settings import GameSettings
@@ -108,6 +107,17 @@ def train(
         figures = [epoch[criterion] for epoch in curve if epoch["phase"] == curve[-1]["phase"] and criterion in epoch]
         best = f"its best {criterion} on held-out questions was {max(figures):.3f}" if figures else ""
         run.end(f"{out} holds the model; {best or 'no question was held out'}.")
+
+
+def _recorded_encoder(folder: "RunFolder") -> Path | None:
+    """Return the encoder from which a run that is resumed was started; None is the default model."""
+    recorded = folder.story().get("encoder") if folder.is_begun else None
+    if recorded is not None and not Path(str(recorded)).is_dir():
+        raise RechainError(
+            f"{folder.path} was started from the encoder {recorded}, which is no longer there; name its folder with "
+            "--encoder."
+        )
+    return None if recorded is None else Path(recorded)
 
 
 def _logged(folder: "RunFolder", run: RunLog) -> "Shown":
@@ -171,7 +181,12 @@ def _check_folder(folder: "RunFolder", resume: bool) -> None:
 
 def settings_of(kind: "type[S]", config: str | None, changes: list[str] | None, **flags: object) -> "S":
     """Gather settings: a file's or a data set's, then what the flags change."""
-    values = dict(map(_change, changes or ())) | {name: value for name, value in flags.items() if value is not None}
+    values = dict(map(_change, changes or ()))
+    chosen = {name: value for name, value in flags.items() if value is not None}
+    if twice := sorted(values.keys() & chosen.keys()):
+        option = {"row": "setting"}.get(twice[0], twice[0])
+        raise RechainError(f"--{option} and --set {twice[0]}=… say the same thing; leave one of them out.")
+    values |= chosen
     if config is None:
         return kind.of(values, "the command line")
     if config in kind.names:

@@ -102,6 +102,10 @@ class TrainingLoop(ABC):
     def held_out_figures(self) -> dict[str, float]:
         """Return the figures on held-out questions, where there are any; none of them needs a label."""
 
+    @abstractmethod
+    def outputs(self) -> Tensor:
+        """Return what the network says of a few questions, each score a finite number if it can be used."""
+
     def end_phase(self, phase: str) -> None:  # noqa: B027 - most phases have nothing to do
         """Do what follows a phase, once its best weights are restored."""
 
@@ -145,6 +149,9 @@ class TrainingLoop(ABC):
         reached = figures.get(self.criterion)
         if reached is not None and not isfinite(reached):
             raise self._no_number(f"the {self.criterion} on held-out questions", phase)
+        # weights may be finite and so large that no score is: losses show it only a step later, if there is one
+        if not bool(torch.isfinite(self.outputs()).all()):
+            raise self._no_number("a score of the network", phase)
         losses = {name: float(total) / steps for name, total in self.totals.items()}
         progress.curve.append({"phase": phase, "epoch": progress.epoch, **figures, **losses})
         progress.epoch, progress.step, self.totals = progress.epoch + 1, 0, {}
