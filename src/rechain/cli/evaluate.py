@@ -11,6 +11,7 @@ from rechain.cli.progress import working
 from rechain.cli.tables import Json, print_figures, print_json, print_table
 from rechain.errors import InputError, QuestionError, RechainError
 from rechain.system.provenance import read_provenance
+from rechain.system.stores import path_of
 from rechain.system.terminal import note
 
 if TYPE_CHECKING:
@@ -24,7 +25,9 @@ _MOST_ERRORS = 5
 @grouped
 def evaluate(
     *,
-    chains: Annotated[Path, Argument(metavar="CHAINS", help="Chains, as `rechain recover` writes them.")],
+    chains: Annotated[
+        Path, Argument(metavar="CHAINS", parser=path_of, help="Chains, as `rechain recover` writes them.")
+    ],
     questions: QuestionsInput,
     gold: GoldFile = None,
     unambiguous: Annotated[

@@ -16,9 +16,10 @@ from typing import Any
 
 import orjson
 
-from rechain.errors import InputError
+from rechain.errors import InputError, RechainError
 from rechain.system.digests import file_digest, opened_seal, read_json
 from rechain.system.files import replacing
+from rechain.system.stores import path_of, reading
 from rechain.version import __version__
 
 MANIFEST = "_rechain.json"
@@ -57,7 +58,7 @@ def heading(command: str, **facts: Any) -> Facts:
     return orjson.loads(orjson.dumps(fields, default=_plain))  # type: ignore[no-any-return]
 
 
-def describe_input(path: Path | None) -> Facts | None:
+def describe_input(path: Path | str | None) -> Facts | None:
     """Return name, size and SHA-256 of a file or of the files in a folder; of a pipe the name alone.
 
     So it is with what cannot be read, about which its reader says more.
@@ -65,14 +66,15 @@ def describe_input(path: Path | None) -> Facts | None:
     if path is None:
         return None
     try:
-        return _describe(path)
-    except OSError:
+        return _describe(path_of(path))
+    except (OSError, RechainError):
         return {"name": str(path)}
 
 
 def _describe(path: Path) -> Facts:
     if store := getattr(path, "fs", None):  # in a store such as S3, which has a digest of its own, the ETag
-        details = store.info(path.path)  # type: ignore[attr-defined]
+        with reading(path):
+            details = store.info(path.path)  # type: ignore[attr-defined]
         return {"name": str(path), "size": details.get("size"), "etag": details.get("ETag")}
     if path.is_file() and path != Path("-"):
         return {"name": path.name, "size": path.stat().st_size, "sha256": file_digest(path)}
@@ -257,7 +259,9 @@ class Provenance:
 
 def read_provenance(output: Path) -> Provenance | None:
     """Read what made an output; None where nothing says it."""
-    if output.is_dir():
+    with reading(output):
+        is_folder = output.is_dir()
+    if is_folder:
         return _read_manifest(output)
     if getattr(output, "fs", None) or not sidecar_of(output).is_file():
         return None
