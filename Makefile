@@ -44,6 +44,10 @@ fuzz: .venv/installed-dev
 damage: .venv/installed-dev
 	$(BIN)/python tests/hardness/damage.py $(NUMBERS)
 
+# kill -9 of everything that writes, at any moment.
+kills: .venv/installed-dev
+	$(BIN)/python tests/hardness/kills.py $(NUMBERS)
+
 lint: .venv/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -66,7 +70,6 @@ bench: .venv/installed-bench
 	$(BIN)/python benchmarks/pseudo.py $(DATA)
 	$(BIN)/python benchmarks/bulk.py $(DATA)
 	$(BIN)/python benchmarks/growth.py $(DATA) --plots docs/plots
-	$(BIN)/python benchmarks/kills.py $(DATA)
 	$(BIN)/python benchmarks/memory.py $(DATA)
 	$(BIN)/python benchmarks/exports.py $(DATA)
 	$(BIN)/python benchmarks/hard_inputs.py

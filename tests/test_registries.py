@@ -7,14 +7,17 @@ import re
 from collections.abc import Iterator, Sequence
 
 import pytest
+from typer.testing import CliRunner
 
 from rechain import CandidateSettings, Question, Recoverer
 from rechain.candidates import Candidates
+from rechain.cli.main import app
+from rechain.game.settings import GameSettings
 from rechain.linking import LINKERS
 from rechain.linking.linkers import Context, Entity, Holders, Linker
 from rechain.linking.names import NAME
 from rechain.scoring import BASELINES
-from rechain.scoring.model import Contributions
+from rechain.scoring.model import BUNDLED, Contributions
 
 # ---- what a module linking/hashtags.py would hold
 
@@ -81,3 +84,17 @@ def test_without_their_lines_they_are_not_there() -> None:
     with pytest.raises(Exception, match="there is no model 'shortest'"):
         Recoverer("shortest")
     assert Recoverer("lexical").recover(QUESTION).error
+
+
+# ---- what the help lists by hand, since it must not load what the lists hold
+
+
+def test_the_help_names_every_linker_model_and_configuration() -> None:
+    def help_of(command: str) -> str:
+        shown = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "300"}).output
+        return " ".join(shown.split())
+
+    assert f"Linkers: {','.join(LINKERS)}." in help_of("recover")
+    for command in ("recover", "demo"):
+        assert all(name in help_of(command) for name in (BUNDLED, *BASELINES))
+    assert all(name in help_of("train") for name in GameSettings.names)

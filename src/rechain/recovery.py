@@ -363,7 +363,8 @@ def _digest_of_model(folder: Path) -> str:
         return str(read_json(folder / "config.json")[SHA256]["config.json"])
     digest = hashlib.sha256()
     for file in sorted(folder.iterdir()):
-        if file.is_file() and not file.name.startswith((".", "checkpoint", "events.")) and file.suffix != ".md":
+        is_other = file.name.startswith((".", "checkpoint")) or file.suffix in (".md", ".provenance")
+        if file.is_file() and not is_other:
             digest.update(f"{file.name} {file_digest(file)}\n".encode())
     return digest.hexdigest()
 

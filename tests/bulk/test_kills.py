@@ -1,4 +1,4 @@
-"""kill -9 at any moment, of the command or of one of its workers: the same bytes in the end."""
+"""kill -9 at any moment, of the command or of one of its workers: the same bytes in the end, and true provenance."""
 
 import gzip
 import os
@@ -12,7 +12,10 @@ from random import Random
 
 import pytest
 
+from rechain.bulk.journal import Journal
+from rechain.recovery import BATCH_SIZE
 from rechain.schema import Question
+from rechain.system.provenance import read_provenance
 
 Towns = Callable[..., list[Question]]
 RECOVER = [sys.executable, "-c", "from rechain.cli.main import main; main()", "recover", "--model", "lexical"]
@@ -106,10 +109,33 @@ def test_a_run_that_is_killed_twenty_times_ends_with_the_same_bytes(
         if process.returncode == 0:  # it was finished before all kills were used: the rest hit another run
             assert out.read_bytes() == expected
             out = tmp_path / f"chains{kills}.jsonl"
+        else:
+            assert_covers(out)
     last = begin(questions, out, "--resume")
     _, said = last.communicate(timeout=120)
     assert last.returncode == 0, said
     assert out.read_bytes() == expected
+    for path in tmp_path.glob("*.jsonl"):
+        assert_tells_all(path, expected)
+
+
+def assert_covers(out: Path) -> None:
+    """Assert that no more than the last chunk is in an output and not in its journal."""
+    if out.exists() and out.stat().st_size:
+        lines = out.read_bytes().count(b"\n")
+        covered = Journal(out).covered(lines)
+        assert lines - covered <= BATCH_SIZE
+        assert sum(stretch.lines for stretch in Journal(out).stretches()) == covered
+
+
+def assert_tells_all(out: Path, expected: bytes) -> None:
+    provenance = read_provenance(out)
+    assert provenance and provenance.end and not provenance.misfits()
+    stretches = list(Journal(out).stretches())
+    lines = expected.count(b"\n")
+    assert lines == provenance.end["questions"] == sum(stretch.lines for stretch in stretches)
+    assert lines == provenance.end["with_chain"] + sum(provenance.end["errors"].values())
+    assert lines == sum(stretch.records for stretch in stretches)
 
 
 def workers_of(session: int) -> list[int]:
@@ -137,3 +163,4 @@ def test_a_run_whose_workers_are_killed_ends_with_the_same_bytes(
     assert out.read_bytes() == expected
     assert said.count("\n") == 1
     assert are_gone(process.pid)
+    assert_tells_all(out, expected)

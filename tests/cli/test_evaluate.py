@@ -3,12 +3,14 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from rechain.evaluation.statistics import paired_difference
 
 RECHAIN = [sys.executable, "-c", "from rechain.cli.main import main; main()"]
 CONTEXT = [
@@ -240,3 +242,89 @@ def test_a_missing_file_is_named(
     outcome = evaluate(none if missing == "chains" else chains, none if missing == "questions" else questions)
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err == f"rechain: {none} cannot be read: No such file or directory.\n"
+
+
+# ---- two files
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> list[Path]:
+    """Two files of chains, questions and gold: of ten questions the first has 0 to 5 right, the second 4 to 8."""
+
+    def write(name: str, records: Iterable[object]) -> Path:
+        (tmp_path / name).write_text("".join(json.dumps(record) + "\n" for record in records))
+        return tmp_path / name
+
+    def chains(right: range) -> Iterable[object]:
+        for number in range(10):
+            passages = ["a", "b"] if number in right else ["b", "a"]
+            yield {"id": f"q{number}", "chains": [{"passages": passages, "links": [LINK], "score": 1.0}]}
+
+    texts = [{"id": "a", "text": "A names B."}, {"id": "b", "text": "B is in Oslo."}]
+    kinds = ["bridge"] * 9 + ["comparison"]
+    questions = [
+        {"id": f"q{number}", "question": "Where?", "answer": "Oslo", "passages": texts, "type": kind}
+        for number, kind in enumerate(kinds)
+    ]
+    gold = [{"id": f"q{number}", "chains": [{"passages": ["a", "b"]}]} for number in range(10)]
+    first, second = write("first.jsonl", chains(range(6))), write("second.jsonl", chains(range(4, 9)))
+    return [first, second, write("questions.jsonl", questions), "--gold", write("gold.jsonl", gold)]  # type: ignore[list-item]
+
+
+LINK = {"entity": "B", "kind": "name", "weight": 9.0, "mentions": [[8, 9], [0, 1]]}
+
+
+def test_two_files_are_compared_pair_by_pair(rechain: Callable[..., Any], two: list[Path]) -> None:
+    outcome = rechain("evaluate", *two, "--json")
+    assert (outcome.code, outcome.err) == (0, "")
+    told = json.loads(outcome.out)
+    assert [told[which]["figures"]["chain accuracy"]["value"] for which in ("first", "second")] == [0.6, 0.5]
+    compared = told["compared"]["chain accuracy"]
+    difference = compared.pop("difference")
+    assert compared == {"both": 2, "only_first": 4, "only_second": 3, "neither": 1}
+    assert difference == paired_difference(3, 4, 10)._asdict()  # type: ignore[union-attr]
+    assert [each["id"] for each in told["differences"]] == ["q0", "q1", "q2", "q3", "q6", "q7", "q8"]
+    assert told["differences"][0] == {"id": "q0", "first": True, "second": False}
+
+
+def test_the_table_of_two_files_has_difference_and_counts(rechain: Callable[..., Any], two: list[Path]) -> None:
+    printed = rechain("evaluate", *two).out
+    row = next(line for line in printed.splitlines() if "chain accuracy" in line).split()
+    assert row[2:7] == ["60.0", "%", "50.0", "%", "-10.0"]
+    assert row[-1] == "10"
+    assert ["only", "first", "4"] in [line.split() for line in printed.splitlines()]
+
+
+def test_the_same_questions_can_be_chosen_of_two_files(rechain: Callable[..., Any], two: list[Path]) -> None:
+    told = json.loads(rechain("evaluate", *two, "--json", "--only", "bridge", "--unambiguous").out)
+    assert sum(value for value in told["compared"]["chain accuracy"].values() if isinstance(value, int)) == 9
+
+
+def test_differences_go_into_a_file_that_is_not_replaced_unasked(
+    rechain: Callable[..., Any], two: list[Path], tmp_path: Path
+) -> None:
+    out = tmp_path / "differences.jsonl"
+    assert rechain("evaluate", *two, "--differences", out).code == 0
+    assert [json.loads(line)["id"] for line in out.read_text().splitlines()][-1] == "q8"
+    refused = rechain("evaluate", *two, "--differences", out)
+    assert (refused.code, refused.out) == (2, "")
+    assert rechain("evaluate", *two, "--differences", out, "--overwrite").code == 0
+    assert rechain("evaluate", *two[1:], "--differences", tmp_path / "new").code == 2
+    assert rechain("evaluate", *two, "--differences", two[0], "--overwrite").code == 2
+
+
+def test_questions_that_one_file_lacks_are_left_out(rechain: Callable[..., Any], two: list[Path]) -> None:
+    lines = two[0].read_text().splitlines(keepends=True)
+    two[0].write_text("".join(lines[:3]))
+    outcome = rechain("evaluate", *two, "--json")
+    assert outcome.err == "7 questions are not in both files; they are left out.\n"
+    assert json.loads(outcome.out)["compared"]["chain accuracy"]["only_first"] == 3
+    two[1].write_text("".join(two[1].read_text().splitlines(keepends=True)[3:]))
+    assert "hold the chains of no question in common" in rechain("evaluate", *two).err
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_one_or_two_files_of_chains_are_compared(rechain: Callable[..., Any], two: list[Path], count: int) -> None:
+    outcome = rechain("evaluate", *[two[0]] * (count - 1), *two[2:])
+    assert (outcome.code, outcome.out) == (2, "")
+    assert ("Missing argument" if count == 1 else "one or two files of chains") in outcome.err

@@ -44,8 +44,8 @@ def test_a_command_gets_its_groups_whole(arguments: list[str], output: str) -> N
 
 def test_options_that_are_left_out_leave_the_settings_alone() -> None:
     assert CandidateOptions().settings() == CandidateSettings()
-    settings = CandidateOptions(link_types=" gene, drug,", linkers="", limit=5).settings()
-    assert settings == CandidateSettings(link_types=["gene", "drug"], linkers=[], limit=5)
+    settings = CandidateOptions(link_types=" gene, drug,", linkers="names, ", limit=5).settings()
+    assert settings == CandidateSettings(link_types=["gene", "drug"], linkers=["names"], limit=5)
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from typing import Any
 from urllib.request import Request, urlopen
 
 import pytest
+from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
 from rechain.cli.main import app
@@ -160,3 +161,35 @@ def test_a_server_starts_answers_and_ends_by_a_signal(
             assert server.stderr.read().splitlines() == [sentence]
         finally:
             server.kill()
+
+
+def test_the_provenance_of_chains_is_shown_and_what_does_not_fit_is_warned_of(
+    rechain: Command, tmp_path: Path, town_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from rechain.web import app as web
+
+    monkeypatch.chdir(tmp_path)
+    clients: list[TestClient] = []
+    create_app = web.create_app
+
+    def connect(site: Any, **_: Any) -> Any:
+        clients.append(TestClient(create_app(site), base_url="http://127.0.0.1", headers={"Accept": "text/html"}))
+        return clients[-1].app
+
+    monkeypatch.setattr("rechain.web.app.create_app", connect)
+    monkeypatch.setattr("uvicorn.Server.run", lambda *_, **__: None)
+    assert rechain("recover", town_file, "--model", "lexical", "--out", "chains.jsonl", "--workers", "0").code == 0
+    (tmp_path / "fewer.jsonl").write_text("".join(town_file.read_text().splitlines(keepends=True)[:2]))
+    for questions, warnings in ((town_file, 0), ("fewer.jsonl", 1)):
+        outcome = rechain("serve", questions, "--chains", "chains.jsonl", "--model", "lexical", "--port", "0")
+        assert outcome.code == 0, outcome.err
+        assert outcome.err.count("warning: chains.jsonl was recovered from other questions") == warnings
+        by_file, by_model = clients[-1].get("/sources").json()
+        assert (by_file["kind"], by_model["kind"]) == ("file", "model")
+        assert by_file["made_by"]["model"] == by_model["made_by"]["model"] == {"name": "lexical"}
+        assert len(by_file["warnings"]) == warnings
+        for path in ("/", "/question?id=town-1", "/compare", "/compare/question?id=town-1"):
+            page = clients[-1].get(path).text
+            assert "chains.jsonl: by rechain" in page
+            assert page.count("was recovered from other questions") == warnings
+        clients[-1].app.state.site.close()

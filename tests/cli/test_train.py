@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 from rechain.schema import Question
+from rechain.system.provenance import describe_input, read_provenance
 from rechain.system.tensors import load_tensors
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -59,6 +61,10 @@ def test_a_model_is_trained_shown_and_used(train: Command, rechain: Command, tow
         assert all(name in line for name in ("reward 0.", "ranker "))
     assert lines[-1].startswith(f"{tmp_path / 'run'} holds the model; its best reward on held-out questions was 0.")
     assert "Without --vectors every word is known by its spelling alone." in lines
+    provenance = read_provenance(tmp_path / "run" / "model.safetensors")
+    assert provenance and provenance.end and not provenance.misfits()
+    assert provenance.made_by["input"] == describe_input(town_file)
+    assert provenance.made_by["kind"] == "game"
     recovered = rechain("recover", town_file, "--model", tmp_path / "run", "--explain")
     rows = [json.loads(line) for line in recovered.out.splitlines()]
     assert len(rows) == 12
@@ -253,8 +259,9 @@ def test_tensorboard_can_show_a_reader(train_reader: Command, tmp_path: Path) ->
         (["--setting", "cooperative"], "--setting is for --model game"),
         (["--set", "hidden=3"], "there is no setting 'hidden'; the settings are"),
         (["--set", "epochs=0"], "the setting epochs should be at least 1, not 0"),
-        (["--set", "max_tokens=999"], "max_tokens is 999, but the encoder reads 320"),
+        (["--set", "max_tokens=999"], "the setting max_tokens should be at most the 320 tokens"),
         (["--config", "absent.toml"], "absent.toml cannot be read: No such file"),
+        (["--seed", "1", "--set", "seed=1"], "--seed and --set seed=… say the same thing; leave one of them out"),
     ],
 )
 def test_a_wrong_option_of_the_reader_is_one_sentence_and_leaves_no_folder(
@@ -276,6 +283,27 @@ def test_a_folder_that_is_no_encoder_is_named(train_reader: Command, tmp_path: P
 def test_a_reader_whose_loss_is_no_number_is_one_sentence(train_reader: Command) -> None:
     told = refused(train_reader("--set", "head_learning_rate=1e30", "--set", "learning_rate=1e30"))
     assert "is no longer a number in epoch 1 of the EM; lower learning_rate, head_learning_rate or clip" in told
+
+
+def test_a_last_step_after_which_nothing_is_a_number_is_noticed(train: Command) -> None:
+    told = refused(train(*changes(held_out=0.0, batch_size=12, learning_rate=1e29, pretrain_epochs=1, game_epochs=0)))
+    assert "is no longer a number in epoch 1 of the pretraining; lower learning_rate" in told
+
+
+def test_a_last_step_of_the_reader_after_which_nothing_is_a_number_is_noticed(train_reader: Command) -> None:
+    told = refused(train_reader(*changes(held_out=0.0, batch_size=12, learning_rate=1e29, epochs=1)))
+    assert "is no longer a number in epoch 1 of the EM; lower learning_rate" in told
+
+
+def test_an_encoder_that_was_moved_is_named_on_resume(
+    train_reader: Command, tiny_encoder: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(tiny_encoder, tmp_path / "here")
+    assert train_reader(encoder=tmp_path / "here").code == 0
+    (tmp_path / "here").rename(tmp_path / "there")
+    told = refused(train_reader("--resume", encoder=None, model=None))
+    assert f"was started from the encoder {tmp_path / 'here'}, which is no longer there; name its folder with" in told
+    assert train_reader("--resume", encoder=tmp_path / "there").code == 0
 
 
 # ---- faults

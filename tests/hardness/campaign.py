@@ -36,6 +36,7 @@ _MOST_DATA = 6 << 30
 """bytes after which the system refuses more, so that a case that would fill the memory fails alone"""
 _CASES_A_PROCESS = 250
 """so that nothing which cases leave behind adds up"""
+_NOTE_SECONDS = 30
 _ALIKE = re.compile(r"\d+|'.*?'|\".*?\"")
 """what differs between failures of one kind"""
 
@@ -184,10 +185,12 @@ class _Summary:
         """the numbers of the cases that failed, by the kind of failure"""
         self.slowest, self.largest = (0.0, 0), (0, 0)
         self.lock = threading.Lock()
+        self.noted = time.monotonic()
 
     def add(self, line: dict[str, Any]) -> None:
         number = line["end"]
         with self.lock:
+            self._note_progress()
             self.outcomes.setdefault(line["label"], Counter())[line["outcome"]] += 1
             self.slowest = max(self.slowest, (round(line["seconds"], 1), number))
             self.largest = max(self.largest, (line["megabytes"], number))
@@ -197,16 +200,25 @@ class _Summary:
                     print(f"seed {self.seed}, case {number}, {line['label']}: {failure}\n", flush=True)
                 self.failures.setdefault(kind, []).append(number)
 
+    @property
+    def total(self) -> int:
+        """The number of cases that have ended."""
+        return sum(sum(outcomes.values()) for outcomes in self.outcomes.values())
+
+    def _note_progress(self) -> None:
+        if time.monotonic() > self.noted + _NOTE_SECONDS:
+            self.noted = time.monotonic()
+            print(f"{self.total} cases in {self.noted - self.start:.0f} s", file=sys.stderr, flush=True)
+
     def report(self) -> int:
         """Print the table; return the exit code."""
-        total = sum(sum(outcomes.values()) for outcomes in self.outcomes.values())
         print("| case | number | outcomes |\n|---|---|---|")
         for label, outcomes in sorted(self.outcomes.items()):
             ends = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.most_common())
             print(f"| {label} | {sum(outcomes.values())} | {ends} |")
         failed = set(chain.from_iterable(self.failures.values()))
         print(
-            f"\n{self.what}, seed {self.seed}: {total} cases in {time.monotonic() - self.start:.0f} s, "
+            f"\n{self.what}, seed {self.seed}: {self.total} cases in {time.monotonic() - self.start:.0f} s, "
             f"{len(failed)} failed; the slowest took {self.slowest[0]} s (case {self.slowest[1]}), "
             f"the most memory was {self.largest[0]} MB (case {self.largest[1]})."
         )

@@ -7,6 +7,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -36,8 +37,7 @@ class Outcome(NamedTuple):
 
 def run(folder: Path, arguments: Sequence[object], stdin: bytes | None = None, draw: Random | None = None) -> Outcome:
     """Run `rechain` with some arguments in a folder; standard input comes in pieces of random size."""
-    from rechain.cli.main import main
-
+    main = _main()
     os.chdir(folder)
     (folder / "command.txt").open("a").write(" ".join(["rechain", *map(_quoted, arguments)]) + "\n")
     code, raised = 0, ""
@@ -52,6 +52,19 @@ def run(folder: Path, arguments: Sequence[object], stdin: bytes | None = None, d
         except BaseException:
             code, raised = 1, traceback.format_exc()
     return Outcome(code, out.read_bytes(), err.read_text("utf-8", "replace"), raised)
+
+
+@cache
+def _main() -> Callable[[], None]:
+    """Return the command line, with what takes most of the time of a small case made quicker: it reads no file."""
+    import typer.main
+
+    from rechain.cli.main import main
+    from rechain.evaluation import statistics
+
+    typer.main.get_command = cache(typer.main.get_command)  # the options, made anew from all signatures each time
+    statistics.RESAMPLES = 20
+    return main
 
 
 def _quoted(argument: object) -> str:

@@ -24,6 +24,7 @@ import visits
 from campaign import Result
 from commands import FAILED, GOOD, MISTAKE, Outcome, check_end, run, serve, short
 from records import Held
+from sidecars import check_sidecar
 
 MODELS = ("lexical", "lexical", "lexical", "bm25", "random")
 EXPORTS = ("hotpotqa", "triplets", "paths", "mdr", "parquet")
@@ -99,6 +100,8 @@ def recover_and_check(
     failures = check_end(outcome)
     if not failures:
         failures = check_lines(lines, held, outcome, "--only" in command, "--strict" in command)
+    if out and not failures:
+        failures = check_sidecar(out, is_finished=outcome.code != MISTAKE)
     if out and not failures and draw.random() < 0.4:
         failures = _check_resume(draw, folder, out, [*command, "--resume"], stdin, outcome)
     return ended(label, outcome, failures)
@@ -142,7 +145,7 @@ def _check_resume(
         failures = [f"ended with {before.code}, and with {outcome.code} when resumed: {outcome.sentence}"]
     if not failures and after != whole:
         failures = [f"other bytes after --resume (exit {outcome.code}): {short(outcome.err, 500)}"]
-    return failures
+    return failures or check_sidecar(out, is_finished=outcome.code != MISTAKE)
 
 
 def model(draw: Random, folder: Path) -> Result:
@@ -186,7 +189,7 @@ def candidates(draw: Random, folder: Path) -> Result:
     stdin = given.content if draw.random() < 0.1 else None
     path = given.path.name if stdin is None else "-"
     outcome = run(folder, ["candidates", path, *options, *(["--json"] if is_json else [])], stdin, draw)
-    failures = check_end(outcome, (GOOD, MISTAKE)) or _check_json(outcome, is_json)
+    failures = check_end(outcome) or _check_json(outcome, is_json)
     if outcome.code == GOOD and is_json and not failures and given.held:
         counted = json.loads(outcome.out)["figures"]["chains a question"]["questions"]
         if not given.held.fewest <= counted <= given.held.most:

@@ -49,7 +49,7 @@ def prepare() -> None:
     (folder / "vectors.txt").write_text("".join(f"{word} 0.1 -0.2 0.3\n" for word in sorted(words)))
     settings_file = (*SMALL_GAME, 'row = "conditional"', "seed = 3", "bonus = 0.25")
     (folder / "settings.toml").write_text("\n".join(settings_file))
-    _make_encoder(folder / "encoder")
+    make_encoder(folder / "encoder")
     for kind, options in OPTIONS.items():
         _run(folder, "train", "questions.jsonl", "--device", "cpu", "--out", kind, *options)
         shutil.copy(folder / "questions.jsonl", folder / kind)
@@ -117,7 +117,7 @@ def resumed_options(kind: str) -> list[object]:
     return [place() / option if option in names else option for option in OPTIONS[kind]]
 
 
-def _make_encoder(folder: Path) -> None:
+def make_encoder(folder: Path) -> None:
     """Write an encoder with eight numbers a token, as the transformers library does."""
     import torch
 

@@ -197,7 +197,7 @@ def test_an_encoder_gets_new_heads_and_the_prior(encoder: Path, tiny_reader: Mak
 
 
 def test_an_encoder_that_cannot_be_read_is_one_sentence(encoder: Path) -> None:
-    with pytest.raises(InputError, match=r"^max_tokens is 400, but the encoder of .*encoder reads 320"):
+    with pytest.raises(InputError, match=r"^the setting max_tokens should be at most the 320 tokens .*, not 400"):
         load_trainable(encoder, ReaderSettings(max_tokens=400))
     weights = load_file(encoder / WEIGHTS)
     del weights["encoder.layer.0.output.dense.weight"]
@@ -303,7 +303,11 @@ def test_a_foreign_config_is_refused(folder: Path, content: str, words: str) -> 
         (["settings", "most_chains"], 0, "most_chains should be at least 1, not 0"),
         (["settings", "margin"], "wide", "margin should be a number, not 'wide'"),
         (["settings", "temperature"], 0, "temperature should be more than 0, not 0"),
-        (["settings", "max_tokens"], 5000, "max_tokens is 5000, but the encoder reads 320"),
+        (
+            ["settings", "max_tokens"],
+            5000,
+            "config.json: max_tokens should be at most the 320 tokens",
+        ),
     ],
 )
 def test_a_config_changed_by_hand_is_refused(folder: Path, keys: list[str], value: Any, words: str) -> None:

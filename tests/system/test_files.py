@@ -1,11 +1,13 @@
 """Files that are whole or not there at all."""
 
 import errno
+import os
+import shutil
 from pathlib import Path
 
 import pytest
 
-from rechain.system.files import replacing, write_atomically
+from rechain.system.files import LostOutputError, WatchedFile, replacing, write_atomically
 
 
 @pytest.fixture
@@ -52,3 +54,44 @@ def test_a_missing_folder_names_the_file_that_was_to_be_written(tmp_path: Path) 
     with pytest.raises(FileNotFoundError) as failure:
         write_atomically(tmp_path / "missing" / "file.bin", b"new")
     assert failure.value.filename == str(tmp_path / "missing" / "file.bin")
+
+
+@pytest.mark.parametrize("how", ["removed", "cut", "folder"])
+def test_a_new_file_that_others_remove_or_cut_meanwhile_takes_no_place(tmp_path: Path, how: str) -> None:
+    path = tmp_path / "folder" / "f"
+    path.parent.mkdir()
+    path.write_text("old")
+    with pytest.raises((LostOutputError, FileNotFoundError)) as failure, replacing(path) as file:
+        file.write(b"new" * 100_000)
+        (hidden,) = path.parent.glob(".f.*")
+        if how == "removed":
+            hidden.unlink()
+        elif how == "cut":
+            os.truncate(hidden, 0)
+        else:
+            shutil.rmtree(path.parent)
+    assert str(path) in str(failure.value)
+    assert how == "folder" or (path.read_text(), list(path.parent.iterdir())) == ("old", [path])
+
+
+@pytest.mark.skipif(not Path("/dev/null").exists(), reason="there is no /dev/null")
+def test_a_device_is_written_to_and_not_watched() -> None:
+    file = WatchedFile(Path("/dev/null"), is_new=True)
+    file.append(b"text")
+    file.truncate(0)
+    file.sync()
+    file.close()
+
+
+def test_a_cut_between_two_writes_leaves_no_hole(tmp_path: Path) -> None:
+    """The check before a write may come a moment too early; the next one notices."""
+    path = tmp_path / "f"
+    file = WatchedFile(path, is_new=True)
+    file.append(b"12345")
+    os.truncate(path, 2)
+    file.file.write(b"678")
+    assert path.read_bytes() == b"12678"
+    file.size += 3
+    with pytest.raises(LostOutputError, match=r"has 5 bytes, not the 8 that were written; go on with --resume\."):
+        file.append(b"9")
+    file.close()

@@ -11,7 +11,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from rechain.errors import InputError
+from rechain.errors import InputError, RechainError
 from rechain.game.data import Prepared
 from rechain.game.settings import GameSettings
 from rechain.game.training import Training
@@ -20,9 +20,9 @@ from rechain.preparation.questions import prepare
 from rechain.schema import Passage, Question
 from rechain.system.files import write_atomically
 from rechain.system.loop import Watcher
-from rechain.system.tensors import load_tensors
+from rechain.system.tensors import load_tensors, save_tensors
 from rechain.training.game_runs import no_vectors
-from rechain.training.runs import KeepCheckpoints, load_checkpoint
+from rechain.training.runs import PREVIOUS, KeepCheckpoints, load_checkpoint, load_last_checkpoint
 
 Towns = Callable[..., list[Question]]
 SMALL: dict[str, Any] = {
@@ -262,3 +262,132 @@ def test_a_checkpoint_is_no_pickle(data: Prepared, tmp_path: Path, monkeypatch: 
     load_checkpoint(make(data), tmp_path / "checkpoint")
     head = (tmp_path / "checkpoint").read_bytes()
     assert json.loads(head[8 : 8 + int.from_bytes(head[:8], "little")])["__metadata__"].keys() == {"sealed"}
+
+
+# ---- damage
+
+
+def rewrite(path: Path, change: Callable[[dict[str, torch.Tensor], dict[str, Any]], None]) -> None:
+    """Change a checkpoint as one does who knows of its digest."""
+    tensors, metadata = load_tensors(path)
+    change(tensors, metadata)
+    save_tensors(tensors, metadata, path)
+
+
+def rename(tensors: dict[str, torch.Tensor], old: str, new: str) -> None:
+    tensors[new] = tensors.pop(old)
+
+
+STEP = "optimiser.ranker.0.exp_avg"
+CHANGES: dict[str, Callable[[dict[str, torch.Tensor], dict[str, Any]], Any]] = {
+    "unknown tensor": lambda tensors, _: rename(tensors, "network.mean_reward", "netwosk.mean_reward"),
+    "another tensor": lambda tensors, _: tensors.update({"extra": torch.zeros(1)}),
+    "progress is a list": lambda _, metadata: metadata.update(progress=[1, 2]),
+    "progress has a text": lambda _, metadata: metadata["progress"].update(epoch="1"),
+    "progress is short": lambda _, metadata: metadata["progress"].pop("best"),
+    "curve is a number": lambda _, metadata: metadata["progress"].update(curve=3),
+    "short random state": lambda tensors, _: tensors.update({"random.cpu": torch.zeros(9, dtype=torch.uint8)}),
+    "random state of floats": lambda tensors, _: tensors.update({"random.cpu": torch.zeros(5056)}),
+    "settings are no numbers": lambda _, metadata: metadata["settings"].update(dropout=float("nan")),
+    "settings are a list": lambda _, metadata: metadata.update(settings=[]),
+    "a moment of another shape": lambda tensors, _: tensors.update({STEP: torch.zeros(3)}),
+    "a moment of another type": lambda tensors, _: tensors.update({STEP: tensors[STEP].double()}),
+    "a moment of another name": lambda tensors, _: rename(tensors, STEP, f"{STEP}x"),
+    "a moment of no parameter": lambda tensors, _: rename(tensors, STEP, "optimiser.ranker.999.exp_avg"),
+    "a moment of nobody": lambda tensors, _: rename(tensors, STEP, "optimiser.nobody.0.exp_avg"),
+    "the best weights of another shape": lambda tensors, _: tensors.update({"best.mean_reward": torch.zeros(9)}),
+    "a name less": lambda tensors, _: tensors.pop("network.mean_reward"),
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_a_checkpoint_that_cannot_be_is_one_sentence(
+    data: Prepared, stopped: Training, tmp_path: Path, what: str
+) -> None:
+    path = tmp_path / "checkpoint.safetensors"
+    save_checkpoint(stopped, path)
+    rewrite(path, CHANGES[what])
+    with pytest.raises(RechainError) as failure:
+        load_last_checkpoint(make(data), path)
+    (sentence,) = str(failure.value).splitlines()
+    assert sentence.startswith(f"{path}")
+
+
+def test_no_flipped_bit_of_a_checkpoint_is_accepted(data: Prepared, stopped: Training, tmp_path: Path) -> None:
+    path, training = tmp_path / "checkpoint.safetensors", make(data)
+    save_checkpoint(stopped, path)
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        header = 8 + int.from_bytes(file.read(8), "little")
+        for place in [*range(0, 130, 3), *range(130, header, header // 20), *range(header, size, size // 20)]:
+            file.seek(place)
+            byte = file.read(1)[0]
+            file.seek(place)
+            file.write(bytes([byte ^ 1 << place % 8]))
+            file.flush()
+            with pytest.raises(InputError, match=r"checkpoint\.safetensors is damaged"):
+                load_checkpoint(training, path)
+            file.seek(place)
+            file.write(bytes([byte]))
+            file.flush()
+    load_checkpoint(training, path)
+
+
+def test_a_checkpoint_without_a_digest_is_still_read(data: Prepared, stopped: Training, tmp_path: Path) -> None:
+    tensors, metadata = stopped.state()
+    save_file(tensors, tmp_path / "checkpoint", {"rechain": json.dumps(metadata)})
+    other = make(data)
+    load_checkpoint(other, tmp_path / "checkpoint")
+    assert other.progress == stopped.progress
+
+
+class _KeepAndStop(KeepCheckpoints):
+    def on_step(self, phase: str, epoch: int, step: int, steps: int) -> None:
+        if (phase, epoch, step) == ("pretraining", 1, 3):
+            raise StoppedError
+
+
+def test_the_checkpoint_before_is_kept_and_offered(data: Prepared, tmp_path: Path) -> None:
+    path, training = tmp_path / "checkpoint.safetensors", make(data)
+    with pytest.raises(StoppedError):
+        training.run(_KeepAndStop(path))
+    before, last = (load_tensors(file)[1]["progress"] for file in (tmp_path / PREVIOUS, path))
+    assert (before["phase"], before["epoch"], last["phase"], last["epoch"]) == (1, 0, 1, 1)
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(InputError) as failure:
+        load_last_checkpoint(make(data), path)
+    assert str(failure.value).endswith(
+        "; delete it, and --resume goes on from the one before (pretraining, epoch 1), which is whole."
+    )
+    path.unlink()
+    other, undisturbed = make(data), make(data)
+    load_last_checkpoint(other, path)
+    assert (other.progress.phase, other.progress.epoch) == (1, 0)
+    other.run()
+    undisturbed = make(data)
+    undisturbed.run()
+    for name, value in undisturbed.players.state_dict().items():
+        assert torch.equal(value, other.players.state_dict()[name])
+
+
+@pytest.mark.parametrize("calls", [0, 1])
+def test_a_kill_between_two_renames_leaves_a_whole_checkpoint(
+    data: Prepared, stopped: Training, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, calls: int
+) -> None:
+    path = tmp_path / "checkpoint.safetensors"
+    save_checkpoint(stopped, path)
+    replace, left = Path.replace, [calls]
+
+    def killed(self: Path, target: Path) -> Path:
+        if not left[0]:
+            raise KeyboardInterrupt
+        left[0] -= 1
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", killed)
+    with pytest.raises(KeyboardInterrupt):
+        save_checkpoint(stopped, path)
+    assert path.exists() == (calls == 0)
+    other = make(data)
+    load_last_checkpoint(other, path)
+    assert other.progress == stopped.progress

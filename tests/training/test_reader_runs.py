@@ -224,7 +224,7 @@ def test_a_damaged_checkpoint_is_one_sentence(
     with pytest.raises(InputError) as failure:
         train(stopped, material, SETTINGS, resume=True)
     told = str(failure.value)
-    assert told.startswith(f"{path} is not a checkpoint" if spoil == "cut" else f"{path} is of another encoder or of")
+    assert told.startswith(f"{path} is damaged, or not" if spoil == "cut" else f"{path} is of another encoder or of")
     assert "\n" not in told
 
 

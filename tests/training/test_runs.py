@@ -17,8 +17,8 @@ from rechain.game.settings import GameSettings
 from rechain.game.training import Training
 from rechain.preparation.vectors import Vectors
 from rechain.schema import Passage, Question
-from rechain.system.tensors import load_tensors
-from rechain.training.game_runs import GameMaterial, _read_vectors, no_vectors, prepare_game
+from rechain.system.tensors import load_tensors, save_tensors
+from rechain.training.game_runs import GameMaterial, _read_vectors, load_game, no_vectors, prepare_game
 from rechain.training.runs import CHECKPOINT, STORY, WEIGHTS, KeepCheckpoints, RunFolder, train
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -223,6 +223,62 @@ def test_a_broken_record_of_a_run_is_one_sentence(begun: RunFolder, material: Ga
     with pytest.raises(InputError) as failure:
         train(begun, material, SETTINGS, resume=True)
     assert str(failure.value).startswith(str(begun.path / STORY))
+
+
+@pytest.mark.parametrize("name", ["words.txt", "vectors.safetensors", STORY])
+def test_damage_beside_the_weights_is_noticed_by_resume_and_by_loading(
+    material: GameMaterial, tmp_path: Path, name: str
+) -> None:
+    vectors = Vectors(["one", "two"], np.ones((2, 50), np.float16))
+    material, folder = GameMaterial(material.questions, None, vectors, {}), RunFolder(tmp_path / "run")
+    folder.begin(material, SETTINGS)
+    material.training(SETTINGS, "cpu").save_weights(folder.path / WEIGHTS)
+    load_game(folder.path)
+    whole = (folder.path / name).read_bytes()
+    for place in range(0, len(whole), max(len(whole) // 20, 1)):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << place % 5
+        if name == STORY and chr(damaged[place]).isspace():
+            continue
+        (folder.path / name).write_bytes(damaged)
+        for use in (lambda: folder.check_resumes(material, SETTINGS), lambda: load_game(folder.path)):
+            with pytest.raises(InputError) as failure:
+                use()
+            assert str(failure.value).startswith(str(folder.path / name))
+
+
+def test_a_run_without_digests_is_still_resumed_and_used(material: GameMaterial, whole: Whole, tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    folder.begin(material, SETTINGS)
+    (folder.path / WEIGHTS).write_bytes(whole.weights)
+    story = json.loads((folder.path / STORY).read_text())
+    del story["sha256"]
+    (folder.path / STORY).write_text(json.dumps(story))
+    folder.check_resumes(material, SETTINGS)
+    load_game(folder.path)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"hops": 10**9}, {"hops": 3}, {"hops": "two"}, {"hops": None}, {"settings": {"hidden": 100_000}}],
+)
+def test_weights_that_are_not_what_they_say_take_no_memory(
+    whole: Whole, tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    (tmp_path / "weights").write_bytes(whole.weights)
+    tensors, metadata = load_tensors(tmp_path / "weights")
+    save_tensors(tensors, metadata | changes, tmp_path / "weights")
+    with pytest.raises(InputError, match="is of other networks or word vectors than these"):
+        load_game(tmp_path / "weights")
+
+
+def test_weights_that_are_no_numbers_are_not_used(whole: Whole, tmp_path: Path) -> None:
+    (tmp_path / "weights").write_bytes(whole.weights)
+    tensors, metadata = load_tensors(tmp_path / "weights")
+    tensors["ranker.score.bias"][0] = float("nan")
+    save_tensors(tensors, metadata, tmp_path / "weights")
+    with pytest.raises(InputError, match=r"the numbers of ranker\.score\.bias are not all finite"):
+        load_game(tmp_path / "weights")
 
 
 def test_a_folder_without_a_run_says_so(tmp_path: Path) -> None:

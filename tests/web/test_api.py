@@ -379,3 +379,21 @@ def test_whatever_is_nested_deeply_is_left_or_refused(
     for answer in answers:
         assert answer.status_code == 422 or (answer.status_code == 200 and depth <= 600)
         assert "went wrong" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("answer_aliases", ["a"] * 100_000),
+        ("question_entities", ["a"] * 100_000),
+        ("link_types", ["a"] * 100_000),
+        ("answer", "a " * 100_000),
+        ("question", "a " * 100_000),
+        ("passages", [{"text": "Prague", "mentions": [{"entity": "e", "start": 0, "end": 1}] * 10_001}]),
+        ("passages", ["a"] * 2_001),
+    ],
+)
+def test_a_question_that_would_keep_others_waiting_is_refused(client: TestClient, field: str, value: Any) -> None:
+    answer = client.post("/recover", json=ASKED | {field: value})
+    assert answer.status_code == 422
+    assert answer.json()["error"]["message"].startswith(field)

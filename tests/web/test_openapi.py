@@ -23,6 +23,7 @@ PATHS = {
     "/questions": ["get"],
     "/questions/{id}": ["get"],
     "/health": ["get"],
+    "/sources": ["get"],
     "/version": ["get"],
     "/labels": ["get", "post"],
     "/labels/undo": ["post"],

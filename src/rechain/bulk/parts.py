@@ -26,6 +26,9 @@ _SIZES = "questions"
 _NO_SIZE = -1
 _PART = r"\d{5}-\d{6}\.\w+"
 # What this command makes. A hidden part is half a file, left by a process that was killed while writing it.
+# Bytes of parts of earlier runs, whose counts nobody has kept: so many are read again for them within seconds. Where
+# there are more, the counts are left out.
+_MOST_COUNTED = 1 << 30
 _OURS_PART = re.compile(_PART)
 _OURS = re.compile(rf"{_PART}|\.{_PART}\.[0-9a-f]{{16}}|{MANIFEST}|{FINISHED}")
 # As many as have names that sort in their order.
@@ -61,6 +64,7 @@ class PartsFolder:
         self._form = form
         self.made_by: Facts | None = None
         """what makes the parts, for their own metadata"""
+        self._began = now()
         self._written = b""
         """the manifest"""
         self._parts: dict[str, int] = {}
@@ -81,6 +85,7 @@ class PartsFolder:
             )
         self._written = self.storage.read(MANIFEST)
         old, new = self._parse(self._written), self._fields(manifest)
+        self._began = str(old.get("began"))
         before, after = old[_SIZES], new[_SIZES]
         if before.keys() != after.keys() or _compared(old) != _compared(new):
             difference = next(differences(old, new), f"see {MANIFEST} in it")
@@ -133,11 +138,14 @@ class PartsFolder:
                 f"{self.storage.address_of(MANIFEST)} was changed by another program while parts were made; "
                 "start again with another folder."
             )
-        whole = Tally()
-        whole.add(tally)
-        for name in parts.keys() - made.keys():  # of earlier runs, whose counts nobody has kept
-            whole.add(self._tally(name))
-        self._write_manifest(manifest, {**whole.counts(), "parts": len(parts), "ended": now()})
+        earlier = {name: size for name, size in parts.items() if name not in made}
+        counts: Facts = {}
+        if sum(earlier.values()) <= _MOST_COUNTED:
+            whole = Tally()
+            for each in (tally, *map(self._tally, earlier)):
+                whole.add(each)
+            counts = whole.counts()
+        self._write_manifest(manifest, {**counts, "parts": len(parts), "ended": now()})
         self.storage.write(FINISHED, b"")
 
     def _write_manifest(self, manifest: Manifest, end: Facts | None = None) -> None:
@@ -146,8 +154,9 @@ class PartsFolder:
         self.storage.write(MANIFEST, self._written)
 
     def _fields(self, manifest: Manifest) -> Facts:
-        size = {"files": len(manifest.questions), "size": sum(manifest.questions.values())}
-        return heading("recover", **manifest.options, input=size, **{_SIZES: manifest.questions, "format": self._form})
+        sizes = [size for size in manifest.questions.values() if size != _NO_SIZE]
+        facts = {"input": {"files": len(manifest.questions), "size": sum(sizes)}, _SIZES: manifest.questions}
+        return heading("recover", **manifest.options, **facts, format=self._form) | {"began": self._began}
 
     def _parse(self, text: bytes) -> Facts:
         """Return the fields of a manifest; raises RechainError if it is damaged, or was changed by hand."""

@@ -1,22 +1,32 @@
-"""rechain evaluate: how good recovered chains are."""
+"""rechain evaluate: how good recovered chains are, and which of two files has the better ones."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from typer import Argument, Option
 
-from rechain.cli.options import GoldFile, QuestionsInput, Strict, grouped, show_provenance
+from rechain.cli.options import (
+    GoldFile,
+    OutputOptions,
+    Overwrite,
+    QuestionsInput,
+    Strict,
+    grouped,
+    show_provenance,
+)
 from rechain.cli.progress import working
 from rechain.cli.tables import Json, print_figures, print_json, print_table
 from rechain.errors import InputError, QuestionError, RechainError
-from rechain.system.provenance import read_provenance
 from rechain.system.stores import path_of
 from rechain.system.terminal import note
 
 if TYPE_CHECKING:
+    from rechain.evaluation.comparison import Comparison
     from rechain.evaluation.judging import AtConfidence, Verdict
+    from rechain.evaluation.statistics import Figure
     from rechain.schema import Recovered
+    from rechain.system.provenance import Facts, Provenance
 
 # Enough to see what is wrong with a file; the rest is counted.
 _MOST_ERRORS = 5
@@ -26,7 +36,12 @@ _MOST_ERRORS = 5
 def evaluate(
     *,
     chains: Annotated[
-        Path, Argument(metavar="CHAINS", parser=path_of, help="Chains, as `rechain recover` writes them.")
+        list[Path],
+        Argument(
+            metavar="CHAINS [CHAINS]",
+            parser=path_of,
+            help="Chains, as `rechain recover` writes them; two are compared.",
+        ),
     ],
     questions: QuestionsInput,
     gold: GoldFile = None,
@@ -35,19 +50,73 @@ def evaluate(
     ] = False,
     json: Json = False,
     strict: Strict = False,
+    differences: Annotated[
+        Path | None, Option(metavar="FILE", help="Where questions go for which only one of two files is right.")
+    ] = None,
+    overwrite: Overwrite = False,
 ) -> None:
-    """Compare recovered chains with gold chains.
+    """Compare recovered chains with gold chains and, of two files, with each other.
 
     Example: rechain evaluate chains.jsonl hotpot_dev_distractor_v1.json --only bridge --unambiguous
-    """
-    from rechain.evaluation.judging import accuracy_at_confidence, is_unambiguous, judge, summarise
-    from rechain.evaluation.statistics import expected_calibration_error
 
-    recovered = _read_chains(chains)
+    Example: rechain evaluate before.jsonl after.jsonl questions.jsonl --gold gold.jsonl
+    """
+    from rechain.system.provenance import read_provenance
+
+    if len(chains) > 2:
+        files = f"not {len(chains)} of chains"
+        raise RechainError(f"evaluate takes one or two files of chains and then one of questions, {files}.")
+    if differences and len(chains) == 1:
+        raise RechainError("--differences is for two files of chains; name the other, or leave it out.")
+    lines = OutputOptions(differences, overwrite)
+    lines.check(*chains, questions.path, gold)
+    recovered = [_read_chains(path) for path in chains]
+    judged = list(_judged(recovered, questions, gold, unambiguous, strict))
+    for path, is_held in zip(chains, zip(*(each.is_held for each in judged), strict=True), strict=True):
+        if not any(is_held):
+            raise RechainError(f"{path} holds the chains of none of these questions.")
+    sources = [_Source(path, read_provenance(path)) for path in chains]
+    for source in sources:
+        show_provenance(source.provenance, questions.path)
+    if len(sources) == 1:
+        _evaluate_one(sources[0], judged, json)
+    else:
+        _evaluate_two(sources, judged, json, lines)
+
+
+class _Source(NamedTuple):
+    """A file of chains, and what made it."""
+
+    path: Path
+    provenance: "Provenance | None"
+
+    def facts(self) -> "Facts | None":
+        """Return what made it, as JSON shows it."""
+        made = self.provenance
+        return {"made by": made.made_by, "end": made.end} if made else None
+
+
+class _Judged(NamedTuple):
+    """What is right about the chains of a question, and which files hold it; file by file."""
+
+    id: str
+    verdicts: "Sequence[Verdict]"
+    is_held: Sequence[bool]
+
+
+def _judged(
+    recovered: "Sequence[Mapping[str, Recovered]]",
+    questions: QuestionsInput,
+    gold: Path | None,
+    unambiguous: bool,
+    strict: bool,
+) -> Iterator[_Judged]:
+    """Judge the chains of every question that was asked for and has gold; it is a mistake if there is none."""
+    from rechain.evaluation.judging import is_unambiguous, judge
+
     golds = questions.gold(gold)
-    verdicts: list[Verdict] = []
     errors: list[QuestionError] = []
-    missing = 0
+    is_empty = True
     for entry in questions.entries("Evaluating"):
         question = entry.content
         if isinstance(question, QuestionError):
@@ -55,29 +124,83 @@ def evaluate(
                 raise question
             errors.append(question)
         elif (right := golds.get(question.id)) and (not unambiguous or is_unambiguous(question, right)):
-            result = recovered.get(question.id)
-            missing += result is None
-            verdicts.append(judge(result.chains[0] if result and result.chains else None, right))
+            is_empty = False
+            found = [of_file.get(question.id) for of_file in recovered]
+            verdicts = [judge(each.chains[0] if each and each.chains else None, right) for each in found]
+            yield _Judged(question.id, verdicts, [each is not None for each in found])
     _report_left_out(errors)
-    if not verdicts:
+    if is_empty:
         hint = f"in {gold}" if gold else "in it; name their file with --gold"
         raise RechainError(f"no question of {questions.path} that was asked for has gold chains {hint}.")
-    if missing == len(verdicts):
-        raise RechainError(f"{chains} holds the chains of none of these questions.")
-    if missing:
-        note(f"{missing} questions are not in {chains}; they count as wrong.")
-    provenance = read_provenance(chains)
-    show_provenance(provenance, questions.path)
+
+
+def _evaluate_one(source: _Source, judged: Sequence[_Judged], json: bool) -> None:
+    """Print the figures of a file; questions that it does not hold are wrong."""
+    from rechain.evaluation.judging import accuracy_at_confidence, summarise
+    from rechain.evaluation.statistics import expected_calibration_error
+
+    if missing := sum(not each.is_held[0] for each in judged):
+        note(f"{missing} questions are not in {source.path}; they count as wrong.")
+    verdicts = [each.verdicts[0] for each in judged]
     figures, at_confidence = summarise(verdicts), accuracy_at_confidence(verdicts)
     error = expected_calibration_error((verdict.confidence, verdict.correct) for verdict in verdicts)
     if json:
-        made = {"made by": provenance.made_by, "end": provenance.end} if provenance else None
         shown = {"figures": figures, "expected calibration error": error, "accuracy at confidence": at_confidence}
-        print_json({**shown, "provenance": made})
+        print_json({**shown, "provenance": source.facts()})
         return
-    print_figures(f"Chains of {chains}", figures)
+    print_figures(f"Chains of {source.path}", figures)
     if error is not None:
         _print_confidence(at_confidence, error)
+
+
+def _evaluate_two(sources: Sequence[_Source], judged: Sequence[_Judged], json: bool, lines: OutputOptions) -> None:
+    """Print the figures of two files over the questions that both hold, and by how much the second is better."""
+    import orjson
+
+    from rechain.evaluation.comparison import compare
+    from rechain.evaluation.judging import summarise
+    from rechain.system.provenance import describe_input, heading
+
+    in_both = [each for each in judged if all(each.is_held)]
+    if not in_both:
+        raise RechainError(f"{sources[0].path} and {sources[1].path} hold the chains of no question in common.")
+    if len(in_both) < len(judged):
+        note(f"{len(judged) - len(in_both)} questions are not in both files; they are left out.")
+    first, second = zip(*(each.verdicts for each in in_both), strict=True)
+    comparisons, figures = compare(first, second), [summarise(first), summarise(second)]
+    differing = [
+        {"id": each.id, "first": each.verdicts[0].correct, "second": each.verdicts[1].correct}
+        for each in in_both
+        if each.verdicts[0].correct != each.verdicts[1].correct
+    ]
+    if lines.out:
+        made_by = heading("evaluate", chains=[describe_input(source.path) for source in sources])
+        lines.write((orjson.dumps(each).decode() for each in differing), made_by)
+    if json:
+        files = [
+            {"chains": str(source.path), "figures": each, "provenance": source.facts()}
+            for source, each in zip(sources, figures, strict=True)
+        ]
+        compared = {name: {**each._asdict(), "difference": each.gain} for name, each in comparisons.items()}
+        print_json({"first": files[0], "second": files[1], "compared": compared, "differences": differing})
+    else:
+        _print_comparison([source.path for source in sources], figures, comparisons)
+
+
+def _print_comparison(
+    chains: Sequence[Path], figures: "Sequence[Mapping[str, Figure]]", comparisons: "Mapping[str, Comparison]"
+) -> None:
+    rows = []
+    for name, comparison in comparisons.items():
+        gain = comparison.gain
+        if gain is not None:
+            values = [f"{100 * each[name].value:.1f} %" for each in figures]
+            interval = f"{100 * gain.low:+.1f} to {100 * gain.high:+.1f}"
+            rows.append((name, *values, f"{100 * gain.value:+.1f}", interval, str(gain.questions)))
+    title = f"Chains of {chains[0]} (first) and {chains[1]} (second)"
+    print_table(title, ("", "first", "second", "difference", "95 % interval", "questions"), rows)
+    counts = comparisons["chain accuracy"]._asdict().items()
+    print_table("Right chains", ("", "questions"), [(kind.replace("_", " "), str(count)) for kind, count in counts])
 
 
 def _report_left_out(errors: list[QuestionError]) -> None:

@@ -74,6 +74,7 @@ class RunLog(AbstractContextManager["RunLog"]):
         """when the share of the input was first known, and that share: a run that is resumed does not begin at 0"""
         self._has_begun = False
         self._ended = threading.Event()
+        self._writing = threading.Lock()
 
     def __enter__(self) -> "RunLog":
         self._token = is_logged.set(self._is_early)
@@ -95,9 +96,12 @@ class RunLog(AbstractContextManager["RunLog"]):
 
     def tick(self) -> None:
         """Log how far the run has come."""
-        if not self._has_begun:
-            self._begin()
-        self._write("progress", self._state())
+        with self._writing:
+            if self._ended.is_set():
+                return
+            if not self._has_begun:
+                self._begin()
+            self._write("progress", self._state())
 
     def event(self, name: str, text: str, facts: Mapping[str, object]) -> None:
         """Log something else that has happened: its text, or what it consists of."""
@@ -128,7 +132,8 @@ class RunLog(AbstractContextManager["RunLog"]):
         self._write("start", self._facts)
 
     def _end(self, outcome: str, summary: str | None) -> None:
-        self._ended.set()
+        with self._writing:  # no line may follow the last
+            self._ended.set()
         if not self._has_begun:
             return
         facts = {"outcome": outcome, **self._state(), "left_s": None, "summary": summary}

@@ -176,6 +176,10 @@ class CandidateOptions:
         values = {name: value for name, value in vars(self).items() if value is not None}
         for name in values.keys() & {"link_types", "linkers"}:
             values[name] = [part.strip() for part in values[name].split(",") if part.strip()]
+        if values.get("linkers") == []:
+            raise RechainError(
+                "--linkers names no linker, without which there are no links; name one, or leave it out."
+            )
         return CandidateSettings(**values)
 
 

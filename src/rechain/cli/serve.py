@@ -18,6 +18,7 @@ from rechain.cli.progress import working
 from rechain.errors import InputError, MissingExtraError, RechainError
 from rechain.system.stores import path_of
 from rechain.system.terminal import note
+from rechain.version import __version__
 
 if TYPE_CHECKING:
     from uvicorn import Server
@@ -87,7 +88,8 @@ def serve(
             questions, gold = data / "demo.jsonl", gold or data / "demo.gold.jsonl"
         site = _site(questions, labels, overlap, guidelines, settings)
         _add_questions(site, QuestionsInput(questions, passages, only), gold)
-        _add_sources(site, chains or [], model or [], settings, device)
+        _add_files(site, chains or [], questions)
+        _add_models(site, model or [], settings, device)
     limits = Limits(body=max_body * 1_000_000, seconds=time_limit)
     app = create_app(site, token=token, limits=limits)
     config = uvicorn.Config(
@@ -159,28 +161,43 @@ def _add_questions(site: "Site", questions: QuestionsInput, gold: Path | None) -
     site.same = questions.same_chain
 
 
-def _add_sources(
-    site: "Site", chains: list[Path], models: list[str], settings: "CandidateSettings", device: str | None
-) -> None:
+def _add_files(site: "Site", chains: list[Path], questions: Path) -> None:
     from rechain.datasets.records import read_with_id
-    from rechain.recovery import Recoverer
     from rechain.schema import Recovered
-    from rechain.scoring.model import BUNDLED
-    from rechain.web.service import RecoveryService
+    from rechain.system.provenance import read_provenance
+    from rechain.web.site import Origin
 
     for path in chains:
         with working(f"Reading {path}"):
-            unknown = site.add_file(str(path), (recovered for _, recovered in read_with_id(path, Recovered)))
+            origin = None
+            if provenance := read_provenance(path):
+                misfits = provenance.misfits(questions)
+                origin = Origin(provenance.summary(), misfits, provenance.made_by, provenance.end)
+            unknown = site.add_file(str(path), (recovered for _, recovered in read_with_id(path, Recovered)), origin)
+        for misfit in origin.warnings if origin else ():
+            note(f"warning: {misfit}")
         if unknown:
             note(f"{path}: {unknown} of its questions are not among those that are served.")
         if site.index.count_found(len(site.sources) - 1) == 0:
             raise RechainError(f"{path} holds the chains of none of these questions.")
+
+
+def _add_models(site: "Site", names: list[str], settings: "CandidateSettings", device: str | None) -> None:
+    """Add models as sources, the default one where there is no other source; the first takes what people send."""
+    from rechain.recovery import Recoverer, model_facts
+    from rechain.scoring.model import BUNDLED
+    from rechain.web.service import RecoveryService
+    from rechain.web.site import Origin
+
     load = partial(Recoverer, settings=settings, device=device)
-    models = models or ([] if chains else [BUNDLED])
-    services = [site.add_model(name, partial(load, name)) for name in models]
-    for service in services:
+    for name in names or ([] if site.sources else [BUNDLED]):
+        make = partial(load, name)
         with working("Loading the model"):
+            facts = model_facts(make)
+            origin = Origin(f"{name}: recovered now by rechain {__version__}", made_by={"model": facts})
+            service = site.add_model(name, make, origin)
             _ = service.recoverer  # now, so that a model that is not there is reported before the first request
+    services = [source.service for source in site.sources if source.service]
     site.recovery = services[0] if services else RecoveryService(partial(load, BUNDLED))
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rechain.preparation.vectors import Vectors
+    from rechain.system.provenance import Facts
     from rechain.system.settings import Settings
     from rechain.training.progress import Shown
     from rechain.training.runs import Material, RunFolder
@@ -66,8 +68,9 @@ def train(
     Example: rechain train hotpot_train_v1.1.json --only bridge --config hotpotqa --vectors glove.6B.100d.txt --out RUN
     """
     from rechain.system.devices import device_named
-    from rechain.system.distributed import join
-    from rechain.training.runs import RunFolder
+    from rechain.system.distributed import is_first, join
+    from rechain.system.provenance import write_provenance
+    from rechain.training.runs import WEIGHTS, RunFolder
     from rechain.training.runs import train as train_run
 
     folder = RunFolder(out)
@@ -83,8 +86,7 @@ def train(
             from rechain.training.reader_runs import prepare_reader
 
             settings = settings_of(ReaderTrainingSettings, config, set_, seed=seed)
-            if encoder is None and folder.is_begun and (recorded := folder.story().get("encoder")):
-                encoder = Path(recorded)  # that from which a run that is resumed was started
+            encoder = encoder or _recorded_encoder(folder)
             material = prepare_reader(source, settings, chosen, encoder, warm_up)
         else:
             from rechain.game.settings import GameSettings
@@ -95,13 +97,27 @@ def train(
         if material.left_out:
             reasons = ", ".join(f"{count} {code}" for code, count in material.left_out.items())
             run.note(f"Left out, without a chain to learn from: {reasons}.")
+        made_by = _made_by(kind, settings, questions)
         with _logged(folder, run) as watcher, _saying_how_to_resume(folder):
             training = train_run(folder, material, settings, device=where, resume=resume, watcher=watcher)
+        if is_first():
+            write_provenance(out / WEIGHTS, made_by, {"left_out": dict(material.left_out)})
         curve, criterion = training.progress.curve, training.criterion
         # The weights that are kept are the best of the last phase, so earlier phases do not count.
         figures = [epoch[criterion] for epoch in curve if epoch["phase"] == curve[-1]["phase"] and criterion in epoch]
         best = f"its best {criterion} on held-out questions was {max(figures):.3f}" if figures else ""
         run.end(f"{out} holds the model; {best or 'no question was held out'}.")
+
+
+def _recorded_encoder(folder: "RunFolder") -> Path | None:
+    """Return the encoder from which a run that is resumed was started; None is the default model."""
+    recorded = folder.story().get("encoder") if folder.is_begun else None
+    if recorded is not None and not Path(str(recorded)).is_dir():
+        raise RechainError(
+            f"{folder.path} was started from the encoder {recorded}, which is no longer there; name its folder with "
+            "--encoder."
+        )
+    return None if recorded is None else Path(recorded)
 
 
 def _logged(folder: "RunFolder", run: RunLog) -> "Shown":
@@ -115,6 +131,19 @@ def _logged(folder: "RunFolder", run: RunLog) -> "Shown":
 
     run.questions = run.share = None  # those that were prepared say nothing about training
     return Logged(folder, run.shows_bar, run.event)
+
+
+def _made_by(kind: str, settings: "Settings", questions: QuestionsInput) -> "Facts":
+    """Return what makes the model."""
+    from rechain.system.provenance import describe_input, heading
+
+    return heading(
+        "train",
+        kind=kind,
+        settings={"only": questions.only, **asdict(settings)},
+        input=describe_input(questions.path),
+        passages=describe_input(questions.passages),
+    )
 
 
 def _kind(kind: str, **options: object) -> str:
@@ -152,7 +181,12 @@ def _check_folder(folder: "RunFolder", resume: bool) -> None:
 
 def settings_of(kind: "type[S]", config: str | None, changes: list[str] | None, **flags: object) -> "S":
     """Gather settings: a file's or a data set's, then what the flags change."""
-    values = dict(map(_change, changes or ())) | {name: value for name, value in flags.items() if value is not None}
+    values = dict(map(_change, changes or ()))
+    chosen = {name: value for name, value in flags.items() if value is not None}
+    if twice := sorted(values.keys() & chosen.keys()):
+        option = {"row": "setting"}.get(twice[0], twice[0])
+        raise RechainError(f"--{option} and --set {twice[0]}=… say the same thing; leave one of them out.")
+    values |= chosen
     if config is None:
         return kind.of(values, "the command line")
     if config in kind.names:

@@ -13,14 +13,17 @@ from torch import Tensor
 
 from rechain.errors import InputError, RechainError
 from rechain.game.data import Prepared
+from rechain.game.decoding import decode
 from rechain.game.players import Players
 from rechain.game.settings import GameSettings
 from rechain.models.batch import Batch
 from rechain.system.distributed import average, average_gradients, is_shared, own_share
 from rechain.system.loop import TrainingLoop
-from rechain.system.tensors import Array, save_tensors
+from rechain.system.tensors import Array, not_finite, save_tensors
 
 PHASES = ("warm-up", "pretraining", "game")
+_FEW = 8
+"""questions that show whether the players still score with numbers"""
 
 
 class Part(NamedTuple):
@@ -152,8 +155,17 @@ class Training(TrainingLoop):
         reward, entropy = (torch.cat(values).mean() for values in zip(*figures, strict=True))
         return {"reward": float(average(reward)), "entropy": float(average(entropy))}
 
+    def outputs(self) -> Tensor:
+        """Return how the players score the chains of a few questions."""
+        with self.arithmetic():
+            batch = self.data.batch(self.questions[:_FEW])
+            decoded = decode(self.players, batch)
+        return torch.stack([decoded.ranker, decoded.reasoner])[:, batch.is_chain]
+
     def save_weights(self, path: Path) -> None:
         """Write the players' weights alone, for use."""
+        if bad := not_finite(self.players.state_dict()):
+            raise RechainError(f"the model is not saved: its weights in {bad} are not all finite numbers.")
         metadata = {"settings": asdict(self.settings), "hops": self.data.hops}
         save_tensors(self.players.state_dict(), metadata, path)
 

@@ -4,16 +4,15 @@ A pretrained transformer and the paper's GRU stand behind one interface: `width`
 marks [B, L] and lengths [B] and returns states [B, L, width].
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from math import prod
 from types import SimpleNamespace
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 
+from rechain.models.shapes import check_shapes, shapes_alone
 from rechain.system.tensors import Shapes
 
 
@@ -159,22 +158,6 @@ _LARGEST_NUMBER = 2**20
 """in a config of weights without any greater dimension: positions and ids of tokens stay far below"""
 
 
-class _NothingDrawn(TorchFunctionMode):
-    """Within it, weights are not initialised: they have no memory, and torch would load a compiler for it."""
-
-    def __torch_function__(self, func: Any, _types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if getattr(func, "__module__", "") == "torch.nn.init":
-            return args[0] if args else kwargs["tensor"]
-        return func(*args, **(kwargs or {}))
-
-
-@contextmanager
-def shapes_alone() -> Iterator[None]:
-    """Within it, networks that are built have shapes, but no memory."""
-    with torch.device("meta"), _NothingDrawn():
-        yield
-
-
 def check_config(config: Any, shapes: Shapes) -> None:
     """Raise ValueError where a config describes no encoder that is read here, or one that its weights cannot be of.
 
@@ -195,16 +178,6 @@ def check_config(config: Any, shapes: Shapes) -> None:
     for name, value in numbers.items():
         if value > max(most, _LARGEST_NUMBER):
             raise ValueError(f"its {name} is greater than anything in its weights, which have at most {most} rows")
-
-
-def check_shapes(network: nn.Module, shapes: Shapes) -> None:
-    """Raise ValueError with the first tensor of a network that weights of these shapes do not have."""
-    expected = {name: tuple(value.shape) for name, value in network.state_dict().items()}
-    for name, shape in expected.items():
-        if name not in shapes:
-            raise ValueError(f"{name} has no weights")
-        if shapes[name] != shape:
-            raise ValueError(f"{name} has the shape {list(shapes[name])}, not {list(shape)}")
 
 
 def pretrained(

@@ -16,14 +16,13 @@ from torch import Tensor
 from rechain.errors import InputError, RechainError
 from rechain.models.chain_reader import ChainReader
 from rechain.models.cpu import dequantise, packed, quantise
+from rechain.models.shapes import check_shapes, shapes_alone
 from rechain.models.text_encoders import (
     BertLayers,
     PretrainedEncoder,
     TextEncoder,
     check_config,
-    check_shapes,
     pretrained,
-    shapes_alone,
     unfilled,
     untrained,
 )
@@ -218,9 +217,11 @@ def _read_fitting_tokenizer(
     if len(tokenizer.encode("").ids) < 2 or tokenizer.get_vocab_size() > shape.vocab_size:
         raise InputError(f"{folder / TOKENIZER} is the tokeniser of another model than {folder / WEIGHTS}.")
     if settings.max_tokens > positions:
-        where = "" if is_passed else f"{folder / CONFIG}: "
-        whose = f" of {folder}" if is_passed else ""
-        raise InputError(f"{where}max_tokens is {settings.max_tokens}, but the encoder{whose} reads {positions}.")
+        where = "the setting" if is_passed else f"{folder / CONFIG}:"
+        raise InputError(
+            f"{where} max_tokens should be at most the {positions} tokens that the encoder of {folder} reads, "
+            f"not {settings.max_tokens}."
+        )
     return tokenizer
 
 

@@ -36,6 +36,10 @@ class ReaderTrainingSettings(ReaderSettings):
     """a checkpoint is written after this many steps, and after every epoch"""
 
 
+_FEW = 8
+"""questions that show whether a reader still scores with numbers"""
+
+
 class Views(NamedTuple):
     """What the three views say of chains: logits, [B, K] or [chains]."""
 
@@ -126,6 +130,7 @@ class ReaderTraining(TrainingLoop):
     criterion = "agreement"
     advice = "lower learning_rate, head_learning_rate or clip"
     mismatch = "is of another encoder or of other questions than these"
+    parts = TrainingLoop.parts | {"beliefs"}
 
     def __init__(
         self,
@@ -260,6 +265,12 @@ class ReaderTraining(TrainingLoop):
             for batch, views in examine(self.readers[number], data, held_out)
         ]
         return {self.criterion: float(torch.cat(agreement).mean())}
+
+    def outputs(self) -> Tensor:
+        """Return what all readers say of the chains of a few questions."""
+        data, learned, _ = self.questions
+        few = [views for reader in self.readers for _, views in examine(reader, data, learned[:_FEW])]
+        return torch.cat([torch.stack(views).flatten() for views in few])
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Return all that decides how the run goes on, with what each reader last said of each chain."""

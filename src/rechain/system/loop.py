@@ -5,7 +5,8 @@ It stands below `game` and `reader`, which both plug into it, so that either run
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Set as AbstractSet
+from dataclasses import asdict, dataclass, field, fields
 from math import isfinite
 from typing import Any, ClassVar
 
@@ -13,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from rechain.errors import InputError, RechainError
+from rechain.system.tensors import DamagedFileError
 
 
 @dataclass
@@ -29,6 +31,19 @@ class Progress:
     """epochs since"""
     curve: list[dict[str, Any]] = field(default_factory=list)
     """the figures of each epoch"""
+
+    @classmethod
+    def of(cls, values: Any) -> "Progress":
+        """Return what a file says of it; raise ValueError where that is none."""
+        if not isinstance(values, dict) or values.keys() != {field.name for field in fields(cls)}:
+            raise ValueError("it does not say how far the run was")
+        progress = cls(**values)
+        counts = (progress.phase, progress.epoch, progress.step, progress.worse)
+        if not all(type(count) is int and count >= 0 for count in counts) or not isinstance(progress.best, int | float):
+            raise ValueError("it does not say how far the run was")
+        if not isinstance(progress.curve, list) or not all(isinstance(epoch, dict) for epoch in progress.curve):
+            raise ValueError("it does not say how the run went")
+        return progress
 
 
 class Watcher:
@@ -54,6 +69,8 @@ class TrainingLoop(ABC):
     """what helps against a loss that is no number"""
     mismatch: ClassVar[str] = "is of other networks or word vectors than these"
     """what is wrong with the state of another run"""
+    parts: ClassVar[AbstractSet[str]] = {"network", "best", "totals", "optimiser", "random"}
+    """what the names of the tensors of its state begin with"""
     patient_phases: ClassVar[Sequence[str]] = ("warm-up",)
     """phases that do not stop early: pseudo questions are not the questions on which the criterion is measured"""
 
@@ -84,6 +101,10 @@ class TrainingLoop(ABC):
     @abstractmethod
     def held_out_figures(self) -> dict[str, float]:
         """Return the figures on held-out questions, where there are any; none of them needs a label."""
+
+    @abstractmethod
+    def outputs(self) -> Tensor:
+        """Return what the network says of a few questions, each score a finite number if it can be used."""
 
     def end_phase(self, phase: str) -> None:  # noqa: B027 - most phases have nothing to do
         """Do what follows a phase, once its best weights are restored."""
@@ -128,6 +149,9 @@ class TrainingLoop(ABC):
         reached = figures.get(self.criterion)
         if reached is not None and not isfinite(reached):
             raise self._no_number(f"the {self.criterion} on held-out questions", phase)
+        # weights may be finite and so large that no score is: losses show it only a step later, if there is one
+        if not bool(torch.isfinite(self.outputs()).all()):
+            raise self._no_number("a score of the network", phase)
         losses = {name: float(total) / steps for name, total in self.totals.items()}
         progress.curve.append({"phase": phase, "epoch": progress.epoch, **figures, **losses})
         progress.epoch, progress.step, self.totals = progress.epoch + 1, 0, {}
@@ -169,18 +193,27 @@ class TrainingLoop(ABC):
 
     def load_state(self, tensors: Mapping[str, Tensor], metadata: Mapping[str, Any], where: str) -> None:
         """Go to where a state was returned; `where` names its file in errors."""
-        parts: dict[str, dict[str, Tensor]] = {}
-        for name, value in tensors.items():
-            part, _, rest = name.partition(".")
-            parts.setdefault(part, {})[rest] = value
+        parts: dict[str, dict[str, Tensor]] = {part: {} for part in self.parts}
+        try:
+            for name, value in tensors.items():
+                part, _, rest = name.partition(".")
+                parts[part][rest] = value
+            progress = Progress.of(metadata.get("progress"))
+            torch.Generator().set_state(parts["random"]["cpu"])  # which sees whether it is one
+        except KeyError as error:
+            raise DamagedFileError(f"{where} is damaged: it has no place for {error}.") from error
+        except (RuntimeError, TypeError, ValueError) as error:
+            raise DamagedFileError(f"{where} is damaged: {str(error).partition(chr(10))[0]}.") from error
         try:
             self.network.load_state_dict(parts["network"])
-            self._load_optimisers(parts.get("optimiser", {}))
-            self.best_weights = {name: value.to(self.device) for name, value in parts.get("best", {}).items()}
-            self.totals = {name: value.to(self.device) for name, value in parts.get("totals", {}).items()}
-            self.progress = Progress(**metadata["progress"])
-        except (KeyError, RuntimeError, TypeError, ValueError) as error:
+            self._load_optimisers(parts["optimiser"])
+            if parts["best"]:
+                _check_like(parts["best"], self.network.state_dict())
+        except (LookupError, RuntimeError, TypeError, ValueError) as error:
             raise InputError(f"{where} {self.mismatch}.") from error
+        self.best_weights = {name: value.to(self.device) for name, value in parts["best"].items()}
+        self.totals = {name: value.to(self.device) for name, value in parts["totals"].items()}
+        self.progress = progress
         torch.set_rng_state(parts["random"]["cpu"])
         if "cuda" in parts["random"] and self.device.type == "cuda":
             torch.cuda.set_rng_state(parts["random"]["cuda"], self.device)
@@ -192,4 +225,17 @@ class TrainingLoop(ABC):
             states[whose].setdefault(int(number), {})[what] = value
         for whose, optimiser in self.optimisers.items():
             groups = optimiser.state_dict()["param_groups"]
+            parameters = [parameter for group in optimiser.param_groups for parameter in group["params"]]
+            for place, values in states[whose].items():
+                moments = {what: value for what, value in values.items() if what != "step"}
+                _check_like(moments, {"exp_avg": parameters[place], "exp_avg_sq": parameters[place]})
             optimiser.load_state_dict({"state": states[whose], "param_groups": groups})
+
+
+def _check_like(tensors: Mapping[str, Tensor], others: Mapping[str, Tensor]) -> None:
+    """Raise ValueError where tensors have not the names, shapes and types of others."""
+    if tensors.keys() != others.keys():
+        raise ValueError("the names differ")
+    for name, value in tensors.items():
+        if (value.shape, value.dtype) != (others[name].shape, others[name].dtype):
+            raise ValueError(f"{name} differs")

@@ -16,7 +16,7 @@ from typing import Any
 
 import orjson
 
-from rechain.errors import InputError, RechainError
+from rechain.errors import InputError
 from rechain.system.digests import file_digest, opened_seal, read_json
 from rechain.system.files import replacing
 from rechain.system.stores import path_of, reading
@@ -67,15 +67,17 @@ def describe_input(path: Path | str | None) -> Facts | None:
         return None
     try:
         return _describe(path_of(path))
-    except (OSError, RechainError):
-        return {"name": str(path)}
+    except Exception as error:  # of libraries that read stores, which are no dependency
+        if isinstance(error, OSError) or hasattr(path, "fs"):
+            return {"name": str(path)}
+        raise
 
 
 def _describe(path: Path) -> Facts:
     if store := getattr(path, "fs", None):  # in a store such as S3, which has a digest of its own, the ETag
-        with reading(path):
-            details = store.info(path.path)  # type: ignore[attr-defined]
-        return {"name": str(path), "size": details.get("size"), "etag": details.get("ETag")}
+        details = store.info(path.path)  # type: ignore[attr-defined]
+        kept = {name: details.get(key) for name, key in (("size", "size"), ("etag", "ETag"))}
+        return {"name": str(path), **{name: value for name, value in kept.items() if value}}
     if path.is_file() and path != Path("-"):
         return {"name": path.name, "size": path.stat().st_size, "sha256": file_digest(path)}
     if not path.is_dir():

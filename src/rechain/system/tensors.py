@@ -19,6 +19,11 @@ from rechain.system.files import replacing
 if TYPE_CHECKING:
     from torch import Tensor
 
+
+class DamagedFileError(InputError):
+    """A file that is not as it was written, or that rechain has not written."""
+
+
 Array = np.ndarray[Any, np.dtype[Any]]
 Arrays = Mapping[str, Array]
 Shapes = Mapping[str, tuple[int, ...]]
@@ -70,27 +75,16 @@ def save_tensors(
 
 def load_tensors(path: Path) -> "tuple[dict[str, Tensor], dict[str, Any]]":
     """Read what `save_tensors` has written; its metadata must have the settings."""
-    with _checkpoint(path) as (file, metadata):
-        return {name: file.get_tensor(name) for name in file.keys()}, metadata  # noqa: SIM118 - not a dict
-
-
-def load_metadata(path: Path) -> tuple[dict[str, Any], Shapes]:
-    """Read the metadata of what `save_tensors` has written, and the shapes of its tensors."""
-    with _checkpoint(path) as (file, metadata):
-        return metadata, _shapes(file)
-
-
-@contextmanager
-def _checkpoint(path: Path) -> Iterator[tuple[Any, dict[str, Any]]]:
     from safetensors import SafetensorError
 
     try:
         with open_tensors(path, "pt") as file:
-            yield file, _metadata(file.metadata() or {})
+            metadata = _metadata(file.metadata() or {})
+            return {name: file.get_tensor(name) for name in file.keys()}, metadata  # noqa: SIM118 - not a dict
     except FileNotFoundError as error:
         raise InputError(f"there is no {path}; name the folder of a run that `rechain train` has written.") from error
     except (SafetensorError, OSError, KeyError, ValueError, RecursionError) as error:
-        raise InputError(f"{path} is damaged, or not a checkpoint that rechain has written: {error}.") from error
+        raise DamagedFileError(f"{path} is damaged, or not a checkpoint that rechain has written: {error}.") from error
 
 
 def _metadata(header: Mapping[str, str]) -> dict[str, Any]:

@@ -17,8 +17,8 @@ from rechain.preparation.questions import Preparation
 from rechain.preparation.vectors import Vectors
 from rechain.schema import Question
 from rechain.system.files import write_atomically
-from rechain.system.tensors import Array, load_arrays, load_tensors, save_arrays
-from rechain.training.runs import WEIGHTS, fingerprint, no_chain
+from rechain.system.tensors import Array, load_arrays, load_tensors, not_finite, save_arrays
+from rechain.training.runs import WEIGHTS, RunFolder, fingerprint, no_chain
 
 if TYPE_CHECKING:
     from rechain.game.model import TrainedModel
@@ -49,10 +49,11 @@ class GameMaterial:
         """The length of the chains, which decides the shape of the networks."""
         return {"hops": int(self.questions["chain_passages"].shape[1])}
 
-    def write(self, path: Path) -> None:
+    def write(self, path: Path) -> tuple[str, ...]:
         """Write the word vectors, which the weights do not have unless they are trained."""
         write_atomically(path / WORDS, "\n".join(self.vectors.words).encode())
         save_arrays({"vectors": self.vectors.matrix}, path / VECTORS)
+        return WORDS, VECTORS
 
     def training(self, settings: GameSettings, device: str) -> "Training":
         """Return a game that is about to begin."""
@@ -106,27 +107,40 @@ def load_game(path: Path, vectors: Vectors | None = None, device: str = "cpu") -
 
     from rechain.game.model import TrainedModel
     from rechain.game.players import Players
+    from rechain.models.shapes import check_shapes, shapes_alone
 
     folder, path = (path, path / WEIGHTS) if path.is_dir() else (None, path)
     weights, metadata = load_tensors(path)
     vectors = _read_vectors(folder) if folder else vectors or no_vectors()
-    settings = GameSettings.of(metadata["settings"], str(path))
+    settings, hops = GameSettings.of(metadata["settings"], str(path)), metadata.get("hops")
+    table, shapes = torch.from_numpy(vectors.table), {name: tuple(value.shape) for name, value in weights.items()}
     try:
-        players = Players(torch.from_numpy(vectors.table), int(metadata["hops"]), settings).to(device)
+        # before anything is planned for as many hops
+        if not isinstance(hops, int) or shapes.get("mean_reward") != (hops,):
+            raise ValueError("it is of chains of another length")
+        with shapes_alone():
+            check_shapes(Players(table.to("meta"), hops, settings), shapes)
+        players = Players(table, hops, settings)
         players.load_state_dict(weights)
-    except (KeyError, RuntimeError) as error:
+    except (RuntimeError, ValueError) as error:
         raise InputError(f"{path} is of other networks or word vectors than these.") from error
-    return TrainedModel(players, settings, vector_rows(vectors.words))
+    if bad := not_finite(weights):
+        raise InputError(f"{path} holds no model that can be used: the numbers of {bad} are not all finite.")
+    return TrainedModel(players.to(device), settings, vector_rows(vectors.words))
 
 
 def _read_vectors(folder: Path) -> Vectors:
-    """Read the word vectors of a run."""
-    matrix = load_arrays(folder / VECTORS).get("vectors", np.zeros((0, 0)))
+    """Read the word vectors of a run, which are as they were when it began."""
+    if RunFolder(folder).is_begun:
+        RunFolder(folder).check_files()
+    matrix = load_arrays(folder / VECTORS).get("vectors", np.zeros((0, 0), np.float16))
     try:
         text = (folder / WORDS).read_bytes().decode("utf-8")  # as it was written, whatever a line end is here
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{folder / WORDS} cannot be read: {error}.") from error
     words = text.split("\n") if text else []
-    if matrix.ndim != 2 or len(words) != len(matrix):
+    if matrix.ndim != 2 or matrix.dtype != np.float16 or not np.isfinite(matrix).all():
+        raise InputError(f"{folder / VECTORS} should hold a matrix of finite numbers of 16 bits.")
+    if len(words) != len(matrix):
         raise InputError(f"{folder} has {len(words)} words in {WORDS}, but {len(matrix)} vectors in {VECTORS}.")
     return Vectors(words, matrix)

@@ -58,8 +58,9 @@ class ReaderMaterial:
         """From where the run was started, so that it can be resumed from there."""
         return {"encoder": None if self.encoder is None else str(self.encoder.resolve())}
 
-    def write(self, path: Path) -> None:
+    def write(self, path: Path) -> tuple[str, ...]:
         """Write nothing: a folder with a config is a model, which the run is only once it has ended."""
+        return ()
 
     def training(self, settings: ReaderTrainingSettings, device: str) -> ReaderTraining:
         """Return a run that is about to begin; some of the questions are held out."""

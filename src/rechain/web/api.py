@@ -11,7 +11,18 @@ from starlette.convertors import Convertor, register_url_convertor
 from rechain.datasets import Entry
 from rechain.datasets.inputs import as_entry
 from rechain.recovery import Options
-from rechain.schema import WHOLE, Gold, NotBlank, Problem, Question, Recovered
+from rechain.schema import (
+    MOST_MENTIONS,
+    WHOLE,
+    Gold,
+    Name,
+    Names,
+    NotBlank,
+    Problem,
+    Question,
+    Recovered,
+    Sentences,
+)
 from rechain.version import __version__
 from rechain.web.forms import MOST_PASSAGES, of_bounded_size
 from rechain.web.index import PAGE_SIZE
@@ -57,7 +68,7 @@ router = APIRouter(responses=refusals())
 class MentionFields(BaseModel):
     """An entity's occurrence in a passage's text."""
 
-    entity: NotBlank
+    entity: Name
     start: Annotated[int, Field(ge=0, strict=True), WHOLE]
     end: Annotated[int, Field(ge=1, strict=True), WHOLE]
 
@@ -65,10 +76,10 @@ class MentionFields(BaseModel):
 class PassageFields(BaseModel):
     """A passage; without an id it is named after its title or its position."""
 
-    id: NotBlank | None = None
+    id: Name | None = None
     title: str | None = None
     text: NotBlank
-    mentions: list[MentionFields] | None = None
+    mentions: Annotated[list[MentionFields], Field(max_length=MOST_MENTIONS)] | None = None
 
 
 def _text_or_fields(passage: Any) -> str:
@@ -83,14 +94,14 @@ TextOrFields = Annotated[
 class QuestionFields(BaseModel):
     """A question as it is in a file; ids may be left out, and a passage may be its text alone."""
 
-    id: NotBlank | None = None
-    question: NotBlank
-    answer: NotBlank
-    answer_aliases: list[NotBlank] | None = None
-    question_entities: list[NotBlank] | None = None
-    answer_entity: NotBlank | None = None
+    id: Name | None = None
+    question: Sentences
+    answer: Sentences
+    answer_aliases: Names | None = None
+    question_entities: Names | None = None
+    answer_entity: Name | None = None
     hops: Annotated[int, Field(ge=2, le=8, strict=True), WHOLE] | None = None
-    link_types: list[NotBlank] | None = None
+    link_types: Names | None = None
     passages: list[TextOrFields] = Field(max_length=MOST_PASSAGES)
 
     def entry(self, number: int) -> Entry:
@@ -194,6 +205,39 @@ async def question(site: AtSite, id: str, source: Annotated[SourceNumber, Query(
     stored = site.question(id)
     content, recovered = site.readable(stored), await site.chains_of(site.source(source), stored)
     return QuestionWithChains(question=content, recovered=recovered, gold=stored.gold)
+
+
+class SourceDescription(BaseModel):
+    """Where chains come from, and what is known of how they were made."""
+
+    number: int
+    """by which requests name it, from 1"""
+    name: str
+    kind: Literal["file", "model"]
+    summary: str | None
+    """what made the chains, in one line; null where nothing says it"""
+    warnings: list[str]
+    """why they may not be what one takes them for"""
+    made_by: dict[str, Any] | None
+    end: dict[str, Any] | None
+    """how the run that made them ended"""
+
+
+@router.get("/sources")
+async def sources(site: AtSite) -> list[SourceDescription]:
+    """Return the sources of chains, with their provenance."""
+    return [
+        SourceDescription(
+            number=source.number + 1,
+            name=source.name,
+            kind="file" if source.service is None else "model",
+            summary=source.origin.summary if source.origin else None,
+            warnings=list(source.origin.warnings) if source.origin else [],
+            made_by=source.origin.made_by if source.origin else None,
+            end=source.origin.end if source.origin else None,
+        )
+        for source in site.sources
+    ]
 
 
 class Health(BaseModel):

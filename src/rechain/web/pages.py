@@ -9,8 +9,9 @@ from fastapi.responses import HTMLResponse
 from pydantic import Field
 
 from rechain.errors import QuestionError
+from rechain.evaluation.comparison import Comparison
 from rechain.evaluation.judging import judge
-from rechain.evaluation.statistics import Figure, paired_difference
+from rechain.evaluation.statistics import Figure
 from rechain.schema import Gold, Question, Recovered
 from rechain.web.forms import PastedQuestion, read_form
 from rechain.web.index import COMPARISONS, PAGE_SIZE
@@ -190,6 +191,5 @@ async def _drawn(
 
 def _gain(counts: dict[tuple[str, str], int]) -> Figure | None:
     """Return by how much the second source is more often right, over the questions on which both are judged."""
-    judged = {verdicts: count for verdicts, count in counts.items() if "" not in verdicts}
-    lost, won = (judged.get(verdicts, 0) for verdicts in (("right", "wrong"), ("wrong", "right")))
-    return paired_difference(won, lost, sum(judged.values()))
+    kinds = (("right", "right"), ("right", "wrong"), ("wrong", "right"), ("wrong", "wrong"))
+    return Comparison(*(counts.get(verdicts, 0) for verdicts in kinds)).gain

@@ -16,6 +16,7 @@ from rechain.labels.queue import Queue
 from rechain.labels.store import LabelStore
 from rechain.recovery import Options, Recoverer
 from rechain.schema import Problem, Question, Recovered, Same
+from rechain.system.provenance import Facts
 from rechain.web.index import Index, Stored
 from rechain.web.service import BusyError, RecoverTogether, RecoveryService
 
@@ -43,12 +44,26 @@ class ConflictError(RechainError):
 
 
 @dataclass(frozen=True)
+class Origin:
+    """What made the chains of a source."""
+
+    summary: str
+    warnings: Sequence[str] = ()
+    """why they may not be what one takes them for, a sentence each"""
+    made_by: Facts | None = None
+    end: Facts | None = None
+    """how the run that made them ended"""
+
+
+@dataclass(frozen=True)
 class Source:
     """Where chains come from: a file, or a model that recovers them."""
 
     number: int
     name: str
     service: RecoveryService | None = None
+    origin: Origin | None = None
+    """None where nothing says what made them"""
 
 
 @dataclass
@@ -68,9 +83,9 @@ class Site:
     """what counts as the same chain of these questions"""
     _lookups: dict[tuple[int, int], asyncio.Task[Recovered]] = field(default_factory=dict)
 
-    def add_file(self, name: str, rows: Iterable[Recovered]) -> int:
+    def add_file(self, name: str, rows: Iterable[Recovered], origin: Origin | None = None) -> int:
         """Add the chains of a file as a source; return how many are of other questions."""
-        source = Source(len(self.sources), name)
+        source = Source(len(self.sources), name, origin=origin)
         self.sources.append(source)
         unknown = 0
 
@@ -86,11 +101,11 @@ class Site:
         self.index.store(source.number, served())
         return unknown
 
-    def add_model(self, name: str, make: Callable[[], Recoverer]) -> RecoveryService:
+    def add_model(self, name: str, make: Callable[[], Recoverer], origin: Origin | None = None) -> RecoveryService:
         """Add a model as a source; when it has nothing else to do it goes through all questions."""
         number = len(self.sources)
         service = RecoveryService(make, idle=_Filler(self.index, number))
-        self.sources.append(Source(number, name, service))
+        self.sources.append(Source(number, name, service, origin))
         return service
 
     async def chains_of(self, source: Source, stored: Stored, patience: float | None = None) -> Recovered | None:
