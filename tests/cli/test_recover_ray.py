@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -185,3 +187,24 @@ def test_a_cluster_that_is_not_there_gets_one_sentence(town_file: Path, tmp_path
     assert ended.stderr.startswith(f"rechain: there is no Ray cluster at {address}, which RAY_ADDRESS names: ")
     assert ended.stderr.count("\n") == 1
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+def test_sigterm_ends_a_run_as_ctrl_c_does_and_it_is_gone_on_with(
+    nodes: Any, on_ray: Command, towns: Callable[..., list[Question]], tmp_path: Path
+) -> None:
+    """Ray would end the process with a code of its own."""
+    path, out = tmp_path / "questions.jsonl", tmp_path / "out"
+    path.write_text("".join(question.model_dump_json(exclude_none=True) + "\n" for question in towns(600) * 5))
+    command = [sys.executable, "-m", "rechain.cli.main", "recover", str(path), "--engine", "ray", "--out", str(out)]
+    command += ["--model", "lexical", "--batch-size", "2", "--part-size", "4"]
+    environment = os.environ | {"RAY_ADDRESS": nodes.address}
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        while not list(out.glob("0*")):
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=300)
+    assert process.returncode == 143, said
+    assert said.endswith("rechain: stopped by SIGTERM.\n")  # after the first result also: how to go on
+    assert "Traceback" not in said
