@@ -92,6 +92,16 @@ def test_a_short_run_without_a_choice_has_its_last_line_alone(capsys: pytest.Cap
     assert capsys.readouterr().err == "4 questions.\n"
 
 
+@pytest.mark.parametrize("seconds", ["often", "0", "-1", "nan", "1e30"])
+def test_another_number_of_seconds_is_a_number(
+    rechain: Command, town_file: Path, monkeypatch: pytest.MonkeyPatch, seconds: str
+) -> None:
+    monkeypatch.setenv("RECHAIN_LOG_SECONDS", seconds)
+    outcome = rechain("recover", town_file, "--model", "lexical", "--workers", 0)
+    expected = f"rechain: RECHAIN_LOG_SECONDS should be a number of seconds, not '{seconds}'.\n"
+    assert (outcome.code, outcome.out, outcome.err) == (2, "", expected)
+
+
 def test_a_long_run_without_a_choice_is_logged(capsys: pytest.CaptureFixture[str]) -> None:
     with RunLog(None, "recover", {"model": "lexical"}) as log:
         log.tick()

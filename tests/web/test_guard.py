@@ -272,6 +272,33 @@ def test_a_body_that_never_comes_is_given_up() -> None:
     assert sent[0]["status"] == 503
 
 
+def test_a_server_that_stops_says_so_to_those_who_wait() -> None:
+    sent: list[Message] = []
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    async def stop() -> None:
+        scope = {
+            "type": "http",
+            "method": "GET",
+            "path": "/slow",
+            "query_string": b"",
+            "headers": [(b"host", b"[::1]")],
+        }
+        waiting = asyncio.create_task(Guard(app, None, Limits(), refusal)(scope, body, send))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        await waiting
+
+    async def body() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    asyncio.run(stop())
+    assert sent[0]["status"] == 503
+    assert b"being stopped" in sent[1]["body"]
+
+
 def test_a_fault_of_the_server_is_told_without_its_secrets(caplog: pytest.LogCaptureFixture) -> None:
     for accept in ("application/json", "text/html"):
         answer = ask("/broken", accept=accept)

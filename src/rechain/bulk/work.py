@@ -109,7 +109,7 @@ class Work:
         return {
             "model": model_facts(make),
             "settings": {**options, "only": self.only, **settings},
-            "passages": describe_input(Path(self.passages)) if isinstance(self.passages, str | Path) else None,
+            "passages": None if isinstance(self.passages, Mapping) else describe_input(self.passages),
         }
 
     def line_counter(self) -> Callable[[Chunk], int]:

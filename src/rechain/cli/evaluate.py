@@ -18,6 +18,7 @@ from rechain.cli.options import (
 from rechain.cli.progress import working
 from rechain.cli.tables import Json, print_figures, print_json, print_table
 from rechain.errors import InputError, QuestionError, RechainError
+from rechain.system.stores import path_of
 from rechain.system.terminal import note
 
 if TYPE_CHECKING:
@@ -36,7 +37,11 @@ def evaluate(
     *,
     chains: Annotated[
         list[Path],
-        Argument(metavar="CHAINS [CHAINS]", help="Chains, as `rechain recover` writes them; two are compared."),
+        Argument(
+            metavar="CHAINS [CHAINS]",
+            parser=path_of,
+            help="Chains, as `rechain recover` writes them; two are compared.",
+        ),
     ],
     questions: QuestionsInput,
     gold: GoldFile = None,

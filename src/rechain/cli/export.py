@@ -10,6 +10,7 @@ from typer import Argument, Option
 from rechain.cli.options import STDIN, MinConfidence, OutputOptions, Passages, QuestionsInput, grouped, show_provenance
 from rechain.errors import RechainError
 from rechain.exports.registry import EXPORTS, load_export
+from rechain.system.stores import path_of
 from rechain.system.terminal import note
 
 if TYPE_CHECKING:
@@ -25,11 +26,15 @@ else:
 def export(
     *,
     chains: Annotated[
-        Path, Argument(metavar="CHAINS", help="Chains, as `rechain recover` writes them; '-' is standard input.")
+        Path,
+        Argument(
+            metavar="CHAINS", parser=path_of, help="Chains, as `rechain recover` writes them; '-' is standard input."
+        ),
     ],
     to: Annotated[To, Option(help="; ".join(f"{name}: {meaning}" for name, meaning in EXPORTS.items()) + ".")],
     questions: Annotated[
-        Path | None, Option(metavar="FILE", help="The questions, in any known format; only parquet needs none.")
+        Path | None,
+        Option(metavar="FILE", parser=path_of, help="The questions, in any known format; only parquet needs none."),
     ] = None,
     passages: Passages = None,
     output: OutputOptions,

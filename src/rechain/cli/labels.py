@@ -13,6 +13,7 @@ from typer import Argument, Option
 from rechain.cli.options import CandidateOptions, OutputOptions, QuestionsInput, grouped
 from rechain.cli.tables import Json, print_json, print_table
 from rechain.errors import InputError
+from rechain.system.stores import path_of
 from rechain.system.terminal import note, printable
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def export(
 def import_(
     *,
     labels_file: LabelsFile,
-    file: Annotated[Path, Argument(metavar="FILE", help="Labelled pairs, or gold chains.")],
+    file: Annotated[Path, Argument(metavar="FILE", parser=path_of, help="Labelled pairs, or gold chains.")],
     questions: QuestionsInput,
     annotator: Annotated[str, Option(metavar="NAME", help="Whose labels they are.")],
     candidates: CandidateOptions,

@@ -16,10 +16,12 @@ from typing import Annotated, Any
 from typer import Option
 
 from rechain.cli.progress import is_logged
+from rechain.errors import RechainError
 from rechain.system.terminal import note
 
 # Often enough to see that a run lives, seldom enough to read the log of a night.
 _EVERY_SECONDS = 30.0
+_VARIABLE = "RECHAIN_LOG_SECONDS"
 _MEGABYTE = 1 << 20
 
 
@@ -59,7 +61,7 @@ class RunLog(AbstractContextManager["RunLog"]):
         facts: Mapping[str, object],
         *,
         clock: Callable[[], float] = time.monotonic,
-        every: float = _EVERY_SECONDS,
+        every: float | None = None,
     ) -> None:
         """Take the format, the command, and what the first line says about it; facts that are None are left out."""
         self.shows_bar = format is None and sys.stderr.isatty()
@@ -68,7 +70,7 @@ class RunLog(AbstractContextManager["RunLog"]):
         self._is_early = format is not None
         self._command = command
         self._facts = {name: value for name, value in facts.items() if value is not None}
-        self._clock, self._every = clock, every
+        self._clock, self._every = clock, _every_seconds() if every is None else every
         self._start = clock()
         self._first: tuple[float, float] | None = None
         """when the share of the input was first known, and that share: a run that is resumed does not begin at 0"""
@@ -170,6 +172,17 @@ class RunLog(AbstractContextManager["RunLog"]):
             sys.stderr.flush()
         else:
             note(f"{now} {self._command} {event}: {', '.join(map(_phrase, known.items()))}")
+
+
+def _every_seconds() -> float:
+    """Return how many seconds there are between two lines."""
+    chosen = os.environ.get(_VARIABLE, _EVERY_SECONDS)
+    try:
+        if 0 < (seconds := float(chosen)) <= threading.TIMEOUT_MAX:
+            return seconds
+    except ValueError:
+        pass
+    raise RechainError(f"{_VARIABLE} should be a number of seconds, not '{chosen}'.")
 
 
 def _phrase(item: tuple[str, Any]) -> str:

@@ -13,6 +13,7 @@ from typer import Argument, Option
 
 from rechain.errors import QuestionError, RechainError
 from rechain.system.files import replacing
+from rechain.system.stores import is_local, path_of
 from rechain.system.terminal import note, print_records
 
 if TYPE_CHECKING:
@@ -25,14 +26,22 @@ if TYPE_CHECKING:
 STDIN = Path("-")
 
 Questions = Annotated[
-    Path, Argument(metavar="QUESTIONS", help="Questions, in any known format; '-' is standard input.")
+    Path,
+    Argument(
+        metavar="QUESTIONS",
+        parser=path_of,
+        help="Questions, in any known format; '-' is standard input, and s3://… in a store.",
+    ),
 ]
-Passages = Annotated[Path | None, Option(metavar="FILE", help="Passages that the questions name by id.")]
+Passages = Annotated[
+    Path | None, Option(metavar="FILE", parser=path_of, help="Passages that the questions name by id.")
+]
 Only = Annotated[
     list[str] | None, Option(metavar="TYPE", help="Only questions of this type, e.g. bridge; may be repeated.")
 ]
 GoldFile = Annotated[
-    Path | None, Option(metavar="FILE", help="Gold chains or labelled pairs, if not in the questions file.")
+    Path | None,
+    Option(metavar="FILE", parser=path_of, help="Gold chains or labelled pairs, if not in the questions file."),
 ]
 MinConfidence = Annotated[
     float | None, Option(min=0, max=1, help="Leave out chains of less confidence; for models that tell one.")
@@ -136,7 +145,8 @@ class QuestionsInput:
         """What counts as the same chain of these questions; of a pipe, which is read only once, the links too."""
         from rechain.datasets.reading import same_chain
 
-        return same_chain(self.path) if self.path.is_file() or self.path.is_dir() else "links"
+        is_pipe = is_local(self.path) and not (self.path.is_file() or self.path.is_dir())
+        return "links" if is_pipe else same_chain(self.path)
 
 
 @dataclass(frozen=True)
@@ -188,6 +198,7 @@ class OutputOptions:
         `resume` is None where nothing can be resumed.
         """
         out, overwrite = self.out, self.overwrite
+        inputs = tuple(path for path in inputs if path is not None and is_local(path))
         if resume and out is None:
             raise RechainError("--resume goes on with an output file; name it with --out FILE.")
         if resume and overwrite:
@@ -200,7 +211,7 @@ class OutputOptions:
             raise RechainError(f"{out} is a folder; name a file for the output.")
         if resume and out.exists() and not out.is_file():
             raise RechainError(f"{out} is no file that one could go on with; leave --resume out.")
-        if any(path is not None and path.is_dir() and path.resolve() in out.resolve().parents for path in inputs):
+        if any(path and path.is_dir() and path.resolve() in out.resolve().parents for path in inputs):
             raise RechainError(f"{out} lies in a folder that is read; name a file elsewhere for the output.")
         self._check_provenance(inputs)
         if not out.exists():
@@ -208,7 +219,7 @@ class OutputOptions:
         if not overwrite and not resume:
             rest = "replace it with --overwrite" + ("" if resume is None else ", or go on with it with --resume")
             raise RechainError(f"{out} exists; name another file, {'' if resume is not None else 'or '}{rest}.")
-        if any(path is not None and path.exists() and out.samefile(path) for path in inputs):
+        if any(path and path.exists() and out.samefile(path) for path in inputs):
             raise RechainError(f"{out} is what is read; name another file for the output.")
 
     def _check_provenance(self, inputs: tuple[Path | None, ...]) -> None:
@@ -217,7 +228,7 @@ class OutputOptions:
 
         if self.out is None or not (sidecar := sidecar_of(self.out)).exists():
             return
-        if any(path is not None and path.exists() and sidecar.samefile(path) for path in inputs):
+        if any(path and path.exists() and sidecar.samefile(path) for path in inputs):
             raise RechainError(f"{sidecar}, where the output's provenance goes, is what is read; name another output.")
         if not self.out.exists() and not is_provenance(sidecar):
             raise RechainError(f"{sidecar} exists and says nothing of {self.out}; move it, or name another output.")

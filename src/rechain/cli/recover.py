@@ -28,6 +28,7 @@ from rechain.cli.options import (
 )
 from rechain.errors import QuestionError, RechainError, ResumableError
 from rechain.system.files import LostOutputError
+from rechain.system.stores import is_local, path_of
 from rechain.system.terminal import note, print_records
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def recover(
         str,
         Argument(
             metavar="QUESTIONS",
-            help="Questions, in any known format: a file, a folder, or '-' for standard input; on Ray also s3://….",
+            help="Questions, in any known format: a file, a folder, s3://…, or '-' for standard input.",
         ),
     ],
     model: Annotated[
@@ -117,7 +118,8 @@ def recover(
         device=device,
         min_confidence=min_confidence,
     )
-    if passages and workers != 0 and passages.exists() and not (passages.is_file() or passages.is_dir()):
+    is_special = passages and is_local(passages) and passages.exists() and not (passages.is_file() or passages.is_dir())
+    if is_special and workers != 0:
         raise RechainError(f"{passages} is no file, which every worker could read; name one, or choose --workers 0.")
     work = Work(recoverer, passages and passages.absolute(), tuple(only or ()), strict)
     facts = {"model": model, "input": questions, "out": output.out, "resume": output.resume or None}
@@ -128,14 +130,15 @@ def recover(
         with RunLog(log, "recover", {**facts, "engine": engine, "workers": workers}) as run:
             outcome = _recover_on_ray(work, questions, cluster, output, ray.part_format or PartFormat.jsonl, run)
             _report(outcome, max_error_rate, run)
-    elif ray != RayOptions() or "://" in questions + (output.out or ""):
-        raise RechainError("--format, --part-size, --gpus and addresses such as s3:// are for --engine ray.")
+    elif ray != RayOptions() or "://" in (output.out or ""):
+        raise RechainError("--format, --part-size, --gpus and output into s3://… are for --engine ray.")
     else:
         file = OutputOptions(Path(output.out) if output.out and output.out != "-" else None, output.overwrite)
-        file.check(Path(questions), passages, resume=output.resume)
+        source = path_of(questions)
+        file.check(source, passages, resume=output.resume)
         workers = default_workers(model, device) if workers is None else workers
         with RunLog(log, "recover", {**facts, "workers": workers}) as run:
-            outcome = _recover_here(work, Path(questions), batch_size, workers, file, output.resume, run)
+            outcome = _recover_here(work, source, batch_size, workers, file, output.resume, run)
             _report(outcome, max_error_rate, run)
 
 

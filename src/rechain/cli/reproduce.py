@@ -10,6 +10,7 @@ from rechain.cli.options import Device, GoldFile, Passages, Questions, Questions
 from rechain.cli.tables import print_table
 from rechain.cli.train import VectorsFile, read_vectors_of
 from rechain.errors import RechainError
+from rechain.system.terminal import note
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -80,7 +81,11 @@ def reproduce(
                 run.end(f"{out} is prepared; `python -m rechain.game.plays {out}` plays it.")
                 return
             run.doing = f"playing {len(plays)} plays"
-            play_all(out, plays, device_named(device), processes, is_quiet=not run.is_text)
+            try:
+                play_all(out, plays, device_named(device), processes, is_quiet=not run.is_text)
+            except KeyboardInterrupt:
+                note(f"What was played is kept in {out}: the same command goes on with the rest.")
+                raise
         pairs = _judge_pairs(table.all, labels, out, model, vectors, device) if labels else {}
         run.doing = "judging"
         with working("Judging"):

@@ -16,6 +16,7 @@ from typer import Argument, Option
 from rechain.cli.options import STDIN, CandidateOptions, Device, GoldFile, Only, Passages, QuestionsInput, grouped
 from rechain.cli.progress import working
 from rechain.errors import InputError, MissingExtraError, RechainError
+from rechain.system.stores import path_of
 from rechain.system.terminal import note
 from rechain.version import __version__
 
@@ -38,10 +39,12 @@ _CLOSING_S = 5
 def serve(
     *,
     questions: Annotated[
-        Path | None, Argument(metavar="[QUESTIONS]", help="Questions, in any known format; without, the examples.")
+        Path | None,
+        Argument(metavar="[QUESTIONS]", parser=path_of, help="Questions, in any known format; without, the examples."),
     ] = None,
     chains: Annotated[
-        list[Path] | None, Option(metavar="FILE", help="Chains that were recovered; may be repeated, to compare.")
+        list[Path] | None,
+        Option(metavar="FILE", parser=path_of, help="Chains that were recovered; may be repeated, to compare."),
     ] = None,
     model: Annotated[
         list[str] | None, Option(help="A model that recovers them now; may be repeated, to compare. (default)")

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, cast
 import orjson
 
 from rechain.errors import DamagedInputError, InputError, MissingExtraError, QuestionError
+from rechain.system.stores import is_local, open_binary, reading
 
 # Enough for a few hundred questions at a time, so that the loop over chunks costs nothing beside their parsing.
 _CHUNK = 1 << 20
@@ -94,8 +95,9 @@ def read_records(path: Path) -> Iterator[RawRecord]:
 
 def read_parts(path: Path) -> Iterator[tuple[Path, Iterable[RawRecord]]]:
     """Yield every part of a file or folder with its records, those of JSON files as bytes."""
-    parts = _parts_of(path)
-    sizes = [part.stat().st_size if len(parts) > 1 else 1 for part in parts]
+    with reading(path):
+        parts = _parts_of(path)
+        sizes = [part.stat().st_size if len(parts) > 1 else 1 for part in parts]
     total, before, is_empty = sum(sizes), 0, True
     for part, size in zip(parts, sizes, strict=True):
         records = _read_part(part, before / total, size / total)
@@ -113,6 +115,8 @@ def _parts_of(path: Path) -> list[Path]:
         return [path]
     has_info = any((path / name).exists() for name in ("dataset_info.json", "dataset_dict.json"))
     if has_info and not any(path.rglob("*.parquet")):  # beside Parquet, the same files only describe it
+        if not is_local(path):
+            raise InputError(f"{path} is a dataset folder, which `datasets` reads from a disk alone; copy it to one.")
         return [path]
     sizes = {str(file.relative_to(path)): file.stat().st_size for file in path.rglob("*") if file.is_file()}
     parts = question_files(path, sizes)
@@ -139,22 +143,24 @@ def _is_table(part: Path) -> bool:
     """Return whether a part is a table, which may have no rows."""
     if not part.is_file():
         return part.is_dir()
-    with part.open("rb") as file:
+    with open_binary(part) as file:
         return file.read(len(_PARQUET)) == _PARQUET
 
 
 def _read_part(path: Path, before: float, share: float) -> Iterator[RawRecord]:
     """Yield the records of one part, which follows `before` of the input and is a `share` of it."""
-    try:
+    with reading(path):
         if path.is_dir():
             yield from _read_dataset(path)
             return
-        with nullcontext(sys.stdin.buffer) if path == Path("-") else path.open("rb") as file:
-            size = os.fstat(file.fileno()).st_size if file.seekable() else 0
+        with nullcontext(sys.stdin.buffer) if path == Path("-") else open_binary(path) as file:
+            size = 0
+            if file.seekable():
+                start = file.tell()
+                size = file.seek(0, os.SEEK_END)
+                file.seek(start)
             for record in read_opened(path, cast(io.BufferedReader, file), size):
                 yield record if record.share is None else record._replace(share=before + share * record.share)
-    except OSError as error:
-        raise DamagedInputError(f"{path} cannot be read: {error.strerror or error}.") from error
 
 
 def read_opened(path: PathLike, file: io.BufferedReader, size: int) -> Iterator[RawRecord]:

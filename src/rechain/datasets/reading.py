@@ -20,6 +20,7 @@ from rechain.datasets.validation import bad_record
 from rechain.errors import InputError, QuestionError
 from rechain.schema import Gold, Passage, Question, Same
 from rechain.system.batches import batches
+from rechain.system.stores import path_of
 
 PassageSource = Mapping[str, Passage] | str | Path | None
 """Passages by id, or the file that holds them."""
@@ -63,7 +64,7 @@ class QuestionReader:
 
     def __init__(self, passages: PassageSource = None, only: Collection[str] = ()) -> None:
         """Take the passages that questions name by id; `only` keeps the questions of these types."""
-        by_id = read_by_id(Path(passages), Passage) if isinstance(passages, str | Path) else passages
+        by_id = passages if isinstance(passages, Mapping | None) else read_by_id(path_of(passages), Passage)
         self._formats = {form.name: form for form in FORMATS} | {Plain.name: Plain(by_id)}
         self._only = frozenset(only)
 
@@ -81,7 +82,7 @@ def read_chunks(path: str | Path, size: int) -> Iterator[Chunk]:
 
     The last of each file may be shorter, and one of very long records, of which several chunks are in memory at once.
     """
-    for part, records in read_parts(Path(path)):
+    for part, records in read_parts(path_of(path)):
         yield from chunks_of(part, records, size, LARGEST_RECORD)
 
 

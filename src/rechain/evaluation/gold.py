@@ -13,6 +13,7 @@ from rechain.datasets.reading import read_gold_of_questions
 from rechain.datasets.records import read_by_id, read_rows
 from rechain.errors import InputError
 from rechain.schema import WHOLE, Gold, GoldChain, NotBlank, Question, Same
+from rechain.system.stores import path_of
 from rechain.text.answers import AnswerMatcher
 
 _ALL = CandidateSettings(limit=1_000_000)
@@ -37,7 +38,7 @@ def read_gold(path: str | Path, questions: Iterable[Question], same: Same = "lin
 
     `same` says what counts as the same chain where a gold file does not.
     """
-    path = Path(path)
+    path = path_of(path)
     fields = _first_fields(path)
     if "chains" in fields:
         golds: Iterable[Gold] = (with_default(gold, same) for gold in read_by_id(path, Gold).values())

@@ -4,7 +4,6 @@
 machine, played on another and judged on a third.
 """
 
-import json
 import sys
 import time
 from argparse import ArgumentParser
@@ -23,6 +22,7 @@ from rechain.game.data import Prepared
 from rechain.game.decoding import decode
 from rechain.game.settings import DECODING, GameSettings
 from rechain.game.training import Part, Training
+from rechain.system.digests import read_sealed, write_sealed
 from rechain.system.processes import in_order
 from rechain.system.tensors import Array, load_arrays, save_arrays
 
@@ -80,7 +80,10 @@ def write_plays(plays: Iterable[Play], folder: Path) -> None:
             path = play.path(folder, branch).with_suffix(".json")
             if not path.exists():
                 continue
-            done = GameSettings.of(json.loads(path.read_text(encoding="utf-8"))["settings"], str(path))
+            try:
+                done = GameSettings.of(read_sealed(path).get("settings", {}), str(path))
+            except ValueError as error:
+                raise InputError(f"{path} is damaged: {error}; delete it and the scores beside it.") from error
             planned = branch.settings.but(seed=play.seed)
             for name in sorted(asdict(planned).keys() - DECODING):
                 was, now = getattr(done, name), getattr(planned, name)
@@ -88,14 +91,14 @@ def write_plays(plays: Iterable[Play], folder: Path) -> None:
                     raise InputError(
                         f"{folder} has {branch.row} played with {name} = {was}, not {now}; name another --out for that."
                     )
-    (folder / PLAYS).write_text(json.dumps([asdict(play) for play in plays], indent=1), encoding="utf-8")
+    write_sealed(folder / PLAYS, {"plays": [asdict(play) for play in plays]})
 
 
 def read_plays(folder: Path) -> list[Play]:
     """Read what is to be played."""
     plays = []
     try:
-        for record in json.loads((folder / PLAYS).read_text(encoding="utf-8")):
+        for record in read_sealed(folder / PLAYS)["plays"]:
             branches = [
                 Branch(branch["row"], GameSettings.of(branch["settings"], PLAYS), branch["share"])
                 for branch in record.pop("branches")
@@ -112,9 +115,11 @@ class Stage:
     def __init__(self, folder: Path, device: str) -> None:
         self.folder = folder
         self.device = device
-        self.arrays = load_arrays(folder / QUESTIONS)
+        self.arrays, vectors = load_arrays(folder / QUESTIONS), load_arrays(folder / VECTORS)
+        if "fold" not in self.arrays or "vectors" not in vectors:
+            raise InputError(f"{folder} is not prepared to be played: {QUESTIONS} or {VECTORS} is of something else.")
         self.folds = self.arrays.pop("fold")
-        self.vectors = torch.from_numpy(load_arrays(folder / VECTORS)["vectors"])
+        self.vectors = torch.from_numpy(vectors["vectors"])
         self._loaded: dict[Any, tuple[Prepared, Array]] = {}
 
     def questions(self, settings: GameSettings) -> Prepared:
@@ -172,7 +177,7 @@ class Stage:
         path = play.path(self.folder, branch)
         path.parent.mkdir(exist_ok=True)
         content = metadata | {"settings": asdict(training.settings), "curve": training.progress.curve}
-        path.with_suffix(".json").write_text(json.dumps(content), encoding="utf-8")
+        write_sealed(path.with_suffix(".json"), content)
         if play.keeps_weights and branch is play.branches[0]:
             training.save_weights(path.with_suffix(".model"))
         save_arrays(scores(training, np.flatnonzero(self.folds == play.fold)), path)

@@ -325,8 +325,7 @@ def in_threads(work: Callable[[_Item], _Outcome], items: Iterable[_Item]) -> lis
 
     Each item is computed by one thread. torch itself would part every single operation among its threads, which wait
     for each other, spinning, some hundred times a text: beside other programs, which take a core away from one of them,
-    that is several times slower (docs/measured/default_model.md), and with idle cores no faster. Settings of torch stay
-    as they are.
+    that is several times slower (docs/measured/bulk.md). Settings of torch stay as they are.
     """
     threads, infers = torch.get_num_threads(), torch.is_inference_mode_enabled()
     if threads == 1:

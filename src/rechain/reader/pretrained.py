@@ -200,7 +200,7 @@ def read_tokenizer(path: Path) -> "Tokenizer":
     try:
         tokenizer = Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises nothing more specific
-        raise InputError(f"{path} cannot be read as a tokeniser: {error}.") from error
+        raise InputError(f"{path} cannot be read as a tokeniser: {error!s:.300}.") from error
     tokenizer.no_truncation()
     tokenizer.no_padding()
     tokenizer.encode_special_tokens = True  # "[SEP]" in a text is a text
@@ -279,7 +279,7 @@ def _load_network(folder: Path, config: Mapping[str, Any], dropout: float | None
     try:
         shapes = read_shapes(path)
     except (SafetensorError, OSError, ValueError) as error:
-        raise InputError(f"{path} is damaged or no safetensors file: {error}.") from error
+        raise InputError(f"{path} is damaged or no safetensors file: {error!s:.300}.") from error
     network = _empty_network(config, shapes, folder / CONFIG)
     try:
         check_shapes(network, shapes)

@@ -7,6 +7,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from rechain.system.files import write_atomically
+
 SHA256 = "sha256"
 """the key under which JSON has the digests of files by their names, itself among them"""
 _LARGEST_JSON = 2**26
@@ -51,3 +53,19 @@ def read_json(path: Path) -> Any:
         return json.loads(path.read_bytes())
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
+
+
+def write_sealed(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a JSON file that carries its own digest."""
+    write_atomically(path, json.dumps(sealed(content, path.name)).encode())
+
+
+def read_sealed(path: Path) -> dict[str, Any]:
+    """Read what `write_sealed` has written, or an object without a digest; a fault is an OSError or a ValueError."""
+    content = read_json(path)
+    if not isinstance(content, dict):
+        raise ValueError("it is no JSON object")
+    seals = [name for name, value in content.items() if isinstance(value, dict) and path.name in value]
+    if SHA256 in content or seals:  # the latter where the key itself is damaged
+        opened_seal(content, path.name)
+    return {name: value for name, value in content.items() if name != SHA256}

@@ -19,6 +19,7 @@ import orjson
 from rechain.errors import InputError
 from rechain.system.digests import file_digest, opened_seal, read_json
 from rechain.system.files import replacing
+from rechain.system.stores import path_of, reading
 from rechain.version import __version__
 
 MANIFEST = "_rechain.json"
@@ -57,7 +58,7 @@ def heading(command: str, **facts: Any) -> Facts:
     return orjson.loads(orjson.dumps(fields, default=_plain))  # type: ignore[no-any-return]
 
 
-def describe_input(path: Path | None) -> Facts | None:
+def describe_input(path: Path | str | None) -> Facts | None:
     """Return name, size and SHA-256 of a file or of the files in a folder; of a pipe the name alone.
 
     So it is with what cannot be read, about which its reader says more.
@@ -65,7 +66,7 @@ def describe_input(path: Path | None) -> Facts | None:
     if path is None:
         return None
     try:
-        return _describe(path)
+        return _describe(path_of(path))
     except Exception as error:  # of libraries that read stores, which are no dependency
         if isinstance(error, OSError) or hasattr(path, "fs"):
             return {"name": str(path)}
@@ -260,7 +261,9 @@ class Provenance:
 
 def read_provenance(output: Path) -> Provenance | None:
     """Read what made an output; None where nothing says it."""
-    if output.is_dir():
+    with reading(output):
+        is_folder = output.is_dir()
+    if is_folder:
         return _read_manifest(output)
     if getattr(output, "fs", None) or not sidecar_of(output).is_file():
         return None

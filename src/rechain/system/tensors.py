@@ -56,7 +56,7 @@ def load_arrays(path: Path) -> dict[str, Array]:
                 raise ValueError("its metadata are of something else")
             return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
     except (SafetensorError, OSError, KeyError, ValueError, TypeError) as error:
-        raise InputError(f"{path} is damaged, or was not written by rechain: {error}.") from error
+        raise InputError(f"{path} is damaged, or was not written by rechain: {error!s:.300}.") from error
 
 
 def save_tensors(
@@ -84,7 +84,9 @@ def load_tensors(path: Path) -> "tuple[dict[str, Tensor], dict[str, Any]]":
     except FileNotFoundError as error:
         raise InputError(f"there is no {path}; name the folder of a run that `rechain train` has written.") from error
     except (SafetensorError, OSError, KeyError, ValueError, RecursionError) as error:
-        raise DamagedFileError(f"{path} is damaged, or not a checkpoint that rechain has written: {error}.") from error
+        raise DamagedFileError(
+            f"{path} is damaged, or not a checkpoint that rechain has written: {error!s:.300}."
+        ) from error
 
 
 def _metadata(header: Mapping[str, str]) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """Judges what was played: every row's chain for every question, fold and seed, compared with gold. No training here."""
 
-import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from rechain.preparation.questions import entity_names
 from rechain.schema import Chain, Gold, GoldChain, Question
 from rechain.scoring import Lexical, Random
 from rechain.scoring.model import Model
+from rechain.system.digests import read_sealed
 from rechain.system.tensors import Array, load_arrays
 from rechain.tables.stage import read_index
 
@@ -132,10 +132,12 @@ class PlayScores:
         """Read the file of a game; `lengths` has the number of chains of every question."""
         row, fold, seed = path.stem.rsplit(".", 2)
         try:
-            metadata = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+            metadata = read_sealed(path.with_suffix(".json"))
         except (OSError, ValueError) as error:
             raise InputError(f"{path.with_suffix('.json')} cannot be read: {error}.") from error
         scores = load_arrays(path)
+        if not scores.keys() >= {"questions", "ranker", "reasoner", "named"}:
+            raise InputError(f"{path} does not hold the scores of a game; delete it, and it is played again.")
         starts = np.concatenate([[0], np.cumsum(lengths[scores["questions"]])])
         if starts[-1] != len(scores["ranker"]):
             raise RechainError(f"{path} tells of other chains than {QUESTIONS} holds; play it again in another folder.")

@@ -1,6 +1,5 @@
 """Prepares the folder that `rechain.game.plays` plays in: questions, pseudo questions by fold, and word vectors."""
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -19,6 +18,7 @@ from rechain.preparation.pseudo import PseudoMaker, PseudoQuestion
 from rechain.preparation.questions import Preparation
 from rechain.preparation.vectors import Vectors, read_vectors
 from rechain.schema import Question
+from rechain.system.digests import read_sealed, write_sealed
 from rechain.system.processes import in_order
 from rechain.system.tensors import Array, load_arrays, save_arrays
 
@@ -116,7 +116,7 @@ def stage(
         "hops": int(arrays[QUESTIONS]["chain_passages"].shape[1]),
         "vectors": _digest(vectors),
     }
-    (folder / INDEX).write_text(json.dumps(index), encoding="utf-8")
+    write_sealed(folder / INDEX, index)
 
 
 def folds_of(questions: Sequence[Question], folds: int) -> list[int]:
@@ -169,7 +169,9 @@ def _digest(vectors: Vectors) -> str:
 def read_index(folder: Path) -> dict[str, Any]:
     """Read which questions a prepared folder holds."""
     try:
-        index: dict[str, Any] = json.loads((folder / INDEX).read_text(encoding="utf-8"))
+        index = read_sealed(folder / INDEX)
+        if not index.keys() >= {"ids", "left_out", "folds"}:
+            raise ValueError("it does not say what was prepared")
     except (OSError, ValueError) as error:
         raise InputError(f"{folder / INDEX} cannot be read: {error}; prepare another folder.") from error
     return index

@@ -73,13 +73,15 @@ class Guard:
         try:
             async with asyncio.timeout(self._limits.seconds):
                 await self._answer(scope, receive, sender)
-        except Exception as error:
+        except (Exception, asyncio.CancelledError) as error:
             if sender.has_begun:
                 raise
             await self._failed(scope, error)(scope, receive, sender)
 
-    def _failed(self, scope: Scope, error: Exception) -> Response:
+    def _failed(self, scope: Scope, error: BaseException) -> Response:
         """Say that a request took too long, or that the server is at fault, which its log tells more of."""
+        if isinstance(error, asyncio.CancelledError):  # by the server that stops, after it has waited for a while
+            return self._refuse(scope, 503, "stopping", "the server is being stopped.")
         if isinstance(error, TimeoutError):
             message = f"this took longer than the {self._limits.seconds:g} seconds that are allowed."
             return self._refuse(scope, 503, "time_limit", message)
