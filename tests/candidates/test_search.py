@@ -602,7 +602,8 @@ def test_every_gold_chain_of_drughop_is_in_c(real_data: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"hops": 1}, {"hops": 9}, {"limit": 0}, {"min_weight": float("nan")}, {"linkers": "titles"}]
+    "wrong",
+    [{"hops": 1}, {"hops": 9}, {"limit": 0}, {"limit": 2**63}, {"min_weight": float("nan")}, {"linkers": "titles"}],
 )
 def test_a_wrong_setting_is_said_at_once(wrong: dict[str, object]) -> None:
     with pytest.raises(RechainError):

@@ -155,3 +155,10 @@ def test_medhop_statistics(candidates: Command, real_data: Path) -> None:
     folder = real_data / "medhop"
     outcome = candidates(folder / "train_11.json.gz", "--gold", folder / "interactions.jsonl", "--json")
     assert outcome.figures["gold chain in C"] > 0
+
+
+def test_a_table_without_rows(candidates: Command, tmp_path: Path) -> None:
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(pyarrow.table({"id": pyarrow.array([], pyarrow.string())}), tmp_path / "empty.parquet")
+    outcome = candidates(tmp_path / "empty.parquet")
+    assert (outcome.code, outcome.err) == (2, f"rechain: {tmp_path / 'empty.parquet'} holds no question.\n")

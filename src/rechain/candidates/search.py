@@ -28,6 +28,8 @@ LENGTHS = (2, 3, 4)
 """passages in a chain, where the model chooses"""
 DEFAULT_LIMIT = 1000
 """HotpotQA has 7 chains a question and DrugHop 19 (docs/measured/results.md): the limit is for what has very many"""
+MOST_CHAINS = 1_000_000
+"""the highest limit: so many candidates of one question take about a gigabyte of memory"""
 _MOST_PASSAGES = 60
 """of more passages there are so many chains of 3 and 4 that the limit cuts most of them, by link weight alone"""
 _MOST_PARTNERS = 100
@@ -55,8 +57,8 @@ class CandidateSettings:
         """Say which setting is wrong."""
         if self.hops is not None and not 2 <= self.hops <= 8:
             raise RechainError(f"a chain has 2 to 8 passages, not {self.hops}.")
-        if self.limit < 1:
-            raise RechainError(f"the limit should be at least 1, not {self.limit}.")
+        if not 1 <= self.limit <= MOST_CHAINS:
+            raise RechainError(f"the limit should be 1 to {MOST_CHAINS:,}, not {self.limit}.")
         if not isfinite(self.min_weight):
             raise RechainError(f"the least weight of a link should be a number, not {self.min_weight}.")
         if unknown := frozenset(self.linkers) - LINKERS.keys():

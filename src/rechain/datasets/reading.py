@@ -161,7 +161,7 @@ def read_sentences(path: str | Path) -> Iterator[tuple[str | None, Mapping[str, 
 
 def same_chain(path: str | Path) -> Same:
     """Return what counts as the same chain in the data set of a questions file."""
-    return next(form.same for _, form in _records_with_format(path) if form)
+    return next((form.same for _, form in _records_with_format(path) if form), "links")
 
 
 def _records_with_format(path: str | Path) -> Iterator[tuple[dict[str, Any], Format | None]]:
