@@ -133,6 +133,8 @@ KINDS: dict[str, Kind] = {
     "words.txt, resumed": Kind("game_half", "words.txt", _train, 0.5),
     "vectors, resumed": Kind("game_half", "vectors.safetensors", _train, 0.5),
     "labels": Kind("data", "labels.sqlite", _labels),
+    "labels' journal after a kill": Kind("killed", "labels.sqlite-journal", _labels, 0.5),
+    "labels after a kill": Kind("killed", "labels.sqlite", _labels, 0.5),
     "Ray's manifest": Kind("data", "parts/_rechain.json", _resume_on_ray, 0.2),
     "Ray's parts": Kind("data", "parts/00000-000000.jsonl", _export("parts")),
 }

@@ -57,8 +57,7 @@ def recover(draw: Random, folder: Path) -> Result:
     stdin = given.content if source == "stdin" else None
     path = "-" if stdin is not None else given.path.name
     command = ["recover", path, "--model", draw.choice(MODELS), *_recover_options(draw)]
-    if draw.random() < (0.9 if any("passage_ids" in row for row in rows) else 0.05):
-        command += ["--passages", _passages(draw, folder)]
+    command += _passages(draw, folder, rows)
     held = None if b"PAR1" in given.content[:4] else given.held
     return recover_and_check(draw, folder, held, command, stdin, f"recover, {source}")
 
@@ -78,15 +77,20 @@ def _recover_options(draw: Random) -> list[object]:
         (0.05, lambda: ["--min-weight", draw.choice((0, -1, "nan", "inf", 1e300))]),
         (0.05, lambda: ["--limit", draw.choice((1, 2, 2**63))]),
         (0.02, lambda: ["--min-confidence", draw.choice((0, 0.5, "nan"))]),
+        (0.1, lambda: ["--max-error-rate", draw.choice((0, 0.5, 1))]),
+        (0.02, lambda: ["--log", draw.choice(("text", "json"))]),
     ]
     for share, option in choices:
         options += option() if draw.random() < share else []
     return options
 
 
-def _passages(draw: Random, folder: Path) -> str:
-    rows = inputs.changed(draw, examples.passages(draw), draw.choice((0, 0, 0.3)))
-    return inputs.write(draw, folder, "passages", rows, wrong=0.1).path.name
+def _passages(draw: Random, folder: Path, rows: Sequence[examples.Record]) -> list[object]:
+    """Write passages, where questions name theirs by id, and return the option that says so."""
+    if draw.random() < (0.1 if any("passage_ids" in row for row in rows) else 0.95):
+        return []
+    made = inputs.changed(draw, examples.passages(draw), draw.choice((0, 0, 0.3)))
+    return ["--passages", inputs.write(draw, folder, "passages", made, wrong=0.1).path.name]
 
 
 def recover_and_check(
@@ -184,7 +188,8 @@ def candidates(draw: Random, folder: Path) -> Result:
     """Count candidate chains."""
     rows = inputs.questions(draw)
     given = inputs.write(draw, folder, "questions", inputs.changed(draw, rows))
-    options = ["--gold", _rows(draw, folder, "gold", examples.gold, rows)] if draw.random() < 0.3 else []
+    options = _passages(draw, folder, rows)
+    options += ["--gold", _rows(draw, folder, "gold", examples.gold, rows)] if draw.random() < 0.3 else []
     is_json = draw.random() < 0.5
     stdin = given.content if draw.random() < 0.1 else None
     path = given.path.name if stdin is None else "-"
@@ -210,6 +215,15 @@ def _rows(
     return inputs.write(draw, folder, name, made, wrong=0.15).path.name
 
 
+def _write_sidecar(draw: Random, chains: Path) -> None:
+    """Write what should say what made some chains, and rarely says it of these."""
+    if draw.random() < 0.2:
+        content = (material.place() / "chains.jsonl.provenance").read_bytes()
+        for _ in range(draw.choice((0, 1, 2))):
+            content = mutations.damage(draw, content)
+        chains.with_name(f"{chains.name}.provenance").write_bytes(content)
+
+
 def _check_json(outcome: Outcome, is_json: bool) -> list[str]:
     if outcome.code != GOOD or not is_json:
         return []
@@ -229,9 +243,15 @@ def evaluate(draw: Random, folder: Path) -> Result:
     rows = inputs.questions(draw)
     given = inputs.write(draw, folder, "questions", inputs.changed(draw, rows, draw.choice((0, 0.3))), wrong=0.1)
     files = [_rows(draw, folder, "chains", examples.chains, rows)]
+    if draw.random() < 0.3:
+        files.append(_rows(draw, folder, "others", examples.chains, rows))
+    for file in files:
+        _write_sidecar(draw, folder / file)
     make = examples.pair if rows and "supports" in rows[0] else examples.gold
-    options = ["--gold", _rows(draw, folder, "gold", make, rows)] if draw.random() < 0.7 else []
+    options = _passages(draw, folder, rows)
+    options += ["--gold", _rows(draw, folder, "gold", make, rows)] if draw.random() < 0.9 else []
     is_json = draw.random() < 0.5
+    options += ["--differences", "differences.jsonl"] if draw.random() < len(files) / 5 - 0.18 else []
     options += [name for name in ("--unambiguous", "--strict") if draw.random() < 0.1]
     outcome = run(folder, ["evaluate", *files, given.path.name, *options, *(["--json"] if is_json else [])])
     return ended("evaluate", outcome, check_end(outcome, (GOOD, MISTAKE)) or _check_json(outcome, is_json))
@@ -242,9 +262,11 @@ def export(draw: Random, folder: Path) -> Result:
     rows = inputs.questions(draw)
     given = inputs.write(draw, folder, "questions", inputs.changed(draw, rows, draw.choice((0, 0.2))), wrong=0.05)
     kind = draw.choice(EXPORTS)
-    command = ["export", _rows(draw, folder, "chains", examples.chains, rows), "--to", kind]
+    chains = _rows(draw, folder, "chains", examples.chains, rows)
+    _write_sidecar(draw, folder / chains)
+    command = ["export", chains, "--to", kind]
     if kind != "parquet" or draw.random() < 0.1:
-        command += ["--questions", given.path.name]
+        command += ["--questions", given.path.name, *_passages(draw, folder, rows)]
     if draw.random() < 0.1:
         command += ["--min-confidence", "0.5"]
     out = folder / "export.out" if kind == "parquet" or draw.random() < 0.5 else None
@@ -280,10 +302,13 @@ def labels(draw: Random, folder: Path) -> Result:
     make = draw.choice((examples.pair, examples.gold))
     file = _rows(draw, folder, "rows", make, rows)
     annotator = draw.choice(("Ada", "Ada", "Ada", *(text for text in mutations.TEXTS if "\0" not in text)))
-    outcome = run(folder, ["labels", "import", "labels.sqlite", file, given, f"--annotator={_printable(annotator)}"])
+    passages = _passages(draw, folder, rows)
+    name = f"--annotator={_printable(annotator)}"
+    outcome = run(folder, ["labels", "import", "labels.sqlite", file, given, name, *passages])
     failures = check_end(outcome, (GOOD, MISTAKE))
     if not failures and outcome.code == GOOD:
-        for command in (["export", "labels.sqlite", given, "--to", draw.choice(("gold", "pairs"))], _AGREEMENT):
+        to = ["--to", draw.choice(("gold", "pairs"))]
+        for command in (["export", "labels.sqlite", given, *to, *passages], _AGREEMENT):
             later = run(folder, ["labels", *command])
             failures += check_end(later, (GOOD, MISTAKE))
     return ended("labels", outcome, failures)
@@ -302,7 +327,7 @@ def serve_and_visit(draw: Random, folder: Path) -> Result:
     rows = inputs.questions(draw) or [examples.plain(draw, 0)]
     share = draw.choice((0, 0.3))
     given = inputs.write(draw, folder, "questions", inputs.changed(draw, rows, share), wrong=0.1)
-    command: list[object] = [given.path.name, "--model", "lexical"]
+    command: list[object] = [given.path.name, "--model", "lexical", *_passages(draw, folder, rows)]
     if draw.random() < 0.4:
         command += ["--chains", _rows(draw, folder, "chains", examples.chains, rows)]
     if draw.random() < 0.3:

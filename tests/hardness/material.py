@@ -5,6 +5,7 @@ import gzip
 import json
 import os
 import shutil
+import sqlite3
 import tempfile
 from pathlib import Path
 from random import Random
@@ -50,6 +51,8 @@ def prepare() -> None:
     settings_file = (*SMALL_GAME, 'row = "conditional"', "seed = 3", "bonus = 0.25")
     (folder / "settings.toml").write_text("\n".join(settings_file))
     make_encoder(folder / "encoder")
+    recovering = ["recover", "questions.jsonl", "--model", "lexical", "--batch-size", 2, "--workers", 0]
+    _run(folder, *recovering, "--out", "chains.jsonl")
     for kind, options in OPTIONS.items():
         _run(folder, "train", "questions.jsonl", "--device", "cpu", "--out", kind, *options)
         shutil.copy(folder / "questions.jsonl", folder / kind)
@@ -69,23 +72,38 @@ def prepare_all() -> None:
         _stop_half_way(place(), kind)
     data = place() / "data"
     data.mkdir()
-    shutil.copy(place() / "questions.jsonl", data)
+    for name in ("questions.jsonl", "chains.jsonl", "chains.jsonl.provenance"):
+        shutil.copy(place() / name, data)
     rows = [json.loads(line) for line in (data / "questions.jsonl").read_text().splitlines()]
     (data / "questions.jsonl.gz").write_bytes(gzip.compress((data / "questions.jsonl").read_bytes()))
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), data / "questions.parquet")
     recovering = ["recover", "questions.jsonl", "--model", "lexical"]
-    _run(data, *recovering, "--batch-size", 2, "--workers", 0, "--out", "chains.jsonl")
     _run(data, "export", "chains.jsonl", "--to", "parquet", "--out", "chains.parquet")
     _run(data, *recovering, "--engine", "ray", "--part-size", 2, "--batch-size", 1, "--out", "parts")
+    _make_labels(data)
+
+
+def _make_labels(data: Path) -> None:
+    """Write the labels of two annotators; beside a copy, the journal that a kill in the middle of a write leaves."""
+    chains = [json.loads(line) for line in (data / "chains.jsonl").read_text().splitlines()]
+    gold = [
+        {"id": row["id"], "chains": [{"passages": c["passages"], "links": [k["entity"] for k in c["links"]]}]}
+        for row in chains
+        for c in row["chains"]
+    ]
+    (data / "gold.jsonl").write_text("".join(json.dumps(row) + "\n" for row in gold))
     for annotator in ("Ada", "Ben"):
-        chains = [json.loads(line) for line in (data / "chains.jsonl").read_text().splitlines()]
-        gold = [
-            {"id": row["id"], "chains": [{"passages": c["passages"], "links": [k["entity"] for k in c["links"]]}]}
-            for row in chains
-            for c in row["chains"]
-        ]
-        (data / "gold.jsonl").write_text("".join(json.dumps(row) + "\n" for row in gold))
         _run(data, "labels", "import", "labels.sqlite", "gold.jsonl", "questions.jsonl", "--annotator", annotator)
+    killed = place() / "killed"
+    shutil.copytree(data, killed)
+    database = sqlite3.connect(data / "labels.sqlite", isolation_level=None)
+    database.execute("PRAGMA cache_size = 1")  # so that changes reach the file before they are committed
+    database.execute("BEGIN IMMEDIATE")
+    database.execute("UPDATE events SET note = ?", ("x" * 3000,))
+    for name in ("labels.sqlite", "labels.sqlite-journal"):
+        shutil.copy(data / name, killed)
+    database.execute("ROLLBACK")
+    database.close()
 
 
 def _stop_half_way(folder: Path, kind: str) -> None:
