@@ -447,6 +447,16 @@ def test_of_several_splits_one_must_be_named(tmp_path: Path) -> None:
     assert values(tmp_path / "saved" / "train") == RECORDS[:1]
 
 
+@pytest.mark.parametrize("features", ['{"id": "x"}', '{"id": []}', "[]"])
+def test_a_hugging_face_folder_whose_description_is_none(tmp_path: Path, features: str) -> None:
+    """The library raises AttributeError, IndexError and others."""
+    datasets.Dataset.from_list(RECORDS[:1]).save_to_disk(tmp_path / "saved")
+    write(tmp_path / "saved" / "dataset_info.json", f'{{"features": {features}}}')
+    records, message = until_it_fails(tmp_path / "saved")
+    assert records == []
+    assert "is not a readable Hugging Face dataset" in message
+
+
 @pytest.mark.parametrize("broken", ["dataset_info.json", "state.json", "data-00000-of-00001.arrow"])
 def test_a_damaged_hugging_face_folder_says_so(tmp_path: Path, broken: str) -> None:
     path = tmp_path / "saved"

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, cast
 
 import orjson
 
-from rechain.errors import DamagedInputError, InputError, MissingExtraError, QuestionError
+from rechain.errors import DamagedInputError, InputError, MissingExtraError, QuestionError, RechainError
 from rechain.system.stores import is_local, open_binary, reading
 
 # Enough for a few hundred questions at a time, so that the loop over chunks costs nothing beside their parsing.
@@ -375,7 +375,6 @@ def _read_parquet(path: PathLike, opened: io.BufferedReader) -> Iterator[RawReco
 def _read_dataset(path: Path) -> Iterator[RawRecord]:
     try:
         import datasets
-        import pyarrow
     except ImportError as error:
         raise MissingExtraError("Reading a Hugging Face dataset folder", "datasets") from error
     try:
@@ -385,8 +384,10 @@ def _read_dataset(path: Path) -> Iterator[RawRecord]:
             raise InputError(f"{path} holds several splits; name one of them: {splits}.")
         for number, record in enumerate(loaded, start=1):
             yield RawRecord(f"{path}, row {number}", without_nulls(record), number / len(loaded))
-    except (ValueError, KeyError, TypeError, pyarrow.ArrowException) as error:
-        raise InputError(f"{path} is not a readable Hugging Face dataset: {error}.") from error
+    except (RechainError, OSError):  # which say by themselves what is wrong
+        raise
+    except Exception as error:  # the library raises much for a folder that it cannot read
+        raise InputError(f"{path} is not a readable Hugging Face dataset: {error or type(error).__name__}.") from error
 
 
 def without_nulls(value: Any, levels: int = _READ_LEVELS) -> Any:
