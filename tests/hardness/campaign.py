@@ -34,8 +34,8 @@ MEGABYTES = 1500
 """the most memory that a process may hold at any moment of a case"""
 _MOST_DATA = 6 << 30
 """bytes after which the system refuses more, so that a case that would fill the memory fails alone"""
-_CASES_A_PROCESS = 250
-"""so that nothing which cases leave behind adds up"""
+_CASES_A_PROCESS = 1000
+"""so that what cases leave behind does not add up; fewer would spend most of the time on imports"""
 _NOTE_SECONDS = 30
 _ALIKE = re.compile(r"\d+|'.*?'|\".*?\"")
 """what differs between failures of one kind"""
