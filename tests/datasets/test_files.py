@@ -384,7 +384,7 @@ def test_standard_input_is_read_while_it_is_being_written() -> None:
         process.stdin.write('{"id": "first"}\n')
         process.stdin.flush()
         assert process.stdout.readline() == "first None\n"
-        rest, _ = process.communicate('{"id": "second"}\n', timeout=20)
+        rest, _ = process.communicate('{"id": "second"}\n', timeout=120)
     assert rest == "second None\n"
 
 
