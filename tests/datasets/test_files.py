@@ -457,6 +457,18 @@ def test_a_hugging_face_folder_whose_description_is_none(tmp_path: Path, feature
     assert "is not a readable Hugging Face dataset" in message
 
 
+def test_a_hugging_face_folder_that_points_out_of_itself(tmp_path: Path) -> None:
+    """The library maps the file into memory and follows the offsets of texts: the process would be killed."""
+    datasets.Dataset.from_list([{"id": "a" * 7}, {"id": "b" * 11}]).save_to_disk(tmp_path / "saved")
+    (path,) = (tmp_path / "saved").glob("*.arrow")
+    offsets = b"".join(number.to_bytes(4, "little") for number in (0, 7, 18))
+    assert offsets in path.read_bytes()
+    path.write_bytes(path.read_bytes().replace(offsets, offsets[:8] + b"\xff\xff\xff\x7f"))
+    records, message = until_it_fails(tmp_path / "saved")
+    assert records == []
+    assert "is not a readable Hugging Face dataset" in message
+
+
 @pytest.mark.parametrize("broken", ["dataset_info.json", "state.json", "data-00000-of-00001.arrow"])
 def test_a_damaged_hugging_face_folder_says_so(tmp_path: Path, broken: str) -> None:
     path = tmp_path / "saved"
