@@ -123,7 +123,7 @@ def test_lines_come_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("sys.stderr", lines := Lines())
     with RunLog(LogFormat.json, "recover", {}, every=0.001):
-        assert three.wait(60)
+        assert three.wait(300)
     assert events(lines.getvalue())[-1]["event"] == "end"
 
 
@@ -176,7 +176,7 @@ def test_a_log_ends_when_its_run_is_stopped(town_file: Path) -> None:
         process.stdout.readline()
         process.send_signal(signal.SIGTERM)
         start, end, last = process.stderr.read().splitlines()
-        assert process.wait(60) == 143
+        assert process.wait(300) == 143
     assert json.loads(start)["input"] == "-"
     assert json.loads(end)["outcome"] == "interrupted"
     assert last == "rechain: stopped by SIGTERM."

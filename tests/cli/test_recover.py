@@ -111,7 +111,7 @@ def test_a_reader_that_goes_away_is_no_error(write: Write, good: dict[str, Any])
         process.stdout.readline()
         process.stdout.close()
         assert process.stderr.read() == b""
-        assert process.wait(60) == 141
+        assert process.wait(300) == 141
 
 
 def test_questions_may_name_passages_of_another_file(recover: Command, write: Write, good: dict[str, Any]) -> None:
@@ -867,7 +867,7 @@ def test_a_run_that_is_stopped_leaves_whole_lines_and_no_process_and_is_gone_on_
             os.killpg(process.pid, signal.SIGINT)  # as a terminal does
         else:
             process.send_signal(signal.Signals[how])
-        assert process.wait(60) == {"SIGINT": 130, "SIGTERM": 143, "SIGKILL": -signal.SIGKILL}[how]
+        assert process.wait(300) == {"SIGINT": 130, "SIGTERM": 143, "SIGKILL": -signal.SIGKILL}[how]
         assert wait_until(lambda: not of_session(process.pid))
         said = process.stderr.read().decode()
         process.stdin.close()

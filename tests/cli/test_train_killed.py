@@ -73,7 +73,7 @@ def test_a_run_that_is_killed_twenty_times_ends_with_the_same_weights(
     whole = begin(town_file, tmp_path / "whole", encoder)
     wait_for_training(whole, tmp_path / "whole")
     start = time.monotonic()
-    _, err = whole.communicate(timeout=120)
+    _, err = whole.communicate(timeout=600)
     usual = time.monotonic() - start
     assert whole.returncode == 0, err
     random, out, kills = Random(0), tmp_path / "killed", 0
@@ -93,6 +93,6 @@ def test_a_run_that_is_killed_twenty_times_ends_with_the_same_weights(
             assert (out / WEIGHTS).read_bytes() == (tmp_path / "whole" / WEIGHTS).read_bytes()
             out = tmp_path / f"killed{kills}"
     last = begin(town_file, out, encoder)
-    _, err = last.communicate(timeout=120)
+    _, err = last.communicate(timeout=600)
     assert last.returncode == 0, err
     assert (out / WEIGHTS).read_bytes() == (tmp_path / "whole" / WEIGHTS).read_bytes()

@@ -384,7 +384,7 @@ def test_standard_input_is_read_while_it_is_being_written() -> None:
         process.stdin.write('{"id": "first"}\n')
         process.stdin.flush()
         assert process.stdout.readline() == "first None\n"
-        rest, _ = process.communicate('{"id": "second"}\n', timeout=20)
+        rest, _ = process.communicate('{"id": "second"}\n', timeout=120)
     assert rest == "second None\n"
 
 
@@ -452,6 +452,18 @@ def test_a_hugging_face_folder_whose_description_is_none(tmp_path: Path, feature
     """The library raises AttributeError, IndexError and others."""
     datasets.Dataset.from_list(RECORDS[:1]).save_to_disk(tmp_path / "saved")
     write(tmp_path / "saved" / "dataset_info.json", f'{{"features": {features}}}')
+    records, message = until_it_fails(tmp_path / "saved")
+    assert records == []
+    assert "is not a readable Hugging Face dataset" in message
+
+
+def test_a_hugging_face_folder_that_points_out_of_itself(tmp_path: Path) -> None:
+    """The library maps the file into memory and follows the offsets of texts: the process would be killed."""
+    datasets.Dataset.from_list([{"id": "a" * 7}, {"id": "b" * 11}]).save_to_disk(tmp_path / "saved")
+    (path,) = (tmp_path / "saved").glob("*.arrow")
+    offsets = b"".join(number.to_bytes(4, "little") for number in (0, 7, 18))
+    assert offsets in path.read_bytes()
+    path.write_bytes(path.read_bytes().replace(offsets, offsets[:8] + b"\xff\xff\xff\x7f"))
     records, message = until_it_fails(tmp_path / "saved")
     assert records == []
     assert "is not a readable Hugging Face dataset" in message

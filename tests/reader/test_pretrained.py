@@ -470,7 +470,7 @@ def test_no_command_runs_code_of_a_folder(evil: list[Path], town_file: Path, tmp
         command = [sys.executable, "-m", "rechain.cli.main", *map(str, arguments)]
         environment = os.environ | {"HF_HUB_TRUST_REMOTE_CODE": "1", "TRUST_REMOTE_CODE": "1"}
         done = subprocess.run(
-            command, input="y\n" * 9, capture_output=True, text=True, timeout=120, env=environment, check=False
+            command, input="y\n" * 9, capture_output=True, text=True, timeout=300, env=environment, check=False
         )
         assert done.returncode == 2
         assert "it names code of its own (auto_map), which rechain never runs" in done.stderr
@@ -575,5 +575,5 @@ print(*sorted(sys.modules.keys() & {"transformers", "triton", "torch._dynamo", "
 
 
 def test_the_bundled_model_waits_for_no_library_that_is_slow_to_import() -> None:
-    done = subprocess.run([sys.executable, "-c", SLOW_TO_IMPORT], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", SLOW_TO_IMPORT], capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stdout, done.stderr) == (0, "\n", "")

@@ -76,7 +76,7 @@ def play(processes: int, questions: Path, out: Path, settings: dict[str, Any]) -
         )
         for rank in range(processes)
     ]
-    ended = [one.communicate(timeout=120) for one in started]
+    ended = [one.communicate(timeout=600) for one in started]
     assert all(one.returncode == 0 for one in started), "\n".join(error for _, error in ended)
     return [json.loads(output.splitlines()[-1]) for output, _ in ended]
 
@@ -167,7 +167,7 @@ def test_torchrun_trains_in_two_processes_and_resumes(town_file: Path, tmp_path:
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
 
     def run(*command: str) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
 
     together = run(*torchrun, *rechain, str(tmp_path / "together"))
     assert together.returncode == 0, together.stderr

@@ -18,7 +18,8 @@ from rechain.scoring.model import Scores
 from rechain.web.service import BusyError, RecoveryService
 
 Towns = Callable[..., list[Question]]
-_PATIENCE_S = 5
+_PATIENCE_S = 300
+"""seconds that only keep a test from hanging: a busy machine may take long"""
 
 
 class Held:

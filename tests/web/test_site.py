@@ -23,6 +23,9 @@ from rechain.web.app import create_app
 from rechain.web.guard import Limits
 from rechain.web.site import NotThereError, Site
 
+HANG_GUARD_S = 300
+"""seconds that only keep a test from hanging: a busy machine may take long"""
+
 Make = Callable[..., Any]
 
 
@@ -74,7 +77,7 @@ def test_a_model_goes_through_all_questions_by_itself(make_site: Make, towns: Ma
 
     site.source(2).service._idle = watched
     site.start()
-    assert done.wait(10)
+    assert done.wait(HANG_GUARD_S)
     assert site.index.count_found(1) == 21
     assert site.index.recovered(1, 4).error.message == "the model refuses town-4"
     assert site.index.recovered(1, 20).error.message == "odd."
@@ -110,7 +113,7 @@ class Slow:
 
     def score_many(self, batch: Sequence[Candidates]) -> Sequence[Scores]:
         self.has_begun.set()
-        assert self.may_go_on.wait(10)
+        assert self.may_go_on.wait(HANG_GUARD_S)
         names = [candidates.question.id for candidates in batch]
         if self.breaks_over in names:
             raise RuntimeError("broken")
@@ -150,11 +153,11 @@ def test_what_was_given_up_is_not_recovered(make_site: Make, towns: Make, path: 
         return int(sent[0]["status"])
 
     held = site.recovery.ask([Entry("", first.id, first)], Options())
-    assert model.has_begun.wait(10)
+    assert model.has_begun.wait(HANG_GUARD_S)
     assert asyncio.run(post(second)) == (503 if is_patient else 499)
     assert site.recovery.waiting == 1
     model.may_go_on.set()
-    site.recovery.ask([Entry("", third.id, third)], Options()).result(10)
+    site.recovery.ask([Entry("", third.id, third)], Options()).result(HANG_GUARD_S)
     assert held.done()
     assert model.names == ["town-0", "town-2"]
 

@@ -38,7 +38,7 @@ _OPENING = ord("{")
 # The start of JSON that does not tell yet whether its records are lines: a lone brace is the start of one of several.
 _UNDECIDED = re.compile(rb"\s*(\{[^\S\n]*)?")
 _PARQUET, _GZIP = b"PAR1", b"\x1f\x8b"  # how such files begin
-_PARQUET_BATCH = 256  # rows in memory at once: a row may hold a hundred passages
+_TABLE_BATCH = 256  # rows in memory at once: a row may hold a hundred passages
 # No format has a field deeper than this: the deepest are those of a link, chains[].links[].entity. What lies below is
 # part of a field that nobody reads, may be nested without end, and is left as it is.
 _READ_LEVELS = 8
@@ -359,7 +359,7 @@ def _read_parquet(path: PathLike, opened: io.BufferedReader) -> Iterator[RawReco
     numbers = count(1)
     try:
         with pyarrow.parquet.ParquetFile(opened) as file:
-            for batch in file.iter_batches(batch_size=_PARQUET_BATCH):
+            for batch in file.iter_batches(batch_size=_TABLE_BATCH):
                 for row in range(batch.num_rows):
                     number = next(numbers)
                     where, share = f"{path}, row {number}", number / file.metadata.num_rows
@@ -382,8 +382,13 @@ def _read_dataset(path: Path) -> Iterator[RawRecord]:
         if isinstance(loaded, datasets.DatasetDict):
             splits = ", ".join(str(path / name) for name in loaded)
             raise InputError(f"{path} holds several splits; name one of them: {splits}.")
-        for number, record in enumerate(loaded, start=1):
-            yield RawRecord(f"{path}, row {number}", without_nulls(record), number / len(loaded))
+        numbers = count(1)
+        for rows in loaded.with_format("arrow").iter(_TABLE_BATCH):
+            rows.validate(
+                full=True
+            )  # a damaged offset leads out of the file's memory, and the system kills who follows
+            for record, number in zip(rows.to_pylist(), numbers, strict=False):
+                yield RawRecord(f"{path}, row {number}", without_nulls(record), number / len(loaded))
     except (RechainError, OSError):  # which say by themselves what is wrong
         raise
     except Exception as error:  # the library raises much for a folder that it cannot read
