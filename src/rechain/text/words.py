@@ -32,8 +32,8 @@ _BLANKED = bytes(
 _BRACKETED_SUFFIX = re.compile(r"\([^()]*\)$")
 # Up to this many different characters are quicker replaced one by one than by str.translate, which looks at every one.
 _MANY = 20
-# Words: up to this many, a search through the text is quicker than an index of it. Beyond, as many searches as a long text
-# has names would take minutes.
+# Words: up to this many, a search through the text is quicker than an index of it. A longer text has so many names that
+# a search for each would take minutes.
 _LONG = 2000
 
 
