@@ -241,7 +241,7 @@ def _json_lines(path: PathLike, stream: io.BufferedReader, first: int) -> Iterat
 
 
 def _skip_blank_lines(stream: io.BufferedReader) -> int:
-    """Pass the blank lines that are in the buffer; return how many. A file may hold many millions, packed to nothing."""
+    """Pass the blank lines in the buffer; return how many. A small gzip file may hold hundreds of millions."""
     ahead = stream.peek()
     blank = ahead[: len(ahead) - len(ahead.lstrip())]
     stream.read(blank.rfind(b"\n") + 1)
