@@ -287,8 +287,8 @@ def test_a_foreign_config_is_refused(folder: Path, content: str, words: str) -> 
         (["encoder", "model_type"], "no-such-model", "does not describe an encoder"),
         (["encoder", "num_attention_heads"], 3, "does not describe an encoder"),
         (["encoder", "hidden_size"], "wide", "does not describe an encoder"),
-        (["encoder", "num_attention_heads"], -2, "describes an encoder that cannot read a text"),
-        (["encoder", "pad_token_id"], False, "describes an encoder that cannot read a text"),
+        (["encoder", "num_attention_heads"], -2, "its num_attention_heads should be at least 1, not -2"),
+        (["encoder", "pad_token_id"], False, "its pad_token_id should be a whole number, not False"),
         (
             ["encoder", "num_hidden_layers"],
             2,

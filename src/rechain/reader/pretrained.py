@@ -1,7 +1,7 @@
 """Chain readers in folders and on the Hub: weights as safetensors, settings and tokeniser as JSON, and a model card."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from hashlib import sha256
 from importlib.resources import files
@@ -211,19 +211,7 @@ def _read_fitting_tokenizer(
             f"{where} max_tokens should be at most the {positions} tokens that the encoder of {folder} reads, "
             f"not {settings.max_tokens}."
         )
-    _try(encoder, tokenizer.encode("").ids, folder)
     return tokenizer
-
-
-def _try(encoder: TextEncoder, tokens: Sequence[int], folder: Path) -> None:
-    """Read one short text: some values of a config, such as -2 heads, are met only then."""
-    ids = torch.tensor([tokens])
-    try:
-        with torch.no_grad(), torch.random.fork_rng(devices=[]):  # dropout would draw numbers that training needs
-            encoder(ids, torch.zeros_like(ids), torch.tensor([len(tokens)]))
-    except Exception as error:  # whatever torch and the library raise
-        reason = _first_line(error).removesuffix(".")
-        raise InputError(f"{folder / CONFIG} describes an encoder that cannot read a text: {reason:.300}.") from error
 
 
 def _read_config(path: Path) -> dict[str, Any]:
