@@ -187,7 +187,8 @@ def _undisturbed(story: Story, model: str, questions: int) -> tuple[bytes, float
     write_questions(story.folder / "questions.jsonl", questions)
 
     def start(out: Path) -> Process:
-        options = ["--model", model, "--workers", "2", "--out", out.name, "--resume"]
+        size = 32 if model == "lexical" else 4  # so that there are moments between two chunks
+        options = ["--model", model, "--workers", "2", "--batch-size", size, "--out", out.name, "--resume"]
         return begin(story.folder, "recover", "questions.jsonl", *options)
 
     whole, began = story.folder / "whole.jsonl", time.monotonic()
