@@ -441,7 +441,7 @@ def test_a_flipped_digit_of_a_setting_is_noticed(folder: Path) -> None:
 
 def test_a_flipped_bit_of_the_bundled_weights_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(find(BUNDLED), tmp_path / "data" / "default")
-    monkeypatch.setattr("rechain.reader.pretrained.files", lambda _: tmp_path)
+    monkeypatch.setattr("rechain.scoring.model.files", lambda _: tmp_path)
     with (tmp_path / "data" / "default" / WEIGHTS).open("r+b") as file:
         file.seek(20_000_000)
         byte = file.read(1)[0]
