@@ -8,7 +8,7 @@ WORKDIR /build
 COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY src src
 RUN python -m venv /opt/rechain \
-    && /opt/rechain/bin/pip install --no-cache-dir -c constraints.txt ".[parquet,web]"
+    && /opt/rechain/bin/pip install --no-cache-dir -c constraints.txt ".[parquet,stores,web]"
 
 FROM python:3.11-slim
 

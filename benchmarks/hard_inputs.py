@@ -23,7 +23,7 @@ from rechain.text.words import Text, strip_suffix
 
 REPEATS = 3
 QUESTIONS = 6000
-PLAIN_TEXTS = 30_000
+PLAIN_TEXTS = 10_000
 ODD_TEXTS = {
     "200,000 blanks": "a" + " " * 200_000 + "b)",
     "200,000 accents": "a" + "\u0301\u0316" * 100_000,

@@ -108,6 +108,10 @@ def test_it_names_no_host_and_nobody_runs_it_as_root() -> None:
     assert last.settings.keys() >= {"HEALTHCHECK", "STOPSIGNAL", "ENTRYPOINT", "VOLUME", "LABEL", "EXPOSE"}
 
 
+def test_whatever_questions_and_chains_may_be_stored_in_can_be_read_and_written() -> None:
+    assert '".[parquet,stores,web]"' in DOCKERFILE.read_text()
+
+
 def can_mount(folder: Path) -> bool:
     tried = subprocess.run(["unshare", "-mn", "sh", "-c", MOUNTS], cwd=folder, capture_output=True, check=False)
     return tried.returncode == 0

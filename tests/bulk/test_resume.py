@@ -426,6 +426,28 @@ def test_what_is_left_of_a_file_that_others_cut_is_gone_on_with(tmp_path: Path) 
     assert path.read_bytes() == MADE
 
 
+@pytest.mark.parametrize("how", ["removed", "emptied", "cut", "replaced", "longer"])
+def test_what_to_do_about_a_disturbed_provenance_file_is_true(tmp_path: Path, how: str) -> None:
+    path = tmp_path / "f"
+    sidecar = sidecar_of(path)
+    with GrowingFile(path, HEAD) as file:
+        for chunk in chunks_of([2, 2]):
+            file.write(result_of(chunk, lines_of(chunk, LINES)))
+        content = sidecar.read_bytes()
+        if how in ("removed", "replaced"):
+            sidecar.unlink()
+        if how != "removed":
+            new = {"emptied": b"", "cut": content[:-5], "replaced": b"mine", "longer": content + b"x"}[how]
+            sidecar.write_bytes(new)
+        with pytest.raises(LostOutputError) as failure:
+            file.finish()
+    advice = "go on with --resume" if how == "removed" else "remove it and go on with --resume"
+    assert str(failure.value).endswith(f"; {advice}.")
+    sidecar.unlink(missing_ok=True)
+    go_on(path, LINES, [2, 2, 3])
+    assert path.read_bytes() == MADE
+
+
 def test_a_link_to_the_output_stays_one(tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(tmp_path / "f")
@@ -447,7 +469,9 @@ def test_questions_that_were_changed_are_noticed(tmp_path: Path, sizes: list[int
     write_all(path, LINES, chunks_of([3, 4]))
     before = path.read_bytes(), sidecar_of(path).read_bytes()
     places = "line 1 to 3" if changed < 3 else "line 4 to 7"
-    with pytest.raises(RechainError, match=f"^q.jsonl, {places}: these questions were changed or swapped"):
+    with pytest.raises(
+        RechainError, match=f"^q.jsonl, {places}: these questions were changed, swapped or written differently"
+    ):
         go_on_with(path, LINES, chunks_of(sizes, changed=[changed]))
     assert (path.read_bytes(), sidecar_of(path).read_bytes()) == before
 

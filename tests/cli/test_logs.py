@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from rechain.cli.exits import Terminated
 from rechain.cli.logs import LogFormat, RunLog, memory
 
 Command = Callable[..., Any]
@@ -68,14 +69,21 @@ def test_text_says_the_same_in_a_line_and_ends_with_the_summary(capsys: pytest.C
     assert last == "4 questions. Every question failed."
 
 
-@pytest.mark.parametrize(("error", "outcome"), [(ValueError("wrong"), "failed"), (KeyboardInterrupt(), "interrupted")])
+@pytest.mark.parametrize(
+    ("error", "outcome", "summary"),
+    [
+        (ValueError("wrong"), "failed", "wrong"),
+        (KeyboardInterrupt(), "interrupted", "interrupted"),
+        (Terminated(), "interrupted", "stopped by SIGTERM"),
+    ],
+)
 def test_a_run_that_fails_has_an_end_too(
-    capsys: pytest.CaptureFixture[str], error: BaseException, outcome: str
+    capsys: pytest.CaptureFixture[str], error: BaseException, outcome: str, summary: str
 ) -> None:
     with pytest.raises(type(error)), RunLog(LogFormat.json, "train", {}):
         raise error
     end = events(capsys.readouterr().err)[-1]
-    assert (end["event"], end["outcome"]) == ("end", outcome)
+    assert (end["event"], end["outcome"], end["summary"]) == ("end", outcome, summary)
 
 
 def test_none_prints_failures_alone(capsys: pytest.CaptureFixture[str]) -> None:

@@ -523,8 +523,8 @@ def test_questions_that_were_changed_or_swapped_are_noticed(
         outcome = lexical(town_file, "--out", begun, "--resume", "--batch-size", size)
         assert outcome.code == 2
         assert outcome.err == (
-            f"rechain: {town_file}, line 1 to 3: these questions were changed or swapped after their chains were "
-            f"written to {begun}; name another file, or replace it with --overwrite.\n"
+            f"rechain: {town_file}, line 1 to 3: these questions were changed, swapped or written differently "
+            f"after their chains were written to {begun}; name another file, or replace it with --overwrite.\n"
         )
         assert (begun.read_bytes(), files(begun.parent)) == before
     town_file.write_bytes(b"".join(lines))

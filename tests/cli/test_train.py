@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -337,6 +338,27 @@ def test_a_signal_ends_a_run_with_one_sentence_and_it_can_be_resumed(town_file: 
     _, err = resumed.communicate(timeout=300)
     assert resumed.returncode == 0, err
     assert "pretraining, epoch 25: " in err
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_run_that_is_stopped_before_it_has_begun_says_that_nothing_was_kept(tmp_path: Path) -> None:
+    questions = tmp_path / "questions.jsonl"
+    os.mkfifo(questions)
+    process = start(questions, tmp_path / "run", "--log", "json")
+    writing = None
+    while writing is None:  # until it waits for questions
+        assert process.poll() is None
+        with suppress(OSError):
+            writing = os.open(questions, os.O_WRONLY | os.O_NONBLOCK)
+        time.sleep(0.02)
+    process.send_signal(signal.SIGTERM)
+    *_, end, told, last = process.communicate(timeout=300)[1].splitlines()
+    os.close(writing)
+    assert process.returncode == 143
+    assert json.loads(end)["summary"] == "stopped by SIGTERM"
+    assert told == f"The run had not begun, and nothing was kept in {tmp_path / 'run'}: start again."
+    assert last == "rechain: stopped by SIGTERM."
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_full_disk_ends_a_run_with_one_sentence_and_the_checkpoint_before_it(town_file: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import array
 import fcntl
 import gzip
+import io
 import json
 import os
 import re
@@ -80,6 +81,22 @@ def test_gzip_members_in_a_row_are_one_file(tmp_path: Path) -> None:
 def test_the_place_is_the_line_of_the_file(tmp_path: Path) -> None:
     path = write(tmp_path / "f", '\n{"a": 1}\n\n{"a": 2}\n')
     assert [record.where for record in read_records(path)] == [f"{path}, line 2", f"{path}, line 4"]
+
+
+@pytest.mark.parametrize("blank", [b"\n", b" \t\r\n", b"\n  "])
+def test_blank_lines_are_passed_many_at_a_time(blank: bytes) -> None:
+    class Counted(io.BufferedReader):
+        lines = 0
+
+        def readline(self, size: int | None = -1, /) -> bytes:
+            Counted.lines += 1
+            return super().readline(size)
+
+    newline = b"\n"
+    between = b'{"id": "a"}\n' + blank * 100_000 + b'\n{"id": "b"}\n'
+    read = list(files._json_lines("file", Counted(io.BytesIO(between)), 1))
+    assert [where for where, _ in read] == ["file, line 1", f"file, line {between.count(newline)}"]
+    assert Counted.lines < 1000
 
 
 def test_many_blank_lines_do_not_shift_the_line_numbers(tmp_path: Path) -> None:

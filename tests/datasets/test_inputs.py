@@ -64,3 +64,14 @@ def test_what_is_no_question_says_why(given: object, name: str | None, code: str
     assert (entry.id, entry.content.code) == (name, code)
     assert str(entry.content).startswith(f"here: {message}")
     assert str(entry.content).endswith(".")
+
+
+@pytest.mark.parametrize("field", ["id", "title"])
+def test_a_field_of_a_passage_that_is_nested_deeply_is_its_error(field: str) -> None:
+    """Its text would be made by recursion, and would be as long as it is deep."""
+    deep: list[object] = []
+    for _ in range(5000):
+        deep = [deep]
+    entry = read({"question": "Who?", "answer": "Anton", "passages": [{"text": TEXTS[0], field: deep}]})
+    assert isinstance(entry.content, QuestionError)
+    assert f"passages[0].{field}: input should be a valid string" in str(entry.content)

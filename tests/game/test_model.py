@@ -1,5 +1,6 @@
 """A trained folder as a model."""
 
+import json
 from collections.abc import Callable
 from math import exp, prod
 from pathlib import Path
@@ -17,8 +18,9 @@ from rechain.game.settings import GameSettings
 from rechain.preparation.vectors import Vectors
 from rechain.recovery import Recoverer
 from rechain.schema import Question
+from rechain.system.digests import SHA256
 from rechain.training.game_runs import VECTORS, WORDS, load_game, no_vectors, prepare_game
-from rechain.training.runs import WEIGHTS, RunFolder, train
+from rechain.training.runs import STORY, WEIGHTS, RunFolder, train
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 Towns = Callable[..., list[Question]]
@@ -151,28 +153,45 @@ def flat(run: Path) -> None:
         (remove(WEIGHTS), "run", "is not finished"),
         (remove(WORDS), WORDS, "cannot be read"),
         (remove(VECTORS), VECTORS, "is damaged"),
-        (write(WEIGHTS, b"{}"), WEIGHTS, "is not a checkpoint"),
+        (write(WEIGHTS, b"{}"), WEIGHTS, "not a checkpoint"),
         (write(VECTORS, b"?"), VECTORS, "is damaged"),
         (write(WORDS, b"\xff\xfe"), WORDS, "cannot be read"),
         (write(WORDS, b"one\ntwo"), WORDS, "has 2 words"),
         (other_width, WEIGHTS, "is of other networks or word vectors"),
         (other_name, VECTORS, "has 3 words"),
-        (flat, VECTORS, "has 3 words"),
+        (flat, VECTORS, "should hold a matrix"),
     ],
     ids=lambda value: value if isinstance(value, str) else getattr(value, "__name__", ""),
 )
 def test_missing_or_broken_files_are_one_sentence(
     run: Path, tmp_path: Path, spoil: Callable[[Path], None], name: str, what: str
 ) -> None:
+    """As a run of the versions that kept no digests, which would tell all of this at once."""
     copytree(run, tmp_path / "run")
+    story = json.loads((run / STORY).read_text())
+    (tmp_path / "run" / STORY).write_text(json.dumps({key: story[key] for key in story if key != SHA256}))
     spoil(tmp_path / "run")
+    check_one_sentence(tmp_path / "run", name, what)
+
+
+@pytest.mark.parametrize("name", [WORDS, VECTORS])
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"one\ntwo"])
+def test_a_file_that_is_not_what_its_digest_is_of_is_one_sentence(
+    run: Path, tmp_path: Path, name: str, content: bytes
+) -> None:
+    copytree(run, tmp_path / "run")
+    (tmp_path / "run" / name).write_bytes(content)
+    check_one_sentence(tmp_path / "run", name, "is damaged: its SHA-256 is not the one in run.json")
+
+
+def check_one_sentence(run: Path, name: str, what: str) -> None:
     with pytest.raises(RechainError) as failure:
-        Recoverer(tmp_path / "run")
-    told = str(failure.value)
-    assert name in told
-    assert str(tmp_path / "run") in told
-    assert what in told
-    assert "\n" not in told
+        Recoverer(run)
+    message = str(failure.value)
+    assert name in message
+    assert str(run) in message
+    assert what in message
+    assert "\n" not in message
 
 
 def test_a_folder_without_a_run_and_a_name_without_a_model_are_told_apart(tmp_path: Path) -> None:

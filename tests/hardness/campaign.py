@@ -52,6 +52,14 @@ class Result:
     failures: list[str] = field(default_factory=list)
 
 
+@dataclass
+class Limits:
+    """What a case may take."""
+
+    seconds: int = SECONDS
+
+
+limits = Limits()
 RunCase = Callable[[int, int, Path], Result]
 """Runs the case of a seed and a number in an empty folder."""
 
@@ -60,8 +68,16 @@ class HangError(BaseException):
     """A case has taken too long; not an Exception, so that no handler of the package takes it for one of its own."""
 
 
-def main(what: str, documentation: str | None, run_case: RunCase, count: int, prepare: Callable[[], object]) -> None:
+def main(
+    what: str,
+    documentation: str | None,
+    run_case: RunCase,
+    count: int,
+    prepare: Callable[[], object],
+    seconds: int = SECONDS,
+) -> None:
     """Run cases as the command line says; exit 1 if one failed. `prepare` makes, before all, what cases share."""
+    limits.seconds = seconds
     options = argparse.ArgumentParser(description=documentation, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--count", type=int, default=count, help=f"how many cases ({count})")
@@ -112,7 +128,7 @@ def run_limited(run_case: RunCase, seed: int, number: int, folder: Path) -> Resu
         with _alarm():
             result = run_case(seed, number, folder)
     except HangError:
-        result = Result("?", "hang", [f"took longer than {SECONDS} s:\n{_tail(traceback.format_exc())}"])
+        result = Result("?", "hang", [f"took longer than {limits.seconds} s:\n{_tail(traceback.format_exc())}"])
     except Exception:
         result = Result("?", "harness", [f"the harness failed:\n{_tail(traceback.format_exc())}"])
     finally:
@@ -128,7 +144,7 @@ def _alarm() -> Iterator[None]:
         raise HangError
 
     signal.signal(signal.SIGALRM, ring)
-    signal.alarm(SECONDS)
+    signal.alarm(limits.seconds)
     try:
         yield
     finally:
@@ -271,7 +287,7 @@ class _Campaign:
             if "end" in told:
                 self.summary.add(told)
                 start = told["end"] + 1
-            watch = threading.Timer(SECONDS + _GRACE, process.kill)
+            watch = threading.Timer(limits.seconds + _GRACE, process.kill)
             watch.start()
         if watch:
             watch.cancel()

@@ -235,4 +235,5 @@ def classify(kind: Kind, before: Used, after: Used) -> str:
 
 
 if __name__ == "__main__":
-    campaign.main("damage", __doc__, run_case, 2000, material.prepare_all)
+    # The time that Ray takes to start is no matter of damage.
+    campaign.main("damage", __doc__, run_case, 2000, material.prepare_all, seconds=600)

@@ -40,13 +40,13 @@ def _gunzipped(content: bytes) -> tuple[bytes, bool]:
     rest = content
     while rest.startswith(b"\x1f\x8b"):
         member = zlib.decompressobj(31)
-        for at in range(0, len(rest), 64):
+        for at in range(len(rest)):  # byte by byte: what comes out together with an error is lost
             try:
-                parts.append(member.decompress(rest[at : at + 64]))
+                parts.append(member.decompress(rest[at : at + 1]))
             except zlib.error:
                 return b"".join(parts), False
             if member.eof:
-                rest = (member.unused_data + rest[at + 64 :]).lstrip(b"\0")
+                rest = rest[at + 1 :].lstrip(b"\0")
                 break
         else:
             return b"".join(parts), False

@@ -173,7 +173,7 @@ def test_gold_of_passages_labels_the_candidates_with_these_passages(tmp_path: Pa
     ("record", "what"),
     [
         ({"id": "MH_1", "question": "?"}, "neither labelled pairs"),
-        (ROWS[0] | {"evidence": "x" * 2001}, "line 1: note: string should have at most 2000 characters"),
+        (ROWS[0] | {"evidence": "x" * 2001}, "line 1: note has 2,001 characters; the most are 2,000"),
         (ROWS[0] | {"interacts": "perhaps"}, "line 1: interacts"),
         ({"id": "MH_1", "chains": [{"passages": ["7", "8"], "links": []}]}, "question 'MH_1': "),
     ],

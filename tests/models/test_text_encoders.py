@@ -9,9 +9,10 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from rechain.errors import RechainError
 from rechain.models.cpu import PackedEncoder, packed, quantise
+from rechain.models.encoder_configs import MODEL_TYPES
 from rechain.models.text_encoders import (
-    MODEL_TYPES,
     BertLayers,
     GruEncoder,
     PretrainedEncoder,
@@ -250,3 +251,15 @@ def test_a_shape_that_is_not_told_in_full_is_the_librarys_affair() -> None:
 def test_heads_must_share_the_units() -> None:
     with pytest.raises(ValueError, match="5 heads cannot share 32 units"):
         BertLayers(BERT | {"num_attention_heads": 5})
+
+
+def test_what_the_library_cannot_read_is_one_sentence() -> None:
+    encoder = untrained({"model_type": "roberta", **SHAPE, "pad_token_id": 1}, 3).eval()
+    ids = torch.ones(1, 12, dtype=torch.long)  # RoBERTa's first positions are those of padding
+    with pytest.raises(RechainError, match=r"^the encoder of the model cannot read texts of 12 tokens: [^\n]+\.$"):
+        encoder(ids, torch.zeros_like(ids), torch.tensor([12]))
+
+
+def test_heads_must_share_the_units_of_every_model() -> None:
+    with pytest.raises(ValueError, match="3 heads cannot share 8 units"):
+        untrained({"model_type": "electra", **SHAPE, "num_attention_heads": 3}, 3)

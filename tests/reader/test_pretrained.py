@@ -287,12 +287,16 @@ def test_a_foreign_config_is_refused(folder: Path, content: str, words: str) -> 
         (["encoder", "model_type"], "no-such-model", "does not describe an encoder"),
         (["encoder", "num_attention_heads"], 3, "does not describe an encoder"),
         (["encoder", "hidden_size"], "wide", "does not describe an encoder"),
+        (["encoder", "num_attention_heads"], -2, "its num_attention_heads should be at least 1, not -2"),
+        (["encoder", "pad_token_id"], False, "its pad_token_id should be a whole number, not False"),
         (
             ["encoder", "num_hidden_layers"],
             2,
             "does not hold the weights of this model: encoder.model.encoder.layer.1.",
         ),
-        (["encoder", "num_hidden_layers"], 0, "does not hold the weights of this model: it has no place for encoder."),
+        (["encoder", "num_hidden_layers"], 0, "does not describe an encoder"),
+        (["encoder", "num_attention_heads"], 2.0, "its num_attention_heads should be a whole number, not 2.0"),
+        (["encoder", "layer_norm_eps"], float("nan"), "its layer_norm_eps should be finite, not nan"),
         (["encoder", "num_hidden_layers"], 10**6, "it has more layers than its weights, which are "),
         (["encoder", "intermediate_size"], 12, "does not hold the weights of this model: encoder.model."),
         (["encoder", "vocab_size"], 100, "word_embeddings.weight has the shape [30522, 8], not [100, 8]"),
@@ -302,7 +306,9 @@ def test_a_foreign_config_is_refused(folder: Path, content: str, words: str) -> 
         (["settings", "wisdom"], 3, "there is no setting 'wisdom'"),
         (["settings", "most_chains"], 0, "most_chains should be at least 1, not 0"),
         (["settings", "margin"], "wide", "margin should be a number, not 'wide'"),
-        (["settings", "temperature"], 0, "temperature should be more than 0, not 0"),
+        (["settings", "temperature"], 0, "temperature should be at least 1e-06, not 0"),
+        (["settings", "margin"], -1e308, "margin should be at least 0, not -1e+308"),
+        (["settings", "ranker_weight"], 1e308, "ranker_weight should be at most 1,000,000.0, not 1e+308"),
         (
             ["settings", "max_tokens"],
             5000,
@@ -315,6 +321,36 @@ def test_a_config_changed_by_hand_is_refused(folder: Path, keys: list[str], valu
     complaint(folder)
     seal(folder)
     assert words in complaint(folder)
+
+
+OTHERS = {
+    "hidden_act": "relu",
+    "chunk_size_feed_forward": 7,
+    "num_labels": 1_048_576,
+    "rope_scaling": {"rope_type": "yarn"},
+    "use_return_dict": True,
+}
+
+
+def test_what_says_nothing_of_the_shape_is_passed_over(
+    folder: Path, encoder: Path, asked: list[Candidates], capfd: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in OTHERS.items():
+        change(folder / CONFIG, "encoder", name, value=value)
+        change(encoder / CONFIG, name, value=value)
+    seal(folder)
+    model = load(folder)
+    assert len(model.score_many(asked)) == len(asked)
+    for network in (model.network, load_trainable(encoder).network):
+        config = network.encoder.model.config  # type: ignore[attr-defined]
+        assert (config.hidden_act, config.chunk_size_feed_forward, config.num_labels) == ("relu", 0, 2)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_bad_number_of_an_encoder_is_refused(encoder: Path) -> None:
+    change(encoder / CONFIG, "layer_norm_eps", value=-5)
+    with pytest.raises(InputError, match="that can be read: its layer_norm_eps should be more than 0, not -5"):
+        load_trainable(encoder)
 
 
 def test_weights_of_another_network_are_refused(folder: Path) -> None:

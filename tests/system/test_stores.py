@@ -134,3 +134,9 @@ def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_local_path_stays_one(tmp_path: Path) -> None:
     assert path_of(str(tmp_path)) == tmp_path
     assert path_of(tmp_path) is tmp_path
+
+
+@pytest.mark.parametrize("address", ["s3://", "s3:///", "s3:///q.jsonl"])
+def test_an_address_without_a_bucket_says_so(address: str) -> None:
+    with pytest.raises(RechainError, match=f"^{address} names no bucket; an address of a file is such as "):
+        path_of(address)

@@ -170,6 +170,18 @@ def test_find_finds_every_row_of_words(text: str, data: st.DataObject) -> None:
         assert read.words[found : found + len(wanted)] == wanted
 
 
+@given(st.lists(st.sampled_from(["Ada", "the", "of", "Rome"]), min_size=1, max_size=30), st.data())
+def test_a_long_text_is_searched_by_an_index_with_the_same_results(words: list[str], data: st.DataObject) -> None:
+    row = data.draw(st.lists(st.sampled_from(["Ada", "the", "of", "Rome", "Paris"]), min_size=1, max_size=4))
+    short, long = Text(", ".join(words)), Text(", ".join(words))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rechain.text.words._LONG", 0)
+        found = long.find(phrase(" ".join(row)))
+        span = None if found is None else long.span(found, len(row))
+    assert found == short.find(phrase(" ".join(row)))
+    assert span == (None if found is None else short.span(found, len(row)))
+
+
 @pytest.mark.parametrize(
     "text",
     ["a" + " " * 200_000 + "b)", "a" + "\u0301\u0316" * 100_000, "".join(map(chr, range(0x2000, 0x2E00))) * 60],

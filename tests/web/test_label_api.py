@@ -201,7 +201,7 @@ def test_what_was_imported_of_other_pairs_can_be_settled(medhop: TestClient) -> 
             [ROWS[0], GOLD],
             "the rows, line 2: gold chains stand among labelled pairs; import the two apart.",
         ),
-        ([ROWS[0] | {"evidence": "x" * 2001}], "the rows, line 1: note: string should have at most 2000 characters."),
+        ([ROWS[0] | {"evidence": "x" * 2001}], "the rows, line 1: note has 2,001 characters; the most are 2,000."),
         (
             [GOLD | {"chains": [{"passages": ["0", "2"], "links": []}]}],
             "the rows, line 1, question 'MH_1': unit.entities: 2 passages go with 1 entities, not 0.",

@@ -58,7 +58,7 @@ def test_blanks_do_not_count(blank: str) -> None:
         ("verdict", "maybe", "verdict: input should be 'right' or 'wrong'"),
         ("found", "maybe", "found: input should be a valid boolean, unable to interpret input"),
         ("order", "random", "order: input should be 'file', 'least confident' or 'most confident'"),
-        ("text", "x" * 301, "text: string should have at most 300 characters"),
+        ("text", "x" * 301, "text has 301 characters; the most are 300"),
     ],
 )
 def test_mistakes(name: str, value: str, message: str) -> None:

@@ -17,7 +17,7 @@ import orjson
 from rechain.datasets.files import RawRecord
 from rechain.datasets.reading import Chunk
 from rechain.errors import QuestionError, RechainError, ResumableError
-from rechain.system.files import WatchedFile, replacing
+from rechain.system.files import Remedies, WatchedFile, replacing
 from rechain.system.provenance import (
     Facts,
     Sealer,
@@ -27,6 +27,9 @@ from rechain.system.provenance import (
     sidecar_of,
 )
 
+_WITHOUT_IT = "remove it and go on with --resume"
+# Without a provenance file a run is resumed, and its lines compared; with a damaged one it is not.
+_REMEDIES = Remedies(removed="go on with --resume", replaced=_WITHOUT_IT, cut=_WITHOUT_IT, grown=_WITHOUT_IT)
 _OVERWRITE = "name another file, or replace it with --overwrite."
 
 
@@ -130,7 +133,8 @@ class Audit:
         self._journal = journal
         records = ((stretch.records, stretch.input) for stretch in journal.stretches())
         self._records = _Side(
-            records, f"these questions were changed or swapped after their chains were written to {output}"
+            records,
+            f"these questions were changed, swapped or written differently after their chains were written to {output}",
         )
         covered = _within(journal.covered(lines), ((stretch.lines, stretch.output) for stretch in journal.stretches()))
         self._lines = _Side(covered, "these chains were changed after they were written")
@@ -230,7 +234,7 @@ class JournalFile:
             try:
                 with replacing(self._path) as file:
                     file.writelines(map(self._sealer.line, self._lines_before()))
-                self._file = WatchedFile(self._path)
+                self._file = WatchedFile(self._path, remedies=_REMEDIES)
             except OSError as error:
                 raise ResumableError(f"{self._path} cannot be written: {error.strerror}.") from error
         return self._file

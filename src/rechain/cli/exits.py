@@ -23,6 +23,9 @@ class ExitCode(IntEnum):
 class Terminated(KeyboardInterrupt):
     """SIGTERM has come; all that is done for Ctrl+C is done for it too."""
 
+    def __str__(self) -> str:
+        return "stopped by SIGTERM"
+
 
 @contextmanager
 def raising_terminated() -> Iterator[None]:

@@ -89,8 +89,11 @@ class RunLog(AbstractContextManager["RunLog"]):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         is_logged.reset(self._token)
         if not self._ended.is_set():
-            outcome = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed" if error else "done"
-            self._end(outcome, None if error is None else str(error) or type(error).__name__)
+            is_stopped = isinstance(error, KeyboardInterrupt)
+            outcome = "interrupted" if is_stopped else "failed" if error else "done"
+            self._end(
+                outcome, None if error is None else str(error) or (outcome if is_stopped else type(error).__name__)
+            )
 
     def _watch(self) -> None:
         while not self._ended.wait(self._every):

@@ -77,7 +77,7 @@ def train(
     _check_folder(folder, resume)
     kind = _kind(model or (folder.kind if resume else "game"), setting=setting, vectors=vectors, encoder=encoder)
     facts = {"model": kind, "input": str(questions.path), "out": str(out), "resume": resume or None}
-    with join(device_named(device)) as where, RunLog(log, "train", facts) as run:
+    with _saying_how_to_go_on(folder), join(device_named(device)) as where, RunLog(log, "train", facts) as run:
         source, chosen = questions.readable("Preparing", run), candidates.settings()
         material: Material
         settings: Settings
@@ -98,7 +98,7 @@ def train(
             reasons = ", ".join(f"{count} {code}" for code, count in material.left_out.items())
             run.note(f"Left out, without a chain to learn from: {reasons}.")
         made_by = _made_by(kind, settings, questions)
-        with _logged(folder, run) as watcher, _saying_how_to_resume(folder):
+        with _logged(folder, run) as watcher:
             training = train_run(folder, material, settings, device=where, resume=resume, watcher=watcher)
         if is_first():
             write_provenance(out / WEIGHTS, made_by, {"left_out": dict(material.left_out)})
@@ -158,12 +158,14 @@ def _kind(kind: str, **options: object) -> str:
 
 
 @contextmanager
-def _saying_how_to_resume(folder: "RunFolder") -> "Iterator[None]":
+def _saying_how_to_go_on(folder: "RunFolder") -> "Iterator[None]":
     try:
         yield
     except KeyboardInterrupt:
         if folder.is_begun:
             note(f"The run in {folder.path} goes on from its last checkpoint with --resume.")
+        else:
+            note(f"The run had not begun, and nothing was kept in {folder.path}: start again.")
         raise
 
 

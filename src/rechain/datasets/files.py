@@ -226,17 +226,26 @@ def _json_values(path: PathLike, stream: _Stream) -> Iterator[Located]:
 
 def _json_lines(path: PathLike, stream: io.BufferedReader, first: int) -> Iterator[Located]:
     """Yield every line that is not blank; `first` is the number of the first."""
-    for number in count(first):
-        where, line = f"{path}, line {number}", stream.readline(LARGEST_RECORD + 1)
-        if not line:
-            return
-        if len(line) <= LARGEST_RECORD or line.endswith(b"\n"):
-            if not line.isspace():
-                yield where, line
-            continue
-        yield _too_long(where)
-        while line and not line.endswith(b"\n"):
-            line = stream.readline(_CHUNK)
+    number = first
+    while line := stream.readline(LARGEST_RECORD + 1):
+        where = f"{path}, line {number}"
+        number += 1
+        if len(line) > LARGEST_RECORD and not line.endswith(b"\n"):
+            yield _too_long(where)
+            while line and not line.endswith(b"\n"):
+                line = stream.readline(_CHUNK)
+        elif not line.isspace():
+            yield where, line
+        else:
+            number += _skip_blank_lines(stream)
+
+
+def _skip_blank_lines(stream: io.BufferedReader) -> int:
+    """Pass the blank lines in the buffer; return how many. A small gzip file may hold hundreds of millions."""
+    ahead = stream.peek()
+    blank = ahead[: len(ahead) - len(ahead.lstrip())]
+    stream.read(blank.rfind(b"\n") + 1)
+    return blank.count(b"\n")
 
 
 def _json_objects(path: PathLike, stream: io.BufferedReader, is_array: bool) -> Iterator[Located]:

@@ -70,7 +70,10 @@ def _as_passages(passages: Iterable[PassageLike]) -> Iterator[Passage | Mapping[
             kinds = "a text, a dict or a Passage"
             raise QuestionError("bad_field", f"passages[{number}] should be {kinds}, not {reprlib.repr(passage)}")
         content = {"text": passage} if isinstance(passage, str) else passage
-        names = chain((str(content.get("title") or number), str(number)), (f"{number}.{n}" for n in count(1)))
+        title = content.get("title")
+        titles = [title] if isinstance(title, str) and title else []
+        names = chain(titles, (str(number),), (f"{number}.{n}" for n in count(1)))
         fields = {"id": next(name for name in names if name not in taken), **content}
-        taken.add(str(fields["id"]))
+        if isinstance(fields["id"], str):  # if not, the schema says so
+            taken.add(fields["id"])
         yield fields

@@ -5,13 +5,14 @@ marks [B, L] and lengths [B] and returns states [B, L, width].
 """
 
 from collections.abc import Callable, Mapping
-from math import prod
 from types import SimpleNamespace
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 
+from rechain.errors import RechainError
+from rechain.models.encoder_configs import check_size, shape_of
 from rechain.models.shapes import check_shapes, shapes_alone
 from rechain.system.tensors import Shapes
 
@@ -63,6 +64,11 @@ class BertConfig(SimpleNamespace):
         return dict(vars(self))
 
 
+def _check_heads(width: int, heads: int) -> None:
+    if width % heads:
+        raise ValueError(f"{heads} heads cannot share {width} units.")
+
+
 def _bert_layer(config: BertConfig) -> nn.ModuleDict:
     width, inner, epsilon = config.hidden_size, config.intermediate_size, config.layer_norm_eps
     projections = nn.ModuleDict({name: nn.Linear(width, width) for name in ("query", "key", "value")})
@@ -85,8 +91,7 @@ class BertLayers(nn.Module):
         super().__init__()
         self.config = shape = BertConfig(**config)
         width = shape.hidden_size
-        if width % shape.num_attention_heads:
-            raise ValueError(f"{shape.num_attention_heads} heads cannot share {width} units.")
+        _check_heads(width, shape.num_attention_heads)
         self.embeddings = nn.ModuleDict(
             {
                 "word_embeddings": nn.Embedding(shape.vocab_size, width, shape.pad_token_id),
@@ -125,7 +130,16 @@ class PretrainedEncoder(nn.Module):
         model: Any = self.model
         inputs = model.get_input_embeddings()(ids) + self.marks(marks)
         is_token = torch.arange(ids.shape[1], device=ids.device) < lengths[:, None]  # [B, L]
-        return model(inputs_embeds=inputs, attention_mask=is_token.long(), return_dict=True).last_hidden_state
+        try:
+            return model(inputs_embeds=inputs, attention_mask=is_token.long(), return_dict=True).last_hidden_state
+        except torch.OutOfMemoryError:
+            raise
+        except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:
+            # a shape that the library builds, but cannot read with: that is known only here
+            reason = str(error).strip().split("\n")[0].removesuffix(".")
+            raise RechainError(
+                f"the encoder of the model cannot read texts of {ids.shape[1]} tokens: {reason:.300}."
+            ) from error
 
 
 class GruEncoder(nn.Module):
@@ -148,49 +162,20 @@ class GruEncoder(nn.Module):
 _OPTIONS: dict[str, Any] = {"attn_implementation": "sdpa", "dtype": torch.float32, "trust_remote_code": False}
 """of the library's models: torch's own attention; whatever the precision of the file, training starts in float32; and
 no code that a config names is ever run, nor is anybody asked whether it should be"""
-MODEL_TYPES = ("albert", "bert", "camembert", "distilbert", "electra", "modernbert", "roberta", "xlm-roberta")
-"""the library's models that can be an encoder: each is built and read with in a test"""
-_CODE = ("auto_map", "custom_pipelines", "quantization_config", "trust_remote_code")
-"""keys of a config by which the library would run code that comes with a model, or load another library for it"""
-_COUNTS = ("layer", "group")
-"""words in the names of numbers that say how often something is built, which takes time even without any memory"""
-_LARGEST_NUMBER = 2**20
-"""in a config of weights without any greater dimension: positions and ids of tokens stay far below"""
-
-
-def check_config(config: Any, shapes: Shapes) -> None:
-    """Raise ValueError where a config describes no encoder that is read here, or one that its weights cannot be of.
-
-    It is looked at before anything is built: a number that has nothing to do with the weights could take all memory.
-    """
-    if not isinstance(config, Mapping):
-        raise ValueError("the encoder should be described by names with values")
-    if code := next((name for name in config if name in _CODE), None):
-        raise ValueError(f"it names code of its own ({code}), which rechain never runs")
-    if config.get("model_type") not in MODEL_TYPES:
-        kind = f"{config.get('model_type')!r:.40}"
-        raise ValueError(f"its model_type is {kind}, but rechain reads {', '.join(MODEL_TYPES)}")
-    numbers = {name: abs(value) for name, value in config.items() if isinstance(value, int)}
-    layers = [value for name, value in numbers.items() if value and any(word in name for word in _COUNTS)]
-    if prod(layers) > len(shapes):
-        raise ValueError(f"it has more layers than its weights, which are {len(shapes)} tensors")
-    most = max((dimension for shape in shapes.values() for dimension in shape), default=0)
-    for name, value in numbers.items():
-        if value > max(most, _LARGEST_NUMBER):
-            raise ValueError(f"its {name} is greater than anything in its weights, which have at most {most} rows")
 
 
 def pretrained(
     config: Mapping[str, Any], shapes: Shapes, read: Callable[[], Mapping[str, Tensor]], marks: int
 ) -> PretrainedEncoder:
-    """Return an encoder of a shape; its weights, under the library's names, are read once their shapes fit."""
-    check_config(config, shapes)
+    """Return an encoder of a config; its weights, under the library's names, are read once their shapes fit."""
+    shape = shape_of(config)
+    check_size(shape, shapes)
     with shapes_alone():
-        model = _from_config(config)
+        model = _from_config(shape)
     own = {_own_name(name, model.base_model_prefix): name for name in shapes}
     check_shapes(model, {name: shapes[stored] for name, stored in own.items()})
     weights = read()
-    model = _from_config(config)
+    model = _from_config(shape)
     model.load_state_dict({name: weights[own[name]] for name in model.state_dict()})
     return PretrainedEncoder(model, marks)
 
@@ -228,6 +213,7 @@ def _from_config(config: Mapping[str, Any]) -> Any:
     from transformers import AutoConfig, AutoModel
 
     model = AutoModel.from_config(AutoConfig.for_model(**config), **_OPTIONS)
+    _check_heads(model.config.hidden_size, model.config.num_attention_heads)  # which the library checks of some alone
     if getattr(model, "pooler", None) is not None:
         model.pooler = None
     return model

@@ -16,12 +16,12 @@ from torch import Tensor
 from rechain.errors import InputError, RechainError
 from rechain.models.chain_reader import ChainReader
 from rechain.models.cpu import dequantise, packed, quantise
+from rechain.models.encoder_configs import check_size, shape_of
 from rechain.models.shapes import check_shapes, shapes_alone
 from rechain.models.text_encoders import (
     BertLayers,
     PretrainedEncoder,
     TextEncoder,
-    check_config,
     pretrained,
     unfilled,
     untrained,
@@ -47,15 +47,6 @@ _SEALED = (WEIGHTS, TOKENIZER)
 _PLAIN_KEYS = {"library", "format", "encoder", "quantised", "features", "settings"}
 _KEYS = {"1": _PLAIN_KEYS, "2": _PLAIN_KEYS | {SHA256}}
 """of a config, by its format; 1 had no digests. Exactly these: what is damaged is not to be taken for an older one"""
-_NOT_SHAPE = {
-    "_name_or_path",
-    "architectures",
-    "transformers_version",
-    "dtype",
-    "torch_dtype",
-    "gradient_checkpointing",
-}
-"""of an encoder's config: what says where it came from and nothing of its shape"""
 
 
 def find(name: str | Path) -> Path:
@@ -130,9 +121,8 @@ def is_model(path: Path) -> bool:
 def _read_encoder(folder: Path) -> PretrainedEncoder:
     """Read an encoder as the transformers library writes it, without any code of the folder's own."""
     try:
-        config = {name: value for name, value in read_json(folder / CONFIG).items() if name not in _NOT_SHAPE}
         shapes = read_shapes(folder / WEIGHTS)
-        return pretrained(config, shapes, lambda: _read_weights(folder / WEIGHTS), TEXT_MARKS)
+        return pretrained(read_json(folder / CONFIG), shapes, lambda: _read_weights(folder / WEIGHTS), TEXT_MARKS)
     except InputError:
         raise
     except Exception as error:  # the library raises much for a folder that it cannot read
@@ -147,7 +137,6 @@ def save(model: ChainReaderModel, folder: Path) -> None:
     encoder = model.network.encoder
     if not isinstance(encoder, PretrainedEncoder):
         raise RechainError("only a reader with a pretrained encoder can be saved.")
-    shape: dict[str, Any] = encoder.model.config.to_diff_dict()
     weights = {name: value.contiguous().cpu() for name, value in model.network.state_dict().items()}
     if bad := not_finite(weights):
         raise RechainError(f"the model is not saved: its weights in {bad} are not all finite numbers.")
@@ -159,7 +148,7 @@ def save(model: ChainReaderModel, folder: Path) -> None:
     config = {
         "library": "rechain",
         "format": _FORMAT,
-        "encoder": {name: value for name, value in shape.items() if name not in _NOT_SHAPE},
+        "encoder": shape_of(encoder.model.config.to_diff_dict()),
         "quantised": any(value.dtype.itemsize == 1 for value in weights.values()),
         "features": FEATURES,
         "settings": asdict(model.settings),
@@ -280,7 +269,7 @@ def _load_network(folder: Path, config: Mapping[str, Any], dropout: float | None
         shapes = read_shapes(path)
     except (SafetensorError, OSError, ValueError) as error:
         raise InputError(f"{path} is damaged or no safetensors file: {error!s:.300}.") from error
-    network = _empty_network(config, shapes, folder / CONFIG)
+    config, network = _empty_network(config, shapes, folder / CONFIG)
     try:
         check_shapes(network, shapes)
         weights = _fitting(network, _read_weights(path))
@@ -297,12 +286,14 @@ def _load_network(folder: Path, config: Mapping[str, Any], dropout: float | None
     return network
 
 
-def _empty_network(config: Mapping[str, Any], shapes: Shapes, path: Path) -> ChainReader:
-    """Return a network that has shapes, but no memory."""
+def _empty_network(config: Mapping[str, Any], shapes: Shapes, path: Path) -> tuple[dict[str, Any], ChainReader]:
+    """Return a config with no more than the shape of its encoder, and its network, which has shapes, but no memory."""
     try:
-        check_config(config["encoder"], shapes)
+        shape = shape_of(config["encoder"])
+        check_size(shape, shapes)
+        config = {**config, "encoder": shape}
         with shapes_alone():
-            return _build(config)
+            return config, _build(config)
     except Exception as error:  # the library raises much for a shape that cannot be
         reason = _first_line(error).removesuffix(".")
         raise InputError(f"{path} does not describe an encoder that can be built: {reason:.300}.") from error

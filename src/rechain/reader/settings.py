@@ -5,6 +5,9 @@ from typing import Annotated
 
 from rechain.system.settings import AboveZero, Count, Limits, NotNegative, Positive, Rate, Seed, Settings, Share
 
+Weight = Annotated[float, Limits(least=-1e6, most=1e6)]
+"""of a score; a score times the greatest, by the least temperature, is still a finite number of 32 bits"""
+
 
 @dataclass(frozen=True)
 class ReaderSettings(Settings):
@@ -41,14 +44,14 @@ class ReaderSettings(Settings):
     """whether the weights of chains are estimated again with what was learnt (EM), or stay those of the prior"""
     evidence_pull: NotNegative = 0.01
     """how strongly what evidence weighs is held to the prior"""
-    ranker_weight: float = 0.4
+    ranker_weight: Weight = 0.4
     """what the Ranker's logit weighs beside cheap evidence, in teaching and in recovery"""
-    reasoner_weight: float = 0.2
+    reasoner_weight: Weight = 0.2
     """what the Reasoner's log-probability of the link weighs beside the others, in teaching and in recovery"""
-    margin: float = 5.0
+    margin: Rate = 5.0
     """chains whose evidence is less than the best one's by more than this are not read in recovery; with 5,
     accuracy is that of reading all, and on HotpotQA less than a third are read (docs/measured/default_model.md)"""
-    temperature: AboveZero = 1.0
+    temperature: Annotated[float, Limits(least=1e-6)] = 1.0
     """what scores are divided by before they become confidences"""
     tokens_at_once: Positive = 8192
     """tokens that the network reads at a time in recovery"""

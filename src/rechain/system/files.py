@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from rechain.errors import RechainError, ResumableError
 
@@ -15,15 +15,33 @@ class LostOutputError(RechainError):
     """An output file that another program has removed, replaced or changed while it was written."""
 
 
+class Remedies(NamedTuple):
+    """What a user does about a file that another program has disturbed while it was written."""
+
+    removed: str
+    replaced: str
+    cut: str
+    grown: str
+
+
+_OF_OUTPUTS = Remedies(
+    removed="start again",
+    replaced="start again with another file",
+    cut="go on with --resume",
+    grown="start again with --overwrite",
+)
+
+
 class WatchedFile:
     """A file that is only added to, without a buffer: what was written is in it, whatever kills this process.
 
     A device or a pipe is written to as it is, and not watched.
     """
 
-    def __init__(self, path: Path, is_new: bool = False) -> None:
-        """Open a file that exists, or make a new one."""
+    def __init__(self, path: Path, is_new: bool = False, remedies: Remedies = _OF_OUTPUTS) -> None:
+        """Open a file that exists, or make a new one; errors name the remedies."""
         self.path = path
+        self._remedies = remedies
         if path.exists() and not path.is_file():
             self.file = FileIO(path, "w")
         else:  # at the end of the file, wherever that is: after a cut, a hole of zero bytes would look like what is due
@@ -61,17 +79,17 @@ class WatchedFile:
             is_same = os.path.samestat(self.path.stat(), mine)
         except OSError:
             raise LostOutputError(
-                f"{self.path} was removed or moved by another program while it was written; start again."
+                f"{self.path} was removed or moved by another program while it was written; {self._remedies.removed}."
             ) from None
         if not is_same:
             raise LostOutputError(
-                f"{self.path} was replaced by another program while it was written; start again with another file."
+                f"{self.path} was replaced by another program while it was written; {self._remedies.replaced}."
             )
         if mine.st_size != self.size:
-            advice = "go on with --resume" if mine.st_size < self.size else "start again with --overwrite"
+            remedy = self._remedies.cut if mine.st_size < self.size else self._remedies.grown
             raise LostOutputError(
                 f"{self.path} was changed by another program while it was written: it has {mine.st_size} bytes, "
-                f"not the {self.size} that were written; {advice}."
+                f"not the {self.size} that were written; {remedy}."
             )
 
     def sync(self) -> None:

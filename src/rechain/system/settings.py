@@ -62,7 +62,7 @@ class Settings:
         kinds = get_type_hints(type(self), include_extras=True)
         for field in fields(self):
             value = getattr(self, field.name)
-            if what := _fault(value, kinds[field.name]):
+            if what := fault_of(value, kinds[field.name]):
                 raise wrong_setting(field.name, value, what)
 
     @classmethod
@@ -108,19 +108,19 @@ def wrong_setting(name: str, value: object, what: str) -> RechainError:
     return RechainError(f"the setting {name} should be {what}, not {value!r:.80}.")
 
 
-def _fault(value: Any, kind: Any) -> str | None:
+def fault_of(value: Any, kind: Any) -> str | None:
     """Return what a value should be to be of a type, which may be annotated with limits; None if it is."""
     origin, arguments = get_origin(kind), get_args(kind)
     if origin is Annotated:
         bounds = ((*_COMPARISONS[name], bound) for name, bound in vars(arguments[1]).items() if bound is not None)
         beyond = (f"{words} {bound:,}" for words, holds, bound in bounds if not holds(value, bound))
-        return _fault(value, arguments[0]) or next(beyond, None)
+        return fault_of(value, arguments[0]) or next(beyond, None)
     if origin is Literal:
-        return None if value in arguments else f"one of {', '.join(arguments)}"
+        return None if value in arguments else f"one of {', '.join(map(str, arguments))}"
     if origin is tuple:
         if not isinstance(value, tuple) or len(value) != len(arguments):
             return f"{len(arguments)} values"
-        return next(filter(None, map(_fault, value, arguments)), None)
+        return next(filter(None, map(fault_of, value, arguments)), None)
     if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
         return None if abs(value) < float("inf") else "finite"
     return None if type(value) is kind else _TYPES[kind]

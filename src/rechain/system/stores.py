@@ -35,6 +35,8 @@ def path_of(address: str | Path) -> Path:
         from upath import UPath
 
         path = UPath(address)
+        if f"{address}/".startswith("s3:///"):
+            raise RechainError(f"{address} names no bucket; an address of a file is such as s3://bucket/file.")
         _ = cast(Any, path).fs  # imports the library of this kind of store
     except ImportError as error:
         raise MissingExtraError(f"Reading {address}", "stores") from error

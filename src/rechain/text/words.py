@@ -32,6 +32,9 @@ _BLANKED = bytes(
 _BRACKETED_SUFFIX = re.compile(r"\([^()]*\)$")
 # Up to this many different characters are quicker replaced one by one than by str.translate, which looks at every one.
 _MANY = 20
+# Words: up to this many, a search through the text is quicker than an index of it. A longer text has so many names that
+# a search for each would take minutes.
+_LONG = 2000
 
 
 def fold(text: str) -> str:
@@ -62,13 +65,14 @@ def phrase(text: str) -> str:
 class Text:
     """A text, its words and where they stand."""
 
-    __slots__ = ("_blanked", "_places", "_raw_words", "joined", "original", "words")
+    __slots__ = ("_blanked", "_numbers", "_places", "_raw_words", "joined", "original", "words")
 
     def __init__(self, original: str) -> None:
         self.original = original
         self._blanked = _blank(original)
         self._raw_words: list[str] | None = None
         self._places: list[Span] | None = None
+        self._numbers: dict[str, list[int]] | None = None
         self.words = fold(self._blanked).replace(",", "").split()
         """the folded words"""
         self.joined = f" {' '.join(self.words)} "
@@ -82,8 +86,21 @@ class Text:
 
     def find(self, wanted: str) -> int | None:
         """Return the number of the word at which a phrase first occurs, or None."""
+        if len(self.words) > _LONG:
+            return self._look_up(wanted.split())
         at = self.joined.find(wanted)
         return None if at < 0 else self.joined.count(" ", 0, at)
+
+    def _look_up(self, wanted: list[str]) -> int | None:
+        """Return what `find` does, by an index from every word to its numbers."""
+        if self._numbers is None:
+            self._numbers = {}
+            for number, word in enumerate(self.words):
+                self._numbers.setdefault(word, []).append(number)
+        numbers = [self._numbers.get(word, []) for word in wanted]
+        rarest = min(range(len(wanted)), key=lambda place: len(numbers[place]))
+        firsts = (number - rarest for number in numbers[rarest])
+        return next((first for first in firsts if self.words[first : first + len(wanted)] == wanted), None)
 
     @property
     def places(self) -> list[Span]:
@@ -103,6 +120,8 @@ class Text:
 
     def span(self, first_word: int, words: int) -> Span:
         """Return where `words` words, from number `first_word` on, stand in the original text."""
+        if len(self.words) > _LONG:
+            return self.places[first_word][0], self.places[first_word + words - 1][1]
         start = self._start(first_word)
         return start, _walk(self.original, start, self.raw_words[first_word : first_word + words])
 

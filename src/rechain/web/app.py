@@ -111,6 +111,8 @@ def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> Response:
         if error.status_code == 400:  # FastAPI's status for a body that it cannot read
+            if isinstance(error.__cause__, RecursionError):
+                return refusal(request.scope, 422, "too_deep", "the body is nested too deeply.")
             return refusal(request.scope, 422, "bad_json", "the body is not valid JSON.")
         message = {404: "there is no such page.", 405: "this cannot be done here."}.get(error.status_code, error.detail)
         headers = dict(error.headers or {}) | (_allowed(request) if error.status_code == 405 else {})
