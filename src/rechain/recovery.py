@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Siz
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from importlib.resources import files
 from math import isfinite
 from numbers import Integral, Real
 from pathlib import Path
@@ -17,7 +16,7 @@ from rechain.datasets.reading import Entry
 from rechain.errors import QuestionError, RechainError
 from rechain.schema import Chain, Link, Problem, Question, Recovered
 from rechain.scoring import BASELINES
-from rechain.scoring.model import BUNDLED, BatchModel, Contributions, Model, PlayerStep, StepwiseModel
+from rechain.scoring.model import BUNDLED, BatchModel, Contributions, Model, PlayerStep, StepwiseModel, bundled_folder
 from rechain.system.batches import batches
 from rechain.system.digests import SHA256, file_digest, read_json
 
@@ -353,7 +352,7 @@ def model_facts(factory: partial[Recoverer]) -> dict[str, str]:
     if name in BASELINES:
         return {"name": name}
     if name == BUNDLED:
-        folder = Path(str(files("rechain").joinpath("data/default")))
+        folder = bundled_folder()
     elif _is_folder(name):
         folder = Path(name)
     elif "/" not in name:  # no model has such a name, as loading it will say

@@ -1,5 +1,6 @@
 """Option groups, and where records go: what is checked before anything is written."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -96,6 +97,15 @@ def test_what_is_read_is_not_written(existing: Path, resume: bool) -> None:
         assert problem(out, not resume, None, source, resume=resume) == (
             f"{out} is what is read; name another file for the output."
         )
+
+
+def test_a_pipe_in_the_place_of_the_provenance_is_not_waited_for(
+    tmp_path: Path, make_pipe: Callable[[Path], None]
+) -> None:
+    out = tmp_path / "chains.jsonl"
+    make_pipe(sidecar_of(out))
+    expected = f"{sidecar_of(out)} exists and says nothing of {out}; move it, or name another output."
+    assert problem(out, False, resume=False) == expected
 
 
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:

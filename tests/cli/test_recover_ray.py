@@ -150,7 +150,7 @@ def test_a_folder_is_needed_and_either_replaced_or_gone_on_with(
     assert outcome.err.startswith("rechain: --")
 
 
-def run_apart(*arguments: object, folder: Path, seconds: int = 100, **environment: str) -> Any:
+def run_apart(*arguments: object, folder: Path, seconds: int = 300, **environment: str) -> Any:
     """Run a command in a process and a folder of its own."""
     command = [sys.executable, "-m", "rechain.cli.main", *map(str, arguments)]
     known = os.environ | environment
@@ -196,7 +196,7 @@ ABSENT = ["nonsense", "127.0.0.1:1"]
 @pytest.mark.parametrize("address", ABSENT)
 def test_a_cluster_that_is_not_there_gets_one_sentence(town_file: Path, tmp_path: Path, address: str) -> None:
     options = ("--engine", "ray", "--out", "out", "--model", "lexical")
-    ended = run_apart("recover", town_file, *options, folder=tmp_path, seconds=15, RAY_ADDRESS=address)
+    ended = run_apart("recover", town_file, *options, folder=tmp_path, RAY_ADDRESS=address)
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr.startswith(f"rechain: there is no Ray cluster at {address}, which RAY_ADDRESS names: ")
     assert ended.stderr.count("\n") == 1

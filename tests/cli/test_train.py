@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from rechain.linking import DEFAULT_MIN_WEIGHT
 from rechain.schema import Question
 from rechain.system.provenance import describe_input, read_provenance
 from rechain.system.tensors import load_tensors
@@ -66,6 +67,10 @@ def test_a_model_is_trained_shown_and_used(train: Command, rechain: Command, tow
     assert provenance and provenance.end and not provenance.misfits()
     assert provenance.made_by["input"] == describe_input(town_file)
     assert provenance.made_by["kind"] == "game"
+    assert provenance.made_by["vectors"] is None
+    assert {"warm_up": 2, "only": None, "hops": None, "min_weight": DEFAULT_MIN_WEIGHT}.items() <= provenance.made_by[
+        "settings"
+    ].items()
     recovered = rechain("recover", town_file, "--model", tmp_path / "run", "--explain")
     rows = [json.loads(line) for line in recovered.out.splitlines()]
     assert len(rows) == 12
@@ -216,7 +221,7 @@ def train_reader(rechain: Command, town_file: Path, tmp_path: Path, tiny_encoder
 
 
 def test_a_reader_is_trained_shown_resumed_and_used(
-    train_reader: Command, rechain: Command, town_file: Path, tmp_path: Path
+    train_reader: Command, rechain: Command, town_file: Path, tmp_path: Path, tiny_encoder: Path
 ) -> None:
     outcome = train_reader("--warm-up", 2)
     assert outcome.code == 0, outcome.err
@@ -229,6 +234,8 @@ def test_a_reader_is_trained_shown_resumed_and_used(
     recovered = rechain("recover", town_file, "--model", tmp_path / "run", "--workers", 0)
     rows = [json.loads(line) for line in recovered.out.splitlines()]
     assert len(rows) == 12 and all(0 < row["chains"][0]["confidence"] <= 1 for row in rows)
+    provenance = read_provenance(tmp_path / "run" / "model.safetensors")
+    assert provenance and provenance.made_by["encoder"] == describe_input(tiny_encoder)
     before = (tmp_path / "run" / "model.safetensors").read_bytes()
     # neither the kind nor the encoder must be named again
     assert train_reader("--resume", "--warm-up", 2, encoder=None, model=None).code == 0

@@ -50,7 +50,9 @@ Device = Annotated[str | None, Option(metavar="NAME", help="cpu, cuda, cuda:1, â
 Strict = Annotated[bool, Option("--strict", help="Stop at the first question that has an error.")]
 MaxErrorRate = Annotated[
     float | None,
-    Option(min=0, max=1, metavar="RATE", help="Exit with code 3 if a greater share of the questions fails, e.g. 0.05."),
+    Option(
+        min=0, max=1, metavar="RATE", help="Exit with code 3 if a greater share of the questions fails. (if all fail)"
+    ),
 ]
 Overwrite = Annotated[bool, Option("--overwrite", help="Replace the output file if there is one.")]
 

@@ -28,7 +28,7 @@ from rechain.cli.options import (
 )
 from rechain.errors import QuestionError, RechainError, ResumableError
 from rechain.system.files import LostOutputError
-from rechain.system.stores import is_local, path_of
+from rechain.system.stores import is_local, path_of, without_keys
 from rechain.system.terminal import note, print_records
 
 if TYPE_CHECKING:
@@ -103,8 +103,8 @@ def recover(
 
     Example: rechain recover hotpot_dev_distractor_v1.json --only bridge --out chains.jsonl
 
-    Exit codes: 0 done; 2 a mistake, or a file that cannot be read or written; 3 every question failed, or more of them
-    than --max-error-rate allows; 130 Ctrl+C; 141 the reader of standard output is gone; 143 SIGTERM.
+    Exit codes: 0 done; 2 a mistake, or a file that cannot be read or written; 3 more questions failed than
+    --max-error-rate allows or, without it, all; 130 Ctrl+C; 141 the reader of standard output is gone; 143 SIGTERM.
     """
     from rechain.bulk.work import Work, default_workers
     from rechain.recovery import Recoverer
@@ -122,7 +122,8 @@ def recover(
     if is_special and workers != 0:
         raise RechainError(f"{passages} is no file, which every worker could read; name one, or choose --workers 0.")
     work = Work(recoverer, passages and passages.absolute(), tuple(only or ()), strict)
-    facts = {"model": model, "input": questions, "out": output.out, "resume": output.resume or None}
+    out = output.out and without_keys(output.out)
+    facts = {"model": model, "input": without_keys(questions), "out": out, "resume": output.resume or None}
     if engine == Engine.ray:
         from rechain.bulk.ray import Cluster
 

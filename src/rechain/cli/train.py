@@ -1,6 +1,6 @@
 """rechain train: train the game or the chain reader on questions and their answers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -67,6 +67,7 @@ def train(
     Example: rechain train questions.jsonl --model reader --out RUN
     Example: rechain train hotpot_train_v1.1.json --only bridge --config hotpotqa --vectors glove.6B.100d.txt --out RUN
     """
+    from rechain.scoring.model import bundled_folder
     from rechain.system.devices import device_named
     from rechain.system.distributed import is_first, join
     from rechain.system.provenance import write_provenance
@@ -97,7 +98,8 @@ def train(
         if material.left_out:
             reasons = ", ".join(f"{count} {code}" for code, count in material.left_out.items())
             run.note(f"Left out, without a chain to learn from: {reasons}.")
-        made_by = _made_by(kind, settings, questions)
+        started_from = {"encoder": encoder or bundled_folder()} if kind == "reader" else {"vectors": vectors}
+        made_by = _made_by(kind, {"warm_up": warm_up, **asdict(chosen), **asdict(settings)}, questions, started_from)
         with _logged(folder, run) as watcher:
             training = train_run(folder, material, settings, device=where, resume=resume, watcher=watcher)
         if is_first():
@@ -133,16 +135,19 @@ def _logged(folder: "RunFolder", run: RunLog) -> "Shown":
     return Logged(folder, run.shows_bar, run.event)
 
 
-def _made_by(kind: str, settings: "Settings", questions: QuestionsInput) -> "Facts":
+def _made_by(
+    kind: str, settings: Mapping[str, Any], questions: QuestionsInput, started_from: Mapping[str, Path | None]
+) -> "Facts":
     """Return what makes the model."""
     from rechain.system.provenance import describe_input, heading
 
     return heading(
         "train",
         kind=kind,
-        settings={"only": questions.only, **asdict(settings)},
+        settings={"only": questions.only, **settings},
         input=describe_input(questions.path),
         passages=describe_input(questions.passages),
+        **{name: describe_input(path) for name, path in started_from.items()},
     )
 
 

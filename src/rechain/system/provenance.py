@@ -18,7 +18,7 @@ from typing import Any
 import orjson
 
 from rechain.errors import InputError
-from rechain.system.digests import file_digest, opened_seal, read_json
+from rechain.system.digests import file_digest, opened_seal, read_json, regular
 from rechain.system.files import replacing
 from rechain.system.stores import path_of, reading
 from rechain.version import __version__
@@ -133,7 +133,7 @@ def read_lines(path: Path) -> Iterator[Facts]:
     """
     seal, number = "", 0
     try:
-        with path.open("rb") as file:
+        with regular(path).open("rb") as file:
             while (line := file.readline(_LONGEST_LINE)).endswith(b"\n"):
                 number += 1
                 match = _SEALED.fullmatch(line)
