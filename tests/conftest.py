@@ -1,6 +1,7 @@
 """What the tests share: the real data where it is, and small questions written for them."""
 
 import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from random import Random
@@ -214,3 +215,14 @@ def tiny_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     encoder.model.save_pretrained(folder)
     shutil.copy(find(BUNDLED) / TOKENIZER, folder)
     return folder
+
+
+@pytest.fixture
+def make_pipe() -> Callable[[Path], None]:
+    """Make a pipe that nobody writes to; who opens it all the same finds it empty, instead of waiting for ever."""
+
+    def make(path: Path) -> None:
+        os.mkfifo(path)
+        threading.Thread(target=path.write_bytes, args=(b"",), daemon=True).start()
+
+    return make

@@ -275,7 +275,7 @@ def test_the_error_of_an_entry_names_its_place(tmp_path: Path, bridge_question: 
 
 @pytest.mark.parametrize("size", [0, -1])
 def test_a_batch_holds_at_least_one_question(size: int) -> None:
-    with pytest.raises(RechainError, match=f"batch_size should be at least 1, not {size}."):
+    with pytest.raises(RechainError, match=f"batch_size should be a whole number, 1 or more, not {size}."):
         Recoverer().recover_many([], batch_size=size)
 
 
@@ -345,7 +345,7 @@ def test_the_score_says_which_chain_is_the_best(bridge_question: Question) -> No
 
 @pytest.mark.parametrize("least", [-0.1, 1.1, float("nan")])
 def test_the_least_confidence_is_a_probability(batch_fake: Fake, least: float) -> None:
-    with pytest.raises(RechainError, match=f"min_confidence should be between 0 and 1, not {least}."):
+    with pytest.raises(RechainError, match=f"min_confidence should be a number between 0 and 1, not {least}."):
         Recoverer(batch_fake(), min_confidence=least)
 
 
@@ -782,3 +782,33 @@ def test_an_error_of_the_source_comes_after_all_that_was_read(towns: Towns, work
         seen.extend(recovered.id for recovered in recovering)
     assert raised.value is error
     assert seen == [f"town-{number}" for number in range(5)]
+
+
+# ---- arguments
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "words"),
+    [
+        ([None], {}, "a model should be a name, a folder or something that scores candidates, not None."),
+        ([3], {}, "a model should be a name, a folder or something that scores candidates, not 3."),
+        ([""], {}, "there is no model ''; the models are default, random, lexical, bm25"),
+        (["lexical"], {"top": "a"}, "top should be a whole number, 1 or more, not 'a'."),
+        (["lexical"], {"top": 1.5}, "top should be a whole number, 1 or more, not 1.5."),
+        (["lexical"], {"min_confidence": "a"}, "min_confidence should be a number between 0 and 1, not 'a'."),
+    ],
+)
+def test_a_mistaken_argument_is_one_sentence(arguments: list[Any], options: dict[str, Any], words: str) -> None:
+    with pytest.raises(RechainError) as failure:
+        Recoverer(*arguments, **options)
+    assert str(failure.value).startswith(words)
+
+
+def test_mistaken_arguments_for_many_questions_are_one_sentence() -> None:
+    recoverer: Any = Recoverer("lexical")
+    with pytest.raises(
+        RechainError, match=r"^the questions should be a list, or anything that yields them, not None\.$"
+    ):
+        recoverer.recover_many(None)
+    with pytest.raises(RechainError, match=r"^batch_size should be a whole number, 1 or more, not 'a'\.$"):
+        recoverer.recover_many([], batch_size="a")

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Siz
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from importlib.resources import files
 from math import isfinite
+from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,7 +16,7 @@ from rechain.datasets.reading import Entry
 from rechain.errors import QuestionError, RechainError
 from rechain.schema import Chain, Link, Problem, Question, Recovered
 from rechain.scoring import BASELINES
-from rechain.scoring.model import BUNDLED, BatchModel, Contributions, Model, PlayerStep, StepwiseModel
+from rechain.scoring.model import BUNDLED, BatchModel, Contributions, Model, PlayerStep, StepwiseModel, bundled_folder
 from rechain.system.batches import batches
 from rechain.system.digests import SHA256, file_digest, read_json
 
@@ -40,10 +40,11 @@ class Options:
 
     def __post_init__(self) -> None:
         """Say which option is wrong."""
-        if self.top < 1:
-            raise RechainError(f"top should be at least 1, not {self.top}.")
-        if self.min_confidence is not None and not 0 <= self.min_confidence <= 1:
-            raise RechainError(f"min_confidence should be between 0 and 1, not {self.min_confidence}.")
+        if not isinstance(self.top, Integral) or self.top < 1:
+            raise RechainError(f"top should be a whole number, 1 or more, not {self.top!r}.")
+        least = self.min_confidence
+        if least is not None and not (isinstance(least, Real) and 0 <= least <= 1):
+            raise RechainError(f"min_confidence should be a number between 0 and 1, not {least!r}.")
 
 
 class NoConfidenceError(RechainError):
@@ -93,6 +94,10 @@ class Recoverer:
         self._model: Model | BatchModel
         if isinstance(model, str | Path):
             self._name, self._model = f"'{model}'", _load(str(model), device)
+        elif not any(callable(getattr(model, name, None)) for name in ("score", "score_many")):
+            raise RechainError(
+                f"a model should be a name, a folder or something that scores candidates, not {model!r:.80}."
+            )
         else:
             self._name, self._model = type(model).__name__, model
             self._move(device)
@@ -162,8 +167,10 @@ class Recoverer:
         if the model cannot score many together. `device` is where the model is moved first; `show_progress` shows a bar
         on standard error.
         """
-        if batch_size < 1:
-            raise RechainError(f"batch_size should be at least 1, not {batch_size}.")
+        if not isinstance(questions, Iterable):
+            raise RechainError(f"the questions should be a list, or anything that yields them, not {questions!r:.80}.")
+        if not isinstance(batch_size, Integral) or batch_size < 1:
+            raise RechainError(f"batch_size should be a whole number, 1 or more, not {batch_size!r}.")
         if not isinstance(workers, int) or workers < 0:
             raise RechainError(f"workers should be a whole number, 0 or more, not {workers!r}.")
         self._move(device)
@@ -345,8 +352,8 @@ def model_facts(factory: partial[Recoverer]) -> dict[str, str]:
     if name in BASELINES:
         return {"name": name}
     if name == BUNDLED:
-        folder = Path(str(files("rechain").joinpath("data/default")))
-    elif Path(name).is_dir():
+        folder = bundled_folder()
+    elif _is_folder(name):
         folder = Path(name)
     elif "/" not in name:  # no model has such a name, as loading it will say
         return {"name": name}
@@ -369,17 +376,21 @@ def _digest_of_model(folder: Path) -> str:
     return digest.hexdigest()
 
 
+def _is_folder(name: str) -> bool:
+    return bool(name) and Path(name).is_dir()  # no name is not the folder in which we are
+
+
 def _load(name: str, device: str | None) -> Model | BatchModel:
     """Return a baseline by its name, what a training run has left in a folder, or a saved chain reader."""
     if name in BASELINES:
         return BASELINES[name]()
     from rechain.system.devices import device_named
 
-    if Path(name).is_dir() and not (Path(name) / "config.json").exists():
+    if _is_folder(name) and not (Path(name) / "config.json").exists():
         from rechain.training.models import load_model
 
         return load_model(Path(name), device_named(device))
-    if name != BUNDLED and "/" not in name and not Path(name).is_dir():
+    if name != BUNDLED and "/" not in name and not _is_folder(name):
         known = ", ".join((BUNDLED, *BASELINES))
         raise RechainError(
             f"there is no model '{name}'; the models are {known}, or a model's folder or name on the Hub."

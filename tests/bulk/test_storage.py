@@ -134,7 +134,7 @@ def test_a_link_hides_nothing_that_lies_within(tmp_path: Path) -> None:
     assert not questions.holds(Storage(str(tmp_path / "real" / "questions2")))
 
 
-@pytest.mark.parametrize("address", ["nonsense://bucket/folder", "s3:///folder", "file://relative/path"])
+@pytest.mark.parametrize("address", ["nonsense://bucket/folder", "s3:///folder", "s3://[x", "file://relative/path"])
 def test_an_address_that_leads_nowhere_gets_one_sentence(address: str) -> None:
     with pytest.raises(RechainError, match="cannot be reached") as raised:
         Storage(address)

@@ -56,14 +56,25 @@ def test_more_errors_than_allowed_are_no_success(rechain: Command, failing: Path
     outcome = rechain(*command, failing, "--max-error-rate", 0.5)
     assert outcome.code == 3
     assert outcome.err.endswith("75.0 % of the questions failed, but only 50 % may.\n")
-    assert rechain(*command, failing, "--max-error-rate", 1.5).code == 2
+    for rate in (1.5, -1, "nan"):
+        assert rechain(*command, failing, "--max-error-rate", rate).code == 2
+    assert rechain(*command, bad_alone(failing), "--max-error-rate", 1).code == 0
 
 
 @pytest.mark.parametrize(
     ("failed", "questions", "most", "is_too_many"),
-    [(0, 0, 0.0, False), (0, 5, 0.0, False), (1, 5, 0.0, True), (1, 5, 0.2, False), (2, 5, 0.2, True), (5, 5, 1, True)],
+    [
+        (0, 0, 0.0, False),
+        (0, 5, 0.0, False),
+        (1, 5, 0.0, True),
+        (1, 5, 0.2, False),
+        (2, 5, 0.2, True),
+        (5, 5, 1, False),
+        (5, 5, None, True),
+        (4, 5, None, False),
+    ],
 )
-def test_how_many_errors_are_too_many(failed: int, questions: int, most: float, is_too_many: bool) -> None:
+def test_how_many_errors_are_too_many(failed: int, questions: int, most: float | None, is_too_many: bool) -> None:
     assert bool(too_many_errors(failed, questions, most)) == is_too_many
 
 

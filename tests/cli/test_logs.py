@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from rechain.cli.exits import Terminated
 from rechain.cli.logs import LogFormat, RunLog, memory
 
 Command = Callable[..., Any]
@@ -68,14 +69,21 @@ def test_text_says_the_same_in_a_line_and_ends_with_the_summary(capsys: pytest.C
     assert last == "4 questions. Every question failed."
 
 
-@pytest.mark.parametrize(("error", "outcome"), [(ValueError("wrong"), "failed"), (KeyboardInterrupt(), "interrupted")])
+@pytest.mark.parametrize(
+    ("error", "outcome", "summary"),
+    [
+        (ValueError("wrong"), "failed", "wrong"),
+        (KeyboardInterrupt(), "interrupted", "interrupted"),
+        (Terminated(), "interrupted", "stopped by SIGTERM"),
+    ],
+)
 def test_a_run_that_fails_has_an_end_too(
-    capsys: pytest.CaptureFixture[str], error: BaseException, outcome: str
+    capsys: pytest.CaptureFixture[str], error: BaseException, outcome: str, summary: str
 ) -> None:
     with pytest.raises(type(error)), RunLog(LogFormat.json, "train", {}):
         raise error
     end = events(capsys.readouterr().err)[-1]
-    assert (end["event"], end["outcome"]) == ("end", outcome)
+    assert (end["event"], end["outcome"], end["summary"]) == ("end", outcome, summary)
 
 
 def test_none_prints_failures_alone(capsys: pytest.CaptureFixture[str]) -> None:
@@ -125,6 +133,46 @@ def test_lines_come_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
     with RunLog(LogFormat.json, "recover", {}, every=0.001):
         assert three.wait(300)
     assert events(lines.getvalue())[-1]["event"] == "end"
+
+
+@pytest.mark.parametrize("format", [LogFormat.json, LogFormat.text])
+def test_a_line_is_written_whole_while_no_other_thread_writes(
+    monkeypatch: pytest.MonkeyPatch, format: LogFormat
+) -> None:
+    """Or lines of the thread that logs progress would stand in the middle of others."""
+    log = RunLog(format, "train", {})
+    written: list[tuple[str, bool]] = []
+
+    class Lines(io.StringIO):
+        def write(self, text: str) -> int:
+            written.append((text, log._writing.locked()))
+            return len(text)
+
+    monkeypatch.setattr("sys.stderr", Lines())
+    with log:
+        log.event("epoch", "an epoch", {"epoch": 1})
+        log.tick()
+    assert len(written) == 4
+    assert all(text.count("\n") == 1 and text.endswith("\n") for text, _ in written)
+    assert all(is_locked for _, is_locked in written[1:])
+
+
+def test_keys_in_an_address_are_not_logged(rechain: Command) -> None:
+    addresses = ["s3://KEY:SECRET@bucket/questions", "--out", "s3://KEY:SECRET@bucket/chains?region=x"]
+    outcome = rechain("recover", *addresses, "--engine", "ray", "--workers", 0, "--log", "json")
+    start = json.loads(outcome.err.splitlines()[0])
+    assert (start["input"], start["out"]) == ("s3://bucket/questions", "s3://bucket/chains")
+    assert "SECRET" not in outcome.err and "KEY" not in outcome.err
+
+
+@pytest.mark.parametrize("command", [["recover", "--model", "lexical", "--workers", "0"], ["candidates"]])
+def test_too_many_errors_are_the_outcome_that_is_logged(rechain: Command, tmp_path: Path, command: list[str]) -> None:
+    (tmp_path / "bad.jsonl").write_text('{"question": "?", "answer": 7, "passages": []}\n')
+    outcome = rechain(*command, tmp_path / "bad.jsonl", "--log", "json")
+    assert outcome.code == 3
+    end = events(outcome.err)[-1]
+    assert (end["event"], end["outcome"]) == ("end", "failed")
+    assert end["summary"].endswith("Every question failed.")
 
 
 @pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="there is no /proc")

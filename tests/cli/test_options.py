@@ -1,5 +1,6 @@
 """Option groups, and where records go: what is checked before anything is written."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -98,6 +99,15 @@ def test_what_is_read_is_not_written(existing: Path, resume: bool) -> None:
         )
 
 
+def test_a_pipe_in_the_place_of_the_provenance_is_not_waited_for(
+    tmp_path: Path, make_pipe: Callable[[Path], None]
+) -> None:
+    out = tmp_path / "chains.jsonl"
+    make_pipe(sidecar_of(out))
+    expected = f"{sidecar_of(out)} exists and says nothing of {out}; move it, or name another output."
+    assert problem(out, False, resume=False) == expected
+
+
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     out = tmp_path / "missing" / "chains.jsonl"
     assert problem(out, False, resume=True) == f"{out} cannot be written: there is no folder {out.parent}."
@@ -143,4 +153,13 @@ def test_a_provenance_file_replaces_no_file_of_another_purpose(tmp_path: Path) -
     assert problem(out, False) == f"{sidecar} exists and says nothing of {out}; move it, or name another output."
     read = f"{sidecar}, where the output's provenance goes, is what is read; name another output."
     assert problem(out, True, sidecar) == read
-    assert sidecar.read_text() == "precious"
+    out.write_text("chains")
+    for content in ("precious", '{"id": 1}\n'):
+        sidecar.write_text(content)
+        assert "says nothing of" in str(problem(out, True))
+        assert sidecar.read_text() == content
+    write_provenance(out, heading("recover"), {})
+    whole = sidecar.read_bytes()
+    for damaged in (b"", whole, whole[:50], b"x" + whole[1:], whole.replace(b"recover", b"recovex")):
+        sidecar.write_bytes(damaged)
+        assert problem(out, True) is None

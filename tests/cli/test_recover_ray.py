@@ -30,7 +30,8 @@ def on_ray(nodes: Any, rechain: Command) -> Command:
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
+    """Return the files that are seen; the entries of parts are hidden beside them."""
+    return {path.name: path.read_bytes() for path in folder.iterdir() if not path.name.startswith(".")}
 
 
 def timeless(files: dict[str, bytes]) -> dict[str, Any]:
@@ -94,6 +95,19 @@ def test_a_folder_is_made_gone_on_with_and_replaced_as_asked(
 
 
 @pytest.mark.slow
+def test_whether_too_many_failed_is_a_matter_of_the_whole_folder(
+    on_ray: Command, town_file: Path, tmp_path: Path
+) -> None:
+    """The part that is made again is of the one question that cannot be read."""
+    town_file.write_text(town_file.read_text() + '{"id": "x"\n')
+    assert on_ray(town_file, tmp_path / "out").code == 0
+    (tmp_path / "out" / "00000-000003.jsonl").unlink()
+    outcome = on_ray(town_file, tmp_path / "out", "--resume")
+    assert (outcome.code, report(outcome.err)) == (0, "1 question, 0 with a chain; without: 1 bad_json.\n")
+    assert on_ray(town_file, tmp_path / "out", "--resume", "--max-error-rate", 0.01).code == 3
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("option", [[], ["--overwrite"], ["--resume"]], ids=str)
 def test_a_folder_of_other_files_is_refused_and_untouched(
     on_ray: Command, town_file: Path, tmp_path: Path, option: list[str]
@@ -136,7 +150,7 @@ def test_a_folder_is_needed_and_either_replaced_or_gone_on_with(
     assert outcome.err.startswith("rechain: --")
 
 
-def run_apart(*arguments: object, folder: Path, seconds: int = 100, **environment: str) -> Any:
+def run_apart(*arguments: object, folder: Path, seconds: int = 300, **environment: str) -> Any:
     """Run a command in a process and a folder of its own."""
     command = [sys.executable, "-m", "rechain.cli.main", *map(str, arguments)]
     known = os.environ | environment
@@ -182,7 +196,7 @@ ABSENT = ["nonsense", "127.0.0.1:1"]
 @pytest.mark.parametrize("address", ABSENT)
 def test_a_cluster_that_is_not_there_gets_one_sentence(town_file: Path, tmp_path: Path, address: str) -> None:
     options = ("--engine", "ray", "--out", "out", "--model", "lexical")
-    ended = run_apart("recover", town_file, *options, folder=tmp_path, seconds=15, RAY_ADDRESS=address)
+    ended = run_apart("recover", town_file, *options, folder=tmp_path, RAY_ADDRESS=address)
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr.startswith(f"rechain: there is no Ray cluster at {address}, which RAY_ADDRESS names: ")
     assert ended.stderr.count("\n") == 1

@@ -9,11 +9,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from rechain.linking import DEFAULT_MIN_WEIGHT
 from rechain.schema import Question
 from rechain.system.provenance import describe_input, read_provenance
 from rechain.system.tensors import load_tensors
@@ -65,6 +67,10 @@ def test_a_model_is_trained_shown_and_used(train: Command, rechain: Command, tow
     assert provenance and provenance.end and not provenance.misfits()
     assert provenance.made_by["input"] == describe_input(town_file)
     assert provenance.made_by["kind"] == "game"
+    assert provenance.made_by["vectors"] is None
+    assert {"warm_up": 2, "only": None, "hops": None, "min_weight": DEFAULT_MIN_WEIGHT}.items() <= provenance.made_by[
+        "settings"
+    ].items()
     recovered = rechain("recover", town_file, "--model", tmp_path / "run", "--explain")
     rows = [json.loads(line) for line in recovered.out.splitlines()]
     assert len(rows) == 12
@@ -215,7 +221,7 @@ def train_reader(rechain: Command, town_file: Path, tmp_path: Path, tiny_encoder
 
 
 def test_a_reader_is_trained_shown_resumed_and_used(
-    train_reader: Command, rechain: Command, town_file: Path, tmp_path: Path
+    train_reader: Command, rechain: Command, town_file: Path, tmp_path: Path, tiny_encoder: Path
 ) -> None:
     outcome = train_reader("--warm-up", 2)
     assert outcome.code == 0, outcome.err
@@ -228,6 +234,8 @@ def test_a_reader_is_trained_shown_resumed_and_used(
     recovered = rechain("recover", town_file, "--model", tmp_path / "run", "--workers", 0)
     rows = [json.loads(line) for line in recovered.out.splitlines()]
     assert len(rows) == 12 and all(0 < row["chains"][0]["confidence"] <= 1 for row in rows)
+    provenance = read_provenance(tmp_path / "run" / "model.safetensors")
+    assert provenance and provenance.made_by["encoder"] == describe_input(tiny_encoder)
     before = (tmp_path / "run" / "model.safetensors").read_bytes()
     # neither the kind nor the encoder must be named again
     assert train_reader("--resume", "--warm-up", 2, encoder=None, model=None).code == 0
@@ -337,6 +345,27 @@ def test_a_signal_ends_a_run_with_one_sentence_and_it_can_be_resumed(town_file: 
     _, err = resumed.communicate(timeout=300)
     assert resumed.returncode == 0, err
     assert "pretraining, epoch 25: " in err
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_run_that_is_stopped_before_it_has_begun_says_that_nothing_was_kept(tmp_path: Path) -> None:
+    questions = tmp_path / "questions.jsonl"
+    os.mkfifo(questions)
+    process = start(questions, tmp_path / "run", "--log", "json")
+    writing = None
+    while writing is None:  # until it waits for questions
+        assert process.poll() is None
+        with suppress(OSError):
+            writing = os.open(questions, os.O_WRONLY | os.O_NONBLOCK)
+        time.sleep(0.02)
+    process.send_signal(signal.SIGTERM)
+    *_, end, told, last = process.communicate(timeout=300)[1].splitlines()
+    os.close(writing)
+    assert process.returncode == 143
+    assert json.loads(end)["summary"] == "stopped by SIGTERM"
+    assert told == f"The run had not begun, and nothing was kept in {tmp_path / 'run'}: start again."
+    assert last == "rechain: stopped by SIGTERM."
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_full_disk_ends_a_run_with_one_sentence_and_the_checkpoint_before_it(town_file: Path, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 
 from rechain.datasets import files
 from rechain.datasets.files import RawRecord, question_files, read_opened, read_parts, read_records
-from rechain.errors import InputError, QuestionError
+from rechain.errors import DamagedInputError, InputError, QuestionError
 
 RECORDS = [{"id": "1", "text": 'a {"brace"} and \\ in [text], Škoda'}, {"id": "2", "nested": [{"a": {"b": "}"}}]}]
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -50,10 +50,10 @@ def write(path: Path, content: bytes | str) -> Path:
     return path
 
 
-def until_it_fails(path: Path) -> tuple[list[RawRecord], str]:
+def until_it_fails(path: Path, kind: type[InputError] = InputError) -> tuple[list[RawRecord], str]:
     """Return the records of a file that cannot be read to its end, and what is said about it."""
     records = []
-    with pytest.raises(InputError) as failure:
+    with pytest.raises(kind) as failure:
         for record in read_records(path):
             records.append(record)
     return records, str(failure.value)
@@ -218,7 +218,7 @@ def test_a_record_of_an_array_that_is_too_long_and_never_ends_is_named(
     tmp_path: Path, end: str, small_limits: int
 ) -> None:
     path = write(tmp_path / "f", '[{"id": "1"}, {"id": "2", "a": "' + "x}" * 1000 + end)
-    records, message = until_it_fails(path)
+    records, message = until_it_fails(path, DamagedInputError)
     assert [type(record.value) for record in records] == [dict, QuestionError]
     assert message == f"{path}, record 2: the file ends in the middle of the record."
 

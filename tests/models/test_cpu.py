@@ -20,6 +20,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
+from rechain.errors import RechainError
 from rechain.models import cpu
 from rechain.models.cpu import (
     Int8Embedding,
@@ -469,6 +470,27 @@ def test_settings_of_torch_stay_as_they_are_for_this_thread_and_for_new_ones(two
 
 def test_who_has_one_thread_needs_no_others(one_thread: None) -> None:
     assert in_threads(lambda _: threading.current_thread(), range(2)) == [threading.current_thread()] * 2
+
+
+def test_threads_that_cannot_be_started_are_one_sentence_and_those_that_were_end(
+    two_threads: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The system's limit is not set, as root has none."""
+    cpu._single_threads.cache_clear()
+    before, start = set(threading.enumerate()), threading.Thread.start
+
+    def start_one(thread: threading.Thread) -> None:
+        if set(threading.enumerate()) - before:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start_one)
+    with pytest.raises(RechainError, match=r"^2 threads cannot be started \(can't start new thread\); set OMP_NUM"):
+        in_threads(lambda number: number, range(3))
+    assert not set(threading.enumerate()) - before
+    assert torch.get_num_threads() == 2
+    monkeypatch.undo()
+    assert in_threads(lambda number: number, range(3)) == [0, 1, 2]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")

@@ -216,6 +216,20 @@ def test_an_encoder_that_cannot_be_read_is_one_sentence(encoder: Path) -> None:
 # ---- what is wrong with a folder
 
 
+@pytest.mark.parametrize("name", [WEIGHTS, TOKENIZER, CONFIG])
+@pytest.mark.parametrize("format_1", [False, True])
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(
+    folder: Path, make_pipe: Callable[[Path], None], name: str, format_1: bool
+) -> None:
+    if format_1:
+        config = json.loads((folder / CONFIG).read_text()) | {"format": 1}
+        del config["sha256"]
+        (folder / CONFIG).write_text(json.dumps(config))
+    (folder / name).unlink()
+    make_pipe(folder / name)
+    assert "it is no file" in complaint(folder)
+
+
 @pytest.mark.parametrize("name", [CONFIG, WEIGHTS, TOKENIZER])
 def test_a_missing_file_is_named(folder: Path, name: str) -> None:
     (folder / name).unlink()

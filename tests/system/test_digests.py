@@ -1,6 +1,7 @@
 """JSON and arrays that carry their own SHA-256: no damage is taken for what was written."""
 
 import json
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -40,9 +41,14 @@ def test_what_is_no_json_object_is_a_value_error(tmp_path: Path, content: str) -
         read_sealed(tmp_path / "index.json")
 
 
-def test_a_folder_is_no_file(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="it is no file"):
-        read_json(tmp_path)
+@pytest.mark.parametrize("read", [read_json, read_sealed, file_digest])
+def test_a_folder_and_a_pipe_are_no_files(
+    tmp_path: Path, make_pipe: Callable[[Path], None], read: Callable[[Path], object]
+) -> None:
+    make_pipe(tmp_path / "pipe")
+    for path in (tmp_path, tmp_path / "pipe"):
+        with pytest.raises(OSError, match="it is no file"):
+            read(path)
 
 
 def test_a_seal_has_the_digests_of_other_files(tmp_path: Path) -> None:

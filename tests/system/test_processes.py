@@ -27,7 +27,10 @@ DIE = "lambda task: __import__('os').kill(__import__('os').getpid(), 9)"
 DIE_AT_3 = "lambda task: task if task != 3 else __import__('os').kill(__import__('os').getpid(), 9)"
 DIE_ONCE = """lambda task: (
     task[0] if not task[1] or __import__('os').path.exists(task[1])
-    else (open(task[1], 'w').close(), __import__('os').kill(__import__('os').getpid(), 9))
+    else (
+        __import__('pathlib').Path(task[1]).write_text(str(__import__('os').getpid())),
+        __import__('os').kill(__import__('os').getpid(), 9),
+    )
 )"""
 
 
@@ -134,9 +137,9 @@ def test_a_task_that_is_taken_when_a_worker_has_just_died_is_done_too(tmp_path: 
 
     def tasks() -> Iterator[tuple[int, str]]:
         yield 0, str(died)
-        while not died.exists():
+        while not died.exists() or not died.read_text():
             time.sleep(0.01)
-        time.sleep(0.3)  # until that is noticed
+        assert not wait_until_gone({int(died.read_text())})
         yield from ((number, "") for number in (1, 2, 3))
 
     assert list(in_order(worker(DIE_ONCE), tasks(), 2)) == [0, 1, 2, 3]

@@ -14,7 +14,7 @@ import pytest
 
 from rechain.datasets import read_questions
 from rechain.errors import RechainError
-from rechain.system.stores import path_of
+from rechain.system.stores import path_of, without_keys
 
 KEYS = {"AWS_ACCESS_KEY_ID": "AKIATESTKEY", "AWS_SECRET_ACCESS_KEY": "secretsecret", "AWS_DEFAULT_REGION": "us-east-1"}
 PASSAGES = [
@@ -131,6 +131,52 @@ def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         path_of("s3://bucket/q.jsonl")
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        "s3://KEY:hidden@bucket/x",
+        "s3://KEY:SEC/hidden@bucket/x",
+        "s3://hidden@bucket",
+        "simplecache::s3://KEY:hidden@bucket/x",
+        "s3://bucket/x.zip::s3://KEY:hidden@bucket/x",
+        "https://bucket/x?Signature=hidden",
+    ],
+)
+def test_an_address_with_keys_is_refused_without_showing_them(address: str) -> None:
+    with pytest.raises(RechainError) as failure:
+        path_of(address)
+    assert "hidden" not in str(failure.value)
+
+
+@pytest.mark.parametrize("address", ["s3://[x", "gs://bucket/x", "memory://x", "file:///x", "://x"])
+def test_an_address_that_cannot_be_read_is_one_sentence(address: str) -> None:
+    with pytest.raises(RechainError) as failure:
+        path_of(address)
+    assert str(failure.value).count("\n") == 0
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("s3://KEY:hidden@bucket/a@b?region=x", "s3://bucket/a@b"),
+        ("s3://KEY:SEC/RET@bucket/a", "s3://bucket/a"),
+        ("s3://KEY@bucket/a", "s3://bucket/a"),
+        ("s3://bucket/a@b", "s3://bucket/a@b"),
+        ("s3://[x", "s3://[x"),
+        ("hdfs://host:80/a", "hdfs://host:80/a"),
+        ("a@b?c", "a@b?c"),
+    ],
+)
+def test_an_address_is_shown_without_its_keys(address: str, shown: str) -> None:
+    assert without_keys(address) == shown
+
+
 def test_a_local_path_stays_one(tmp_path: Path) -> None:
     assert path_of(str(tmp_path)) == tmp_path
     assert path_of(tmp_path) is tmp_path
+
+
+@pytest.mark.parametrize("address", ["s3://", "s3:///", "s3:///q.jsonl"])
+def test_an_address_without_a_bucket_says_so(address: str) -> None:
+    with pytest.raises(RechainError, match=f"^{address} names no bucket; an address of a file is such as "):
+        path_of(address)

@@ -313,6 +313,20 @@ def test_a_checkpoint_that_cannot_be_is_one_sentence(
     assert sentence.startswith(f"{path}")
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+def test_a_short_random_state_of_a_gpu_is_one_sentence_before_anything_is_loaded(
+    data: Prepared, stopped: Training, tmp_path: Path
+) -> None:
+    path, training = tmp_path / "checkpoint.safetensors", make(data)
+    save_checkpoint(stopped, path)
+    rewrite(path, lambda tensors, _: tensors.update({"random.cuda": torch.zeros(9, dtype=torch.uint8)}))
+    training.device = torch.device("cuda")
+    before = {name: value.clone() for name, value in training.network.state_dict().items()}
+    with pytest.raises(InputError, match="is damaged: "):
+        load_checkpoint(training, path)
+    assert all(torch.equal(value, before[name]) for name, value in training.network.state_dict().items())
+
+
 def test_no_flipped_bit_of_a_checkpoint_is_accepted(data: Prepared, stopped: Training, tmp_path: Path) -> None:
     path, training = tmp_path / "checkpoint.safetensors", make(data)
     save_checkpoint(stopped, path)

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from rechain.errors import InputError, MissingExtraError, RechainError
 from rechain.system.files import write_atomically
+from rechain.system.stores import without_keys
 
 # Bytes of a read: a store such as S3 answers each by a request, which takes tens of milliseconds.
 _BUFFER = 1 << 20
@@ -31,8 +31,7 @@ class Storage:
             self._address = str(Path(address))
             self._system, self._root = fs.LocalFileSystem(), str(Path(address).absolute())
             return
-        parts = urlsplit(address)  # messages should not show the keys and options that S3 addresses may hold
-        self._address = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+        self._address = without_keys(address)
         try:
             self._system, self._root = fs.FileSystem.from_uri(address)
         except (pyarrow.ArrowException, OSError) as error:

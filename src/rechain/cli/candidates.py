@@ -11,7 +11,6 @@ from rechain.cli.logs import Log, RunLog
 from rechain.cli.options import CandidateOptions, GoldFile, MaxErrorRate, QuestionsInput, Strict, grouped
 from rechain.cli.tables import Json, print_figures, print_json, print_table
 from rechain.errors import QuestionError
-from rechain.system.terminal import note
 
 if TYPE_CHECKING:
     from rechain.candidates import CandidateSettings
@@ -47,7 +46,9 @@ def candidates(
                     raise entry.located(count.error)
                 run.errors = run.errors + Counter([count.error.code])  # another one, as the log reads it meanwhile
             counts.append(count)
-    figures, errors = summarise_candidates(counts), errors_of(counts)
+        figures, errors = summarise_candidates(counts), errors_of(counts)
+        if failure := too_many_errors(errors.total(), len(counts), max_error_rate):
+            run.end("", failure)
     cut = sum(count.is_cut for count in counts)
     if json:
         print_json({"figures": figures, "questions without a chain": errors, "questions cut at the limit": cut})
@@ -57,8 +58,7 @@ def candidates(
             print_table("Why there is no chain", ("", "questions"), [(code, str(n)) for code, n in errors.items()])
         if cut:
             print(f"{cut} questions have more candidate chains than the limit of {settings.limit}.")
-    if failure := too_many_errors(errors.total(), len(counts), max_error_rate):
-        note(failure)
+    if failure:
         raise Exit(ExitCode.TOO_MANY_ERRORS)
 
 

@@ -23,6 +23,9 @@ class ExitCode(IntEnum):
 class Terminated(KeyboardInterrupt):
     """SIGTERM has come; all that is done for Ctrl+C is done for it too."""
 
+    def __str__(self) -> str:
+        return "stopped by SIGTERM"
+
 
 @contextmanager
 def raising_terminated() -> Iterator[None]:
@@ -60,10 +63,10 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def too_many_errors(failed: int, questions: int, most: float | None) -> str:
-    """Return a sentence if every question failed, or a greater share of them than is allowed; else nothing."""
-    if questions and failed == questions:
-        return "Every question failed."
-    if most is None or failed <= most * questions:
+    """Return a sentence if a greater share of questions failed than is allowed or, unless that is said, all of them."""
+    if most is None:
+        return "Every question failed." if questions and failed == questions else ""
+    if failed <= most * questions:
         return ""
     return f"{100 * failed / questions:.1f} % of the questions failed, but only {100 * most:g} % may."
 

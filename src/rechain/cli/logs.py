@@ -17,7 +17,7 @@ from typer import Option
 
 from rechain.cli.progress import is_logged
 from rechain.errors import RechainError
-from rechain.system.terminal import note
+from rechain.system.terminal import note, write_line
 
 # Often enough to see that a run lives, seldom enough to read the log of a night.
 _EVERY_SECONDS = 30.0
@@ -89,8 +89,11 @@ class RunLog(AbstractContextManager["RunLog"]):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         is_logged.reset(self._token)
         if not self._ended.is_set():
-            outcome = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed" if error else "done"
-            self._end(outcome, None if error is None else str(error) or type(error).__name__)
+            is_stopped = isinstance(error, KeyboardInterrupt)
+            outcome = "interrupted" if is_stopped else "failed" if error else "done"
+            self._end(
+                outcome, None if error is None else str(error) or (outcome if is_stopped else type(error).__name__)
+            )
 
     def _watch(self) -> None:
         while not self._ended.wait(self._every):
@@ -107,10 +110,11 @@ class RunLog(AbstractContextManager["RunLog"]):
 
     def event(self, name: str, text: str, facts: Mapping[str, object]) -> None:
         """Log something else that has happened: its text, or what it consists of."""
-        if self.format == LogFormat.json:
-            self._write(name, facts)
-        elif self.is_text:
-            note(text)
+        with self._writing:
+            if self.format == LogFormat.json:
+                self._write(name, facts)
+            elif self.is_text:
+                note(text)
 
     @property
     def is_text(self) -> bool:
@@ -136,12 +140,12 @@ class RunLog(AbstractContextManager["RunLog"]):
     def _end(self, outcome: str, summary: str | None) -> None:
         with self._writing:  # no line may follow the last
             self._ended.set()
-        if not self._has_begun:
-            return
-        facts = {"outcome": outcome, **self._state(), "left_s": None, "summary": summary}
-        if self.format == LogFormat.text:
-            facts.pop("summary")  # which comes as a line of its own
-        self._write("end", facts)
+            if not self._has_begun:
+                return
+            facts = {"outcome": outcome, **self._state(), "left_s": None, "summary": summary}
+            if self.format == LogFormat.text:
+                facts.pop("summary")  # which comes as a line of its own
+            self._write("end", facts)
 
     def _state(self) -> dict[str, object]:
         elapsed = self._clock() - self._start
@@ -168,8 +172,7 @@ class RunLog(AbstractContextManager["RunLog"]):
         known = {name: value for name, value in facts.items() if value is not None}
         if self.format == LogFormat.json:
             # ASCII alone, so that no terminal and no reader of logs can take it for anything else
-            print(json.dumps({"time": now, "command": self._command, "event": event, **known}), file=sys.stderr)
-            sys.stderr.flush()
+            write_line(json.dumps({"time": now, "command": self._command, "event": event, **known}))
         else:
             note(f"{now} {self._command} {event}: {', '.join(map(_phrase, known.items()))}")
 

@@ -50,7 +50,9 @@ Device = Annotated[str | None, Option(metavar="NAME", help="cpu, cuda, cuda:1, â
 Strict = Annotated[bool, Option("--strict", help="Stop at the first question that has an error.")]
 MaxErrorRate = Annotated[
     float | None,
-    Option(min=0, max=1, metavar="RATE", help="Exit with code 3 if a greater share of the questions fails, e.g. 0.05."),
+    Option(
+        min=0, max=1, metavar="RATE", help="Exit with code 3 if a greater share of the questions fails. (if all fail)"
+    ),
 ]
 Overwrite = Annotated[bool, Option("--overwrite", help="Replace the output file if there is one.")]
 
@@ -230,7 +232,7 @@ class OutputOptions:
             return
         if any(path and path.exists() and sidecar.samefile(path) for path in inputs):
             raise RechainError(f"{sidecar}, where the output's provenance goes, is what is read; name another output.")
-        if not self.out.exists() and not is_provenance(sidecar):
+        if not is_provenance(sidecar):
             raise RechainError(f"{sidecar} exists and says nothing of {self.out}; move it, or name another output.")
 
     def write(self, lines: Iterator[str], made_by: "Facts") -> int:

@@ -28,7 +28,7 @@ from rechain.cli.options import (
 )
 from rechain.errors import QuestionError, RechainError, ResumableError
 from rechain.system.files import LostOutputError
-from rechain.system.stores import is_local, path_of
+from rechain.system.stores import is_local, path_of, without_keys
 from rechain.system.terminal import note, print_records
 
 if TYPE_CHECKING:
@@ -103,8 +103,8 @@ def recover(
 
     Example: rechain recover hotpot_dev_distractor_v1.json --only bridge --out chains.jsonl
 
-    Exit codes: 0 done; 2 a mistake, or a file that cannot be read or written; 3 every question failed, or more of them
-    than --max-error-rate allows; 130 Ctrl+C; 141 the reader of standard output is gone; 143 SIGTERM.
+    Exit codes: 0 done; 2 a mistake, or a file that cannot be read or written; 3 more questions failed than
+    --max-error-rate allows or, without it, all; 130 Ctrl+C; 141 the reader of standard output is gone; 143 SIGTERM.
     """
     from rechain.bulk.work import Work, default_workers
     from rechain.recovery import Recoverer
@@ -122,7 +122,8 @@ def recover(
     if is_special and workers != 0:
         raise RechainError(f"{passages} is no file, which every worker could read; name one, or choose --workers 0.")
     work = Work(recoverer, passages and passages.absolute(), tuple(only or ()), strict)
-    facts = {"model": model, "input": questions, "out": output.out, "resume": output.resume or None}
+    out = output.out and without_keys(output.out)
+    facts = {"model": model, "input": without_keys(questions), "out": out, "resume": output.resume or None}
     if engine == Engine.ray:
         from rechain.bulk.ray import Cluster
 
@@ -162,7 +163,7 @@ def _recover_here(
     from rechain.datasets.reading import no_question, read_chunks
 
     out = output.out
-    head = {} if out is None else _heading(work, questions, {"batch_size": batch_size, "workers": workers})
+    head = {} if out is None else _heading(work, questions, {"batch_size": batch_size, "workers": workers}, run)
     chunks = read_chunks(questions, batch_size)
     before: Progress | None = None
     if out and resume and out.exists():
@@ -179,14 +180,17 @@ def _recover_here(
     return Outcome(tally, file.tally if file else tally, before)
 
 
-def _heading(work: "Work", questions: Path, run: dict[str, Any]) -> "Facts":
-    """Return what makes the output; `run` is what makes no difference to it."""
+def _heading(work: "Work", questions: Path, facts: dict[str, Any], run: RunLog) -> "Facts":
+    """Return what makes the output, with facts that make no difference to it; large inputs take a while to read."""
     from rechain.cli.progress import working
     from rechain.system.provenance import describe_input, heading
 
-    with working("Reading what there is"):
-        run = {**run, "device": work.make_recoverer.keywords.get("device")}
-        return heading("recover", **work.described(), input=describe_input(questions), run=run)
+    run.doing = "digest of the input"
+    with working("Digest of the input"):
+        facts = {**facts, "device": work.make_recoverer.keywords.get("device")}
+        head = heading("recover", **work.described(), input=describe_input(questions), run=facts)
+    run.doing = None
+    return head
 
 
 def _recover_on_ray(
@@ -205,7 +209,7 @@ def _recover_on_ray(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Ray's advice to its own users
         tally = _collect(results, lambda result: None, folder.storage.address_of(""), run)
-    return Outcome(tally, tally)
+    return Outcome(tally, folder.tally)
 
 
 def _collect(

@@ -1,6 +1,6 @@
 """rechain train: train the game or the chain reader on questions and their answers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -67,6 +67,7 @@ def train(
     Example: rechain train questions.jsonl --model reader --out RUN
     Example: rechain train hotpot_train_v1.1.json --only bridge --config hotpotqa --vectors glove.6B.100d.txt --out RUN
     """
+    from rechain.scoring.model import bundled_folder
     from rechain.system.devices import device_named
     from rechain.system.distributed import is_first, join
     from rechain.system.provenance import write_provenance
@@ -77,7 +78,7 @@ def train(
     _check_folder(folder, resume)
     kind = _kind(model or (folder.kind if resume else "game"), setting=setting, vectors=vectors, encoder=encoder)
     facts = {"model": kind, "input": str(questions.path), "out": str(out), "resume": resume or None}
-    with join(device_named(device)) as where, RunLog(log, "train", facts) as run:
+    with _saying_how_to_go_on(folder), join(device_named(device)) as where, RunLog(log, "train", facts) as run:
         source, chosen = questions.readable("Preparing", run), candidates.settings()
         material: Material
         settings: Settings
@@ -97,8 +98,9 @@ def train(
         if material.left_out:
             reasons = ", ".join(f"{count} {code}" for code, count in material.left_out.items())
             run.note(f"Left out, without a chain to learn from: {reasons}.")
-        made_by = _made_by(kind, settings, questions)
-        with _logged(folder, run) as watcher, _saying_how_to_resume(folder):
+        started_from = {"encoder": encoder or bundled_folder()} if kind == "reader" else {"vectors": vectors}
+        made_by = _made_by(kind, {"warm_up": warm_up, **asdict(chosen), **asdict(settings)}, questions, started_from)
+        with _logged(folder, run) as watcher:
             training = train_run(folder, material, settings, device=where, resume=resume, watcher=watcher)
         if is_first():
             write_provenance(out / WEIGHTS, made_by, {"left_out": dict(material.left_out)})
@@ -133,16 +135,19 @@ def _logged(folder: "RunFolder", run: RunLog) -> "Shown":
     return Logged(folder, run.shows_bar, run.event)
 
 
-def _made_by(kind: str, settings: "Settings", questions: QuestionsInput) -> "Facts":
+def _made_by(
+    kind: str, settings: Mapping[str, Any], questions: QuestionsInput, started_from: Mapping[str, Path | None]
+) -> "Facts":
     """Return what makes the model."""
     from rechain.system.provenance import describe_input, heading
 
     return heading(
         "train",
         kind=kind,
-        settings={"only": questions.only, **asdict(settings)},
+        settings={"only": questions.only, **settings},
         input=describe_input(questions.path),
         passages=describe_input(questions.passages),
+        **{name: describe_input(path) for name, path in started_from.items()},
     )
 
 
@@ -158,12 +163,14 @@ def _kind(kind: str, **options: object) -> str:
 
 
 @contextmanager
-def _saying_how_to_resume(folder: "RunFolder") -> "Iterator[None]":
+def _saying_how_to_go_on(folder: "RunFolder") -> "Iterator[None]":
     try:
         yield
     except KeyboardInterrupt:
         if folder.is_begun:
             note(f"The run in {folder.path} goes on from its last checkpoint with --resume.")
+        else:
+            note(f"The run had not begun, and nothing was kept in {folder.path}: start again.")
         raise
 
 

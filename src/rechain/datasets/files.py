@@ -343,7 +343,7 @@ def _after_object(where: str, scanner: _Scanner, stream: io.BufferedReader) -> b
         if not depths.all():
             return text[int(depths.argmin()) + 1 :]
         depth, quotes = int(depths[-1]), int(strings[-1]) % 2
-    raise InputError(f"{where}: the file ends in the middle of the record.")
+    raise DamagedInputError(f"{where}: the file ends in the middle of the record.")
 
 
 def _is_stray(between: bytes) -> bool:

@@ -23,6 +23,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear, pad, scaled_dot_product_attention
 
+from rechain.errors import ResumableError
 from rechain.models.text_encoders import BertLayers, PretrainedEncoder, TextEncoder, in_transformers, is_plain_bert
 
 # ---- bytes
@@ -353,8 +354,16 @@ def _single_threads(count: int) -> ThreadPoolExecutor:
         torch.set_num_threads(1)
         all_there.wait()  # or one thread would do this several times, and another never
 
-    list(pool.map(be_single, range(count)))
-    torch.set_num_threads(before)
+    try:
+        list(pool.map(be_single, range(count)))
+    except RuntimeError as error:  # the system starts no more threads
+        all_there.abort()  # or those that have started would wait for the others for ever
+        pool.shutdown()
+        raise ResumableError(
+            f"{count} threads cannot be started ({error}); set OMP_NUM_THREADS=1, or raise the limit of processes."
+        ) from error
+    finally:
+        torch.set_num_threads(before)
     return pool
 
 

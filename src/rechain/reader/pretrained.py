@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from hashlib import sha256
-from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -31,8 +30,8 @@ from rechain.reader.card import plain_card
 from rechain.reader.model import ChainReaderModel
 from rechain.reader.settings import ReaderSettings
 from rechain.scoring.evidence import FEATURES, PRIOR
-from rechain.scoring.model import BUNDLED
-from rechain.system.digests import SHA256, file_digest, opened_seal, read_json, sealed
+from rechain.scoring.model import BUNDLED, bundled_folder
+from rechain.system.digests import SHA256, file_digest, opened_seal, read_json, regular, sealed
 from rechain.system.files import write_atomically
 from rechain.system.tensors import Shapes, not_finite, open_tensors, read_shapes
 
@@ -52,7 +51,7 @@ _KEYS = {"1": _PLAIN_KEYS, "2": _PLAIN_KEYS | {SHA256}}
 def find(name: str | Path) -> Path:
     """Return the folder of a model: the bundled one, a local one, or one that is fetched from the Hub."""
     if name == BUNDLED:
-        return Path(str(files("rechain").joinpath("data/default")))
+        return bundled_folder()
     if Path(name).is_dir():
         return Path(name)
     return _fetch(str(name))
@@ -187,7 +186,7 @@ def read_tokenizer(path: Path) -> "Tokenizer":
     from tokenizers import Tokenizer
 
     try:
-        tokenizer = Tokenizer.from_file(str(path))
+        tokenizer = Tokenizer.from_file(str(regular(path)))
     except Exception as error:  # the library raises nothing more specific
         raise InputError(f"{path} cannot be read as a tokeniser: {error!s:.300}.") from error
     tokenizer.no_truncation()
@@ -254,7 +253,7 @@ def _check_digests(folder: Path, config: Mapping[str, Any]) -> None:
         try:
             found = file_digest(folder / name)
         except OSError as error:
-            raise InputError(f"{folder / name} cannot be read: {error.strerror}; {again}.") from error
+            raise InputError(f"{folder / name} cannot be read: {error.strerror or error}; {again}.") from error
         if found != expected:
             raise InputError(f"{folder / name} is damaged: its SHA-256 is not the one in {CONFIG}; {again}.")
 

@@ -1,6 +1,8 @@
 """What a model is: something that scores candidate chains."""
 
 from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
 from typing import Literal, NamedTuple, Protocol, Self, runtime_checkable
 
 from rechain.candidates import Candidates
@@ -11,6 +13,11 @@ Contributions = Mapping[str, float]
 
 BUNDLED = "default"
 """the name of the model that comes with the package"""
+
+
+def bundled_folder() -> Path:
+    """Return the folder of the model that comes with the package."""
+    return Path(str(files("rechain").joinpath("data/default")))
 
 
 class Model(Protocol):

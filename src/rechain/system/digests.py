@@ -15,9 +15,16 @@ _LARGEST_JSON = 2**26
 """bytes of a file of settings; those that rechain writes have a few thousand, or for every question its id"""
 
 
+def regular(path: Path) -> Path:
+    """Return a path, for one of a file to be opened; raise OSError if something else is there: a pipe may never end."""
+    if path.exists() and not path.is_file():
+        raise OSError("it is no file")
+    return path
+
+
 def file_digest(path: Path) -> str:
     """Return the SHA-256 of a file."""
-    with path.open("rb") as file:
+    with regular(path).open("rb") as file:
         return digest_of_file(file, SHA256).hexdigest()
 
 
@@ -45,9 +52,7 @@ def opened_seal(content: Mapping[str, Any], name: str) -> dict[str, str]:
 
 def read_json(path: Path) -> Any:
     """Read a JSON file; whatever is wrong with it is an OSError or a ValueError."""
-    if path.exists() and not path.is_file():
-        raise ValueError("it is no file")  # a pipe, say, that would never end
-    if path.stat().st_size > _LARGEST_JSON:
+    if regular(path).stat().st_size > _LARGEST_JSON:
         raise ValueError(f"it has more than {_LARGEST_JSON:,} bytes")
     try:
         return json.loads(path.read_bytes())

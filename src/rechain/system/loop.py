@@ -199,7 +199,8 @@ class TrainingLoop(ABC):
                 part, _, rest = name.partition(".")
                 parts[part][rest] = value
             progress = Progress.of(metadata.get("progress"))
-            torch.Generator().set_state(parts["random"]["cpu"])  # which sees whether it is one
+            for kind in {"cpu", self.device.type} & {"cpu", *parts["random"]}:
+                torch.Generator(kind).set_state(parts["random"][kind])  # which sees whether it is one
         except KeyError as error:
             raise DamagedFileError(f"{where} is damaged: it has no place for {error}.") from error
         except (RuntimeError, TypeError, ValueError) as error:

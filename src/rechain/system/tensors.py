@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rechain.errors import InputError
+from rechain.system.digests import regular
 from rechain.system.files import replacing
 
 if TYPE_CHECKING:
@@ -117,9 +118,7 @@ def open_tensors(path: Path, framework: str) -> Iterator[Any]:
     """Open a safetensors file whose digest is that of its content; raise ValueError if it is not."""
     from safetensors import safe_open
 
-    if path.exists() and not path.is_file():
-        raise ValueError("it is no file")  # a pipe, say, that would never end
-    with path.open("rb") as stream:
+    with regular(path).open("rb") as stream:
         start = stream.read(8 + len(_START) + len(_NO_DIGEST))
         if int.from_bytes(start[:8], "little") > _LONGEST_HEADER:
             raise ValueError(f"its header should have at most {_LONGEST_HEADER:,} bytes")

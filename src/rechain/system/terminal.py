@@ -30,7 +30,13 @@ def _picture(match: re.Match[str]) -> str:
 
 def note(text: object) -> None:
     """Print a line for people on standard error."""
-    print(printable(text), file=sys.stderr, flush=True)
+    write_line(printable(text))
+
+
+def write_line(line: str) -> None:
+    """Write a line to standard error at once, so that no other process or thread can write into it."""
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
 
 
 def print_records(lines: str) -> None:

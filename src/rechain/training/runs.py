@@ -142,7 +142,7 @@ class RunFolder:
             try:
                 is_same = file_digest(self.path / name) == expected
             except OSError as error:
-                raise InputError(f"{self.path / name} cannot be read: {error.strerror}.") from error
+                raise InputError(f"{self.path / name} cannot be read: {error.strerror or error}.") from error
             if not is_same:
                 raise InputError(
                     f"{self.path / name} is damaged: its SHA-256 is not the one in {STORY}; take it from a copy, or "

@@ -17,7 +17,7 @@ from rechain.errors import RechainError
 from rechain.recovery import NoConfidenceError
 from rechain.version import __version__
 from rechain.web import api, desk, label_api, metrics, openapi, pages
-from rechain.web.access import Access, TooManyGuessesError
+from rechain.web.access import Access
 from rechain.web.forms import read_form
 from rechain.web.guard import Guard, Limits, host_of, signed_in
 from rechain.web.queries import PageQuery
@@ -102,11 +102,6 @@ def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(GoneError)
     async def gone(request: Request, _: GoneError) -> Response:  # nobody reads it, but the counts of requests do
         return refusal(request.scope, 499, "gone", "the connection was closed before the answer was ready.")
-
-    @app.exception_handler(TooManyGuessesError)
-    async def guessed(request: Request, error: TooManyGuessesError) -> Response:
-        headers = {"Retry-After": str(error.retry_after)}
-        return refusal(request.scope, 429, "too_many_guesses", str(error), headers)
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> Response:

@@ -79,7 +79,9 @@ class Guard:
             await self._failed(scope, error)(scope, receive, sender)
 
     def _failed(self, scope: Scope, error: BaseException) -> Response:
-        """Say that a request took too long, or that the server is at fault, which its log tells more of."""
+        """Say that tokens are guessed, a request took too long, or the server is at fault: its log tells more."""
+        if isinstance(error, TooManyGuessesError):  # by the guard, or by the form to sign in
+            return self._refuse(scope, 429, "too_many_guesses", str(error), {"Retry-After": str(error.retry_after)})
         if isinstance(error, asyncio.CancelledError):  # by the server that stops, after it has waited for a while
             return self._refuse(scope, 503, "stopping", "the server is being stopped.")
         if isinstance(error, TimeoutError):
@@ -112,13 +114,10 @@ class Guard:
         query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
         in_address = query.pop("token", None) if scope["method"] == "GET" else None
         kind, _, bearer = headers.get("authorization", "").partition(" ")
-        try:
-            if in_address and await access.knows(host_of(scope), in_address):
-                return signed_in(quote(scope["path"]) + (f"?{urlencode(query)}" if query else ""), access.session)
-            if kind.lower() == "bearer" and bearer and await access.knows(host_of(scope), bearer):
-                return None
-        except TooManyGuessesError as error:
-            return self._refuse(scope, 429, "too_many_guesses", str(error), {"Retry-After": str(error.retry_after)})
+        if in_address and await access.knows(host_of(scope), in_address):
+            return signed_in(quote(scope["path"]) + (f"?{urlencode(query)}" if query else ""), access.session)
+        if kind.lower() == "bearer" and bearer and await access.knows(host_of(scope), bearer):
+            return None
         return self._refuse(scope, 401, "no_token", "this server demands its token.")
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes | Response:
