@@ -1,5 +1,6 @@
 """Output folders of numbered parts: whose they are, when they may be written to, and what is in them."""
 
+import hashlib
 import json
 import pickle
 import shutil
@@ -35,6 +36,10 @@ def content(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+def seen(folder: Path) -> dict[str, bytes]:
+    return {name: part for name, part in content(folder).items() if not name.startswith(".")}
+
+
 @pytest.fixture
 def out(tmp_path: Path) -> Path:
     return tmp_path / "out"
@@ -56,7 +61,7 @@ def begin(out: Path) -> Begin:
 def finish(out: Path, manifest: Manifest = MANIFEST) -> None:
     folder = PartsFolder(str(out), PartFormat.jsonl)
     folder.inspect(manifest, False, True)
-    folder.finish(manifest, {}, Tally())
+    folder.finish(manifest, {})
 
 
 @pytest.mark.parametrize("options", [{}, {"overwrite": True}, {"resume": True}], ids=str)
@@ -96,7 +101,7 @@ def test_resume_tells_which_parts_are_there_and_keeps_them(out: Path, begin: Beg
     (out / "00000-000000.jsonl").write_text("a part")
     (out / "00001-000002.jsonl").write_text("another")
     before = content(out)
-    parts, changed = begin(resume=True)
+    parts, changed, *_ = begin(resume=True)
     assert parts == {"00000-000000.jsonl", "00001-000002.jsonl", "_rechain.json"}
     assert not changed
     assert content(out) == before
@@ -137,7 +142,9 @@ def test_resume_with_anything_else_is_refused_and_changes_nothing(out: Path, beg
 def test_overwrite_takes_away_what_this_command_made_with_whatever_and_nothing_else(out: Path, begin: Begin) -> None:
     begin()
     half = f".00000-000002.jsonl.{16 * 'a'}"
-    for name in ("00000-000000.jsonl", "00000-000001.parquet", half, "_SUCCESS", "notes.txt", ".notes"):
+    entry = ".00000-000000.jsonl.provenance"
+    ours = ("00000-000000.jsonl", "00000-000001.parquet", half, entry, f".{entry}.{16 * 'b'}", "_SUCCESS")
+    for name in (*ours, "notes.txt", ".notes"):
         (out / name).write_text("old")
     begin(Manifest({}, {"model": ("bm25",)}), overwrite=True)
     assert sorted(content(out)) == [".notes", "_rechain.json", "notes.txt"]
@@ -269,11 +276,11 @@ def lines(chunks: list[Chunk]) -> bytes:
 
 def test_a_part_of_lines_is_what_the_local_engine_writes(out: Path, chunks: list[Chunk], lines: bytes) -> None:
     folder = PartsFolder(str(out), PartFormat.jsonl)
-    tally, size = folder.make("a.jsonl", chunks, Worker(Work(LEXICAL)))
-    assert size == len(lines)
-    assert content(out) == {"a.jsonl": lines}
+    part = folder.make("a.jsonl", chunks, Worker(Work(LEXICAL)))
+    assert (part.size, part.sha256) == (len(lines), hashlib.sha256(lines).hexdigest())
+    assert seen(out) == {"a.jsonl": lines}
     assert lines.count(b"\n") == 13
-    assert tally == Tally(13, 12, {"bad_json": 1})
+    assert part.tally == Tally(13, 12, {"bad_json": 1})
 
 
 def test_a_part_of_parquet_holds_the_same_records_and_is_the_same_every_time(
@@ -289,8 +296,8 @@ def test_a_part_of_parquet_holds_the_same_records_and_is_the_same_every_time(
 
 def test_a_part_without_a_wanted_question_is_there_and_empty(out: Path, chunks: list[Chunk]) -> None:
     worker = Worker(Work(LEXICAL, only=("bridge",)))
-    assert PartsFolder(str(out), PartFormat.jsonl).make("a.jsonl", chunks[:1], worker) == (Tally(), 0)
-    assert PartsFolder(str(out), PartFormat.parquet).make("a.parquet", chunks[:1], worker)[0] == Tally()
+    assert PartsFolder(str(out), PartFormat.jsonl).make("a.jsonl", chunks[:1], worker).tally == Tally()
+    assert PartsFolder(str(out), PartFormat.parquet).make("a.parquet", chunks[:1], worker).tally == Tally()
     assert content(out)["a.jsonl"] == b""
     assert pyarrow.parquet.read_table(out / "a.parquet").num_rows == 0
 
@@ -300,7 +307,7 @@ def test_a_part_with_an_error_that_stops_the_work_is_not_there(out: Path, chunks
     folder.make("a.jsonl", chunks[:2], worker)
     with pytest.raises(QuestionError, match="line 13"):
         folder.make("b.jsonl", chunks, worker)
-    assert list(content(out)) == ["a.jsonl"]
+    assert list(seen(out)) == ["a.jsonl"]
 
 
 def test_a_finished_folder_says_so_as_others_do(out: Path, begin: Begin) -> None:
@@ -309,7 +316,7 @@ def test_a_finished_folder_says_so_as_others_do(out: Path, begin: Begin) -> None
     assert content(out)["_SUCCESS"] == b""
     provenance = read_provenance(out)
     assert provenance and provenance.end and not provenance.misfits()
-    assert (provenance.end["questions"], provenance.end["parts"]) == (0, 0)
+    assert (provenance.end["questions"], provenance.end["parts"]) == (0, {})
 
 
 @pytest.mark.parametrize("form", PartFormat)
@@ -320,15 +327,76 @@ def test_what_is_finished_tells_the_counts_of_all_parts(out: Path, chunks: list[
         folder = PartsFolder(str(out), form)
         folder.begin(MANIFEST, folder.inspect(MANIFEST, False, resume), False)
         name = folder.name(0, int(resume))
-        tally, size = folder.make(name, chunks[resume::2], worker)
-    folder.finish(MANIFEST, {name: size}, tally)
+        part = folder.make(name, chunks[resume::2], worker)
+    folder.finish(MANIFEST, {name: part})
     provenance = read_provenance(out)
     assert provenance and provenance.end
-    facts = {name: provenance.end[name] for name in ("questions", "with_chain", "errors", "parts")}
-    assert facts == {"questions": 13, "with_chain": 12, "errors": {"bad_json": 1}, "parts": 2}
+    assert not provenance.misfits()
+    facts = {name: provenance.end[name] for name in ("questions", "with_chain", "errors")}
+    assert facts == {"questions": 13, "with_chain": 12, "errors": {"bad_json": 1}} == folder.tally.counts()
+    assert provenance.end["parts"].keys() == {folder.name(0, 0), folder.name(0, 1)}
     if form == PartFormat.parquet:
         metadata = pyarrow.parquet.read_schema(out / name).metadata[b"rechain"]
         assert json.loads(metadata) == {"rechain": __version__, "command": "recover", "model": ["lexical"]}
+
+
+@pytest.fixture
+def finished(out: Path, chunks: list[Chunk]) -> list[Path]:
+    """The parts of a finished folder."""
+    folder = PartsFolder(str(out), PartFormat.jsonl)
+    folder.begin(MANIFEST, folder.inspect(MANIFEST, False, False), False)
+    worker = Worker(Work(LEXICAL))
+    folder.finish(MANIFEST, {(name := folder.name(0, n)): folder.make(name, [chunks[n]], worker) for n in range(3)})
+    return sorted(out.glob("0*"))
+
+
+def test_a_finished_folder_whose_parts_were_changed_is_told(out: Path, finished: list[Path]) -> None:
+    def misfits() -> list[str]:
+        provenance = read_provenance(out)
+        assert provenance
+        return provenance.misfits()
+
+    assert misfits() == []
+    text = finished[1].read_text()
+    finished[1].write_text(text.replace("town-5", "town-X"))
+    assert misfits() == [f"{finished[1]} was changed after it was written."]
+    (out / "more.jsonl").write_text("{}\n")
+    finished[0].unlink()
+    finished[2].unlink()
+    assert misfits() == [
+        f"{finished[0]} is missing, and so it is with 1 more.",
+        f"{finished[1]} was changed after it was written.",
+        f"{out / 'more.jsonl'} was added after the others were written.",
+    ]
+
+
+@pytest.mark.parametrize("grown", [False, True], ids=["the same input", "a longer one"])
+def test_a_resumed_folder_counts_the_parts_that_it_keeps(out: Path, finished: list[Path], grown: bool) -> None:
+    manifest = Manifest({"a.jsonl": 7 + grown}, MANIFEST.options)
+    folder = PartsFolder(str(out), PartFormat.jsonl)
+    folder.begin(manifest, folder.inspect(manifest, False, True), False)
+    folder.finish(manifest, {})
+    provenance = read_provenance(out)
+    assert provenance and provenance.end and not provenance.misfits()
+    assert provenance.end["questions"] == folder.tally.questions == 13
+    assert [*provenance.end["parts"]] == [part.name for part in finished]
+
+
+def test_a_part_of_another_size_than_it_was_written_with_is_not_kept(out: Path, finished: list[Path]) -> None:
+    finished[1].write_text(finished[1].read_text() + "{}\n")
+    with pytest.raises(RechainError) as raised:
+        PartsFolder(str(out), PartFormat.jsonl).inspect(MANIFEST, False, True)
+    assert str(raised.value) == (f"{finished[1]} was changed after it was written; delete it and go on with --resume.")
+
+
+@pytest.mark.parametrize("damage", [None, b"", b"{}", bytes(100)], ids=str)
+def test_a_part_of_which_nobody_knows_what_it_was_made_of_is_made_again(
+    out: Path, finished: list[Path], damage: bytes | None
+) -> None:
+    entry = out / f".{finished[1].name}.provenance"
+    entry.unlink() if damage is None else entry.write_bytes(damage)
+    existing = PartsFolder(str(out), PartFormat.jsonl).inspect(MANIFEST, False, True)
+    assert existing.parts.keys() == {finished[0].name, finished[2].name}
 
 
 DISTURBANCES: dict[str, tuple[Callable[[Path], object], str]] = {
@@ -346,10 +414,10 @@ def test_parts_that_others_disturb_are_no_success(
     for resume in (False, True):
         folder = PartsFolder(str(out), PartFormat.jsonl)
         folder.begin(MANIFEST, folder.inspect(MANIFEST, False, resume), False)
-        tally, size = folder.make(folder.name(0, int(resume)), chunks, Worker(Work(LEXICAL)))
+        part = folder.make(folder.name(0, int(resume)), chunks, Worker(Work(LEXICAL)))
     disturb(out)
     with pytest.raises(LostOutputError, match=message):
-        folder.finish(MANIFEST, {folder.name(0, 1): size}, tally)
+        folder.finish(MANIFEST, {folder.name(0, 1): part})
     assert not (out / "_SUCCESS").exists()
 
 
@@ -361,4 +429,4 @@ def test_a_folder_sent_to_another_process_writes_to_the_same_place(
     monkeypatch.chdir("/")
     folder = pickle.loads(sent)
     folder.make(folder.name(0, 0), chunks, Worker(Work(LEXICAL)))
-    assert content(tmp_path / "out") == {"00000-000000.jsonl": lines}
+    assert seen(tmp_path / "out") == {"00000-000000.jsonl": lines}

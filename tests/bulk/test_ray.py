@@ -77,7 +77,8 @@ def joined(folder: Path) -> bytes:
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
+    """Return the files that are seen; the entries of parts are hidden beside them."""
+    return {path.name: path.read_bytes() for path in folder.iterdir() if not path.name.startswith(".")}
 
 
 def timeless(files: dict[str, bytes]) -> dict[str, Any]:
@@ -397,13 +398,51 @@ def test_parts_of_a_file_that_has_changed_are_looked_at_again(nodes: Any, lines:
 
 
 @pytest.mark.slow
+def test_a_changed_answer_of_the_same_length_is_named(nodes: Any, lines: list[bytes], tmp_path: Path) -> None:
+    """Also where a run was killed: of each part an entry tells what it was made of."""
+    questions, out = tmp_path / "questions.jsonl", tmp_path / "out"
+    questions.write_bytes(b"".join(lines[:30]))
+    recover(questions, out)
+    for name in ("_SUCCESS", "00000-000002.jsonl"):
+        (out / name).unlink()
+    before = content(out)
+    answer = json.loads(lines[15])["answer"].encode()
+    changed = lines[15].replace(b'"%s"' % answer, b'"%s"' % answer[::-1])
+    assert changed != lines[15]
+    questions.write_bytes(b"".join([*lines[:15], changed, *lines[16:30]]))
+    for _ in range(2):
+        with pytest.raises(RechainError) as raised:
+            recover(questions, out, resume=True)
+        assert str(raised.value) == (
+            f"from {questions}, line 11 on: these questions were changed or swapped after their chains were written to "
+            f"{out / '00000-000001.jsonl'}; name another folder, or replace it with --overwrite."
+        )
+        assert content(out).items() >= before.items()
+    questions.write_bytes(b"".join(lines[:30]))
+    recover(questions, out, resume=True)
+    assert joined(out) == local(questions)
+
+
+@pytest.mark.slow
+def test_a_half_record_at_the_end_is_read_again_when_it_is_whole(
+    nodes: Any, lines: list[bytes], tmp_path: Path
+) -> None:
+    questions, out = tmp_path / "questions.jsonl", tmp_path / "out"
+    questions.write_bytes(b"".join(lines[:12])[:-40])
+    recover(questions, out)
+    questions.write_bytes(b"".join(lines[:12]))
+    assert recover(questions, out, resume=True).questions == 2
+    assert joined(out) == local(questions)
+
+
+@pytest.mark.slow
 def test_a_finished_folder_stays_so_when_going_on_is_refused(nodes: Any, lines: list[bytes], tmp_path: Path) -> None:
     questions, out = tmp_path / "questions.jsonl", tmp_path / "out"
     questions.write_bytes(b"".join(lines[:12]))
     recover(questions, out)
     before = content(out)
     questions.write_bytes(b"".join(lines[1:12]))
-    with pytest.raises(RechainError, match="is of other questions than"):
+    with pytest.raises(RechainError, match="line 1 on: these questions were changed or swapped"):
         recover(questions, out, resume=True)
     assert content(out) == before
 
@@ -430,14 +469,13 @@ def test_after_a_strict_stop_one_can_go_on_without(nodes: Any, questions: Path, 
 
 def test_what_is_wrong_with_a_file_is_told_last_and_all_else_at_once() -> None:
     def row(questions: int, *, unread: str = "", problem: str = "") -> dict[str, Any]:
-        result = pickle.dumps(WorkResult(b"", Tally(questions), 0.25))
+        result = pickle.dumps((WorkResult(b"", Tally(questions), 0.25), None))
         outcome = {
             "result": result,
             "unread": unread,
             "is_damaged": bool(unread),
             "problem": problem,
             "part": "a",
-            "size": 7,
         }
         return {"file": "a.jsonl"} | outcome
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from rechain.evaluation.statistics import paired_difference
+from rechain.system.provenance import heading, write_provenance
 
 RECHAIN = [sys.executable, "-c", "from rechain.cli.main import main; main()"]
 CONTEXT = [
@@ -328,3 +329,10 @@ def test_one_or_two_files_of_chains_are_compared(rechain: Callable[..., Any], tw
     outcome = rechain("evaluate", *[two[0]] * (count - 1), *two[2:])
     assert (outcome.code, outcome.out) == (2, "")
     assert ("Missing argument" if count == 1 else "one or two files of chains") in outcome.err
+
+
+def test_in_what_the_makers_of_two_files_differ_is_said(rechain: Callable[..., Any], two: list[Path]) -> None:
+    for path, top in zip(two[:2], (1, 2), strict=True):
+        write_provenance(path, heading("recover", settings={"top": top}), {})
+    *_, difference = rechain("evaluate", *two, "--json").err.splitlines()
+    assert difference == f"{two[1]} was made with top 2, not 1 as {two[0]}."

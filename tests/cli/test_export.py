@@ -14,6 +14,8 @@ from typer.testing import CliRunner
 from rechain.cli.main import app
 from rechain.datasets.records import read_rows
 from rechain.schema import Question, Recovered
+from rechain.system import provenance
+from rechain.system.digests import file_digest
 from rechain.system.provenance import describe_input, read_provenance, sidecar_of, without_times
 from rechain.version import __version__
 
@@ -43,6 +45,15 @@ def chains(recovered: Path) -> Path:
     return recovered
 
 
+def test_the_chains_are_digested_once(
+    rechain: Command, recovered: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    digested: list[Path] = []
+    monkeypatch.setattr(provenance, "file_digest", lambda path: digested.append(path) or file_digest(path))
+    assert rechain("export", recovered, "--to", "parquet", "--out", tmp_path / "table.parquet").code == 0
+    assert digested.count(recovered) == 1
+
+
 def test_what_made_the_chains_is_shown_and_goes_with_the_export(
     rechain: Command, recovered: Path, questions: Path, tmp_path: Path
 ) -> None:
@@ -53,10 +64,10 @@ def test_what_made_the_chains_is_shown_and_goes_with_the_export(
     assert first == "12 questions exported; left out: 1 too_few_passages."
     assert shown.startswith(f"{recovered}: by rechain {__version__} recover with model lexical from towns.jsonl, 20")
     assert shown.endswith(", 13 questions, 1 with an error")
-    provenance = read_provenance(out)
-    assert provenance and provenance.end and not provenance.misfits()
-    assert provenance.end["lines"] == out.read_text().count("\n") == 24
-    facts = provenance.made_by
+    made = read_provenance(out)
+    assert made and made.end and not made.misfits()
+    assert made.end["lines"] == out.read_text().count("\n") == 24
+    facts = made.made_by
     assert (facts["model"]["name"], facts["settings"]["to"], facts["command"]) == ("lexical", "triplets", "export")
     assert (facts["input"], facts["questions"]) == (describe_input(recovered), describe_input(questions))
     tables = []

@@ -153,4 +153,13 @@ def test_a_provenance_file_replaces_no_file_of_another_purpose(tmp_path: Path) -
     assert problem(out, False) == f"{sidecar} exists and says nothing of {out}; move it, or name another output."
     read = f"{sidecar}, where the output's provenance goes, is what is read; name another output."
     assert problem(out, True, sidecar) == read
-    assert sidecar.read_text() == "precious"
+    out.write_text("chains")
+    for content in ("precious", '{"id": 1}\n'):
+        sidecar.write_text(content)
+        assert "says nothing of" in str(problem(out, True))
+        assert sidecar.read_text() == content
+    write_provenance(out, heading("recover"), {})
+    whole = sidecar.read_bytes()
+    for damaged in (b"", whole, whole[:50], b"x" + whole[1:], whole.replace(b"recover", b"recovex")):
+        sidecar.write_bytes(damaged)
+        assert problem(out, True) is None

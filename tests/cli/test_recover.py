@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import termios
+import threading
 import time
 from collections.abc import Callable
 from functools import partial
@@ -20,6 +21,7 @@ from typing import Any
 import pytest
 
 from rechain.bulk.work import Tally, WorkResult
+from rechain.cli.logs import RunLog
 from rechain.cli.recover import print_lines
 from rechain.schema import Question, Recovered
 from rechain.system.provenance import read_provenance, sidecar_of
@@ -907,3 +909,27 @@ def test_lines_for_standard_output_are_printed_as_they_are(capsys: pytest.Captur
     print_lines(WorkResult(b"", Tally(), None))
     print("still open")
     assert capsys.readouterr().out == "still open\n"
+
+
+def test_the_log_says_that_the_input_is_read_for_its_digest(
+    rechain: Command, town_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A large input takes minutes, before the first question."""
+    ticked, tick = threading.Event(), RunLog.tick
+
+    def tick_and_tell(log: RunLog) -> None:
+        tick(log)
+        ticked.set()
+
+    def describe_slowly(path: Path) -> None:
+        if path == town_file:
+            ticked.clear()
+            assert ticked.wait(300)
+
+    monkeypatch.setattr(RunLog, "tick", tick_and_tell)
+    monkeypatch.setattr("rechain.system.provenance.describe_input", describe_slowly)
+    monkeypatch.setenv("RECHAIN_LOG_SECONDS", "0.05")
+    outcome = rechain("recover", town_file, "--model", "lexical", "--workers", 0, "--out", tmp_path / "chains.jsonl")
+    assert outcome.code == 0
+    assert "recover progress: doing digest of the input, " in outcome.err
+    assert "digest of the input" not in outcome.err.splitlines()[-2]

@@ -30,7 +30,8 @@ def on_ray(nodes: Any, rechain: Command) -> Command:
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
+    """Return the files that are seen; the entries of parts are hidden beside them."""
+    return {path.name: path.read_bytes() for path in folder.iterdir() if not path.name.startswith(".")}
 
 
 def timeless(files: dict[str, bytes]) -> dict[str, Any]:
@@ -91,6 +92,19 @@ def test_a_folder_is_made_gone_on_with_and_replaced_as_asked(
     assert {path.name for path in out.glob("0*")} == {"00000-000000.parquet", "00000-000001.parquet"}
     recovered = [each for path in sorted(out.glob("0*")) for _, each in read_rows(path, Recovered)]
     assert recovered == [Recovered.model_validate_json(line) for line in chains.splitlines()]
+
+
+@pytest.mark.slow
+def test_whether_too_many_failed_is_a_matter_of_the_whole_folder(
+    on_ray: Command, town_file: Path, tmp_path: Path
+) -> None:
+    """The part that is made again is of the one question that cannot be read."""
+    town_file.write_text(town_file.read_text() + '{"id": "x"\n')
+    assert on_ray(town_file, tmp_path / "out").code == 0
+    (tmp_path / "out" / "00000-000003.jsonl").unlink()
+    outcome = on_ray(town_file, tmp_path / "out", "--resume")
+    assert (outcome.code, report(outcome.err)) == (0, "1 question, 0 with a chain; without: 1 bad_json.\n")
+    assert on_ray(town_file, tmp_path / "out", "--resume", "--max-error-rate", 0.01).code == 3
 
 
 @pytest.mark.slow

@@ -14,8 +14,8 @@ from rechain.system.provenance import (
     describe_input,
     differences,
     heading,
+    read_lines,
     read_provenance,
-    read_sealed,
     sidecar_of,
     without_times,
     write_provenance,
@@ -33,7 +33,7 @@ def output(tmp_path: Path) -> Path:
 
 
 def test_lines_are_read_as_they_were_written(output: Path) -> None:
-    first, last = read_sealed(sidecar_of(output))
+    first, last = read_lines(sidecar_of(output))
     assert (first["rechain"], first["command"], first["settings"]) == (__version__, "recover", {"top": 1})
     assert (last["questions"], last["output"]["size"]) == (1, 3)
     provenance = read_provenance(output)
@@ -45,10 +45,10 @@ def test_a_seal_hangs_on_all_lines_before(tmp_path: Path) -> None:
     lines = [Sealer().line({"rechain": "1", "n": n}) for n in range(3)]
     (tmp_path / "a.provenance").write_bytes(b"".join(lines))
     with pytest.raises(DamagedProvenanceError, match="at line 2"):
-        list(read_sealed(tmp_path / "a.provenance"))
+        list(read_lines(tmp_path / "a.provenance"))
     sealer = Sealer()
     (tmp_path / "a.provenance").write_bytes(b"".join(sealer.line({"rechain": "1", "n": n}) for n in range(3)))
-    assert [fields["n"] for fields in read_sealed(tmp_path / "a.provenance")] == [0, 1, 2]
+    assert [fields["n"] for fields in read_lines(tmp_path / "a.provenance")] == [0, 1, 2]
 
 
 def test_no_damage_is_taken_for_the_truth(output: Path) -> None:

@@ -23,7 +23,7 @@ from rechain.system.provenance import (
     Sealer,
     differences,
     is_first_line,
-    read_sealed,
+    read_lines,
     sidecar_of,
 )
 
@@ -87,7 +87,7 @@ class Journal:
             self.made_by = fields if is_first_line(fields) else self.made_by
 
     def _read(self) -> Iterator[Facts]:
-        return read_sealed(self.path) if self.exists else iter(())
+        return read_lines(self.path) if self.exists else iter(())
 
     def stretches(self) -> Iterator[Stretch]:
         """Yield the stretches of the output, in their order."""

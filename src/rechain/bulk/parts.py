@@ -3,34 +3,37 @@
 Part by part, in the order of their names, the folder holds what one file would.
 """
 
+import hashlib
 import io
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import orjson
 
 from rechain.bulk import PartFormat
+from rechain.bulk.journal import input_digest
 from rechain.bulk.storage import Storage
 from rechain.bulk.work import Tally, Worker
-from rechain.datasets.files import read_opened
 from rechain.datasets.reading import Chunk
-from rechain.errors import RechainError
+from rechain.errors import InputError, RechainError
 from rechain.exports import parquet
 from rechain.system.digests import SHA256, opened_seal, sealed
 from rechain.system.files import LostOutputError
-from rechain.system.provenance import FINISHED, MANIFEST, Facts, differences, heading, now
+from rechain.system.provenance import FINISHED, MANIFEST, SUFFIX, Facts, differences, heading, now
 
 _SIZES = "questions"
 """the field of the manifest with the question files and their sizes"""
 _NO_SIZE = -1
 _PART = r"\d{5}-\d{6}\.\w+"
-# What this command makes. A hidden part is half a file, left by a process that was killed while writing it.
-# Bytes of parts of earlier runs, whose counts nobody has kept: so many are read again for them within seconds. Where
-# there are more, the counts are left out.
-_MOST_COUNTED = 1 << 30
 _OURS_PART = re.compile(_PART)
-_OURS = re.compile(rf"{_PART}|\.{_PART}\.[0-9a-f]{{16}}|{MANIFEST}|{FINISHED}")
+_ENTRY = rf"\.{_PART}{re.escape(SUFFIX)}"
+# What this command makes. What ends with a number is half a file, left by a process that was killed while writing it.
+_OURS = re.compile(rf"{_PART}|{_ENTRY}|\.({_PART}|{_ENTRY})\.[0-9a-f]{{16}}|{MANIFEST}|{FINISHED}")
+# Entries that are read at a time: a store such as S3 takes tens of milliseconds for each.
+_READERS = 16
 # As many as have names that sort in their order.
 _MOST_FILES, _MOST_PARTS = 10**5, 10**6
 # First the claim that all is there, last the proof that the folder is ours: a deletion can be killed at any moment.
@@ -52,6 +55,22 @@ class ExistingParts(NamedTuple):
     """of its parts and of all other files in it"""
     changed: frozenset[str] = frozenset()
     """question files that have another size than when their parts were made, or could not be read to their end"""
+    unread: frozenset[str] = frozenset()
+    """those that could not be read to their end: what was read before that may be garbage"""
+    parts: Mapping[str, "Part"] = {}
+    """its complete parts; others are to be made again"""
+
+
+class Part(NamedTuple):
+    """What a part is made of and what came of it: the content of its entry, a hidden file beside it."""
+
+    records: int
+    """the number of raw records"""
+    input: str
+    """their digest"""
+    size: int
+    sha256: str
+    tally: Tally
 
 
 class PartsFolder:
@@ -67,8 +86,12 @@ class PartsFolder:
         self._began = now()
         self._written = b""
         """the manifest"""
-        self._parts: dict[str, int] = {}
-        """the sizes of the parts of earlier runs that are to stay as they are, and of other files"""
+        self.tally = Tally()
+        """of the questions of all parts, once they are there"""
+        self._parts: dict[str, Part] = {}
+        """the parts of earlier runs"""
+        self._kept: frozenset[str] = frozenset()
+        """the names of those that are to stay as they are"""
 
     def inspect(self, manifest: Manifest, overwrite: bool, resume: bool) -> ExistingParts:
         """Return what exists, without changing it; raises RechainError if it may be neither replaced nor resumed."""
@@ -84,19 +107,31 @@ class PartsFolder:
                 "or go on with it with --resume."
             )
         self._written = self.storage.read(MANIFEST)
+        before, after = self._compared_sizes(manifest)
+        changed = frozenset(name for name, size in after.items() if before[name] != size)
+        unread = frozenset(name for name in changed if before[name] == _NO_SIZE)
+        files = {f"{number:05d}": name for number, name in enumerate(after)}
+        sources = {name: files.get(name.partition("-")[0]) for name in filter(self._is_part, names)}
+        for name, part in self._entries(sources).items():
+            if part.size == sizes[name]:
+                self._parts[name] = part
+            elif sources[name] not in unread:
+                address = self.storage.address_of(name)
+                raise RechainError(f"{address} was changed after it was written; delete it and go on with --resume.")
+        self._kept = frozenset(name for name in self._parts if sources[name] not in changed)
+        return ExistingParts(names, changed, unread, self._parts)
+
+    def _compared_sizes(self, manifest: Manifest) -> tuple[Mapping[str, int], Mapping[str, int]]:
+        """Return the sizes of the question files then and now; raises RechainError if anything else is different."""
         old, new = self._parse(self._written), self._fields(manifest)
         self._began = str(old.get("began"))
-        before, after = old[_SIZES], new[_SIZES]
-        if before.keys() != after.keys() or _compared(old) != _compared(new):
+        if old[_SIZES].keys() != new[_SIZES].keys() or _compared(old) != _compared(new):
             difference = next(differences(old, new), f"see {MANIFEST} in it")
             raise RechainError(
                 f"{self._address} was begun with another input, model or option ({difference}); "
                 "name another folder, or replace it with --overwrite."
             )
-        changed = frozenset(name for name, size in after.items() if before[name] != size)
-        numbers = {f"{number:05d}" for number, name in enumerate(after) if name in changed}
-        self._parts = {name: size for name, size in sizes.items() if name.partition("-")[0] not in numbers}
-        return ExistingParts(names, changed)
+        return old[_SIZES], new[_SIZES]
 
     def begin(self, manifest: Manifest, existing: ExistingParts, overwrite: bool) -> None:
         """Write the manifest of a new folder; `overwrite` deletes the parts of an old one first."""
@@ -111,41 +146,37 @@ class PartsFolder:
             self._write_manifest(manifest)
 
     def mark_unread(self, manifest: Manifest, existing: ExistingParts, files: Collection[str]) -> None:
-        """Give files that cannot be read to their end a size that none has, so that a resumed run checks their parts.
+        """Give files that cannot be read to their end a size that none has, so that their parts may be made again.
 
-        So it does with the parts of files that have changed.
+        So it does with files that have changed.
         """
         sizes = {**manifest.questions, **dict.fromkeys((*existing.changed, *files), _NO_SIZE)}
         self._write_manifest(manifest._replace(questions=sizes))
 
-    def finish(self, manifest: Manifest, made: Mapping[str, int], tally: Tally) -> None:
+    def finish(self, manifest: Manifest, made: Mapping[str, Part]) -> None:
         """State that all parts are there, made of files of the sizes in the manifest, and what came of the questions.
 
-        `made` has the sizes of the parts that this run has made, and `tally` their questions. Raises LostOutputError
-        if a part, or the manifest, is no longer what it was.
+        `made` has the parts that this run has made. Raises LostOutputError if a part, or the manifest, is no longer
+        what it was.
         """
         there = self.storage.files()
-        parts = {name: size for name, size in {**self._parts, **made}.items() if _OURS_PART.fullmatch(name)}
-        for name, size in parts.items():
-            if there.get(name) != size:
+        known = {**self._parts, **made}
+        names = sorted({*self._kept, *made, *filter(self._is_part, there)})
+        for name in names:
+            if name not in known or there.get(name) != known[name].size:
                 how = "changed; delete it and" if name in there else "removed;"
                 raise LostOutputError(
                     f"{self.storage.address_of(name)} was {how} go on with --resume: another program did that while "
                     "other parts were made."
                 )
+            self.tally.add(known[name].tally)
         if self.storage.read(MANIFEST) != self._written:
             raise LostOutputError(
                 f"{self.storage.address_of(MANIFEST)} was changed by another program while parts were made; "
                 "start again with another folder."
             )
-        earlier = {name: size for name, size in parts.items() if name not in made}
-        counts: Facts = {}
-        if sum(earlier.values()) <= _MOST_COUNTED:
-            whole = Tally()
-            for each in (tally, *map(self._tally, earlier)):
-                whole.add(each)
-            counts = whole.counts()
-        self._write_manifest(manifest, {**counts, "parts": len(parts), "ended": now()})
+        written = {name: {"size": known[name].size, "sha256": known[name].sha256} for name in names}
+        self._write_manifest(manifest, {**self.tally.counts(), "parts": written, "ended": now()})
         self.storage.write(FINISHED, b"")
 
     def _write_manifest(self, manifest: Manifest, end: Facts | None = None) -> None:
@@ -172,28 +203,33 @@ class PartsFolder:
             "parts; name another folder, or replace it with --overwrite."
         )
 
-    def _tally(self, name: str) -> Tally:
-        """Return what came of the questions of an existing part."""
-        tally = Tally()
-        for record in self._records(name):
-            tally.count_fields(record)
-        return tally
+    def _is_part(self, name: str) -> bool:
+        return _OURS_PART.fullmatch(name) is not None and name.endswith(f".{self._form}")
 
-    def _records(self, name: str) -> Iterator[dict[str, Any]]:
-        with self.storage.open(name) as file:
-            values = (record.parsed().value for record in read_opened(name, file, 0))
-            yield from (value if isinstance(value, dict) else {} for value in values)
+    def _entries(self, names: Collection[str]) -> dict[str, Part]:
+        """Read what parts are made of; those whose entries are missing or damaged are left out."""
+        with ThreadPoolExecutor(_READERS) as pool:
+            return {name: part for name, part in zip(names, pool.map(self._entry, names), strict=True) if part}
+
+    def _entry(self, name: str) -> Part | None:
+        hidden = _entry_of(name)
+        try:
+            fields = orjson.loads(self.storage.read(hidden))
+            opened_seal(fields, hidden)
+            tally = Tally(fields["questions"], fields["with_chain"], Counter(fields["errors"]))
+            return Part(fields["records"], fields["input"], fields["size"], fields["part"], tally)
+        except (InputError, ValueError, AttributeError, LookupError):
+            return None
 
     def delete_from(self, file: int, part: int, existing: ExistingParts) -> None:
         """Delete the existing parts of a file from this one on, as the file has become shorter."""
         first = self.name(file, part)
-        for name in existing.names:
-            if name >= first and name.partition("-")[0] == first.partition("-")[0]:
-                self.storage.delete(name)
-
-    def ids(self, name: str) -> list[str | None]:
-        """Return the ids of the questions of an existing part."""
-        return [record.get("id") for record in self._records(name)]
+        surplus = [name for name in existing.names if name >= first and name.partition("-")[0] == f"{file:05d}"]
+        there = self.storage.files() if surplus else {}
+        for name in surplus:
+            for each in (_entry_of(name), name):  # a part without an entry would be made again
+                if each in there:
+                    self.storage.delete(each)
 
     def name(self, file: int, part: int) -> str:
         """Return the name of a part, by the numbers of its question file and of the part within that file."""
@@ -203,8 +239,12 @@ class PartsFolder:
             )
         return f"{file:05d}-{part:06d}.{self._form}"
 
-    def make(self, name: str, chunks: Sequence[Chunk], worker: Worker) -> tuple[Tally, int]:
-        """Recover the chains of chunks and write them; return what came of them, and the size of the part."""
+    def make(self, name: str, chunks: Sequence[Chunk], worker: Worker) -> Part:
+        """Recover the chains of chunks, write them, and return what came of them.
+
+        The entry is written last: a part without one is made again. It leaves out a last record that is not JSON, as
+        the input may be cut off there, and complete when the folder is resumed.
+        """
         tally = Tally()
         recovered = [each for chunk in chunks for each in worker.recovered(chunk)]
         for each in recovered:
@@ -214,8 +254,23 @@ class PartsFolder:
             file.writelines(f"{each.to_json()}\n".encode() for each in recovered)
         else:
             parquet.write_to(file, recovered, self.made_by)
-        self.storage.write(name, file.getvalue())
-        return tally, file.tell()
+        content = file.getvalue()
+        records = [record for chunk in chunks for record in chunk.records]
+        if recovered and recovered[-1].error and recovered[-1].error.code == "bad_json":
+            records.pop()
+        part = Part(len(records), input_digest(records), len(content), hashlib.sha256(content).hexdigest(), tally)
+        fields = {"records": part.records, "input": part.input, "size": part.size, "part": part.sha256}
+        hidden = _entry_of(name)
+        if self._entry(name):  # that of a part of fewer questions
+            self.storage.delete(hidden)
+        self.storage.write(name, content)
+        self.storage.write(hidden, orjson.dumps(sealed({**fields, **tally.counts()}, hidden)))
+        return part
+
+
+def _entry_of(name: str) -> str:
+    """Return the name of the entry of a part."""
+    return f".{name}{SUFFIX}"
 
 
 def _compared(fields: Facts) -> Facts:

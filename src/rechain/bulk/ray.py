@@ -21,7 +21,8 @@ from math import inf
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
-from rechain.bulk.parts import ExistingParts, Manifest, PartsFolder
+from rechain.bulk.journal import input_digest
+from rechain.bulk.parts import ExistingParts, Manifest, Part, PartsFolder
 from rechain.bulk.storage import Storage
 from rechain.bulk.work import Tally, Work, Worker, WorkResult
 from rechain.datasets.files import question_files, read_opened
@@ -49,7 +50,6 @@ _PART_SIZE, _LIGHT_PART_SIZE = 256, 1024
 # How often a part is repeated that was lost with its actor. Ray repeats it for ever by default: a part whose actor
 # always runs out of memory would never end.
 _RETRIES = 10
-_NO_SIZE = -1  # of a part that was not made
 _CONNECT_SECONDS = 10.0  # a cluster that is there answers within milliseconds; Ray would wait for minutes
 
 Row = dict[str, Any]
@@ -116,7 +116,7 @@ def recover_parts(
     cutter.check_first(files[0])
     folder.begin(manifest, existing, overwrite)
     rows = _pipeline(ray, files, cutter, (work, folder), actors, gpus).iter_rows()
-    tally, made = Tally(), dict[str, int]()
+    tally, made = Tally(), dict[str, Part]()
     try:
         for result in _results(rows, partial(folder.mark_unread, manifest, existing), made):
             tally.add(result.tally)
@@ -126,7 +126,7 @@ def recover_parts(
         raise ResumableError(f"Ray has given up ({type(error).__name__}): {reason}") from error
     if not tally.questions and (overwrite or not existing.names):
         raise no_question(storage.address_of(""), work.only)
-    folder.finish(manifest, made, tally)
+    folder.finish(manifest, made)
 
 
 def _pipeline(
@@ -151,12 +151,12 @@ def _pipeline(
 
 
 def _results(
-    rows: Iterable[Row], mark_unread: Callable[[Collection[str]], None], made: dict[str, int]
+    rows: Iterable[Row], mark_unread: Callable[[Collection[str]], None], made: dict[str, Part]
 ) -> Iterator[WorkResult]:
     """Yield the results of parts. An error of a file is raised when all others are done, any other at once.
 
-    Files that cannot be read to their end are marked: their last parts may be incomplete. `made` gets the sizes of the
-    parts by their names.
+    Files that cannot be read to their end are marked: their last parts may be incomplete. `made` gets the parts by
+    their names.
     """
     share, unread = 0.0, dict[str, InputError]()
     for row in rows:
@@ -165,9 +165,10 @@ def _results(
         if row["unread"]:
             unread[row["file"]] = (DamagedInputError if row["is_damaged"] else InputError)(row["unread"])
             mark_unread(unread)
-        if row["size"] != _NO_SIZE:
-            made[row["part"]] = row["size"]
-        result: WorkResult = pickle.loads(row["result"])
+        result: WorkResult
+        result, part = pickle.loads(row["result"])
+        if part:
+            made[row["part"]] = part
         share += result.share or 0.0
         yield result._replace(share=min(share, 1.0))
     if unread:
@@ -285,6 +286,10 @@ def _actors(cluster: Cluster, nodes: Iterable[Mapping[str, Any]]) -> tuple[int, 
     return cluster.workers or max(1, room), gpus
 
 
+class _ChangedError(RechainError):
+    """Questions that have changed since parts were made of them."""
+
+
 class _Cutter:
     """Cuts a file into the parts that do not exist yet."""
 
@@ -300,13 +305,8 @@ class _Cutter:
 
     def check_first(self, file: _File) -> None:
         """Refuse to resume a folder whose first part is not of the questions with which the input begins."""
-        if (first := self._folder.name(file.number, 0)) not in self._existing.names:
-            return
         with self._chunks(file) as chunks:
-            ids = _ids(islice(chunks, 1), self._make_reader())
-        if self._folder.ids(first)[: len(ids)] != ids:
-            address = self._storage.address_of(file.name)
-            raise RechainError(f"the first part, {first}, is of other questions than {address}; name another folder.")
+            self._is_done(file, self._folder.name(file.number, 0), list(islice(chunks, self._cluster.chunks_a_part)))
 
     def check_any(self, files: Sequence[_File]) -> None:
         """Refuse files without a question of a wanted type."""
@@ -323,6 +323,8 @@ class _Cutter:
         try:
             for part, chunks, share in self._parts(file):
                 yield _row(file, part, chunks, share)
+        except _ChangedError as error:
+            yield _row(file, "", [], 0.0) | {"problem": str(error)}
         except RechainError as error:
             yield _row(file, "", [], 0.0, str(error)) | {"is_damaged": isinstance(error, DamagedInputError)}
 
@@ -330,7 +332,6 @@ class _Cutter:
         """Yield the name of every part that is to be made, its chunks, and its share of all bytes."""
         before, number = 0.0, -1
         full = self._cluster.chunks_a_part * self._cluster.batch_size
-        reader = self._make_reader() if file.label in self._existing.changed else None
         with self._chunks(file) as chunks:
             remaining = iter(chunks)
             for number, part in enumerate(batches(remaining, self._cluster.chunks_a_part)):
@@ -340,24 +341,36 @@ class _Cutter:
                         break
                 read = part[-1].records[-1].share or 0.0
                 name = self._folder.name(file.number, number)
-                exists = name in self._existing.names
-                if not exists or (reader and self._folder.ids(name) != _ids(part, reader)):
+                if not self._is_done(file, name, part):
                     yield name, part, (read - before) * file.share
                     before = read
             if chunks.error:
                 raise chunks.error
         self._folder.delete_from(file.number, number + 1, self._existing)
 
+    def _is_done(self, file: _File, name: str, chunks: Sequence[Chunk]) -> bool:
+        """Return whether a part is there; raises _ChangedError if the questions that it was made of have changed.
+
+        A part is to be made again if its file has become longer or shorter there, or could not be read to its end. The
+        answer depends on what was there at first: Ray repeats the cutting, and may do so after the part was made.
+        """
+        part = self._existing.parts.get(name)
+        if not part:
+            return False
+        records = [record for chunk in chunks for record in chunk.records]
+        is_same = part.input == input_digest(records[: part.records])
+        if not is_same and len(records) >= part.records and file.label not in self._existing.unread:
+            raise _ChangedError(
+                f"from {records[0].where} on: these questions were changed or swapped after their chains were written "
+                f"to {self._folder.storage.address_of(name)}; name another folder, or replace it with --overwrite."
+            )
+        return is_same and len(records) == part.records
+
     @contextmanager
     def _chunks(self, file: _File) -> Iterator[DeferredErrors[Chunk]]:
         address = self._storage.address_of(file.name)
         with self._storage.open(file.name) as opened:
             yield DeferredErrors(chunks_of(address, read_opened(address, opened, file.size), self._cluster.batch_size))
-
-
-def _ids(chunks: Iterable[Chunk], reader: QuestionReader) -> list[str | None]:
-    entries = [entry for chunk in chunks for entry in reader.entries(chunk)]
-    return [getattr(entry.content, "id", entry.id) for entry in entries]
 
 
 def _row(file: _File, part: str, chunks: list[Chunk], share: float, unread: str = "") -> Row:
@@ -368,6 +381,7 @@ def _row(file: _File, part: str, chunks: list[Chunk], share: float, unread: str 
         "share": share,
         "unread": unread,
         "is_damaged": False,
+        "problem": "",
     }
 
 
@@ -387,15 +401,15 @@ class _Actor:
 
     def __call__(self, row: Row) -> Row:
         """Make a part, and return its result."""
-        problem = self._problem
-        result, size = WorkResult(b"", Tally(), row["share"]), _NO_SIZE
+        problem = self._problem or row["problem"]
+        result, part = WorkResult(b"", Tally(), row["share"]), None
         if not problem and not row["unread"]:
             try:
-                tally, size = self._folder.make(row["part"], pickle.loads(row["chunks"]), self._worker)
-                result = result._replace(tally=tally)
+                part = self._folder.make(row["part"], pickle.loads(row["chunks"]), self._worker)
+                result = result._replace(tally=part.tally)
             except QuestionError as error:
                 result = result._replace(stopped_by=error)
             except RechainError as error:
                 problem = str(error)
         self._trimmed = trim_memory(self._trimmed)
-        return row | {"chunks": b"", "size": size, "result": pickle.dumps(result), "problem": problem}
+        return row | {"chunks": b"", "result": pickle.dumps((result, part)), "problem": problem}

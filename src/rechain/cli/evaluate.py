@@ -61,7 +61,7 @@ def evaluate(
 
     Example: rechain evaluate before.jsonl after.jsonl questions.jsonl --gold gold.jsonl
     """
-    from rechain.system.provenance import read_provenance
+    from rechain.system.provenance import compare, read_provenance
 
     if len(chains) > 2:
         files = f"not {len(chains)} of chains"
@@ -78,6 +78,9 @@ def evaluate(
     sources = [_Source(path, read_provenance(path)) for path in chains]
     for source in sources:
         show_provenance(source.provenance, questions.path)
+    known = [source.provenance for source in sources if source.provenance and source.provenance.made_by]
+    for difference in compare(known) if len(known) == 2 else ():
+        note(difference)
     if len(sources) == 1:
         _evaluate_one(sources[0], judged, json)
     else:

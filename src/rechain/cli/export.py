@@ -15,7 +15,6 @@ from rechain.system.terminal import note
 
 if TYPE_CHECKING:
     from rechain.exports.joining import LineExport
-    from rechain.system.provenance import Facts
 
     To = str
 else:
@@ -48,11 +47,20 @@ def export(
     from rechain.datasets.records import read_rows
     from rechain.exports.joining import FileExport, Selection
     from rechain.schema import Recovered
-    from rechain.system.provenance import read_provenance
+    from rechain.system.provenance import describe_input, heading, read_provenance
 
     chosen, options = load_export(to), _options(to, {"negatives": negatives})
     output.check(chains, questions, passages)
-    made_by = _made_by(chains, questions, passages, {"to": to, "min_confidence": min_confidence, **options})
+    source = read_provenance(chains)
+    settings = {"to": to, "min_confidence": min_confidence, **options}
+    made_by = heading(
+        "export",
+        model=source.made_by.get("model") if source else None,
+        settings=settings,
+        input=source.described() if source else describe_input(chains),
+        questions=describe_input(questions),
+        passages=describe_input(passages),
+    )
     selection = Selection(min_confidence)
     if isinstance(chosen, FileExport):
         if output.out is None:
@@ -66,18 +74,7 @@ def export(
     exported = f"{selection.exported} question{'s' * (selection.exported != 1)}"
     reasons = ", ".join(f"{count} {reason}" for reason, count in selection.left_out.most_common())
     note(f"{exported} exported{'; left out: ' + reasons if reasons else ''}.")
-    show_provenance(read_provenance(chains), questions)
-
-
-def _made_by(chains: Path, questions: Path | None, passages: Path | None, settings: Mapping[str, Any]) -> "Facts":
-    """Return what makes the export."""
-    from rechain.system.provenance import describe_input, heading, read_provenance
-
-    source = read_provenance(chains)
-    files = {"input": chains, "questions": questions, "passages": passages}
-    facts = {name: describe_input(path) for name, path in files.items()}
-    model = source.made_by.get("model") if source else None
-    return heading("export", model=model, settings=settings, **facts)
+    show_provenance(source, questions)
 
 
 def _options(to: str, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -232,7 +232,7 @@ class OutputOptions:
             return
         if any(path and path.exists() and sidecar.samefile(path) for path in inputs):
             raise RechainError(f"{sidecar}, where the output's provenance goes, is what is read; name another output.")
-        if not self.out.exists() and not is_provenance(sidecar):
+        if not is_provenance(sidecar):
             raise RechainError(f"{sidecar} exists and says nothing of {self.out}; move it, or name another output.")
 
     def write(self, lines: Iterator[str], made_by: "Facts") -> int:

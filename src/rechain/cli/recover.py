@@ -163,7 +163,7 @@ def _recover_here(
     from rechain.datasets.reading import no_question, read_chunks
 
     out = output.out
-    head = {} if out is None else _heading(work, questions, {"batch_size": batch_size, "workers": workers})
+    head = {} if out is None else _heading(work, questions, {"batch_size": batch_size, "workers": workers}, run)
     chunks = read_chunks(questions, batch_size)
     before: Progress | None = None
     if out and resume and out.exists():
@@ -180,14 +180,17 @@ def _recover_here(
     return Outcome(tally, file.tally if file else tally, before)
 
 
-def _heading(work: "Work", questions: Path, run: dict[str, Any]) -> "Facts":
-    """Return what makes the output; `run` is what makes no difference to it."""
+def _heading(work: "Work", questions: Path, facts: dict[str, Any], run: RunLog) -> "Facts":
+    """Return what makes the output, with facts that make no difference to it; large inputs take a while to read."""
     from rechain.cli.progress import working
     from rechain.system.provenance import describe_input, heading
 
-    with working("Reading what there is"):
-        run = {**run, "device": work.make_recoverer.keywords.get("device")}
-        return heading("recover", **work.described(), input=describe_input(questions), run=run)
+    run.doing = "digest of the input"
+    with working("Digest of the input"):
+        facts = {**facts, "device": work.make_recoverer.keywords.get("device")}
+        head = heading("recover", **work.described(), input=describe_input(questions), run=facts)
+    run.doing = None
+    return head
 
 
 def _recover_on_ray(
@@ -206,7 +209,7 @@ def _recover_on_ray(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Ray's advice to its own users
         tally = _collect(results, lambda result: None, folder.storage.address_of(""), run)
-    return Outcome(tally, tally)
+    return Outcome(tally, folder.tally)
 
 
 def _collect(

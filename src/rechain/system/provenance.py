@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +30,11 @@ FINISHED = "_SUCCESS"
 
 Facts = dict[str, Any]
 
-_SUFFIX = ".provenance"  # not that of records, which are read from folders by their suffixes
+SUFFIX = ".provenance"  # not that of records, which are read from folders by their suffixes
 _MADE_BY, _ENDED = "rechain", "ended"
 """the fields by which a first and a last line are known"""
+_START = b'{"%s":' % _MADE_BY.encode()
+_SEAL = re.compile(rb',"seal":"[0-9a-f]{64}"\}\n')
 _SEALED = re.compile(rb'(\{.+),"seal":"([0-9a-f]{64})"\}\n', re.DOTALL)
 # Ours have a few kilobytes; a file of another kind may be one line that does not fit into the memory.
 _LONGEST_LINE = 1 << 20
@@ -44,7 +47,7 @@ class DamagedProvenanceError(InputError):
 
 def sidecar_of(output: Path) -> Path:
     """Return where the provenance of an output file stands."""
-    return output.with_name(f"{output.name}{_SUFFIX}")
+    return output.with_name(f"{output.name}{SUFFIX}")
 
 
 def now() -> str:
@@ -78,16 +81,33 @@ def _describe(path: Path) -> Facts:
         details = store.info(path.path)  # type: ignore[attr-defined]
         kept = {name: details.get(key) for name, key in (("size", "size"), ("etag", "ETag"))}
         return {"name": str(path), **{name: value for name, value in kept.items() if value}}
-    if path.is_file() and path != Path("-"):
-        return {"name": path.name, "size": path.stat().st_size, "sha256": file_digest(path)}
-    if not path.is_dir():
+    if not (path.is_file() or path.is_dir()) or path == Path("-"):
         return {"name": str(path)}
+    return _described(path, _contents(path))
+
+
+def _contents(path: Path) -> dict[str, Facts]:
+    """Return size and SHA-256 of a file or of the files in a folder, by their names; in a store the sizes alone."""
+    if store := getattr(path, "fs", None):
+        root: str = path.path.rstrip("/")  # type: ignore[attr-defined]
+        sizes = {name[len(root) + 1 :]: file["size"] for name, file in store.find(root, detail=True).items()}
+        return {name: {"size": size} for name, size in sizes.items() if not _is_ignored(name)}
+    if path.is_file():
+        return {path.name: {"size": path.stat().st_size, "sha256": file_digest(path)}}
     files = [(file.relative_to(path).as_posix(), file) for file in sorted(path.rglob("*")) if file.is_file()]
-    listing = [
-        [name, file.stat().st_size, file_digest(file)]
-        for name, file in files
-        if not (name.endswith(_SUFFIX) or any(part.startswith(_IGNORED) for part in name.split("/")))
-    ]
+    kept = [(name, file) for name, file in files if not _is_ignored(name)]
+    return {name: {"size": file.stat().st_size, "sha256": file_digest(file)} for name, file in kept}
+
+
+def _is_ignored(name: str) -> bool:
+    return name.endswith(SUFFIX) or any(part.startswith(_IGNORED) for part in name.split("/"))
+
+
+def _described(path: Path, contents: Mapping[str, Facts]) -> Facts:
+    """Return name, size and SHA-256 of a file or folder whose contents are known."""
+    if path.is_file():
+        return {"name": path.name, **contents[path.name]}
+    listing = [[name, facts["size"], facts["sha256"]] for name, facts in contents.items()]
     digest = hashlib.sha256(orjson.dumps(listing)).hexdigest()
     return {"name": path.name, "files": len(listing), "size": sum(size for _, size, _ in listing), "sha256": digest}
 
@@ -106,7 +126,7 @@ class Sealer:
         return b'%s,"seal":"%s"}\n' % (text[:-1], self.seal.encode())
 
 
-def read_sealed(path: Path) -> Iterator[Facts]:
+def read_lines(path: Path) -> Iterator[Facts]:
     """Yield the fields of every line of a provenance file; raises DamagedProvenanceError at one not as it was written.
 
     Half a line at the end is passed over.
@@ -151,11 +171,15 @@ def is_first_line(fields: Mapping[str, Any]) -> bool:
 
 
 def is_provenance(path: Path) -> bool:
-    """Return whether a file begins as provenance files do."""
+    """Return whether a file is a provenance file, though it may be damaged; an empty one is nothing else."""
     try:
-        return next(read_sealed(path), None) is not None
-    except DamagedProvenanceError:
+        if not path.is_file():  # a pipe would never end
+            return False
+        with path.open("rb") as file:
+            start = file.read(_LONGEST_LINE)
+    except OSError:
         return False
+    return not start or start.startswith(_START) or _SEAL.search(start) is not None
 
 
 def ending(output: Path, size: int, digest: str, counts: Mapping[str, Any]) -> Facts:
@@ -224,6 +248,18 @@ class Provenance:
     damage: str | None = None
     """why the file beside the output cannot be believed, a sentence"""
 
+    @cached_property
+    def _found(self) -> dict[str, Facts]:
+        """Size and SHA-256 of the output, or of the files in it: read once, as chains may be many gigabytes."""
+        with reading(self.path):
+            return _contents(self.path)
+
+    def described(self) -> Facts | None:
+        """Return the output as `describe_input` does."""
+        if getattr(self.path, "fs", None) or not (self.path.is_file() or self.path.is_dir()):
+            return describe_input(self.path)
+        return _described(self.path, self._found)
+
     def summary(self) -> str:
         """Return in one line what made the output."""
         if not self.made_by:
@@ -245,10 +281,10 @@ class Provenance:
         found = []
         if self.end is None:
             found.append(f"{self.path} is not finished; `rechain recover` goes on with it with --resume.")
-        elif self.path.is_file():
-            recorded = _facts(self.end, "output")
-            if recorded.get("size") != self.path.stat().st_size or recorded.get("sha256") != file_digest(self.path):
-                found.append(f"{self.path} was changed after it was written.")
+        elif self.path.is_dir():
+            found += self._changed_parts(_facts(self.end, "parts"))
+        elif self.path.is_file() and not self._found[self.path.name].items() <= _facts(self.end, "output").items():
+            found.append(f"{self.path} was changed after it was written.")
         if unchecked := self.made_by.get("unchecked"):
             found.append(f"{self.path}: nobody knows what made the first {unchecked} lines.")
         source = _facts(self.made_by, "input")
@@ -257,6 +293,20 @@ class Provenance:
             if given.keys() & source.keys() & {"sha256", "etag"} and not _is_same(source, given):
                 found.append(f"{self.path} was recovered from other questions ({source.get('name')}) than {questions}.")
         return found
+
+    def _changed_parts(self, recorded: Mapping[str, Any]) -> Iterator[str]:
+        """Yield what is wrong with the parts of a folder, a sentence for each kind of change."""
+        found = self._found
+        changed = [name for name in found.keys() & recorded.keys() if not found[name].items() <= recorded[name].items()]
+        kinds = {
+            "is missing": recorded.keys() - found.keys(),
+            "was changed after it was written": changed,
+            "was added after the others were written": found.keys() - recorded.keys(),
+        }
+        for what, names in kinds.items():
+            if names:
+                more = f", and so it is with {len(names) - 1} more" if len(names) > 1 else ""
+                yield f"{self.path / min(names)} {what}{more}."
 
 
 def read_provenance(output: Path) -> Provenance | None:
@@ -270,7 +320,7 @@ def read_provenance(output: Path) -> Provenance | None:
     made_by: Facts = {}
     last: Facts = {}
     try:
-        for last in read_sealed(sidecar_of(output)):
+        for last in read_lines(sidecar_of(output)):
             if is_first_line(last):
                 unchecked = {name: made_by[name] for name in ("unchecked",) if name in made_by}
                 made_by = {**last, **unchecked}
