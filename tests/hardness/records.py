@@ -59,12 +59,13 @@ def _lines(plain: bytes) -> Held:
 
 
 def _id(line: bytes) -> str | None:
-    """Return the id of a question, where the line is JSON and has one."""
+    """Return the id of a question, where the line is JSON and has one; of two the format decides which counts."""
     try:
         record: Any = orjson.loads(line)
     except orjson.JSONDecodeError:
         return None
-    identity = (record.get("id") or record.get("_id")) if isinstance(record, dict) else None
+    identities = [record[name] for name in ("id", "_id") if record.get(name)] if isinstance(record, dict) else []
+    identity = identities[0] if len(identities) == 1 else None
     return identity if isinstance(identity, str) else None
 
 

@@ -52,6 +52,14 @@ class Terminal(io.StringIO):
         return True
 
 
+def test_a_note_that_quotes_a_whole_text_keeps_its_beginning_and_its_end(capsys: pytest.CaptureFixture[str]) -> None:
+    note(f"the passage '{'long ' * 50_000}' is not there; name another.")
+    line = capsys.readouterr().err
+    assert line.startswith("the passage 'long long")
+    assert line.endswith("is not there; name another.\n")
+    assert len(line) < 3000
+
+
 @pytest.mark.parametrize("stream", [io.StringIO, Terminal])
 def test_records_are_exact_in_a_pipe_and_safe_json_on_a_terminal(
     monkeypatch: pytest.MonkeyPatch, stream: type[io.StringIO]

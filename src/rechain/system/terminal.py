@@ -11,6 +11,8 @@ _IN_A_LINE = re.compile(f"[{_UNSAFE}]")
 _IN_A_TEXT = re.compile(f"(?![\n\t])[{_UNSAFE}]")
 _PICTURES = 0x2400  # of control characters in Unicode: U+241B is that of ESCAPE
 _DELETE, _SPACE = 0x7F, 0x20
+_LONGEST = 2000
+"""characters of a line for people; a name that it quotes may be a whole text"""
 
 
 def printable(text: object, *, keep_lines: bool = False) -> str:
@@ -29,8 +31,9 @@ def _picture(match: re.Match[str]) -> str:
 
 
 def note(text: object) -> None:
-    """Print a line for people on standard error."""
-    write_line(printable(text))
+    """Print a line for people on standard error; of one that is very long the beginning and the end."""
+    line, half = printable(text), _LONGEST // 2
+    write_line(line if len(line) <= _LONGEST else f"{line[:half]} … {line[-half:]}")
 
 
 def write_line(line: str) -> None:
