@@ -1,6 +1,7 @@
 """What the tests share: the real data where it is, and small questions written for them."""
 
 import os
+import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -24,6 +25,9 @@ settings.load_profile("rechain")
 
 # So that no log begins in a run that takes long on a busy machine; tests of logs choose their own seconds.
 os.environ["RECHAIN_LOG_SECONDS"] = "1e6"
+
+# What a shell starts in the background ignores Ctrl+C, and so would the processes that tests start and interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 REAL_DATA = Path(__file__).parents[2] / "shared" / "data"
 

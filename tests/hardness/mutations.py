@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from random import Random
@@ -164,8 +165,7 @@ def written(draw: Random, value: Any) -> bytes:
 
     separators = draw.choice(((",", ":"), (", ", ": "), (" ,\t", " : ")))
     text = json.dumps(marked(value), ensure_ascii=draw.random() < 0.5, separators=separators)
-    for number, raw in enumerate(raws):
-        text = text.replace(f'"@raw{number}@"', raw)
+    text = re.sub('"@raw([0-9]+)@"', lambda match: raws[int(match[1])], text)  # once: there may be many thousands
     if draw.random() < 0.03:
         name = draw.choice(("id", "question", "passages", "text", "chains"))
         text = text.replace(f'"{name}"', f'"{name}": {draw.choice(("null", "[]", "1"))}, "{name}"', 1)
