@@ -263,7 +263,7 @@ def test_a_pickle_is_never_loaded(folder: Path, tmp_path: Path, write: Callable[
     seal(folder)
     assert f"{WEIGHTS} is damaged or no safetensors file" in complaint(folder)
     (folder / WEIGHTS).unlink()
-    complaint(folder)
+    assert complaint(folder)
     assert not (tmp_path / "exploded").exists()
 
 
@@ -332,7 +332,7 @@ def test_a_foreign_config_is_refused(folder: Path, content: str, words: str) -> 
 )
 def test_a_config_changed_by_hand_is_refused(folder: Path, keys: list[str], value: Any, words: str) -> None:
     change(folder / CONFIG, *keys, value=value)
-    complaint(folder)
+    assert complaint(folder)
     seal(folder)
     assert words in complaint(folder)
 
@@ -428,9 +428,9 @@ def test_a_model_without_digests_is_still_read(folder: Path, asked: list[Candida
 def test_a_config_with_another_key_is_not_taken_for_one_without_digests(folder: Path, name: str) -> None:
     text = (folder / CONFIG).read_text()
     (folder / CONFIG).write_text(text.replace(f'"{name}"', f'"{name[:-1]}~"', 1))
-    complaint(folder)
+    assert complaint(folder)
     (folder / CONFIG).write_text(text.replace('"format": 2', '"format": 1'))
-    complaint(folder)
+    assert complaint(folder)
 
 
 def test_a_flipped_digit_of_a_setting_is_noticed(folder: Path) -> None:
