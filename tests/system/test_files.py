@@ -74,13 +74,17 @@ def test_a_new_file_that_others_remove_or_cut_meanwhile_takes_no_place(tmp_path:
     assert how == "folder" or (path.read_text(), list(path.parent.iterdir())) == ("old", [path])
 
 
-@pytest.mark.skipif(not Path("/dev/null").exists(), reason="there is no /dev/null")
-def test_a_device_is_written_to_and_not_watched() -> None:
-    file = WatchedFile(Path("/dev/null"), is_new=True)
+def test_a_pipe_is_written_to_and_not_watched(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    file = WatchedFile(tmp_path / "pipe", is_new=True)
     file.append(b"text")
     file.truncate(0)
+    (tmp_path / "pipe").unlink()
     file.sync()
     file.close()
+    assert os.read(reader, 100) == b"text"
+    os.close(reader)
 
 
 def test_a_cut_between_two_writes_leaves_no_hole(tmp_path: Path) -> None:
