@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rechain.recovery import Recoverer
-from rechain.schema import Chain, Link, Mention, Passage, Question
+from rechain.schema import Chain, Claim, HeldAnswer, Link, Mention, Passage, Question
 from rechain.text.highlights import Highlighter, Mark, cut
 from rechain.text.passages import PassageView
 
@@ -84,3 +84,20 @@ def test_pieces_are_the_text_and_every_character_has_its_marks(text: str, told: 
     assert "".join(piece.text for piece in pieces) == text
     roles = [set(piece.roles) for piece in pieces for _ in piece.text]
     assert roles == [{m.role for m in marks if m.start <= n < m.end} for n in range(len(text))]
+
+
+def test_the_answer_is_marked_where_the_chain_says_and_claims_where_their_sentences_stand() -> None:
+    passage = Passage(id="p", text="It costs EUR 120. It rains.")
+    question = Question(id="q", question="what?", answer="a hundred and twenty euros", passages=[passage])
+    held = HeldAnswer(match="normalised", passage="p", span=(9, 16))
+    chain = Chain(shape="single", passages=["p"], links=[], answer=held, score=0.0)
+    claims = [
+        Claim(text="It costs 120 euros.", verdict="supported", passage="p", span=(0, 17)),
+        Claim(text="It is old.", verdict="unsupported"),
+        Claim(text="Of another text.", verdict="supported", passage="p", span=(0, 900)),
+    ]
+    marks = Highlighter.of_chain(question, chain, claims).marks(PassageView(passage))
+    assert {(passage.text[mark.start : mark.end], mark.role) for mark in marks} == {
+        ("EUR 120", "answer"),
+        ("It costs EUR 120.", "claim"),
+    }

@@ -45,20 +45,6 @@ def test_identifiers_count_as_mentions_where_the_data_gives_none() -> None:
     assert given.mentions("protein:P04637") == [(14, 20)]
 
 
-@pytest.mark.parametrize(
-    ("text", "sentences"),
-    [
-        ("One. Two!  Three?\nFour", ["One.", "Two!", "Three?", "Four"]),
-        ("It cost 3.5 pounds. (Or more.) [Yes.]", ["It cost 3.5 pounds.", "(Or more.) [Yes.]"]),
-        ("He met e.g. a man. and left.", ["He met e.g. a man. and left."]),
-        ("没有。句号。", ["没有。句号。"]),
-        ("One. ", ["One. "]),
-    ],
-)
-def test_sentences_end_before_a_capital_or_a_bracket(text: str, sentences: list[str]) -> None:
-    assert [text[start:end] for start, end in view(text).sentences] == sentences
-
-
 def test_every_character_stands_in_a_sentence() -> None:
     read = view("One.  Two. Three")
     assert read.sentences == [(0, 4), (6, 10), (11, 16)]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rechain.text.rarity import MAX_PHRASE_IDF, idf, phrase_idf, rarities, words_below
+from rechain.text.rarity import MAX_PHRASE_IDF, idf, naming_words, phrase_idf, rarities, words_below
 from rechain.text.words import Text
 
 RAREST = idf("qwzxvk")
@@ -26,6 +26,33 @@ def test_a_phrase_is_as_rare_as_its_words_together_up_to_a_ceiling() -> None:
 
 def test_rarities_are_those_of_the_distinct_folded_words() -> None:
     assert rarities(Text("Ång the ANG!")) == {"ang": idf("ang"), "the": idf("the")}
+
+
+def test_rarities_are_those_of_terms() -> None:
+    assert rarities(Text("東京都")) == {"東京": RAREST, "京都": RAREST}
+
+
+def test_function_words_of_another_language_are_not_rare_where_there_are_several() -> None:
+    found = rarities(Text("Wie lange ist die Probezeit?"))
+    assert found == {"wie": 0.5, "ist": 0.5, "die": 0.5, "lange": idf("lange"), "probezeit": RAREST}
+    assert rarities(Text("Did Quorvath die?"))["die"] == idf("die") > 0.5  # one alone may be English
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("Which river is in Amsterdam?", {"amsterdam"}),
+        ("Where is the qwzxvk?", {"qwzxvk"}),
+        ("The Great River of the American West?", {"great", "river", "west"}),
+        ("Wann ist die Probezeit?", {"probezeit"}),
+        ("Πού γεννήθηκε ο συνθέτης της Ζορίλα;", {"ζοριλα"}),
+        ("που γεννηθηκε;", {"που", "γεννηθηκε"}),  # without a capital nothing tells names
+        ("佐里拉?", {"佐里", "里拉"}),
+        ("Is ζορ of Ångström rare?", {"ζορ", "angstrom"}),
+    ],
+)
+def test_names_are_rare_or_capitalised(question: str, names: set[str]) -> None:
+    assert naming_words(Text(question)) == names
 
 
 @given(st.floats(0, 12, allow_nan=False))

@@ -98,6 +98,21 @@ def test_a_phrase_has_a_blank_on_either_side_of_each_word(text: str, joined: str
     assert phrase(text) == joined
 
 
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("The river, THE sea", ["the", "river", "the", "sea"]),
+        ("Dvořák's", ["dvorak", "s"]),
+        ("東京都", ["東京", "京都"]),
+        ("東京 Tower 2 号", ["tower", "2", "東京"]),  # 号 stands alone
+        ("東", []),
+        ("", []),
+    ],
+)
+def test_terms_are_words_or_two_characters_of_a_script_without_blanks(text: str, terms: list[str]) -> None:
+    assert Text(text).terms == terms
+
+
 def test_find_returns_the_first_whole_words() -> None:
     text = Text("The Louisiana of St Louis, the St. Louis")
     assert text.find(" st louis ") == 3

@@ -1,19 +1,22 @@
-"""Where the entities of a question and its chain stand in a text: what is highlighted for people."""
+"""Where the entities of a question, its answer and its chain stand in a text: what is highlighted for people."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from rechain.schema import Chain, Question
+from rechain.schema import Chain, Claim, Question
 from rechain.text.passages import PassageView
 from rechain.text.rarity import naming_words
 from rechain.text.words import Span, Text, phrase
 
-QUESTION, ANSWER = "question", "answer"
+QUESTION, ANSWER, CLAIM = "question", "answer", "claim"
 
 
 class Mark(NamedTuple):
-    """A stretch of text and its role: an entity of the question, the answer, or a link ("link 1", "link 2", …)."""
+    """A stretch of text and its role.
+
+    It is an entity of the question, the answer, a sentence that holds a claim, or a link ("link 1", "link 2", …).
+    """
 
     start: int
     end: int
@@ -39,21 +42,29 @@ class Highlighter:
         """Take the linking entities: ids, or names as they stand in some text."""
         self._question = question
         self._links = [(link_role(number), entity, phrase(entity)) for number, entity in enumerate(links)]
-        self._chain_marks: dict[str, list[Mark]] = {}
+        self._record_marks: dict[str, list[Mark]] = {}
         self._answers = [words for text in (question.answer, *question.answer_aliases) if (words := phrase(text))]
         self._names = frozenset() if question.question_entities else frozenset(naming_words(Text(question.question)))
 
     @classmethod
-    def of_chain(cls, question: Question, chain: Chain | None) -> "Highlighter":
-        """Mark the links of a chain, also at the spans that the chain itself names."""
+    def of_chain(cls, question: Question, chain: Chain | None, claims: Sequence[Claim] = ()) -> "Highlighter":
+        """Mark the links and the answer of a chain, also at the spans that the chain itself names, and claims."""
+        highlighter = cls(question, [link.entity for link in chain.links] if chain else ())
+        for claim in claims:
+            highlighter._add(claim.passage, claim.span, CLAIM)
         if chain is None:
-            return cls(question)
-        highlighter = cls(question, [link.entity for link in chain.links])
+            return highlighter
         for number, (ends, link) in enumerate(zip(pairwise(chain.passages), chain.links, strict=False)):
             for passage, span in zip(ends, link.mentions, strict=True):
-                if span:
-                    highlighter._chain_marks.setdefault(passage, []).append(Mark(*span, link_role(number)))
+                highlighter._add(passage, span, link_role(number))
+        if chain.answer:
+            highlighter._add(chain.answer.passage, chain.answer.span, ANSWER)
         return highlighter
+
+    def _add(self, passage: str | None, span: Span | None, role: str) -> None:
+        """Mark a span that a record names, where it names one."""
+        if passage is not None and span is not None:
+            self._record_marks.setdefault(passage, []).append(Mark(*span, role))
 
     def marks(self, view: PassageView) -> list[Mark]:
         """Return the marks of a passage's text, in the order of their places."""
@@ -70,7 +81,7 @@ class Highlighter:
             spans = view.mentions(entity) or (text.spans(words) if words else ())
             marks |= {Mark(*span, role) for span in spans}
         length = len(view.passage.text)  # a chain from a file may be of another text
-        marks |= {mark for mark in self._chain_marks.get(view.passage.id, ()) if 0 <= mark.start < mark.end <= length}
+        marks |= {mark for mark in self._record_marks.get(view.passage.id, ()) if 0 <= mark.start < mark.end <= length}
         return sorted(marks)
 
 

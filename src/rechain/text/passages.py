@@ -1,17 +1,14 @@
 """A passage as linking and scoring see it: its title and text cut into words and sentences, and its entities."""
 
-import re
 from bisect import bisect
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from math import fsum
 
 from rechain.schema import Passage
 from rechain.text.identifiers import find_identifiers
+from rechain.text.sentences import find_sentences
 from rechain.text.words import Span, Text, lazy, strip_suffix
 
-# A capital or a bracket must follow, so that "approx. 5 km" and "e.g. the" stay whole; "Mr. Smith" is cut, which does
-# no harm, as sentences are only weighed against one another.
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z(\[])")
 _VERY_LONG, _PART, _STEP = 1000, 300, 240
 """characters: a longer sentence (a list, a table, another script) is read in parts, which overlap so that what stands
 at a cut is whole in one of them"""
@@ -52,12 +49,21 @@ class PassageView:
         return frozenset((*self.title.words, *self.text.words))
 
     @lazy
+    def terms(self) -> frozenset[str]:
+        """The distinct terms of title and text, by which passages are compared with questions."""
+        if self.passage.text.isascii():
+            return self.vocabulary
+        return frozenset((*self.title.terms, *self.text.terms))
+
+    @lazy
     def sentences(self) -> list[Span]:
         """Where the sentences of the text begin and end."""
-        bounds = [(match.start(), match.end()) for match in _SENTENCE_END.finditer(self.passage.text)]
-        starts = [0, *(end for _, end in bounds)]
-        ends = [*(start for start, _ in bounds), len(self.passage.text)]
-        return list(zip(starts, ends, strict=True))
+        return find_sentences(self.passage.text)
+
+    @lazy
+    def sentence_texts(self) -> list[Text]:
+        """The sentences of the text, cut into words once for all that compare them with questions."""
+        return [Text(self.passage.text[start:end]) for start, end in self.sentences]
 
     def sentences_with(self, entity: str) -> list[int]:
         """Return the number of the sentence in which each mention of an entity stands."""
@@ -106,8 +112,11 @@ class SentenceOverlaps:
         """Take the words of the question, with the rarity of each."""
         self.spans = view.sentences if spans is None else spans
         """where they stand"""
-        self._texts = [Text(view.passage.text[start:end]) for start, end in self.spans]
-        self.overlaps = [fsum(rarities[word] for word in rarities.keys() & set(text.words)) for text in self._texts]
+        if spans is None:
+            self._texts = view.sentence_texts
+        else:
+            self._texts = [Text(view.passage.text[start:end]) for start, end in spans]
+        self.overlaps = [fsum(rarities[word] for word in rarities.keys() & set(text.terms)) for text in self._texts]
         """the sum of the rarities of the question's words that each holds; `fsum`, as the words come in no order"""
         self._best: dict[Collection[str], float] = {}
 
@@ -120,3 +129,7 @@ class SentenceOverlaps:
         if phrases not in self._best:
             self._best[phrases] = max((self.overlaps[number] for number in self.holding(phrases)), default=0.0)
         return self._best[phrases]
+
+    def overlap_at(self, span: Span) -> float:
+        """Return the overlap of the sentence in which a stretch of the text begins."""
+        return next((o for (_, end), o in zip(self.spans, self.overlaps, strict=True) if span[0] < end), 0.0)

@@ -19,6 +19,10 @@ MAX_PHRASE_IDF = 12.0
 # In a question, a word in at most 1 of 400 passages (e^6) names something whatever its case; a capitalised one also if
 # it is more common, but not like "The" or "American" (more than 1 of 7, e^2).
 _RARE, _UNCOMMON = 6.0, 2.0
+_FOREIGN = 2
+"""function words of another language that show that a text is in it: one alone may be English, as "die" or "war" """
+_FUNCTION_WORD = 0.5
+"""the rarity of a function word, as that of "of" in English"""
 
 
 @cache
@@ -53,9 +57,26 @@ def words_below(bound: float) -> frozenset[str]:
 def naming_words(question: Text) -> set[str]:
     """Return the words of a question that name something: rare ones, and capitalised ones but for the first."""
     capitalised = {fold(word) for word in question.raw_words[1:] if word[0].isupper()}
-    return {w for w in question.words if idf(w) >= _RARE or (w in capitalised and idf(w) >= _UNCOMMON)}
+    rare = rarities(question)
+    if not all(map(str.isascii, capitalised)):
+        # The table knows no word of another script: in one that has case, case alone tells names.
+        rare.update((word, 0.0) for word in rare if not word.isascii() and word not in capitalised)
+    return {w for w in question.terms if rare[w] >= _RARE or (w in capitalised and rare[w] >= _UNCOMMON)}
 
 
 def rarities(text: Text) -> dict[str, float]:
-    """Return the distinct words of a text, and how rare each is."""
-    return {word: idf(word) for word in text.words}
+    """Return the distinct terms of a text, and how rare each is.
+
+    The table is of English, in which the function words of other languages are rare.
+    """
+    rare = {word: idf(word) for word in text.terms}
+    foreign = function_words() & rare.keys()
+    if len(foreign) >= _FOREIGN:
+        rare.update(dict.fromkeys(foreign, _FUNCTION_WORD))
+    return rare
+
+
+@cache
+def function_words() -> frozenset[str]:
+    """Return function words of languages other than English."""
+    return frozenset(files("rechain").joinpath("data/function_words.txt").read_text("utf-8").split())

@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -18,6 +19,7 @@ Span = tuple[int, int]
 
 # Scripts written without blanks: every character is a word of its own.
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+_FIRST_UNSPACED = _UNSPACED[0]
 _THOUSANDS_COMMA = re.compile(r",(?<=\d,)(?=\d{3}(?!\d))")
 _KEPT_COMMA = "\x01"
 _NO_WORD_BEFORE = re.compile(r"(?<![\w+#])[+#]+")
@@ -51,6 +53,11 @@ def _folded_character(character: str) -> str:
     return "".join(c for c in decomposed if not unicodedata.combining(c) and not c.isspace())
 
 
+def is_unspaced(text: str) -> bool:
+    """Return whether a text begins with a character of a script that is written without blanks."""
+    return text >= _FIRST_UNSPACED and _UNSPACED_CHARACTER.match(text) is not None
+
+
 def strip_suffix(title: str) -> str:
     """Remove a bracketed suffix: "Mercury (planet)" becomes "Mercury"."""
     return (_BRACKETED_SUFFIX.sub("", title.rstrip()).rstrip() or title) if ")" in title else title
@@ -78,11 +85,24 @@ class Text:
         self.joined = f" {' '.join(self.words)} "
 
     @property
+    def has_unspaced(self) -> bool:
+        """Whether it has characters of scripts without blanks: they alone make a text longer, by two blanks each."""
+        return len(self._blanked) > len(self.original)
+
+    @property
     def raw_words(self) -> list[str]:
         """The words as they stand in the text, with case and accents."""
         if self._raw_words is None:
             self._raw_words = self._blanked.split()
         return self._raw_words
+
+    @property
+    def terms(self) -> list[str]:
+        """The words by which texts are compared: one character of a script without blanks says nothing, two do."""
+        if self.original.isascii() or not _UNSPACED_CHARACTER.search(self.joined):
+            return self.words
+        spaced = [word for word in self.words if not is_unspaced(word)]
+        return spaced + [one + two for one, two in pairwise(self.words) if is_unspaced(one) and is_unspaced(two)]
 
     def find(self, wanted: str) -> int | None:
         """Return the number of the word at which a phrase first occurs, or None."""
