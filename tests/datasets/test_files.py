@@ -95,7 +95,7 @@ def test_blank_lines_are_passed_many_at_a_time(blank: bytes) -> None:
     newline = b"\n"
     between = b'{"id": "a"}\n' + blank * 100_000 + b'\n{"id": "b"}\n'
     read = list(files._json_lines("file", Counted(io.BytesIO(between)), 1))
-    assert [where for where, _ in read] == ["file, line 1", f"file, line {between.count(newline)}"]
+    assert [where for where, *_ in read] == ["file, line 1", f"file, line {between.count(newline)}"]
     assert Counted.lines < 1000
 
 
@@ -232,7 +232,7 @@ def peak_memory(path: Path) -> tuple[list[str], int]:
     """Return the codes or ids of a file's records, and the peak memory in bytes of a process that reads them."""
     code = (
         "import re, sys; from pathlib import Path; from rechain.datasets.files import read_records\n"
-        "for _, value, _ in read_records(Path(sys.argv[1])):\n"
+        "for _, value, *_ in read_records(Path(sys.argv[1])):\n"
         "    print(value['id'] if isinstance(value, dict) else value.code)\n"
         "print(re.search(r'VmHWM:\\s*(\\d+) kB', Path('/proc/self/status').read_text())[1])"
     )
@@ -321,10 +321,10 @@ def test_a_damaged_gzip_file_says_so(tmp_path: Path, at: str) -> None:
         (b" \n\n\t\n", "is empty"),
         (BYTE_ORDER_MARK, "is empty"),
         (gzip.compress(b""), "is empty"),
-        (b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", "is not JSON"),
-        (b"id,question\n1,Who?\n", "is not JSON"),
-        ("{}".encode("utf-16"), "is not JSON"),
-        (gzip.compress(b"\x89PNG\r\n\x1a\n"), "is not JSON"),
+        (b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", "is neither JSON nor a table"),
+        (b"id,question\n1,Who?\n", "is neither JSON nor a table of three columns"),
+        ("{}".encode("utf-16"), "is neither JSON nor a table"),
+        (gzip.compress(b"\x89PNG\r\n\x1a\n"), "is neither JSON nor a table"),
         (b"PAR1 but not really PAR1", "Parquet"),
     ],
     ids=["empty", "blank", "mark", "gzip of nothing", "PNG", "CSV", "UTF-16", "gzip of PNG", "false Parquet"],
@@ -414,8 +414,8 @@ def test_parquet_rows_are_records_without_their_nulls(tmp_path: Path) -> None:
     rows = [{"id": "1", "hops": None, "passages": [{"text": "a", "title": None}]}]
     path = write_parquet(tmp_path / "f.parquet", [*rows, {"id": "2", "hops": 3, "passages": [{"text": "b"}]}])
     assert list(read_records(path)) == [
-        RawRecord(f"{path}, row 1", {"id": "1", "passages": [{"text": "a"}]}, 0.5),
-        RawRecord(f"{path}, row 2", {"id": "2", "hops": 3, "passages": [{"text": "b"}]}, 1.0),
+        RawRecord(f"{path}, row 1", {"id": "1", "passages": [{"text": "a"}]}, 0.5, "1"),
+        RawRecord(f"{path}, row 2", {"id": "2", "hops": 3, "passages": [{"text": "b"}]}, 1.0, "2"),
     ]
 
 
@@ -568,7 +568,7 @@ def test_lines_of_json_beside_parquet_files_are_not_left_out_without_a_word(tmp_
 def test_a_folder_of_files_that_are_no_part_is_named(tmp_path: Path) -> None:
     write_parts(tmp_path, [".hidden.jsonl", "notes.txt"])
     (tmp_path / "empty.jsonl").touch()
-    assert until_it_fails(tmp_path)[1].startswith(f"{tmp_path} is a folder without Parquet or JSON files")
+    assert until_it_fails(tmp_path)[1].startswith(f"{tmp_path} is a folder without Parquet, JSON or CSV files")
 
 
 NAMES = st.builds(

@@ -123,12 +123,10 @@ def change(**fields: object) -> dict[str, object]:
 @pytest.mark.parametrize(
     ("record", "code", "field"),
     [
-        (change(_id=...), "missing_field", "id"),
-        (change(_id=7), "bad_field", "id"),
+        (change(_id=["a"]), "bad_field", "id"),
         (change(question=7), "bad_field", "question"),
         (change(question=...), "missing_field", "question"),
         (change(answer=...), "missing_field", "answer"),
-        (change(answer=" "), "empty_field", "answer"),
         (change(context=...), "missing_field", "context"),
         (change(context="text"), "bad_field", "context"),
         (change(context=[["Zorilla"]]), "missing_field", "context[0]"),

@@ -68,14 +68,16 @@ def test_the_field_that_the_first_record_lacks_is_named(tmp_path: Path, name: st
     assert isinstance(good, Question)
     assert isinstance(bad, QuestionError)
     assert bad.code == "missing_field"
-    assert str(bad) == f"{path}, line 1: the field {field} is missing."
+    assert str(bad).startswith(f"{path}, line 1: the field {field} is missing; the record has ")
+    assert all(key in str(bad) for key in lacking)
+    assert "--map" in str(bad)
 
 
 def test_an_entry_knows_its_place_and_id(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "f", PLAIN, PLAIN | {"answer": 7}, PLAIN | {"id": 7}, "{")
     entries = list(read_entries(path))
     assert [entry.where for entry in entries] == [f"{path}, line {number}" for number in (1, 2, 3, 4)]
-    assert [entry.id for entry in entries] == ["q1", "q1", None, None]
+    assert [entry.id for entry in entries] == ["q1", "q1", "7", None]
     assert entries[-1].share == 1.0
 
 
@@ -443,3 +445,37 @@ def test_sentences_are_given_with_the_id_of_their_question(tmp_path: Path) -> No
 
 def test_a_format_without_sentences_gives_none(tmp_path: Path) -> None:
     assert list(read_sentences(write_lines(tmp_path / "f", PLAIN))) == [("q1", {})]
+
+
+# ---- ids and answers that are not there
+
+
+def test_a_question_without_an_id_gets_its_line_and_one_of_an_array_its_position(tmp_path: Path) -> None:
+    record = {field: value for field, value in PLAIN.items() if field != "id"}
+    lines = write_lines(tmp_path / "lines", PLAIN, "", record, "{", record | {"id": 7}, record | {"id": 7.0})
+    assert [entry.id for entry in read_entries(lines)] == ["q1", "3", None, "7", "7"]
+    array = tmp_path / "array"
+    array.write_text(json.dumps([record, 7, record]))
+    assert [entry.id for entry in read_entries(array)] == ["1", None, "3"]
+    hotpotqa = {field: value for field, value in HOTPOTQA.items() if field != "_id"}
+    assert [question.id for question in read_questions(write_lines(tmp_path / "f", hotpotqa))] == ["1"]
+
+
+def test_chunks_of_any_size_give_the_same_ids(tmp_path: Path) -> None:
+    record = {field: value for field, value in PLAIN.items() if field != "id"}
+    path = write_lines(tmp_path / "f", *[record] * 7)
+    for size in (1, 2, 7):
+        chunks = [pickle.loads(pickle.dumps(chunk)) for chunk in read_chunks(path, size)]
+        assert [entry.id for chunk in chunks for entry in QuestionReader().entries(chunk)] == list("1234567")
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_an_answer_that_is_null_was_not_given(tmp_path: Path, name: str) -> None:
+    (question,) = read_questions(write_lines(tmp_path / "f", RECORDS[name] | {"answer": None}))
+    assert question.answer == ""
+
+
+def test_passages_of_the_plain_format_need_no_ids_and_may_be_texts(tmp_path: Path) -> None:
+    passages = ["Anton.", {"title": "T", "text": "a"}, {"title": "T", "text": "b"}, {"id": 9, "text": "c"}, "Anton."]
+    (question,) = read_questions(write_lines(tmp_path / "f", PLAIN | {"passages": passages}))
+    assert [passage.id for passage in question.passages] == ["0", "T", "2", "9"]

@@ -14,7 +14,7 @@ from rechain.datasets import read_entries, read_questions
 from rechain.datasets.twowiki import TwoWiki
 from rechain.errors import QuestionError
 from rechain.evaluation.gold import read_gold
-from rechain.schema import Gold, GoldChain, Passage, Question
+from rechain.schema import Gold, GoldChain, Passage, Question, Shape
 
 RECORD: dict[str, Any] = {
     "_id": "93402dbc",
@@ -88,11 +88,11 @@ def test_a_question_holds_no_gold() -> None:
     assert json.loads(written).keys() == Question.model_fields.keys()
 
 
-@pytest.mark.parametrize("kind", ["comparison", "bridge_comparison"])
-def test_comparisons_have_no_order(kind: str) -> None:
+@pytest.mark.parametrize(("kind", "shape"), [("comparison", "parallel"), ("bridge_comparison", None)])
+def test_comparisons_have_no_order(kind: str, shape: Shape | None) -> None:
     gold = TwoWiki().gold(RECORD | {"type": kind})
     assert gold is not None
-    assert gold.chains == [GoldChain(passages=["Zorilla (opera)", "Anton Quillfeather"], ordered=False)]
+    assert gold.chains == [GoldChain(shape=shape, passages=["Zorilla (opera)", "Anton Quillfeather"], ordered=False)]
 
 
 def test_inference_questions_are_chains() -> None:

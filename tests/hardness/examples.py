@@ -144,9 +144,20 @@ def chains(draw: Random, record: Record) -> Record:
     chain |= {"confidence": draw.choice((None, 0.0, 0.5, 0.93, 1.0))}
     if draw.random() < 0.2:
         chain["why"] = {"evidence": {"idf": 1.0}, "steps": [0.1, 0.2]}
+    judged: Record = {}
+    if draw.random() < 0.5:
+        name, span = texts[-1][0], draw.choice((None, [0, len(words[1])], [0, 10**6]))
+        verdict = draw.choice(("supported", "partly", "unsupported", "no_answer"))
+        claim = {"text": words[0], "verdict": verdict, "passage": draw.choice((None, name)), "span": span}
+        judged = {"verdict": verdict, "verdict_probability": draw.choice((None, 0.0, 0.7)), "claims": [claim]}
+        chain |= {
+            "shape": draw.choice(("chain", "parallel")),
+            "answer": {"match": "words", "passage": name, "span": span},
+        }
     if draw.random() < 0.2:
-        return {"id": _id(record), "chains": [], "error": {"code": "no_candidates", "message": "there is no chain."}}
-    return {"id": _id(record), "chains": [chain] * draw.choice((1, 1, 2)), "error": None}
+        error = {"code": "no_candidates", "message": "there is no chain."}
+        return {"id": _id(record), **judged, "chains": [], "error": error}
+    return {"id": _id(record), **judged, "chains": [chain] * draw.choice((1, 1, 2)), "error": None}
 
 
 def gold(draw: Random, record: Record) -> Record:

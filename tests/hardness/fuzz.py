@@ -257,6 +257,24 @@ def evaluate(draw: Random, folder: Path) -> Result:
     return ended("evaluate", outcome, check_end(outcome, (GOOD, MISTAKE)) or _check_json(outcome, is_json))
 
 
+def audit(draw: Random, folder: Path) -> Result:
+    """Audit a log with its chains."""
+    rows = [
+        row | {"tag": draw.choice(("a", 7, ["b"], {})), "day": draw.choice(("2026-05-14", 1e300, "x"))}
+        for row in inputs.questions(draw)
+    ]
+    given = inputs.write(draw, folder, "questions", inputs.changed(draw, rows, draw.choice((0, 0.3))), wrong=0.1)
+    chains = _rows(draw, folder, "chains", examples.chains, rows, 0.1)
+    _write_sidecar(draw, folder / chains)
+    options = [*_passages(draw, folder, rows), "--chains", chains, "--out", "report.html", "--json", "report.json"]
+    options += ["--fail-under", "0.5"] if draw.random() < 0.3 else []
+    outcome = run(folder, ["audit", given.path.name, *options])
+    failures = check_end(outcome)
+    if outcome.code == GOOD and not failures:
+        failures = _check_json(outcome._replace(out=(folder / "report.json").read_bytes()), True)
+    return ended("audit", outcome, failures)
+
+
 def export(draw: Random, folder: Path) -> Result:
     """Export chains."""
     rows = inputs.questions(draw)
@@ -361,6 +379,7 @@ CASES: dict[Callable[[Random, Path], Result], float] = {
     model: 3,
     candidates: 14,
     evaluate: 14,
+    audit: 6,
     export: 10,
     labels: 6,
     serve_and_visit: 7,

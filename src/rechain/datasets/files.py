@@ -1,4 +1,4 @@
-"""Raw records of a file, one at a time: JSON lines, JSON arrays, gzip, Parquet, Hugging Face folders.
+"""Raw records of a file, one at a time: JSON lines, JSON arrays, CSV, gzip, Parquet, Hugging Face folders.
 
 A record of a JSON file stays bytes until `RawRecord.parsed`, so that worker processes share the parsing. A record that
 cannot be parsed becomes a QuestionError in its place; a file that cannot be read on raises InputError.
@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, cast
 
 import orjson
 
+from rechain.datasets.delimited import encoding_of, read_rows, separator_of
 from rechain.errors import DamagedInputError, InputError, MissingExtraError, QuestionError, RechainError
 from rechain.system.stores import is_local, open_binary, reading
 
@@ -44,11 +45,16 @@ _TABLE_BATCH = 256  # rows in memory at once: a row may hold a hundred passages
 _READ_LEVELS = 8
 _LINES_NAMES = (".jsonl", ".jsonl.gz")
 _JSON_NAMES = (*_LINES_NAMES, ".json", ".json.gz")
+_TABLE_NAMES = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+# The names of all columns of a table fit into it; a longer first line belongs to no table.
+_LONGEST_HEADER = 1 << 16
+# A null in one of these fields is an answer that was not given, unlike a field that is not there.
+_ANSWERS = frozenset({"answer", "response", "result", "output", "output_text", "data", "reply", "completion"})
 _TOO_DEEP = "depth limit exceeded"  # what orjson says at its 1025th level
 _DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile)
 
-Located = tuple[str, bytes | QuestionError]
-"""The place of a record, and its JSON or why it cannot be read."""
+Located = tuple[str, int, bytes | dict[str, Any] | QuestionError]
+"""The place of a record, its number in the file, and its JSON or its cells or why it cannot be read."""
 _Stream = io.BufferedReader | gzip.GzipFile
 PathLike = Path | str
 """A local path or, for files that `bulk.storage` opens, an address."""
@@ -61,10 +67,14 @@ class RawRecord(NamedTuple):
     value: Any | bytes | QuestionError
     """bytes are JSON that is not parsed yet"""
     share: float | None = None
+    name: str = ""
+    """the id of a question that has none: the number of its line, record or row, in a folder after its file's name"""
 
     @property
     def size(self) -> int:
-        """The number of bytes of JSON; 0 for a row of a table, of which 256 are in memory in any case."""
+        """The number of bytes of JSON or of characters in cells; 256 rows of Parquet are in memory in any case."""
+        if isinstance(self.value, dict):
+            return sum(len(cell) for cell in self.value.values() if isinstance(cell, str))
         return len(self.value) if isinstance(self.value, bytes) else 0
 
     def parsed(self) -> "RawRecord":
@@ -101,12 +111,19 @@ def read_parts(path: Path) -> Iterator[tuple[Path, Iterable[RawRecord]]]:
     total, before, is_empty = sum(sizes), 0, True
     for part, size in zip(parts, sizes, strict=True):
         records = _read_part(part, before / total, size / total)
+        if part != path:
+            records = named_after(str(part.relative_to(path)), records)
         first = list(islice(records, 1))
         is_empty = is_empty and not first
         yield part, chain(first, records)
         before += size
     if is_empty and not any(map(_is_table, parts)):
         raise InputError(f"{path} is empty.")
+
+
+def named_after(file: str, records: Iterable[RawRecord]) -> Iterator[RawRecord]:
+    """Yield the records of a file of a folder, whose numbers begin anew with every file."""
+    return (record._replace(name=f"{file}:{record.name}") for record in records)
 
 
 def _parts_of(path: Path) -> list[Path]:
@@ -121,12 +138,12 @@ def _parts_of(path: Path) -> list[Path]:
     sizes = {str(file.relative_to(path)): file.stat().st_size for file in path.rglob("*") if file.is_file()}
     parts = question_files(path, sizes)
     if not parts:
-        raise InputError(f"{path} is a folder without Parquet or JSON files and no Hugging Face dataset.")
+        raise InputError(f"{path} is a folder without Parquet, JSON or CSV files and no Hugging Face dataset.")
     return [path / part for part in parts]
 
 
 def question_files(folder: PathLike, sizes: Mapping[str, int]) -> list[str]:
-    """Return those of a folder's files that hold records: Parquet or, without any, JSON; neither hidden nor empty.
+    """Return those of a folder's files that hold records: Parquet, else JSON, else CSV; neither hidden nor empty.
 
     JSON beside Parquet is metadata, as on the Hub; but JSON lines would be records. Programs such as Spark hide a file,
     or a folder, by the first character of its name.
@@ -136,7 +153,8 @@ def question_files(folder: PathLike, sizes: Mapping[str, int]) -> list[str]:
     parquet = [name for name in visible if name.endswith(".parquet")]
     if parquet and any(name.endswith(_LINES_NAMES) for name in visible):
         raise InputError(f"{folder} holds both Parquet files and lines of JSON; name a folder with one kind of them.")
-    return sorted(parquet or [name for name in visible if name.endswith(_JSON_NAMES)])
+    json = [name for name in visible if name.endswith(_JSON_NAMES)]
+    return sorted(parquet or json or [name for name in visible if name.endswith(_TABLE_NAMES)])
 
 
 def _is_table(part: Path) -> bool:
@@ -175,8 +193,8 @@ def read_opened(path: PathLike, file: io.BufferedReader, size: int) -> Iterator[
     stream = _replayed(start, file)
     try:
         packed = start.startswith(_GZIP)
-        for where, value in _json_values(path, gzip.GzipFile(fileobj=stream) if packed else stream):
-            yield RawRecord(where, value, min(file.tell() / size, 1.0) if size else None)
+        for where, number, value in _values(path, gzip.GzipFile(fileobj=stream) if packed else stream):
+            yield RawRecord(where, value, min(file.tell() / size, 1.0) if size else None, str(number))
     except EOFError as error:
         raise DamagedInputError(f"{path} is cut off: its gzip stream ends early. What came before was read.") from error
     except _DAMAGE as error:
@@ -205,8 +223,8 @@ def _replayed(start: bytes, rest: _Stream) -> io.BufferedReader:
     return io.BufferedReader(_Replayed(start, rest), _BUFFER)
 
 
-def _json_values(path: PathLike, stream: _Stream) -> Iterator[Located]:
-    """Yield the JSON of every line, or of every outermost object of an array or of objects spread over lines."""
+def _values(path: PathLike, stream: _Stream) -> Iterator[Located]:
+    """Yield every JSON line, every outermost object of an array or of objects on several lines, or every row."""
     start, blank_lines = _read_about(stream, len(_BYTE_ORDER_MARK)).removeprefix(_BYTE_ORDER_MARK), 0
     while _UNDECIDED.fullmatch(start):
         if start.isspace():
@@ -220,8 +238,21 @@ def _json_values(path: PathLike, stream: _Stream) -> Iterator[Located]:
     elif text.startswith(b"{"):
         yield from _json_lines(path, whole, blank_lines + 1)
     elif text:
-        quoted = repr(text[:20].decode("utf-8", "replace"))
-        raise InputError(f"{path} is not JSON: it begins with {quoted}, not with '{{' or '['.")
+        yield from _rows(path, start, stream)
+
+
+def _rows(path: PathLike, start: bytes, stream: _Stream) -> Iterator[Located]:
+    """Yield the rows of a table of text; raises InputError for a file that begins like none."""
+    start = start.lstrip(b"\r\n")
+    while b"\n" not in start and len(start) < _LONGEST_HEADER and (more := stream.read1(_LONGEST_HEADER)):
+        start += more
+    separator = separator_of(start)
+    if separator is None:
+        quoted = repr(start[:20].decode("utf-8", "replace"))
+        raise InputError(f"{path} is neither JSON nor a table of three columns or more: it begins with {quoted}.")
+    encoding = encoding_of(start)
+    for where, number, row in read_rows(path, _replayed(start, stream), separator, encoding, LARGEST_RECORD):
+        yield where, number, row if isinstance(row, QuestionError) else without_nulls(row)
 
 
 def _json_lines(path: PathLike, stream: io.BufferedReader, first: int) -> Iterator[Located]:
@@ -229,15 +260,15 @@ def _json_lines(path: PathLike, stream: io.BufferedReader, first: int) -> Iterat
     number = first
     while line := stream.readline(LARGEST_RECORD + 1):
         where = f"{path}, line {number}"
-        number += 1
         if len(line) > LARGEST_RECORD and not line.endswith(b"\n"):
-            yield _too_long(where)
+            yield where, number, _too_long(where)
             while line and not line.endswith(b"\n"):
                 line = stream.readline(_CHUNK)
         elif not line.isspace():
-            yield where, line
+            yield where, number, line
         else:
             number += _skip_blank_lines(stream)
+        number += 1
 
 
 def _skip_blank_lines(stream: io.BufferedReader) -> int:
@@ -250,27 +281,27 @@ def _skip_blank_lines(stream: io.BufferedReader) -> int:
 
 def _json_objects(path: PathLike, stream: io.BufferedReader, is_array: bool) -> Iterator[Located]:
     """Yield the outermost objects of an array, or of a file of objects spread over several lines."""
-    places = (f"{path}, record {number}" for number in count(1))
+    places = ((f"{path}, record {number}", number) for number in count(1))
     scanner, ahead = _Scanner(), b""
     # twice as much after a record that does not end in the buffer, so that a long one is not copied too often
     while more := ahead or _read_about(stream, max(_CHUNK, min(len(scanner.rest), LARGEST_RECORD - len(scanner.rest)))):
         ahead = b""
         for between, record in scanner.objects(more):
             if _is_stray(between):
-                yield _not_an_object(next(places))
-            where = next(places)
-            yield (where, record) if len(record) <= LARGEST_RECORD else _too_long(where)
+                yield _not_an_object(*next(places))
+            where, number = next(places)
+            yield where, number, record if len(record) <= LARGEST_RECORD else _too_long(where)
         if len(scanner.rest) > LARGEST_RECORD:
-            where = next(places)
+            where, number = next(places)
             if not scanner.depth:
                 raise InputError(f"{where}: no record begins within {LARGEST_RECORD >> 20} MB.")
-            yield _too_long(where)
+            yield where, number, _too_long(where)
             ahead, scanner = _after_object(where, scanner, stream), _Scanner()
     rest = scanner.rest
     if b"{" in rest:
-        raise DamagedInputError(f"{next(places)}: the file ends in the middle of the record.")
+        raise DamagedInputError(f"{next(places)[0]}: the file ends in the middle of the record.")
     if _is_stray(rest):
-        yield _not_an_object(next(places))
+        yield _not_an_object(*next(places))
     if is_array and b"]" not in rest:
         raise DamagedInputError(f"{path} ends in the middle of its array.")
 
@@ -351,12 +382,12 @@ def _is_stray(between: bytes) -> bool:
     return between.removeprefix(_BYTE_ORDER_MARK).strip(b" \t\r\n,[]") != b""
 
 
-def _not_an_object(where: str) -> Located:
-    return where, QuestionError("bad_record", f"{where}: a question should be an object, in braces.")
+def _not_an_object(where: str, number: int) -> Located:
+    return where, number, QuestionError("bad_record", f"{where}: a question should be an object, in braces.")
 
 
-def _too_long(where: str) -> Located:
-    return where, QuestionError("too_long", f"{where}: the record is longer than {LARGEST_RECORD >> 20} MB.")
+def _too_long(where: str) -> QuestionError:
+    return QuestionError("too_long", f"{where}: the record is longer than {LARGEST_RECORD >> 20} MB.")
 
 
 def _read_parquet(path: PathLike, opened: io.BufferedReader) -> Iterator[RawRecord]:
@@ -376,7 +407,7 @@ def _read_parquet(path: PathLike, opened: io.BufferedReader) -> Iterator[RawReco
                         value = without_nulls(batch.slice(row, 1).to_pylist()[0])
                     except UnicodeDecodeError:
                         value = QuestionError("bad_encoding", f"{where}: not valid UTF-8.")
-                    yield RawRecord(where, value, share)
+                    yield RawRecord(where, value, share, str(number))
     except pyarrow.ArrowException as error:
         raise InputError(f"{path} is not a readable Parquet file: {str(error).rstrip('.')}.") from error
 
@@ -397,17 +428,27 @@ def _read_dataset(path: Path) -> Iterator[RawRecord]:
                 full=True
             )  # a damaged offset leads out of the file's memory, and the system kills who follows
             for record, number in zip(rows.to_pylist(), numbers, strict=False):
-                yield RawRecord(f"{path}, row {number}", without_nulls(record), number / len(loaded))
+                yield RawRecord(f"{path}, row {number}", without_nulls(record), number / len(loaded), str(number))
     except (RechainError, OSError):  # which say by themselves what is wrong
         raise
     except Exception as error:  # the library raises much for a folder that it cannot read
         raise InputError(f"{path} is not a readable Hugging Face dataset: {error or type(error).__name__}.") from error
 
 
-def without_nulls(value: Any, levels: int = _READ_LEVELS) -> Any:
-    """Drop fields that are null: tables have a column for every field, JSON leaves absent ones out."""
+def without_nulls(value: Any) -> Any:
+    """Drop fields that are null: tables have a column for every field, JSON leaves absent ones out.
+
+    An answer that is null stays: none was given.
+    """
+    if not isinstance(value, dict):
+        return _without_nulls(value, _READ_LEVELS)
+    kept = {name: field for name, field in value.items() if field is not None or name in _ANSWERS}
+    return {name: _without_nulls(field, _READ_LEVELS - 1) for name, field in kept.items()}
+
+
+def _without_nulls(value: Any, levels: int) -> Any:
     if not levels:
         return value
     if isinstance(value, dict):
-        return {name: without_nulls(field, levels - 1) for name, field in value.items() if field is not None}
-    return [without_nulls(item, levels - 1) for item in value] if isinstance(value, list) else value
+        return {name: _without_nulls(field, levels - 1) for name, field in value.items() if field is not None}
+    return [_without_nulls(item, levels - 1) for item in value] if isinstance(value, list) else value

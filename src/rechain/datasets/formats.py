@@ -2,13 +2,15 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from pydantic import ValidationError
+from pydantic import BeforeValidator
 
-from rechain.datasets.validation import describe
-from rechain.errors import QuestionError
-from rechain.schema import Gold, Passage, Question, Same
+from rechain.datasets.passages import make_passages as make_passages
+from rechain.schema import Gold, Question, Same
+
+Answer = Annotated[str, BeforeValidator(lambda value: "" if value is None else value)]
+"""an answer; null is one that was not given"""
 
 
 class Format(ABC):
@@ -35,22 +37,6 @@ class Format(ABC):
     def sentences(self, record: dict[str, Any]) -> Mapping[str, Sequence[str]]:
         """Return the sentences of the passages, by passage id, where the record gives them."""
         return {}
-
-
-def make_passages(field: str, passages: Iterable[Mapping[str, str]]) -> list[Passage]:
-    """Make passages of the items of a field, which errors name.
-
-    A passage that is repeated word for word, as some are in 2WikiMultihopQA, is taken once.
-    """
-    unique: dict[tuple[str, str], Passage] = {}
-    for number, fields in enumerate(passages):
-        try:
-            passage = Passage.model_validate(fields)
-        except ValidationError as error:
-            code, message = describe(error)
-            raise QuestionError(code, f"{field}[{number}].{message}") from error
-        unique.setdefault((passage.id, passage.text), passage)
-    return list(unique.values())
 
 
 def join_sentences(sentences: Iterable[str]) -> str:

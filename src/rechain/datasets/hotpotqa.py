@@ -7,8 +7,8 @@ from typing import Annotated, Any, ClassVar
 from pydantic import AliasChoices, BaseModel, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from rechain.datasets.formats import Format, join_sentences, make_passages
-from rechain.schema import Gold, GoldChain, NotBlank, Question
+from rechain.datasets.formats import Answer, Format, join_sentences, make_passages
+from rechain.schema import Gold, GoldChain, NotBlank, Question, Shape
 
 
 def _as_pairs(first: str, second: str, value: Any) -> Any:
@@ -29,7 +29,7 @@ class HotpotQuestion(BaseModel):
 
     id: NotBlank = Field(validation_alias=AliasChoices("_id", "id"))
     question: str
-    answer: str
+    answer: Answer
     type: Any = None
     context: Context
 
@@ -42,7 +42,7 @@ class _Gold(BaseModel):
 class HotpotQA(Format):
     """Two gold passages, without their order; the one that holds the answer is the tail (Section 4.1).
 
-    A passage's id is its title.
+    Those of a comparison stand side by side. A passage's id is its title.
     """
 
     name = "hotpotqa"
@@ -66,4 +66,7 @@ class HotpotQA(Format):
     def gold(self, record: dict[str, Any]) -> Gold | None:
         gold = _Gold.model_validate(record)
         titles = list(dict.fromkeys(title for title, _ in gold.supporting_facts))
-        return Gold(id=gold.id, chains=[GoldChain(passages=titles, ordered=False)], same=self.same) if titles else None
+        if not titles:
+            return None
+        shape: Shape | None = "parallel" if record.get("type") == "comparison" else None
+        return Gold(id=gold.id, chains=[GoldChain(shape=shape, passages=titles, ordered=False)], same=self.same)

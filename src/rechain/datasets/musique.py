@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from rechain.datasets.formats import Format, make_passages
+from rechain.datasets.formats import Answer, Format, make_passages
 from rechain.schema import Gold, GoldChain, NotBlank, Question
 
 _REFERENCE = re.compile(r"#(\d+)")
@@ -20,7 +20,7 @@ class _Paragraph(BaseModel):
 class _Question(BaseModel):
     id: NotBlank
     question: str
-    answer: str
+    answer: Answer
     answer_aliases: list[str] = []
     paragraphs: list[_Paragraph]
 

@@ -5,9 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rechain.datasets.formats import Format
+from rechain.datasets.formats import Format, make_passages
+from rechain.datasets.passages import items_of, number_as_text
+from rechain.datasets.validation import MissingFieldsError
 from rechain.errors import InputError, QuestionError
 from rechain.schema import Passage, Question
+
+_NEEDED = ("question", "answer", "passages")
 
 
 @dataclass(frozen=True)
@@ -24,8 +28,13 @@ class Plain(Format):
         return "question" in record and ("passages" in record or "passage_ids" in record)
 
     def question(self, record: dict[str, Any]) -> Question:
-        if "passages" in record or "passage_ids" not in record:
-            return Question.model_validate(record)
+        if record.get("answer", "") is None:
+            record = {**record, "answer": ""}
+        given = record.keys() | ({"passages"} if "passage_ids" in record else set())
+        if missing := [name for name in _NEEDED if name not in given]:
+            raise MissingFieldsError(missing)
+        if "passages" in record:
+            return Question.model_validate(_with_passages(record))
         rest = {field: value for field, value in record.items() if field != "passage_ids"}
         return Question.model_validate({**rest, "passages": self._look_up(record["passage_ids"])})
 
@@ -34,8 +43,19 @@ class Plain(Format):
             raise InputError("the questions name their passages by id; give the passages' file with --passages FILE.")
         if not isinstance(ids, list):
             raise QuestionError("bad_field", "passage_ids should be a list of passage ids")
-        for number, key in enumerate(ids):
+        names = [number_as_text(key) for key in ids]
+        for number, key in enumerate(names):
             if not isinstance(key, str) or key not in self.passages:
-                shown = reprlib.repr(key)  # which is short, however long or deep the key is
+                shown = reprlib.repr(ids[number])  # which is short, however long or deep the key is
                 raise QuestionError("unknown_passage", f"passage_ids[{number}] ({shown}) is not in the passages file")
-        return [self.passages[key] for key in ids]
+        return [self.passages[key] for key in names]
+
+
+def _with_passages(record: dict[str, Any]) -> dict[str, Any]:
+    """Return a record with passages that have ids; most have, and are left to the schema, which is quicker."""
+    passages = record["passages"]
+    if isinstance(passages, list) and all(
+        type(p) is dict and type(p.get("id")) is str and "text" in p for p in passages
+    ):
+        return record
+    return {**record, "passages": make_passages("passages", items_of("passages", passages))}

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from rechain.datasets.formats import Format, make_passages
+from rechain.datasets.formats import Answer, Format, make_passages
 from rechain.schema import NotBlank, Question
 from rechain.text.identifiers import identifier
 
@@ -15,7 +15,7 @@ _MEDHOP_QUERY = re.compile(r"interacts_with (\S+?)\?")
 class _Question(BaseModel):
     id: NotBlank
     query: NotBlank
-    answer: str
+    answer: Answer
     supports: list[str]
 
 

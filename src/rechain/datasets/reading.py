@@ -8,25 +8,46 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from rechain.datasets.chats import Chats
 from rechain.datasets.files import LARGEST_RECORD, RawRecord, read_parts, without_nulls
 from rechain.datasets.formats import Format
+from rechain.datasets.haystack import Haystack
 from rechain.datasets.hotpotqa import HotpotQA
+from rechain.datasets.langchain import LangChain
+from rechain.datasets.llamaindex import LlamaIndex
+from rechain.datasets.mapping import FieldMap, Mapped
 from rechain.datasets.musique import MuSiQue
+from rechain.datasets.passages import number_as_text
 from rechain.datasets.plain import Plain
 from rechain.datasets.qangaroo import Qangaroo
+from rechain.datasets.ragas import Ragas
 from rechain.datasets.records import read_by_id
 from rechain.datasets.twowiki import TwoWiki
-from rechain.datasets.validation import bad_record
+from rechain.datasets.validation import MissingFieldsError, bad_record, fields_of, listed
 from rechain.errors import InputError, QuestionError
 from rechain.schema import Gold, Passage, Question, Same
 from rechain.system.batches import batches
 from rechain.system.stores import path_of
 
+MappingLike = FieldMap | Mapping[str, str] | str
 PassageSource = Mapping[str, Passage] | str | Path | None
 """Passages by id, or the file that holds them."""
 
-FORMATS: Sequence[Format] = (Plain(), TwoWiki(), HotpotQA(), MuSiQue(), Qangaroo())
+FORMATS: Sequence[Format] = (
+    Plain(),
+    Ragas(),
+    LangChain(),
+    LlamaIndex(),
+    Haystack(),
+    Chats(),
+    TwoWiki(),
+    HotpotQA(),
+    MuSiQue(),
+    Qangaroo(),
+)
 """every known format; the first that recognises a record is taken, so TwoWiki comes before the wider HotpotQA"""
+_PLAIN = Plain()
+_IDENTITIES = ("id", "_id")
 # A file whose first records are all unknown is given up: the reason comes at once, not after hours of bad lines.
 _UNKNOWN_RECORDS = 100
 
@@ -62,10 +83,18 @@ class Chunk(NamedTuple):
 class QuestionReader:
     """Turns raw records into questions."""
 
-    def __init__(self, passages: PassageSource = None, only: Collection[str] = ()) -> None:
-        """Take the passages that questions name by id; `only` keeps the questions of these types."""
+    def __init__(
+        self, passages: PassageSource = None, only: Collection[str] = (), mapping: FieldMap | None = None
+    ) -> None:
+        """Take the passages that questions name by id; `only` keeps the questions of these types.
+
+        With a mapping it reads chunks of files that were cut with it.
+        """
         by_id = passages if isinstance(passages, Mapping | None) else read_by_id(path_of(passages), Passage)
-        self._formats = {form.name: form for form in FORMATS} | {Plain.name: Plain(by_id)}
+        plain = Plain(by_id)
+        self._formats = {form.name: form for form in _formats(mapping)} | {Plain.name: plain}
+        if mapping:
+            self._formats[Mapped.name] = Mapped(mapping, plain)
         self._only = frozenset(only)
 
     def entries(self, chunk: Chunk) -> Iterator[Entry]:
@@ -77,16 +106,27 @@ class QuestionReader:
                 yield entry
 
 
-def read_chunks(path: str | Path, size: int) -> Iterator[Chunk]:
+def _formats(mapping: FieldMap | None) -> Sequence[Format]:
+    """Return the formats that a file may have: with a mapping that one alone."""
+    return (Mapped(mapping),) if mapping else FORMATS
+
+
+def read_chunks(path: str | Path, size: int, mapping: FieldMap | None = None) -> Iterator[Chunk]:
     """Cut a file, or every file of a folder, into chunks of `size` records.
 
     The last of each file may be shorter, and one of very long records, of which several chunks are in memory at once.
     """
     for part, records in read_parts(path_of(path)):
-        yield from chunks_of(part, records, size, LARGEST_RECORD)
+        yield from chunks_of(part, records, size, LARGEST_RECORD, mapping)
 
 
-def chunks_of(path: str | Path, records: Iterable[RawRecord], size: int, most_bytes: float = inf) -> Iterator[Chunk]:
+def chunks_of(
+    path: str | Path,
+    records: Iterable[RawRecord],
+    size: int,
+    most_bytes: float = inf,
+    mapping: FieldMap | None = None,
+) -> Iterator[Chunk]:
     """Cut the records of one file, whose format the first recognised record decides, into chunks.
 
     A chunk ends with the record that brings it to `most_bytes`. What was read before an error is yielded before it is
@@ -95,30 +135,55 @@ def chunks_of(path: str | Path, records: Iterable[RawRecord], size: int, most_by
     remaining = iter(records)
     first: list[RawRecord] = []
     form: Format | None = None
+    formats = _formats(mapping)
     for raw in islice(remaining, _UNKNOWN_RECORDS):
         first.append(raw)
         value = raw.parsed().value
-        if form := next((known for known in FORMATS if isinstance(value, dict) and known.recognises(value)), None):
+        if form := next((known for known in formats if isinstance(value, dict) and known.recognises(value)), None):
             break
     for batch in batches(chain(first, remaining if form else ()), size, lambda record: record.size, most_bytes):
         yield Chunk(form.name if form else None, batch)
     if first and form is None:
-        names = ", ".join(known.name for known in FORMATS)
-        raise InputError(f"{path} holds no question in a format that rechain reads ({names}).")
+        raise _no_format(path, first, mapping)
 
 
-def read_entries(path: str | Path, *, passages: PassageSource = None, only: Collection[str] = ()) -> Iterator[Entry]:
-    """Yield every question of a file, or why it cannot be read; `only` keeps the questions of these types."""
-    reader = QuestionReader(passages, only)
-    for chunk in read_chunks(path, 1):
+def _no_format(path: str | Path, records: Sequence[RawRecord], mapping: FieldMap | None) -> InputError:
+    """Return the error for a file none of whose first records is recognised."""
+    fields = next((value for raw in records if isinstance(value := raw.parsed().value, dict)), None)
+    has = f"; its first record has {listed(fields)}" if fields else ""
+    if mapping:
+        return InputError(f"{path} has none of the fields that --map names ({mapping}){has}.")
+    names = ", ".join(known.name for known in FORMATS)
+    hint = ": name those of question, answer and passages with --map" if fields else ""
+    return InputError(f"{path} holds no question in a format that rechain reads ({names}){has}{hint}.")
+
+
+def read_entries(
+    path: str | Path,
+    *,
+    passages: PassageSource = None,
+    only: Collection[str] = (),
+    mapping: MappingLike | None = None,
+) -> Iterator[Entry]:
+    """Yield every question of a file, or why it cannot be read; `only` keeps the questions of these types.
+
+    A mapping says which fields hold question, answer and passages, as `--map` does: a text, or a dict.
+    """
+    fields = FieldMap.of(mapping) if mapping else None
+    reader = QuestionReader(passages, only, fields)
+    for chunk in read_chunks(path, 1, fields):
         yield from reader.entries(chunk)
 
 
 def read_questions(
-    path: str | Path, *, passages: PassageSource = None, only: Collection[str] = ()
+    path: str | Path,
+    *,
+    passages: PassageSource = None,
+    only: Collection[str] = (),
+    mapping: MappingLike | None = None,
 ) -> Iterator[Question]:
     """Yield the questions of a file; the first that cannot be read raises QuestionError."""
-    for entry in read_entries(path, passages=passages, only=only):
+    for entry in read_entries(path, passages=passages, only=only, mapping=mapping):
         if isinstance(entry.content, QuestionError):
             raise entry.content
         yield entry.content
@@ -130,11 +195,14 @@ def no_question(path: str | Path, only: Collection[str]) -> InputError:
     return InputError(f"{path} holds no question{types}.")
 
 
-def read_record(where: str, record: Mapping[str, Any]) -> Entry:
-    """Read a dict with the fields of a question, in any known format, like a line of a file."""
-    raw = RawRecord(where, without_nulls(dict(record)))
-    chunk = next(chunks_of(where, [raw], 1))  # of no form if none recognises it; the plain one says what it lacks
-    return next(QuestionReader({}).entries(chunk._replace(form=chunk.form or Plain.name)))
+def read_record(where: str, record: Mapping[str, Any], name: str = "", mapping: FieldMap | None = None) -> Entry:
+    """Read a dict with the fields of a question, in any known format, like a line of a file.
+
+    `name` is the id of a question that has none.
+    """
+    raw = RawRecord(where, without_nulls(dict(record)), name=name)
+    chunk = next(chunks_of(where, [raw], 1, mapping=mapping))
+    return next(QuestionReader({}, mapping=mapping).entries(chunk))
 
 
 def read_gold_of_questions(path: str | Path) -> Iterator[tuple[Gold, Question | None]]:
@@ -154,9 +222,9 @@ def read_sentences(path: str | Path) -> Iterator[tuple[str | None, Mapping[str, 
     """Yield the id of every question and, of formats that give them, the sentences of its passages."""
     for record, form in _records_with_format(path):
         try:
-            yield _identity(record), form.sentences(record) if form else {}
+            yield _identity(record, ""), form.sentences(record) if form else {}
         except (ValidationError, QuestionError):
-            yield _identity(record), {}
+            yield _identity(record, ""), {}
 
 
 def same_chain(path: str | Path) -> Same:
@@ -165,33 +233,47 @@ def same_chain(path: str | Path) -> Same:
 
 
 def _records_with_format(path: str | Path) -> Iterator[tuple[dict[str, Any], Format | None]]:
-    """Yield every record that is an object with the format of its file."""
+    """Yield every record that is an object, with its id and the format of its file."""
     for chunk in read_chunks(path, 1):
-        value = chunk.records[0].parsed().value
-        if isinstance(value, dict):
-            yield value, next((form for form in FORMATS if form.name == chunk.form), None)
+        raw = chunk.records[0].parsed()
+        if isinstance(raw.value, dict):
+            record = _with_identity(raw.value, raw.name)
+            yield record, next((form for form in FORMATS if form.name == chunk.form), None)
 
 
 def _entry(raw: RawRecord, form: Format | None) -> Entry:
-    """Return the question of a parsed record, or why it is none."""
-    where, record, share = raw
+    """Return the question of a parsed record, or why it is none; where no format is known the plain one says why."""
+    where, share, name = raw.where, raw.share, raw.name
+    record: Any = raw.value
     content: Question | QuestionError
     try:
         if isinstance(record, QuestionError):  # which names its place already
             content = record
         elif not isinstance(record, dict):
             raise QuestionError("bad_record", "a question should be an object, in braces")
-        elif form is None:
-            raise QuestionError("missing_field", "the field passages (or passage_ids) is missing")
         else:
-            content = form.question(record)
+            content = (form or _PLAIN).question(_with_identity(record, name))
     except ValidationError as error:
-        content = bad_record(where, error)
+        content = bad_record(where, error, record)
+    except MissingFieldsError as error:
+        content = QuestionError(error.code, f"{where}: {error}{fields_of(record)}.")
     except QuestionError as error:
         content = QuestionError(error.code, f"{where}: {error}.")
-    return Entry(where, _identity(record), content, share)
+    identity = content.id if isinstance(content, Question) else _identity(record, name)
+    return Entry(where, identity, content, share)
 
 
-def _identity(record: Any) -> str | None:
-    identity = (record.get("id") or record.get("_id")) if isinstance(record, dict) else None
-    return identity if isinstance(identity, str) else None
+def _with_identity(record: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return a record with an id that is a text, if it can be: a number as text, and a name for want of any."""
+    field = next((field for field in _IDENTITIES if field in record), None)
+    if field is None:
+        return {**record, "id": name} if name else record
+    given = record[field]
+    return record if isinstance(given, str) else {**record, field: number_as_text(given)}
+
+
+def _identity(record: Any, name: str) -> str | None:
+    """Return the id of a record that may be bad, if it is an object."""
+    fields = _with_identity(record, name) if isinstance(record, dict) else {}
+    values = (fields.get(field) for field in _IDENTITIES)
+    return next((value for value in values if isinstance(value, str) and value), None)

@@ -17,7 +17,7 @@ RowWithId = TypeVar("RowWithId", Gold, Passage, Recovered)
 
 def read_rows(path: Path, kind: type[Row]) -> Iterator[tuple[str, Row]]:
     """Yield every row with its place."""
-    for where, value, _ in read_records(path):
+    for where, value, *_ in read_records(path):
         if isinstance(value, QuestionError):
             raise InputError(str(value))
         try:

@@ -6,7 +6,7 @@ import orjson
 from pydantic import BaseModel, BeforeValidator
 
 from rechain.datasets.hotpotqa import Context, HotpotQA, HotpotQuestion, SupportingFacts
-from rechain.schema import Gold, GoldChain
+from rechain.schema import Gold, GoldChain, Shape
 
 _CHAIN_TYPES = ("compositional", "inference")  # the others compare, or compare two chains
 
@@ -43,5 +43,6 @@ class TwoWiki(HotpotQA):
         if record.get("type") in _CHAIN_TYPES:
             chain = GoldChain(passages=titles, links=[triple[2] for triple in gold.evidences[:-1]])
         else:
-            chain = GoldChain(passages=titles, ordered=False)
+            shape: Shape | None = "parallel" if record.get("type") == "comparison" else None
+            chain = GoldChain(shape=shape, passages=titles, ordered=False)
         return Gold(id=self.question(record).id, chains=[chain], same=self.same)

@@ -1,0 +1,58 @@
+"""What the formats of tools have in common: question, answer and passages have names of their own, the rest is kept."""
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+from rechain.datasets.formats import Format
+from rechain.datasets.passages import items_of, make_passages
+from rechain.datasets.validation import MissingFieldsError
+from rechain.schema import Question
+
+
+class Log(Format):
+    """A record that a tool has logged. Its gold, if any, is in a separate file."""
+
+    same = "links"
+    questions: ClassVar[tuple[str, ...]]
+    """names of the field that holds the question, best first"""
+    answers: ClassVar[tuple[str, ...]]
+    contexts: ClassVar[tuple[str, ...]]
+    """names of the field that holds the passages"""
+
+    def recognises(self, record: dict[str, Any]) -> bool:
+        return bool(first_of(self.questions, record) and first_of(self.contexts, record))
+
+    def question(self, record: dict[str, Any]) -> Question:
+        question, context = first_of(self.questions, record), first_of(self.contexts, record)
+        answer = answer_of(self.answers, record)
+        found = {self.questions[0]: question, self.answers[0]: answer, self.contexts[0]: context}
+        if missing := [name for name, place in found.items() if place is None]:
+            raise MissingFieldsError(missing)
+        assert question and answer and context
+        passages = make_passages(context, items_of(context, record[context]), logged=True)
+        return logged_question(record, {question, answer, context}, record[question], record[answer], passages)
+
+
+def first_of(names: Iterable[str], record: dict[str, Any]) -> str | None:
+    """Return the first of the names of fields that a record has."""
+    return next((name for name in names if record.get(name) is not None), None)
+
+
+def answer_of(names: Iterable[str], record: dict[str, Any]) -> str | None:
+    """Return the name of the field that holds the answer; one that is null counts only where there is no other."""
+    return first_of(names, record) or next((name for name in names if name in record), None)
+
+
+def logged_question(record: dict[str, Any], used: set[str], question: Any, answer: Any, passages: Any) -> Question:
+    """Make a question of a record of a log, with the fields that were not used for it."""
+    rest = {name: value for name, value in record.items() if name not in used}
+    return Question.model_validate({**rest, "question": question, "answer": _text_of(answer), "passages": passages})
+
+
+def _text_of(answer: Any) -> Any:
+    """Return the text of an answer that is null, the message of a model, or a list of which the first is the answer."""
+    if isinstance(answer, list) and answer and isinstance(answer[0], str):
+        return answer[0]
+    if isinstance(answer, dict):
+        return next((answer[name] for name in ("content", "text") if isinstance(answer.get(name), str)), answer)
+    return "" if answer is None else answer

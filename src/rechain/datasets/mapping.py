@@ -1,0 +1,132 @@
+"""Which fields of a record hold the question, its answer and its passages, as `--map` says it.
+
+    question=user_input,answer=output.text,passages=run.documents,passage.text=page_content
+
+A path leads through objects by their fields and through lists by position (from 0, or -1 for the last); a field's name
+after a list means that field of every item. What is mapped wins over what a format would recognise.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from rechain.datasets.formats import Format
+from rechain.datasets.passages import items_of, make_passages, number_as_text
+from rechain.datasets.plain import Plain
+from rechain.datasets.validation import MissingFieldsError
+from rechain.errors import RechainError
+from rechain.schema import Passage, Question
+
+_ABSENT = object()
+_NEEDED = ("question", "passages")
+_OF_PASSAGES = "passage."
+TARGETS = (*Question.model_fields, "passage_ids", *(_OF_PASSAGES + name for name in Passage.model_fields))
+"""what a map can name"""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldMap:
+    """The paths of fields by what they hold."""
+
+    paths: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of(cls, given: "str | Mapping[str, str] | FieldMap") -> "FieldMap":
+        """Return the map that a text or a dict says; raises RechainError for what is none."""
+        if isinstance(given, FieldMap):
+            return given
+        if isinstance(given, str):
+            pairs = [pair.partition("=")[::2] for pair in given.split(",") if pair.strip()]
+        elif isinstance(given, Mapping):
+            pairs = [(str(target), str(path)) for target, path in given.items()]
+        else:
+            raise RechainError(f"a map should be a text or a dict, not {given!r:.80}.")
+        paths = tuple((target.strip(), path.strip()) for target, path in pairs)
+        for target, path in paths:
+            if target not in TARGETS:
+                raise RechainError(f"--map names '{target:.80}', which is none of {', '.join(TARGETS)}.")
+            if not path:
+                raise RechainError(f"--map names no field for {target}; write {target}=FIELD.")
+        if not paths or len(dict(paths)) < len(paths):
+            raise RechainError(
+                "--map names each thing once, and one at least: question=FIELD,answer=FIELD,passages=FIELD."
+            )
+        return cls(paths)
+
+    def __str__(self) -> str:
+        """Return the map as `--map` takes it."""
+        return ",".join(f"{target}={path}" for target, path in self.paths)
+
+    def applied(self, record: dict[str, Any]) -> dict[str, Any]:
+        """Return a record with the fields of the plain format; raises QuestionError where it lacks a needed one."""
+        found = {target: _follow(path, record) for target, path in self._of_question()}
+        if missing := [path for target, path in self._of_question() if target in _NEEDED and found[target] is _ABSENT]:
+            raise MissingFieldsError(missing)
+        used = {path for _, path in self.paths} - found.keys()
+        rest = {name: value for name, value in record.items() if name not in used}
+        values = {target: value for target, value in found.items() if value is not _ABSENT}
+        if "answer" in found:
+            values.setdefault("answer", None)  # mapped and not there: none was given
+        if "id" in values:
+            values["id"] = number_as_text(values["id"])
+        return {**rest, **values}
+
+    def names_of(self, record: dict[str, Any]) -> list[str]:
+        """Return what the map names and a record has."""
+        return [target for target, path in self._of_question() if _follow(path, record) is not _ABSENT]
+
+    def _of_question(self) -> list[tuple[str, str]]:
+        return [(target, path) for target, path in self.paths if not target.startswith(_OF_PASSAGES)]
+
+    def passage(self, item: Any) -> Any:
+        """Return the fields of a passage by their names in the plain format."""
+        paths = [
+            (target.removeprefix(_OF_PASSAGES), path) for target, path in self.paths if target.startswith(_OF_PASSAGES)
+        ]
+        if not paths or not isinstance(item, Mapping):
+            return item
+        found = {name: _follow(path, item) for name, path in paths}
+        return {**item, **{name: value for name, value in found.items() if value is not _ABSENT}}
+
+
+def _follow(path: str, value: Any) -> Any:
+    """Return what a path leads to, or _ABSENT. A field may have dots in its name, as columns of flat tables do."""
+    if isinstance(value, str) and value.lstrip().startswith(("{", "[")):  # JSON, as a cell of a table
+        try:
+            value = orjson.loads(value)
+        except orjson.JSONDecodeError:
+            return _ABSENT
+    if isinstance(value, Mapping) and path in value:
+        return value[path]
+    first, dot, rest = path.partition(".")
+    if isinstance(value, list):
+        if not first.lstrip("-").isdecimal():
+            found = [_follow(path, item) for item in value if isinstance(item, Mapping)]
+            return [item for item in found if item is not _ABSENT] or _ABSENT
+        value = {first: value[int(first)]} if -len(value) <= int(first) < len(value) else {}
+    if not isinstance(value, Mapping) or first not in value:
+        return _ABSENT
+    return _follow(rest, value[first]) if dot else value[first]
+
+
+@dataclass(frozen=True)
+class Mapped(Format):
+    """Records whose fields a map names; otherwise the plain format."""
+
+    name = "mapped"
+    same = Plain.same
+
+    fields: FieldMap
+    plain: Plain = field(default_factory=Plain)
+
+    def recognises(self, record: dict[str, Any]) -> bool:
+        return bool(self.fields.names_of(record))
+
+    def question(self, record: dict[str, Any]) -> Question:
+        record = self.fields.applied(record)
+        if "passages" in record:
+            items = [self.fields.passage(item) for item in items_of("passages", record["passages"])]
+            record["passages"] = make_passages("passages", items, logged=True)
+        return self.plain.question(record)
