@@ -7,7 +7,7 @@ from rechain.schema import LinkKind
 
 
 def test_linkers_have_the_names_that_settings_give() -> None:
-    assert set(LINKERS) == {"anchors", "identifiers", "titles", "names", "spacy"}
+    assert set(LINKERS) == {"anchors", "identifiers", "titles", "names", "nouns", "runs", "spacy"}
     assert set(LINKERS) - DEFAULT_LINKERS == {"spacy"}
 
 

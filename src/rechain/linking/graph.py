@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
+from rechain.linking.content import are_parts, is_common_in_parts, is_nearly_all, read_contents
 from rechain.linking.linkers import Context, Entity, find_entities
 from rechain.linking.registry import DEFAULT_LINKERS, LINKERS
 from rechain.linking.spacy_names import DEFAULT_SPACY_MODEL
@@ -33,6 +34,9 @@ class LinkGraph:
         Of the links that are names found in the texts, `links_a_pair` different ones between two passages are kept. An
         entity links a passage to no more than `most_partners` others.
         """
+        chosen = [linker for name, linker in LINKERS.items() if name in linkers]
+        if not all(linker.is_given for linker in chosen):  # else the texts need not be read
+            views = read_contents(views)
         self._views = views
         self._links_a_pair = links_a_pair
         self._most_partners = most_partners
@@ -40,7 +44,8 @@ class LinkGraph:
         self._edges: dict[tuple[int, int, int], Edge] = {}
         self._entities: list[list[Entity]] = [[] for _ in views]
         context = Context(views, range(len(views)) if ends is None else ends, min_weight, spacy_model)
-        found = find_entities([linker for name, linker in LINKERS.items() if name in linkers], context)
+        self._are_parts = are_parts(views)
+        found = (e for e in find_entities(chosen, context) if not _is_everywhere(e, len(views), self._are_parts))
         for entity in sorted(found, key=lambda entity: (-entity.weight, entity.name, entity.kind)):
             if entity.weight < min_weight:
                 break
@@ -66,19 +71,28 @@ class LinkGraph:
             partners = (
                 holder
                 for holder in (entity.holders if is_free else entity.titled or ())
-                if holder != after and (allowed is None or holder in allowed)
+                if holder != after
+                and (allowed is None or holder in allowed)
+                and not self._is_title_of(entity, holder, after)
             )
             for before in islice(partners, self._most_partners):
                 known = earlier.setdefault(before, [])
                 if len(known) < self._links_a_pair or entity.is_given:
                     place = id(entity), before, after
-                    edge = self._edges.get(place) or Edge(entity, before, self._views[before], self._views[after])
+                    edge = self._edges.get(place) or Edge(
+                        entity, before, self._views[before], self._views[after], after
+                    )
                     self._edges[place] = edge
                     keys = [other.key for other in known]
                     is_known = any(entity.name in key for key in keys) and edge.key in keys
                     if not is_known and not (may_be_used and edge.key in used):
                         known.append(edge)
                         yield edge
+
+    def _is_title_of(self, entity: Entity, one: int, two: int) -> bool:
+        """Return whether two parts of documents share no more than a title: that of the document both are from."""
+        titled = entity.titled
+        return self._are_parts and titled is not None and one in titled and two in titled
 
     def neighbours(self, passages: Collection[int]) -> frozenset[int]:
         """Return the passages that are linked to one of some passages."""
@@ -94,15 +108,23 @@ class LinkGraph:
 class Edge:
     """An entity that links passage `before` to the passage after it."""
 
-    def __init__(self, entity: Entity, before: int, first: PassageView, second: PassageView) -> None:
+    def __init__(self, entity: Entity, before: int, first: PassageView, second: PassageView, after: int = -1) -> None:
         self.before = before
+        self._after = after
         self.weight = entity.weight
+        self.kind = entity.kind
         self.is_given = entity.is_given
         self.name = entity.name
         """the entity's name as its linker found it, not widened"""
         self._entity = entity
         self._first = first
         self._second = second
+
+    @property
+    def forms(self) -> tuple[str, str]:
+        """The words that stand for it in each of the two passages."""
+        forms = self._entity.forms
+        return (self.name, self.name) if forms is None else (forms[self.before], forms[self._after])
 
     @property
     def comes_from_title(self) -> bool:
@@ -120,7 +142,7 @@ class Edge:
 
         A name is widened to the whole of what the two passages share around the entity's words.
         """
-        if self.is_given or self._entity.kind == "title":
+        if self.is_given or self._entity.kind == "title" or self._entity.forms is not None:
             return self.name
         one, two = _Occurrence.first(self._first, self.name), _Occurrence.first(self._second, self.name)
         start, end = 0, self.name.count(" ") - 1
@@ -138,12 +160,23 @@ class Edge:
         if self.is_given:
             text, spans = name, (_first_mention(first, name), _first_mention(second, name))
         else:
-            one, two = _Occurrence.first(first, name), _Occurrence.first(second, name)
+            names = self.forms if self._entity.forms is not None else (name, name)
+            one, two = _Occurrence.first(first, names[0]), _Occurrence.first(second, names[1])
             words = name.count(" ") - 1
             start, end = one.text.span(one.word, words)
             text = one.text.original[start:end]
             spans = ((start, end) if one.in_text else None, two.text.span(two.word, words) if two.in_text else None)
         return Link(entity=text, kind=self._entity.kind, weight=self.weight, mentions=spans)
+
+
+def _is_everywhere(entity: Entity, passages: int, are_parts: bool) -> bool:
+    """Return whether too many passages hold an entity that the data does not give, or have it in their titles.
+
+    Of entries of an encyclopaedia these are nearly all. Parts of documents share the names of their maker and subject.
+    """
+    sharing = entity.holders if entity.titled is None else entity.titled
+    is_common = is_common_in_parts if are_parts else is_nearly_all
+    return not entity.is_given and is_common(len(sharing), passages)
 
 
 class _Occurrence(NamedTuple):
@@ -155,8 +188,11 @@ class _Occurrence(NamedTuple):
 
     @classmethod
     def first(cls, view: PassageView, name: str) -> "_Occurrence":
-        word = view.text.find(name)
-        return cls(view.title, view.title.find(name) or 0, False) if word is None else cls(view.text, word, True)
+        text, word = view.text, view.text.find(name)
+        if word is None and text.original != view.passage.text:  # what does not link may hold it too
+            text = Text(view.passage.text)
+            word = text.find(name)
+        return cls(view.title, view.title.find(name) or 0, False) if word is None else cls(text, word, True)
 
 
 def _share_name(one: _Occurrence, two: _Occurrence, offset: int) -> bool:

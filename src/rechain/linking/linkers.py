@@ -12,7 +12,9 @@ from typing import NamedTuple
 from ahocorasick_rs import AhoCorasick, Implementation
 
 from rechain.schema import GIVEN_KINDS, LinkKind
+from rechain.text.languages import find_german
 from rechain.text.passages import PassageView
+from rechain.text.words import lazy
 
 Holders = Mapping[str, Sequence[int]]
 """Phrases, and the passages that hold each."""
@@ -41,6 +43,8 @@ class Entity(NamedTuple):
     weight: float
     holders: Sequence[int]
     titled: frozenset[int] | None = None
+    forms: Mapping[int, str] | None = None
+    """the words that stand for it in each holder, where they are not the same in all: inflected, or in a compound"""
 
     @property
     def is_given(self) -> bool:
@@ -48,7 +52,7 @@ class Entity(NamedTuple):
         return self.kind in GIVEN_KINDS
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Context:
     """What linkers look at: the passages of one question, and which links count."""
 
@@ -58,6 +62,11 @@ class Context:
     min_weight: float
     """links of less weight are dropped; a linker may leave them out at once"""
     spacy_model: str = ""
+
+    @lazy
+    def german(self) -> frozenset[int]:
+        """The passages that are German."""
+        return find_german([view.vocabulary for view in self.views])
 
 
 def no_phrases(context: Context) -> Iterable[str]:
@@ -100,8 +109,9 @@ def find_holders(phrases: Iterable[str], views: Sequence[PassageView]) -> dict[s
     if not distinct:  # where the data gives the entities, the texts need not be read
         return holders
     single = {phrase[1:-1]: phrase for phrase in distinct if phrase.count(" ") == 2}
+    words = frozenset(single)  # two sets meet quicker than the keys of a dict and a set
     for number, view in enumerate(views):
-        for word in single.keys() & view.vocabulary:
+        for word in words & view.vocabulary:
             holders.setdefault(single[word], []).append(number)
     longer = [phrase for phrase in distinct if phrase.count(" ") > 2]
     ends = list(accumulate(len(view.joined) for view in views))

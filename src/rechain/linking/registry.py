@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from rechain.linking import anchors, identifiers, names, spacy_names, titles
+from rechain.linking import anchors, identifiers, names, nouns, runs, spacy_names, titles
 from rechain.linking.linkers import Kind, Linker
 from rechain.schema import LinkKind
 
@@ -13,6 +13,8 @@ LINKERS: dict[str, Linker] = {
         identifiers.LINKER,
         titles.LINKER,
         names.LINKER,
+        nouns.LINKER,
+        runs.LINKER,
         spacy_names.LINKER,
     )
 }
