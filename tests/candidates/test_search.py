@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rechain.candidates import Candidate, Candidates, CandidateSettings, find_candidates, find_of_any_length
+from rechain.candidates import Candidate, Candidates, CandidateSettings, find_candidates, find_of_any_shape
 from rechain.datasets import read_questions
 from rechain.errors import QuestionError, RechainError
 from rechain.evaluation.gold import read_gold
@@ -358,7 +358,9 @@ words_of_passages = st.builds(
 def test_c_from_texts_is_what_brute_force_finds(
     passages: list[Words], answer: str, asked: list[str], hops: int
 ) -> None:
-    question = text_question([p.row() for p in passages], answer=answer, asked=f"who {' or '.join(asked)}?", hops=hops)
+    # Other entries, as what nearly all passages share does not link, nor what many parts of documents share.
+    rows = [*(p.row() for p in passages), *((f"Other{n}", f"Other{n} is.") for n in range(30))]
+    question = text_question(rows, answer=answer, asked=f"who {' or '.join(asked)}?", hops=hops)
     chains = found_or_nothing(question)
     assert len({chain.passages for chain in chains}) == len(chains)
     assert {chain.passages: pytest.approx(chain.weight) for chain in chains} == reference_text_chains(
@@ -558,7 +560,10 @@ def test_a_thousand_passages_take_no_more_than_ten_times_the_memory_of_a_hundred
 
 
 def test_nothing_but_the_limit_cuts_c() -> None:
-    found = find_candidates(large_question("one tail", 300, 2))
+    question = large_question("one tail", 300, 2)
+    # entries about their titles: what many parts of documents share would not link
+    others = [Passage(id=f"other {n}", title=f"Other{n}", text=f"Other{n} is.") for n in range(100)]
+    found = find_candidates(question.model_copy(update={"passages": [*question.passages, *others]}))
     assert sorted(rows(found)) == [(head, 0) for head in range(1, 300)]
 
 
@@ -603,7 +608,7 @@ def test_every_gold_chain_of_drughop_is_in_c(real_data: Path) -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"hops": 1}, {"hops": 9}, {"limit": 0}, {"limit": 2**63}, {"min_weight": float("nan")}, {"linkers": "titles"}],
+    [{"hops": 0}, {"hops": 9}, {"limit": 0}, {"limit": 2**63}, {"min_weight": float("nan")}, {"linkers": "titles"}],
 )
 def test_a_wrong_setting_is_said_at_once(wrong: dict[str, object]) -> None:
     with pytest.raises(RechainError):
@@ -617,7 +622,7 @@ def test_other_hops_than_the_files_set_its_link_types_aside() -> None:
     assert len(find_candidates(question, CandidateSettings(hops=2)).chains) == 2
 
 
-# ---- any length
+# ---- any shape
 
 LADDER = [
     ("", "Zimbelot met Quorvath"),
@@ -628,60 +633,128 @@ LADDER = [
 ASKED = "Who knew Zimbelot, Quorvath and Brimlad?"
 
 
-def test_chains_of_two_three_and_four_are_found_together() -> None:
-    found = find_of_any_length(text_question(LADDER, asked=ASKED))
-    assert rows(found) == [(2, 3), (1, 2, 3), (0, 1, 2, 3)]
+def of_shape(found: Candidates, shape: str = "chain") -> list[tuple[int, ...]]:
+    return [chain.passages for chain in found.chains if chain.shape == shape]
+
+
+def test_chains_of_two_three_and_four_and_the_tail_alone_are_found_together() -> None:
+    found = find_of_any_shape(text_question(LADDER, asked=ASKED))
+    assert rows(found) == [(2, 3), (1, 2, 3), (0, 1, 2, 3), (3,)]
+    assert [chain.shape for chain in found.chains] == ["chain", "chain", "chain", "single"]
     assert (list(found.tails), found.is_cut, found.hops) == ([3], False, 2)
     by_length = [find_candidates(text_question(LADDER, asked=ASKED, hops=hops)).chains for hops in (2, 3, 4)]
-    assert [keys(chain) for chain in found.chains] == [keys(chain) for chains in by_length for chain in chains]
+    assert [keys(chain) for chain in found.chains[:3]] == [keys(chain) for chains in by_length for chain in chains]
 
 
-@pytest.mark.parametrize("hops", [2, 3, 4])
+@pytest.mark.parametrize("hops", [1, 2, 3, 4])
 def test_where_someone_says_the_hops_only_those_are_found(hops: int) -> None:
     for said, told in ((hops, None), (None, CandidateSettings(hops=hops)), (2, CandidateSettings(hops=hops))):
-        found = find_of_any_length(text_question(LADDER, asked=ASKED, hops=said), told)
-        assert {len(row) for row in rows(found)} == {hops}
+        question = text_question(LADDER, asked=ASKED, hops=said)
+        assert {len(row) for row in rows(find_of_any_shape(question, told))} == {hops}
+        assert {len(row) for row in rows(find_candidates(question, told))} == {hops}
+
+
+def test_single_passages_are_those_that_hold_the_answer() -> None:
+    found = find_candidates(text_question([("", "of Ostrela"), ("", "by Quorvath"), ("", "in Ostrela")], hops=1))
+    assert [(chain.passages, chain.shape, chain.links) for chain in found.chains] == [
+        ((0,), "single", []),
+        ((2,), "single", []),
+    ]
+
+
+def test_passages_side_by_side_need_no_link() -> None:
+    passages = [("Quorvath", "of 1900"), ("Vexlor", "of 1910"), ("Ostrela", "of 1920")]
+    question = text_question(passages, asked="Which is older, Vexlor or Quorvath?", answer="Quorvath")
+    found = find_of_any_shape(question)
+    assert (of_shape(found), of_shape(found, "single"), of_shape(found, "parallel")) == ([], [(0,)], [(1, 0)])
+    assert found.chains[-1].links == [] and found.chains[-1].weight > 0
+    two = find_of_any_shape(question.model_copy(update={"hops": 2}))
+    assert (rows(two), two.chains[0].shape) == ([(1, 0)], "parallel")
+    assert error_code(question) == "no_link"
+
+
+@pytest.mark.parametrize("answer", ["yes", "No."])
+def test_a_judgement_has_evidence_for_a_model_that_weighs_shapes(answer: str) -> None:
+    passages = [("Quorvath", "of 1900"), ("Vexlor", "of 1910"), ("Ostrela", "of 1920")]
+    question = text_question(passages, asked="Is Vexlor older than Quorvath?", answer=answer)
+    found = find_of_any_shape(question)
+    assert found.holdings.is_judgement
+    assert of_shape(found, "parallel") == [(1, 0)]
+    with pytest.raises(QuestionError, match=f"no tail: the answer '{answer}' judges") as caught:
+        find_candidates(question)
+    assert caught.value.code == "no_tail"
+
+
+@pytest.mark.parametrize("answer", ["", "I don't know."])
+def test_where_no_answer_is_given_nothing_is_sought(answer: str) -> None:
+    for find in (find_candidates, find_of_any_shape):
+        with pytest.raises(QuestionError) as caught:
+            find(text_question(LADDER, asked=ASKED, answer=answer))
+        assert caught.value.code == "no_answer"
+
+
+def test_an_answer_of_a_sentence_has_the_chains_of_its_telling_words() -> None:
+    short, long = (
+        find_of_any_shape(text_question(LADDER, asked=ASKED, answer=a)) for a in ("Ostrela", "It's Ostrela.")
+    )
+    assert rows(short) == rows(long)
+    assert [held.holdings[3].match for found in (short, long) for held in found.holdings.claims] == ["phrase", "words"]
+
+
+def test_meaning_finds_the_tail_that_words_do_not() -> None:
+    def meaning(claims: Sequence[str], sentences: Sequence[str]) -> list[list[float]]:
+        return [[float("Vexlor saw" in sentence) for sentence in sentences] for _ in claims]
+
+    question = text_question(LADDER, asked=ASKED, answer="Some other town")
+    assert list(find_of_any_shape(question, meaning=meaning).tails) == [3]
+    with pytest.raises(QuestionError, match="no tail"):
+        find_of_any_shape(question)
 
 
 def test_link_types_say_the_hops_too() -> None:
     entities = [["drug:1", "gene:1"], ["gene:1", "gene:9", "drug:1"]]
     ends = {"answer_entity": "gene:9", "question_entities": ["drug:1"], "link_types": ["gene"]}
-    assert rows(find_of_any_length(given_question(entities, **ends))) == [(0, 1)]
+    assert rows(find_of_any_shape(given_question(entities, **ends))) == [(0, 1)]
 
 
 def test_lengths_without_a_chain_do_not_disturb_the_others() -> None:
-    assert rows(find_of_any_length(text_question(LADDER[2:], asked=ASKED))) == [(0, 1)]  # too few for three
-    assert rows(find_of_any_length(text_question(LADDER, asked="Who?"))) == [(2, 3)]  # no head for three
+    assert of_shape(find_of_any_shape(text_question(LADDER[2:], asked=ASKED))) == [(0, 1)]  # too few for three
+    assert of_shape(find_of_any_shape(text_question(LADDER, asked="Who?"))) == [(2, 3)]  # no head for three
     passages = [*LADDER[:2], ("", "Brimlad and Vexlor saw Ostrela")]
-    assert set(rows(find_of_any_length(text_question(passages, asked=ASKED)))) == {(1, 2), (0, 1, 2)}
+    assert set(of_shape(find_of_any_shape(text_question(passages, asked=ASKED)))) == {(1, 2), (0, 1, 2)}
 
 
-@pytest.mark.parametrize(("more", "expected"), [(56, {2, 3, 4}), (57, {2})])
+@pytest.mark.parametrize(("more", "expected"), [(56, {1, 2, 3, 4}), (57, {1, 2})])
 def test_of_many_passages_only_chains_of_two_are_sought(more: int, expected: set[int]) -> None:
     passages = [*LADDER, *(("", f"about {rare(number)}") for number in range(more))]
-    assert {len(row) for row in rows(find_of_any_length(text_question(passages, asked=ASKED)))} == expected
+    assert {len(row) for row in rows(find_of_any_shape(text_question(passages, asked=ASKED)))} == expected
 
 
 @pytest.mark.parametrize(
-    ("passages", "code"),
+    ("passages", "code", "alone"),
     [
-        ([], "too_few_passages"),
-        ([("", "of Ostrela")], "too_few_passages"),
-        ([("", "by Quorvath"), ("", "Quorvath sang")], "no_tail"),
-        ([("", "by Quorvath"), ("", "of Ostrela"), ("", "or so")], "no_link"),
+        ([], "too_few_passages", None),
+        ([("", "of Ostrela")], "too_few_passages", (0,)),
+        ([("", "by Quorvath"), ("", "Quorvath sang")], "no_tail", None),
+        ([("", "by Quorvath"), ("", "of Ostrela"), ("", "or so")], "no_link", (1,)),
     ],
 )
-def test_without_a_chain_of_any_length_the_error_is_that_of_the_shortest(
-    passages: list[tuple[str, str]], code: str
+def test_without_a_chain_the_tail_stands_alone_unless_hops_are_given(
+    passages: list[tuple[str, str]], code: str, alone: tuple[int, ...] | None
 ) -> None:
-    with pytest.raises(QuestionError) as caught:
-        find_of_any_length(text_question(passages, asked=ASKED))
-    assert caught.value.code == code
-    assert error_code(text_question(passages, asked=ASKED, hops=2)) == code
+    question = text_question(passages, asked="Who knew?")
+    if alone:
+        assert rows(find_of_any_shape(question)) == [alone]
+    for hops in (None, 2) if alone is None else (2,):
+        with pytest.raises(QuestionError) as caught:
+            find_of_any_shape(question.model_copy(update={"hops": hops}))
+        assert caught.value.code == code
+    assert error_code(question) == code
 
 
 def test_the_limit_is_that_of_each_length() -> None:
-    passages = [*LADDER, ("", "about Vexlor"), ("", "Quorvath and Vexlor")]
-    found = find_of_any_length(text_question(passages, asked=ASKED), CandidateSettings(limit=1))
+    entries = [("U", "u"), ("V", "v")]  # what many parts of documents share would not link
+    passages = [*LADDER, ("", "about Vexlor"), ("", "Quorvath and Vexlor"), *entries]
+    found = find_of_any_shape(text_question(passages, asked=ASKED), CandidateSettings(limit=1))
     assert found.is_cut
-    assert sorted(map(len, rows(found))) == [2, 3, 4]
+    assert sorted(map(len, of_shape(found))) == [2, 3, 4]

@@ -1,9 +1,11 @@
 """What is labelled: candidate chains, and the pairs on them."""
 
+from dataclasses import replace
+
 import pytest
 from pydantic import ValidationError
 
-from rechain.candidates import CandidateSettings, find_candidates
+from rechain.candidates import Candidate, CandidateSettings, find_candidates
 from rechain.candidates.units import THE_QUESTION, Unit, Units, find_units
 from rechain.schema import Mention, Passage, Question
 
@@ -20,8 +22,13 @@ def test_the_entities_of_a_pair_have_no_order_and_those_of_a_chain_have_one() ->
     assert (chain.mode, chain.entities) == ("chains", ("z", "a"))
 
 
+def test_single_passages_and_passages_side_by_side_have_no_entities() -> None:
+    for passages in (("1",), ("1", "2"), ("3", "1", "2")):
+        assert Unit(question="q", passages=passages, entities=()).mode == "chains"
+
+
 @pytest.mark.parametrize(
-    ("passages", "entities"), [((), ()), (("1",), ("a",)), (("1", "2"), ("a", "b")), (("1", "2"), ()), ((" ",), "ab")]
+    ("passages", "entities"), [((), ()), (("1",), ("a",)), (("1", "2"), ("a", "b")), ((" ",), "ab")]
 )
 def test_entities_must_fit_the_passages(passages: tuple[str, ...], entities: tuple[str, ...]) -> None:
     with pytest.raises(ValidationError):
@@ -98,3 +105,15 @@ def test_pairs_wait_only_while_a_chain_of_theirs_may_be_right(medhop: Question) 
     assert units.waiting("pairs", {first: "unsure"}) == [pair for pair in units.pairs if pair != first]
     assert units.waiting("pairs", {units.pairs_of[0][2]: "no"}) == []
     assert units.waiting("chains", {units.chains[0]: "no"}) == [units.chains[1]]
+
+
+def test_candidates_of_other_shapes_are_labelled_whole(bridge_question: Question) -> None:
+    found = find_candidates(bridge_question)
+    other = [Candidate((1,), (), 0.0, "single"), Candidate((0, 2), (), 0.0, "parallel")]
+    units = Units(replace(found, chains=[*found.chains, *other]))
+    single, parallel = units.chains[-2:]
+    assert (single.passages, single.entities, single.mode) == (("composer",), (), "chains")
+    assert (parallel.passages, parallel.entities, parallel.mode) == (("opera", "city"), (), "chains")
+    assert units.pairs_of[-2:] == [[], []]
+    assert [units.links(number) for number in units.numbers.values()][-2:] == [[], []]
+    assert units.pairs == Units(found).pairs

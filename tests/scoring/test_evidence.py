@@ -1,12 +1,13 @@
 """Cheap evidence: every feature of small questions by hand."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import log
 
 import numpy as np
 import pytest
 
-from rechain.candidates import Candidates, find_candidates, find_of_any_length
+from rechain.candidates import Candidates, find_candidates, find_of_any_shape
 from rechain.schema import Mention, Passage, Question
 from rechain.scoring.evidence import FEATURES, PRIOR, nothing, weigh
 from rechain.text.rarity import idf, phrase_idf
@@ -116,7 +117,7 @@ def test_the_best_sentence_counts() -> None:
 
 def test_longer_chains_have_a_weakest_link_and_more_passages() -> None:
     passages = [("", "Zimbelot met Quorvath"), ("", "Quorvath met Brimlad"), ("Brimlad", "of Ostrela")]
-    found = evidence(find_of_any_length(question("Who knew Zimbelot?", "Ostrela", passages, hops=3)), 0, 1, 2)
+    found = evidence(find_of_any_shape(question("Who knew Zimbelot?", "Ostrela", passages, hops=3)), 0, 1, 2)
     first, second = idf("quorvath"), 6 + idf("brimlad")
     assert found["links"] == pytest.approx((first + second) / 10)
     assert found["weakest link"] == pytest.approx(first / 10)
@@ -173,12 +174,51 @@ def test_nothing_is_a_weak_link_and_few_words_or_pairs_that_never_meet(bridge_qu
 
 
 def test_the_evidence_of_a_chain_does_not_depend_on_the_others(bridge_question: Question) -> None:
-    candidates = find_of_any_length(bridge_question.model_copy(update={"hops": None}))
-    turned = Candidates(
-        candidates.question, candidates.views, candidates.tails, candidates.chains[::-1], candidates.is_cut
-    )
+    candidates = find_of_any_shape(bridge_question.model_copy(update={"hops": None}))
+    turned = replace(candidates, chains=candidates.chains[::-1])
     assert len(candidates.chains) > 3
     np.testing.assert_array_equal(weigh(turned)[::-1], weigh(candidates))
+
+
+def test_a_single_passage_has_no_links_and_is_its_own_head() -> None:
+    passages = [("Zimbelot", "It was seen in Ostrela."), ("", "by Quorvath")]
+    found = evidence(find_of_any_shape(question("Where was the Zimbelot?", "Ostrela", passages, hops=1)), 0)
+    rarity, words = phrase_idf(["zimbelot"]) / 10, tenth("was", "zimbelot")
+    assert {name: value for name, value in found.items() if value} == pytest.approx(
+        {
+            "question words": words,
+            "names tail": rarity,
+            "tail title words": rarity,
+            "head words": words,
+            "tail words": words,
+            "answering sentence": tenth("was"),
+            "passages": -1,
+        }
+    )
+
+
+def test_passages_side_by_side_have_no_links() -> None:
+    passages = [("Zimbelot", "Old."), ("Quorvath", "New.")]
+    candidates = find_of_any_shape(question("Zimbelot or Quorvath?", "Quorvath", passages))
+    found = evidence(candidates, 0, 1)
+    rarity = phrase_idf(["zimbelot"]) / 10
+    assert {name: value for name, value in found.items() if value} == pytest.approx(
+        {
+            "question words": tenth("zimbelot", "quorvath"),
+            "names passage": rarity,
+            "names tail": rarity,
+            "title words": rarity,
+            "tail title words": rarity,
+            "head words": rarity,
+            "tail words": rarity,
+        }
+    )
+
+
+def test_the_sentence_that_holds_a_longer_answer_in_its_words_answers() -> None:
+    passages = [("", "by Quorvath"), ("", "Quorvath sleeps. It was seen for twenty-seven days in the Zimbelot.")]
+    candidates = find_candidates(question("When was the Zimbelot?", "27 days.", passages))
+    assert evidence(candidates, 0, 1)["answering sentence"] == pytest.approx(tenth("was", "the", "zimbelot"))
 
 
 def test_links_given_with_the_data_weigh_unless_pairs_tell_them_apart() -> None:

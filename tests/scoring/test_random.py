@@ -14,9 +14,10 @@ CHAINS = 5
 
 def question(name: str) -> Question:
     heads = [Passage(id=str(number), text="a song of Quorvath") for number in range(CHAINS)]
-    return Question(
-        id=name, question="Who?", answer="Ostrela", passages=[*heads, Passage(id="t", text="Quorvath, Ostrela")]
-    )
+    # entries about their titles: what many parts of documents share would not link
+    others = [Passage(id=f"other {n}", title=f"Other{n}", text=f"Other{n} is.") for n in range(CHAINS)]
+    tail = Passage(id="t", text="Quorvath, Ostrela")
+    return Question(id=name, question="Who?", answer="Ostrela", passages=[*heads, tail, *others])
 
 
 def pick(name: str, seed: int = 0) -> str:

@@ -1,5 +1,5 @@
 """C, the candidate chains of a question."""
 
-from rechain.candidates.search import Candidate, Candidates, CandidateSettings, find_candidates, find_of_any_length
+from rechain.candidates.search import Candidate, Candidates, CandidateSettings, find_candidates, find_of_any_shape
 
-__all__ = ["Candidate", "CandidateSettings", "Candidates", "find_candidates", "find_of_any_length"]
+__all__ = ["Candidate", "CandidateSettings", "Candidates", "find_candidates", "find_of_any_shape"]

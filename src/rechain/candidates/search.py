@@ -5,19 +5,23 @@ passage holds the answer. In chains of three passages or more the first must hol
 are names found in the texts, a row of passages counts once, with its strongest links; where they are entities of the
 data's, every choice of them is a chain of its own, and the entities of question and answer, which are the chain's two
 ends, do not link as well.
+
+Evidence has other shapes, too: one passage that holds the answer and suffices, and passages side by side. Models that
+choose among shapes get them all from `find_of_any_shape`.
 """
 
 import heapq
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from math import isfinite
 from typing import NamedTuple
 
+from rechain.candidates.parallels import find_parallels
 from rechain.errors import QuestionError, RechainError
 from rechain.linking import DEFAULT_LINKERS, DEFAULT_MIN_WEIGHT, DEFAULT_SPACY_MODEL, LINKERS, Edge, LinkGraph
-from rechain.schema import Link, Question
-from rechain.text.answers import AnswerMatcher
+from rechain.schema import Link, Question, Shape
+from rechain.text.answers import AnswerMatcher, Holdings, Meaning
 from rechain.text.identifiers import identifier
 from rechain.text.passages import PassageView
 from rechain.text.rarity import naming_words
@@ -55,8 +59,8 @@ class CandidateSettings:
 
     def __post_init__(self) -> None:
         """Say which setting is wrong."""
-        if self.hops is not None and not 2 <= self.hops <= 8:
-            raise RechainError(f"a chain has 2 to 8 passages, not {self.hops}.")
+        if self.hops is not None and not 1 <= self.hops <= 8:
+            raise RechainError(f"a chain has 1 to 8 passages, not {self.hops}.")
         if not 1 <= self.limit <= MOST_CHAINS:
             raise RechainError(f"the limit should be 1 to {MOST_CHAINS:,}, not {self.limit}.")
         if not isfinite(self.min_weight):
@@ -72,7 +76,8 @@ class Candidate:
     passages: tuple[int, ...]
     edges: tuple[Edge, ...]
     weight: float
-    """the sum of the links' weights"""
+    """the sum of the links' weights; of passages side by side, how much they hold of what the question compares"""
+    shape: Shape = "chain"
 
     @property
     def links(self) -> list[Link]:
@@ -92,6 +97,8 @@ class Candidates:
     """whether there are more chains than the limit"""
     settings: CandidateSettings = field(default_factory=CandidateSettings)
     """how they were built"""
+    holdings: Holdings = field(default_factory=Holdings)
+    """what the passages hold of the answer"""
 
     @property
     def hops(self) -> int:
@@ -124,37 +131,77 @@ class Candidates:
 def find_candidates(question: Question, settings: CandidateSettings | None = None) -> Candidates:
     """Build C of a question. Raises QuestionError, which says why, where C is empty."""
     settings = settings or CandidateSettings()
-    views = [PassageView(passage) for passage in question.passages]
-    return _find(question, views, settings.hops or question.hops or DEFAULT_HOPS, settings)
+    views = _views(question)
+    holdings = AnswerMatcher(question).hold(views)
+    hops = settings.hops or question.hops or DEFAULT_HOPS
+    if hops == 1:
+        return Candidates(question, views, holdings.tails, _singles(holdings), False, settings, holdings)
+    if holdings.is_judgement:
+        raise QuestionError("no_tail", f"no tail: the answer '{question.answer}' judges, and no passage can hold it")
+    chains = _find_chains(question, views, holdings.tails, hops, settings)
+    is_cut = len(chains) > settings.limit
+    return Candidates(question, views, holdings.tails, chains[: settings.limit], is_cut, settings, holdings)
 
 
-def find_of_any_length(question: Question, settings: CandidateSettings | None = None) -> Candidates:
-    """Build C of a question where nobody says how many passages a chain has: those of 2, 3 and 4 together.
+def find_of_any_shape(
+    question: Question, settings: CandidateSettings | None = None, meaning: Meaning | None = None
+) -> Candidates:
+    """Build all that a question's evidence may be: chains, single passages, and passages side by side.
 
-    Of a question with very many passages only chains of 2 are sought, as there are too many longer ones.
+    Where nobody says how many passages it has, chains have 2, 3 or 4; of a question with very many passages only chains
+    of 2 are sought, as there are too many longer ones. `meaning` finds passages that say the answer in other words.
     """
     settings = settings or CandidateSettings()
-    if settings.hops or question.hops or settings.link_types or question.link_types:
-        return find_candidates(question, settings)
-    views = [PassageView(passage) for passage in question.passages]
-    found: list[Candidates] = []
-    problems: list[QuestionError] = []
-    for hops in LENGTHS if len(views) <= _MOST_PASSAGES else LENGTHS[:1]:
+    views = _views(question)
+    hops = settings.hops or question.hops
+    # Where the data names the entities, evidence is a chain of them.
+    is_given = bool(settings.link_types or question.link_types or question.answer_entity is not None)
+    holdings = AnswerMatcher(question).hold(views, meaning)
+    chains: list[Candidate] = []
+    is_cut, problem = False, None
+    for length in _lengths(hops, len(views)):
         try:
-            found.append(_find(question, views, hops, settings))
-        except QuestionError as problem:
-            problems.append(problem)
-    if not found:
-        raise problems[0]
-    chains = [chain for candidates in found for chain in candidates.chains]
-    return replace(found[0], chains=chains, is_cut=any(candidates.is_cut for candidates in found))
+            found = _find_chains(question, views, holdings.tails, length, settings)
+        except QuestionError as error:
+            problem = problem or error
+        else:
+            chains += found[: settings.limit]
+            is_cut = is_cut or len(found) > settings.limit
+    if not is_given:
+        chains += _singles(holdings) if hops in (None, 1) else []
+        chains += [
+            Candidate(passages, (), weight, "parallel")
+            for passages, weight in find_parallels(question, views, holdings)
+            if hops in (None, len(passages))
+        ]
+    if not chains:
+        raise problem or QuestionError("no_link", "no passages stand side by side, and none is linked to another")
+    return Candidates(question, views, holdings.tails, chains, is_cut, settings, holdings)
 
 
-def _find(question: Question, views: Sequence[PassageView], hops: int, settings: CandidateSettings) -> Candidates:
+def _views(question: Question) -> list[PassageView]:
+    if not question.passages:
+        raise QuestionError("too_few_passages", "the question has no passages")
+    return [PassageView(passage) for passage in question.passages]
+
+
+def _lengths(hops: int | None, passages: int) -> Sequence[int]:
+    """Return how many passages the chains have that are sought."""
+    if hops is None:
+        return LENGTHS if passages <= _MOST_PASSAGES else LENGTHS[:1]
+    return (hops,) if hops > 1 else ()
+
+
+def _singles(holdings: Holdings) -> list[Candidate]:
+    return [Candidate((tail,), (), 0.0, "single") for tail in holdings.tails]
+
+
+def _find_chains(
+    question: Question, views: Sequence[PassageView], tails: Sequence[int], hops: int, settings: CandidateSettings
+) -> list[Candidate]:
+    """Return the chains of some length, one more than the limit if there are more."""
     if len(views) < hops:
         raise QuestionError("too_few_passages", f"{len(views)} passages cannot make a chain of {hops}")
-    answer = AnswerMatcher(question)
-    tails = answer.find_tails(views)
     heads = find_heads(question, views) if hops > 2 else None
     types = _link_types(question, hops, settings)
     graph = LinkGraph(
@@ -170,8 +217,7 @@ def _find(question: Question, views: Sequence[PassageView], hops: int, settings:
     chains = search.chains(tails)
     if not chains:
         raise QuestionError("no_link", f"no {hops} passages are linked so that the last holds the answer")
-    is_cut = len(chains) > settings.limit
-    return Candidates(question, views, tails, chains[: settings.limit], is_cut, settings)
+    return chains
 
 
 def find_heads(question: Question, views: Sequence[PassageView]) -> Collection[int]:
@@ -184,7 +230,7 @@ def find_heads(question: Question, views: Sequence[PassageView]) -> Collection[i
         heads = [
             number
             for number, view in enumerate(views)
-            if words & view.vocabulary or (view.title.words and view.title.joined in query.joined)
+            if words & view.terms or (view.title.words and view.title.joined in query.joined)
         ]
     if not heads:
         raise QuestionError("no_head", "no head: no passage holds an entity of the question")

@@ -1,7 +1,8 @@
 """What people label: whole candidate chains, or the entity pairs that their passages should relate.
 
 A pair is a passage and the two entities at its sides on a chain: the one that leads into it and the one that leads on.
-Several chains may share a pair, and a label of it counts for all of them.
+Several chains may share a pair, and a label of it counts for all of them. Single passages and passages side by side
+have no entities between them, so they are labelled whole.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +12,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
-from rechain.candidates import Candidate, Candidates, CandidateSettings, find_of_any_length
+from rechain.candidates import Candidate, Candidates, CandidateSettings, find_of_any_shape
 from rechain.errors import QuestionError
 from rechain.linking import Edge
 from rechain.schema import NotBlank, Question
@@ -25,7 +26,10 @@ THE_QUESTION = ""
 
 
 class Unit(BaseModel):
-    """One thing to label: a passage with two entities, in no order, or passages in order with the links between."""
+    """One thing to label: a passage with two entities, in no order, or passages in order with the links between.
+
+    A single passage, and passages side by side, have no entities.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -39,10 +43,10 @@ class Unit(BaseModel):
     def _fit_the_passages(cls, entities: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
         passages = len(info.data.get("passages", ()))
         expected = 2 if passages == 1 else passages - 1
-        if len(entities) != expected:
+        if not passages or len(entities) not in (expected, 0):
             raise PydanticCustomError(
                 "bad_unit",
-                "{passages} passages go with {expected} entities, not {entities}",
+                "{passages} passages go with {expected} entities or with none, not {entities}",
                 {"passages": passages, "expected": max(expected, 0), "entities": len(entities)},
             )
         return tuple(sorted(entities)) if passages == 1 else entities
@@ -50,7 +54,7 @@ class Unit(BaseModel):
     @property
     def mode(self) -> Mode:
         """Whether it is one of the pairs or of the chains."""
-        return "pairs" if len(self.passages) == 1 else "chains"
+        return "pairs" if len(self.passages) == 1 and self.entities else "chains"
 
 
 class Units:
@@ -63,7 +67,7 @@ class Units:
         self._sides: dict[Unit, tuple[str, str]] = {}
         self._units: dict[tuple[int, str, str], Unit] = {}
         self.pairs_of = [[self._pair(*step) for step in _steps(candidates, chain)] for chain in candidates.chains]
-        """the pairs on each chain, head first"""
+        """the pairs on each chain, head first; none of a single passage and of passages side by side"""
         self.chains: list[Unit] = [self._chain(chain) for chain in candidates.chains]
         """the candidate chains in their order"""
         for number, pairs in enumerate(self.pairs_of):
@@ -93,7 +97,8 @@ class Units:
 
     def links(self, chain: int) -> list[str]:
         """Return the linking entities of a chain as they are written out."""
-        return [link.entity for link in self.candidates.chains[chain].links]
+        candidate = self.candidates.chains[chain]
+        return [link.entity for link in candidate.links] if candidate.shape == "chain" else []
 
     def name(self, entity: str) -> str:
         """Return an entity as people see it: the id where the data gives one, else the text of its name."""
@@ -145,13 +150,15 @@ class Units:
 def find_units(question: Question, settings: CandidateSettings | None = None) -> Units:
     """Return the units of a question's candidate chains, which have any length where nothing fixes one."""
     try:
-        return Units(find_of_any_length(question, settings))
+        return Units(find_of_any_shape(question, settings))
     except QuestionError:
         return Units(Candidates(question, [], [], [], False, settings or CandidateSettings()))
 
 
 def _steps(candidates: Candidates, chain: Candidate) -> Iterator[tuple[int, str, str]]:
     """Yield each passage of a chain with the entities at its two sides, from the question's to the answer's."""
+    if chain.shape != "chain":
+        return
     question = candidates.question
     last = question.answer if question.answer_entity is None else question.answer_entity
     entities = (_start(candidates, chain), *_keys(chain), last.strip())
@@ -168,7 +175,7 @@ def _start(candidates: Candidates, chain: Candidate) -> str:
 
 
 def _keys(chain: Candidate) -> tuple[str, ...]:
-    return tuple(edge.key.strip() for edge in chain.edges)
+    return tuple(edge.key.strip() for edge in chain.edges) if chain.shape == "chain" else ()
 
 
 def _spelling(entity: str) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from rechain.candidates import Candidate, Candidates
 from rechain.scoring.lexical import NEVER_TOGETHER, EntityPairs
 from rechain.system.tensors import Array
-from rechain.text.answers import AnswerMatcher
+from rechain.text.answers import Holdings
 from rechain.text.passages import PassageView, SentenceOverlaps
 from rechain.text.rarity import idf, phrase_idf, rarities
 from rechain.text.words import Text
@@ -98,16 +98,15 @@ class _Words:
         self._weighs_links = weighs_links
         self._query = Text(candidates.question.question)
         self._idf = rarities(self._query)
-        self._overlaps = [self._idf.keys() & view.vocabulary for view in candidates.views]
+        self._overlaps = [self._idf.keys() & view.terms for view in candidates.views]
         self._sentences = [SentenceOverlaps(view, self._idf) for view in candidates.views]
-        answers = AnswerMatcher(candidates.question).phrases
         self._is_tail = frozenset(candidates.tails)
         self._titles = [self._title(view) for view in candidates.views]
-        self._answering = {tail: self._sentences[tail].best_with(answers) for tail in candidates.tails}
-        self._answer_words = frozenset(Text(candidates.question.answer).words)
+        self._answering = {tail: self._best_answering(candidates.holdings, tail) for tail in candidates.tails}
+        self._answer_words = candidates.holdings.words
 
     def of(self, chain: Candidate) -> Sequence[float]:
-        """Return what FEATURES names first, up to "question names link"."""
+        """Return what FEATURES names first, up to "question names link"; without links what they tell is nothing."""
         *before, tail = chain.passages
         weights = [edge.weight if self._weighs_links else 0.0 for edge in chain.edges]
         names = [edge.name.split() for edge in chain.edges if not edge.is_given]
@@ -115,7 +114,7 @@ class _Words:
         return (
             self._rarity(overlap) * _SCALE,
             sum(weights) * _SCALE,
-            min(weights) * _SCALE,
+            min(weights, default=0.0) * _SCALE,
             sum(edge.leads_to_title for edge in chain.edges),
             sum(edge.comes_from_title for edge in chain.edges),
             sum(self._titles[passage].named for passage in before) * _SCALE,
@@ -123,23 +122,29 @@ class _Words:
             sum(self._titles[passage].share for passage in before) * _SCALE,
             self._titles[tail].share * _SCALE,
             sum(self._titles[passage].is_other_sense for passage in chain.passages),
-            self._rarity(self._overlaps[before[0]]) * _SCALE,
+            self._rarity(self._overlaps[chain.passages[0]]) * _SCALE,
             self._rarity(self._overlaps[tail]) * _SCALE,
             self._linking(chain) * _SCALE,
-            self._answering[tail] * _SCALE,
+            self._answering.get(tail, 0.0) * _SCALE,
             sum(not self._answer_words.isdisjoint(words) for words in names),
             sum(passage in self._is_tail for passage in before),
             sum(sum(self._idf.get(word, 0.0) for word in words) for words in names) * _SCALE,
         )
+
+    def _best_answering(self, holdings: Holdings, tail: int) -> float:
+        """Return how much of the question the sentence holds that holds the answer."""
+        sentences, holding = self._sentences[tail], holdings.best(tail)
+        best = sentences.best_with(holdings.phrases) if holdings.phrases else 0.0
+        return max(best, sentences.overlap_at(holding.span)) if holding and holding.span else best
 
     def _rarity(self, words: Set[str]) -> float:
         return fsum(map(self._idf.__getitem__, words))  # fsum, as the words come in no order
 
     def _linking(self, chain: Candidate) -> float:
         """Return how much of the question the sentences hold that mention a link."""
-        steps = zip(pairwise(chain.passages), chain.edges, strict=True)
+        steps = zip(pairwise(chain.passages), chain.edges, strict=False)  # passages side by side have no links
         return sum(
-            self._sentences[one].best_with((edge.name,)) + self._sentences[two].best_with((edge.name,))
+            self._sentences[one].best_with(edge.forms[:1]) + self._sentences[two].best_with(edge.forms[1:])
             for (one, two), edge in steps
         )
 

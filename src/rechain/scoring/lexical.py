@@ -34,7 +34,7 @@ class Lexical:
         if candidates.names_entities:
             return EntityPairs(candidates).score()
         query = rarities(Text(candidates.question.question))
-        overlaps = [query.keys() & view.vocabulary for view in candidates.views]
+        overlaps = [query.keys() & view.terms for view in candidates.views]
         return [
             {
                 "question words": fsum(query[word] for word in set().union(*(overlaps[p] for p in chain.passages))),

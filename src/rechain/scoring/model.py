@@ -48,6 +48,8 @@ class Scores(NamedTuple):
     """the calibrated probability of each chain to be correct"""
     steps: Sequence[Sequence[PlayerStep]] | None = None
     """what the two players say of each chain, if the model has them"""
+    support: Sequence[float] | None = None
+    """how well the best chain supports each claim of the answer, as a logit, if the model has a judge"""
 
 
 @runtime_checkable
