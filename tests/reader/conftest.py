@@ -10,7 +10,7 @@ from tokenizers import Tokenizer
 from rechain.candidates import Candidates, find_candidates
 from rechain.models.chain_reader import ChainReader
 from rechain.models.text_encoders import GruEncoder, untrained
-from rechain.preparation.arrays import TEXT_MARKS
+from rechain.preparation.arrays import LAST_END, TEXT_MARKS
 from rechain.reader.pretrained import BUNDLED, TOKENIZER, find, read_tokenizer
 from rechain.schema import Passage, Question
 from rechain.scoring.evidence import FEATURES, PRIOR
@@ -66,7 +66,7 @@ def toy_reader() -> Callable[[int], ChainReader]:
 
     def make(seed: int = 0) -> ChainReader:
         torch.manual_seed(seed)
-        reader = ChainReader(GruEncoder(WORDS, TEXT_MARKS, hidden=8), 1)
+        reader = ChainReader(GruEncoder(WORDS, TEXT_MARKS, hidden=8), 1, judges=True)
         torch.nn.init.ones_(reader.evidence.weight)
         return reader
 
@@ -111,3 +111,26 @@ def _toy_arrays(count: int, told: float = 0.7, seed: int = 0, flipped: bool = Fa
 def toy_arrays() -> Callable[..., dict[str, Array]]:
     """Make toy questions as arrays; `made` says which of their chains are right."""
     return _toy_arrays
+
+
+@pytest.fixture(scope="session")
+def toy_cases() -> Callable[..., dict[str, Array]]:
+    """Make toy answers as arrays: right is one of the word RIGHT, the one or two others have the word WRONG."""
+
+    def make(count: int, seed: int = 0) -> dict[str, Array]:
+        draw = np.random.default_rng(seed)
+        texts, starts = [], [0]
+        for _ in range(count):
+            asked = int(draw.choice([HIM, HER]))
+            words = [RIGHT, *[WRONG] * int(draw.integers(1, 3))]
+            texts += [[FIRST, asked, END, NEAR, END, word, END] for word in words]
+            starts.append(len(texts))
+        return {
+            "ids": np.concatenate(texts).astype(np.uint16),
+            "marks": np.array([LAST_END * (token in (RIGHT, WRONG)) for text in texts for token in text], np.uint8),
+            "slots": np.array([int(token == NEAR) for text in texts for token in text], dtype=np.uint8),
+            "text_start": np.cumsum([0, *map(len, texts)], dtype=np.int64),
+            "case_start": np.array(starts, dtype=np.int64),
+        }
+
+    return make

@@ -1,14 +1,17 @@
 """From candidates to the arrays that the chain reader learns from."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from tokenizers import Tokenizer
 
 from rechain.candidates import Candidates, find_candidates
-from rechain.reader.arrays import ReaderPreparation
+from rechain.reader.arrays import JudgePreparation, ReaderPreparation, answer_spans
 from rechain.reader.texts import ChainTexts
-from rechain.schema import Question
+from rechain.schema import Passage, Question
 from rechain.scoring.evidence import PRIOR, weigh
+from rechain.text.passages import PassageView
 
 
 def prepared(tokenizer: Tokenizer, *questions: Candidates, most: int = 6) -> ReaderPreparation:
@@ -64,3 +67,67 @@ def test_the_chain_that_a_pseudo_question_was_made_from_is_told(
 @pytest.mark.parametrize("most", [1, 3])
 def test_no_more_chains_are_kept_than_asked_for(tokenizer: Tokenizer, most: int, web: Candidates) -> None:
     assert len(prepared(tokenizer, web, most=most).arrays()["chain_text"]) == most
+
+
+# ---- answers to be judged
+
+
+def ask(answer: str = "Ostrela", asked: str = "Who was Quorvath?", **fields: object) -> Question:
+    texts = [
+        "about Quorvath",
+        "Quorvath and Brimlad in Ostrela",
+        "by Brimlad",
+        "Vexlor, Munch and Quorvath",
+        "a Zimbelot",
+    ]
+    passages = [Passage(id=str(n), title=f"P{n}", text=text) for n, text in enumerate(texts)]
+    return Question.model_validate({"id": "q", "question": asked, "answer": answer, "passages": passages, **fields})
+
+
+def judged(tokenizer: Tokenizer, question: Question, *wrong: str, varied: bool = False, seed: int = 0) -> list[str]:
+    """Return the texts of a question's answers."""
+    preparation = JudgePreparation(tokenizer, 100, seed, varied)
+    if not preparation.add(question, wrong):
+        assert preparation.ids == []
+        return []
+    arrays = preparation.arrays()
+    starts = arrays["text_start"]
+    assert arrays["case_start"].tolist() == [0, len(starts) - 1]
+    return [tokenizer.decode(arrays["ids"][start:end].tolist()) for start, end in pairwise(starts)]
+
+
+def test_each_answer_is_judged_with_its_own_best_evidence(tokenizer: Tokenizer) -> None:
+    right, wrong, alone = judged(tokenizer, ask(), "Vexlor", "P4")
+    assert right.startswith("who was quorvath? ostrela p") and right.endswith("quorvath and brimlad in ostrela")
+    assert wrong.startswith("who was quorvath? vexlor p") and wrong.endswith("vexlor, munch and quorvath")
+    assert alone == "who was quorvath? p4 p4 : a zimbelot"
+
+
+def test_passages_that_the_question_names_stand_side_by_side(tokenizer: Tokenizer) -> None:
+    right, wrong = judged(tokenizer, ask("P1", "Which is older, P3 or P1?"), "P3")
+    assert right.removeprefix("which is older, p3 or p1? p1 ") == wrong.removeprefix("which is older, p3 or p1? p3 ")
+    assert right.index("vexlor") < right.index("brimlad")
+    assert len(judged(tokenizer, ask("yes", "Are P3 and P1 old?"), "no")) == 2
+    assert judged(tokenizer, ask("yes"), "no") == []
+
+
+def test_a_question_without_wrong_answers_or_without_evidence_is_left_out(tokenizer: Tokenizer) -> None:
+    assert judged(tokenizer, ask()) == judged(tokenizer, ask(), "Nowhere") == []
+    assert judged(tokenizer, ask("Nowhere"), "Munch") == []
+
+
+def test_wording_and_evidence_vary_but_alike_for_right_and_wrong(tokenizer: Tokenizer) -> None:
+    seen = set()
+    for seed in range(40):
+        right, wrong = judged(tokenizer, ask(), "Vexlor", varied=True, seed=seed)
+        is_sentence = not right.partition("? ")[2].startswith("ostrela p")
+        assert is_sentence is not wrong.partition("? ")[2].startswith("vexlor p")
+        seen.add((is_sentence, right.count(" : ")))
+    assert {count for _, count in seen} >= {1, 2}
+    assert {is_sentence for is_sentence, _ in seen} == {True, False}
+
+
+def test_an_answer_is_found_in_text_and_title() -> None:
+    view = PassageView(Passage(id="0", title="Ostrela", text="Ostrela is old. So OSTRELA was."))
+    assert answer_spans(ask(), view) == [None, (0, 7), (19, 26)]
+    assert answer_spans(ask("old"), view) == [(11, 14)]

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rechain.reader.data import ReaderData
+from rechain.reader.data import JudgeData, ReaderData
 from rechain.system.tensors import Array
 
 
@@ -18,3 +18,11 @@ def test_a_batch_has_the_chains_of_its_questions(toy_arrays: Callable[..., dict[
     assert batch.chains.tolist() == [[4, 5, 4], [0, 0, 0], [1, 2, 3]]
     np.testing.assert_array_equal(batch.features[2], arrays["features"][1:4])
     assert batch.made.tolist() == arrays["made"].astype(bool)[batch.chains].tolist()
+
+
+def test_answers_of_questions_are_gathered_in_their_order(toy_cases: Callable[..., dict[str, Array]]) -> None:
+    arrays = toy_cases(5)
+    starts = arrays["case_start"].tolist()
+    batch = JudgeData(arrays, "cpu").batch(np.array([3, 0]))
+    assert batch.texts.tolist() == [*range(starts[3], starts[4]), *range(starts[1])]
+    assert batch.is_case.sum(1).tolist() == [starts[4] - starts[3], starts[1]]

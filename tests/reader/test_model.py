@@ -10,15 +10,20 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from rechain.candidates import Candidates, find_candidates, find_of_any_length
+from rechain.candidates import Candidates, find_candidates, find_of_any_shape
 from rechain.datasets import read_questions
 from rechain.models.chain_reader import ChainReader, TextBatch
 from rechain.models.cpu import has_byte_kernel
-from rechain.reader.model import ChainReaderModel
+from rechain.preparation.wrong_answers import WrongAnswers
+from rechain.reader.arrays import answer_spans
+from rechain.reader.model import ChainReaderModel, best_cases
 from rechain.reader.settings import ReaderSettings
+from rechain.reader.texts import ChainTexts
 from rechain.schema import Passage, Question
 from rechain.scoring.evidence import PRIOR, nothing, weigh
 from rechain.scoring.model import BatchModel, Scores
+from rechain.scoring.shapes import shape_odds, weigh_answer, weigh_prior
+from rechain.text.passages import PassageView
 
 Make = Callable[[int], ChainReader]
 Towns = Callable[..., list[Question]]
@@ -65,7 +70,7 @@ def ladder(**fields: object) -> Candidates:
     texts = ["Zimbelot met Quorvath", "Quorvath met Brimlad", "Brimlad met Vexlor", "Vexlor of Ostrela", "a Vexlor"]
     passages = [Passage(id=str(n), text=text) for n, text in enumerate(texts)]
     asked = "Who knew Zimbelot, Quorvath and Brimlad?"
-    return find_of_any_length(
+    return find_of_any_shape(
         Question.model_validate({"id": "q", "question": asked, "answer": "Ostrela", "passages": passages, **fields})
     )
 
@@ -112,7 +117,7 @@ def test_no_more_chains_are_read_than_are_worth_it(tokenizer: Tokenizer) -> None
 
 def test_nothing_is_read_where_one_chain_is_alone(tokenizer: Tokenizer) -> None:
     passages = [Passage(id="0", text="by Quorvath"), Passage(id="1", text="Quorvath of Ostrela")]
-    alone = find_of_any_length(Question(id="q", question="Who?", answer="Ostrela", passages=passages))
+    alone = find_of_any_shape(Question(id="q", question="Who?", answer="Ostrela", passages=passages, hops=2))
     network = KnownReader()
     (scores,) = model(tokenizer, network, margin=1000.0).score_many([alone])
     assert (network.read, network.tails) == ([], [])
@@ -128,7 +133,7 @@ def test_the_real_network_reads_few_chains_of_easy_questions(
     read = []
     rank = default_model.network.rank
     monkeypatch.setattr(default_model.network, "rank", lambda batch: read.append(len(batch.ids)) or rank(batch))
-    asked = [find_of_any_length(question) for question in read_questions(DEMO)]
+    asked = [find_of_any_shape(question) for question in read_questions(DEMO)]
     default_model.score_many(asked)
     assert sum(read) < 0.5 * sum(len(candidates.chains) for candidates in asked)
 
@@ -196,16 +201,70 @@ def test_evidence_is_what_was_learnt_and_not_the_prior(tokenizer: Tokenizer) -> 
     assert column(scores, "evidence") == pytest.approx((-(weigh(web()) @ PRIOR)).tolist())
 
 
-# ---- lengths
+# ---- lengths and shapes
 
 
 def lengths(candidates: Candidates) -> list[int]:
-    return [len(chain.passages) for chain in candidates.chains]
+    """Return how many passages each chain has; 0 stands for any other shape."""
+    return [len(chain.passages) if chain.shape == "chain" else 0 for chain in candidates.chains]
+
+
+def share_of_shapes(candidates: Candidates, scores: Scores) -> dict[str, float]:
+    """Return what share of the probability the best candidate of each shape has beside those of the others."""
+    shapes = [chain.shape for chain in candidates.chains]
+    best = {shape: max(exp(v) for s, v in zip(shapes, totals(scores), strict=True) if s == shape) for shape in shapes}
+    return {shape: value / sum(best.values()) for shape, value in best.items()}
+
+
+def probabilities(candidates: Candidates) -> dict[str, float]:
+    features = weigh(candidates)
+    odds = shape_odds(candidates, features, weigh_prior(candidates, features))
+    return {shape: exp(value) for shape, value in odds.items()}
+
+
+COMPARED = "Which is older, Zimbelot or Quorvath?"
+
+
+def compared(answer: str) -> Candidates:
+    texts = [("Zimbelot", "Old Brimlad."), ("Quorvath", "Older Brimlad."), ("Vexlor", "New.")]
+    passages = [Passage(id=title, title=title, text=text) for title, text in texts]
+    return find_of_any_shape(Question(id="q", question=COMPARED, answer=answer, passages=passages))
+
+
+@pytest.mark.parametrize("candidates", [ladder(), compared("Quorvath"), compared("yes")], ids=["chain", "or", "yes"])
+def test_the_best_candidate_of_each_shape_has_the_probability_of_that_shape(
+    tokenizer: Tokenizer, candidates: Candidates
+) -> None:
+    (scores,) = model(tokenizer, KnownReader(), margin=1000.0).score_many([candidates])
+    expected = probabilities(candidates)
+    assert len(expected) > 1
+    assert share_of_shapes(candidates, scores) == pytest.approx(expected, rel=1e-4)
+    assert all("shape" in contributions for contributions in scores.contributions)
+
+
+def test_the_network_reads_chains_alone(tokenizer: Tokenizer) -> None:
+    network = KnownReader()
+    singles = [Passage(id=str(n), text=text) for n, text in enumerate(["of Ostrela", "in Ostrela", "at Ostrela"])]
+    asked = find_of_any_shape(Question(id="q", question="Where?", answer="Ostrela", passages=singles, hops=1))
+    (scores,) = model(tokenizer, network, margin=1000.0).score_many([asked])
+    assert (network.read, network.tails) == ([], [])
+    assert set(scores.contributions[0]) == {"evidence", "ranker", "reasoner"}
+    assert column(scores, "ranker") == column(scores, "reasoner") == [0.0] * 3
+
+
+def test_what_a_chain_holds_of_a_longer_answer_counts_where_chains_differ_in_it(tokenizer: Tokenizer) -> None:
+    texts = ["by Quorvath", "Quorvath of Ostrela, a small town", "Quorvath of Ostrela, a town"]
+    passages = [Passage(id=str(n), text=text) for n, text in enumerate(texts)]
+    asked = Question(id="q", question="Where?", answer="Ostrela, which is small, a town.", passages=passages, hops=2)
+    candidates = find_of_any_shape(asked)
+    (scores,) = model(tokenizer, KnownReader(), margin=1000.0).score_many([candidates])
+    assert column(scores, "answer") == pytest.approx(weigh_answer(candidates).tolist())
+    assert min(column(scores, "answer")) < 0 == max(column(scores, "answer"))
 
 
 def test_chains_of_each_length_have_together_the_probability_of_that_length(tokenizer: Tokenizer) -> None:
     candidates = ladder()
-    assert set(lengths(candidates)) == {2, 3, 4}
+    assert set(lengths(candidates)) == {0, 2, 3, 4}
     (scores,) = model(tokenizer, KnownReader(), margin=1000.0).score_many([candidates])
     prior = weigh(candidates) @ PRIOR
     found, wanted = {}, {}
@@ -213,6 +272,7 @@ def test_chains_of_each_length_have_together_the_probability_of_that_length(toke
         of_length = [number for number, passages in enumerate(lengths(candidates)) if passages == length]
         found[length] = sum(exp(totals(scores)[number]) for number in of_length)
         wanted[length] = exp(max(prior[of_length]))
+    assert lengths(candidates).count(0) == 1  # the tail alone
     for length in (2, 3, 4):
         assert found[length] / sum(found.values()) == pytest.approx(wanted[length] / sum(wanted.values()), rel=1e-4)
 
@@ -229,8 +289,8 @@ def test_chains_of_an_unlikely_length_are_not_read(tokenizer: Tokenizer) -> None
     texts = ["Zimbelot", "Quorvath of Zimbelot, by Brimlad", "Brimlad of Ostrela", "a Zimbelot", "by Brimlad"]
     passages = [Passage(id=str(n), text=text) for n, text in enumerate(texts)]
     asked = Question(id="q", question="Quorvath, Zimbelot?", answer="Ostrela", passages=passages)
-    candidates = find_of_any_length(asked)
-    assert sorted(lengths(candidates)) == [2, 2, 3, 3]
+    candidates = find_of_any_shape(asked)
+    assert sorted(lengths(candidates)) == [0, 2, 2, 3, 3]
     network = KnownReader()
     model(tokenizer, network, margin=1000.0).score_many([candidates])
     end = tokenizer.token_to_id("[SEP]")
@@ -244,7 +304,7 @@ def test_chains_of_every_likely_length_are_read(tokenizer: Tokenizer) -> None:
     end = tokenizer.token_to_id("[SEP]")
     prior = weigh(candidates) @ PRIOR
     best = {length: max(prior[np.array(lengths(candidates)) == length]) for length in (2, 3, 4)}
-    total = log(sum(map(exp, best.values())))
+    total = log(sum(map(exp, best.values()))) - log(probabilities(candidates)["chain"])
     likely = {length for length, value in best.items() if value - total >= log(0.02)}
     expected = {length for length in likely if lengths(candidates).count(length) > 1}
     assert expected and {ids.count(end) - 1 for ids in network.read} == expected
@@ -267,7 +327,7 @@ def test_the_bundled_model_says_the_same_to_the_last_bit_in_any_batch(
 ) -> None:
     free = {"hops": None, "link_types": None}
     demo = [question.model_copy(update=free if n < 3 else {}) for n, question in enumerate(read_questions(DEMO))]
-    asked = [find_of_any_length(question) for question in [*demo[:8], *towns(4)]]
+    asked = [find_of_any_shape(question) for question in [*demo[:8], *towns(4)]]
     alone = [default_model.score_many([candidates])[0] for candidates in asked]
     assert any(column(scores, "ranker") != [0.0] * len(scores.confidences) for scores in alone)
     assert default_model.score_many(asked) == alone
@@ -281,3 +341,46 @@ def test_a_tiny_network_scores_every_chain(tokenizer: Tokenizer, tiny_reader: Ma
         assert len(scores.contributions) == len(scores.confidences) == len(candidates.chains)
         assert all(np.isfinite(totals(scores)))
         assert 0 < sum(scores.confidences) <= 1
+
+
+# ---- the judge
+
+
+class KnownJudge(KnownReader):
+    """Holds an answer to be supported by as much as there is to read."""
+
+    judges = True
+
+    def judge(self, batch: TextBatch) -> Tensor:
+        return batch.lengths.float()
+
+
+def test_the_best_chain_of_each_question_is_judged(tokenizer: Tokenizer) -> None:
+    network = KnownJudge()
+    asked = [web(), web("Who?"), ladder()]
+    judging = model(tokenizer, network, judge_tokens=100)
+    for candidates, scores in zip(asked, judging.score_many(asked), strict=True):
+        best = candidates.chains[int(np.argmax(totals(scores)))]
+        (case,) = best_cases(candidates, scores)
+        assert (case.passages, case.edges, case.answer) == (best.passages, best.edges, "Ostrela")
+        assert case.spans[best.passages[-1]]
+        assert scores.support == [len(ChainTexts(candidates, tokenizer, 100).case(case, 100).ids)]
+    assert judging.judge([]).tolist() == []
+
+
+def test_a_model_without_a_judge_says_nothing_of_support(tokenizer: Tokenizer) -> None:
+    assert [scores.support for scores in model(tokenizer, KnownReader()).score_many([web()])] == [None]
+
+
+def test_the_bundled_judge_prefers_right_answers(default_model: ChainReaderModel) -> None:
+    questions = list(read_questions(DEMO))
+    wrong_answers, wins = WrongAnswers(questions), []
+    for question in questions[:5]:
+        views = [PassageView(passage) for passage in question.passages]
+        tails = [number for number, view in enumerate(views) if answer_spans(question, view)]
+        chosen = wrong_answers.choose(question, views, tails, 3)
+        others = [question.model_copy(update={"answer": answer}) for answer in chosen]
+        right, *wrong = default_model.score_many([find_of_any_shape(one) for one in (question, *others)])
+        assert right.support
+        wins += [right.support > scores.support for scores in wrong if scores.support]
+    assert len(wins) >= 12 and sum(wins) / len(wins) > 0.9

@@ -17,7 +17,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 
-from rechain.candidates import Candidates, find_of_any_length
+from rechain.candidates import Candidates, find_of_any_shape
 from rechain.errors import InputError, RechainError
 from rechain.models.chain_reader import ChainReader, TextBatch
 from rechain.models.cpu import Int8Linear, PackedEncoder, quantise
@@ -29,6 +29,7 @@ from rechain.reader.pretrained import (
     CONFIG,
     TOKENIZER,
     WEIGHTS,
+    _with_judge,
     find,
     load,
     load_trainable,
@@ -47,7 +48,7 @@ FILES = {CARD, CONFIG, TOKENIZER, WEIGHTS}
 
 @pytest.fixture
 def asked(towns: Towns) -> list[Candidates]:
-    return [find_of_any_length(question) for question in towns(3, traps=True)]
+    return [find_of_any_shape(question) for question in towns(3, traps=True)]
 
 
 @pytest.fixture
@@ -75,6 +76,15 @@ def seal(folder: Path) -> None:
     content = json.loads((folder / CONFIG).read_text())
     digests = {name: file_digest(folder / name) for name in (WEIGHTS, TOKENIZER)}
     (folder / CONFIG).write_text(json.dumps(sealed({**content, "sha256": {}}, CONFIG, digests)))
+
+
+def make_older(folder: Path, number: int) -> None:
+    """Make a folder one of an older format: 1 had no digests, and 2 no judge."""
+    config = json.loads((folder / CONFIG).read_text()) | {"format": number}
+    del config["judges"]
+    if number < 2:
+        del config["sha256"]
+    (folder / CONFIG).write_text(json.dumps(config))
 
 
 def complaint(folder: Path) -> str:
@@ -222,9 +232,7 @@ def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(
     folder: Path, make_pipe: Callable[[Path], None], name: str, format_1: bool
 ) -> None:
     if format_1:
-        config = json.loads((folder / CONFIG).read_text()) | {"format": 1}
-        del config["sha256"]
-        (folder / CONFIG).write_text(json.dumps(config))
+        make_older(folder, 1)
     (folder / name).unlink()
     make_pipe(folder / name)
     assert "it is no file" in complaint(folder)
@@ -296,6 +304,8 @@ def test_a_foreign_config_is_refused(folder: Path, content: str, words: str) -> 
         (["features"], ["links"], "was written by another version"),
         (["quantised"], None, "does not say what the model is"),
         (["quantised"], True, "does not hold the weights of this model: "),
+        (["judges"], None, "does not say what the model is"),
+        (["judges"], True, "does not hold the weights of this model: judge_hidden."),
         (["encoder"], {}, "does not describe an encoder"),
         (["encoder"], None, "does not describe an encoder"),
         (["encoder", "model_type"], "no-such-model", "does not describe an encoder"),
@@ -413,23 +423,49 @@ def test_a_bundled_file_cut_short_is_damaged(tmp_path: Path) -> None:
     assert "is damaged" in complaint(tmp_path / "copy")
 
 
+# ---- a judge
+
+
+def test_a_judge_is_kept(tiny_reader: Make, tokenizer: Tokenizer, asked: list[Candidates], tmp_path: Path) -> None:
+    judging = ChainReaderModel(_with_judge(tiny_reader(0), True), tokenizer, ReaderSettings(max_tokens=300))
+    save(judging, tmp_path)
+    found, before = (
+        [logit for scores in one.score_many(asked) for logit in scores.support or ()]
+        for one in (load(tmp_path), judging)
+    )
+    assert found == pytest.approx(before, abs=1e-5)
+    assert len(set(found)) > 1
+    assert load_trainable(tmp_path).network.judges
+    without = load_trainable(tmp_path, judges=False).network
+    assert without.state_dict().keys() == tiny_reader(0).state_dict().keys()
+    assert torch.equal(without.chain.weight, judging.network.chain.weight)
+
+
+def test_a_model_of_a_time_before_judges_has_none(folder: Path, asked: list[Candidates]) -> None:
+    expected = load(folder).score_many(asked)
+    make_older(folder, 2)
+    seal(folder)
+    assert load(folder).score_many(asked) == expected
+    assert all(scores.support is None for scores in expected)
+    assert not load_trainable(folder).network.judges
+    assert load_trainable(folder, judges=True).network.judges
+
+
 # ---- digests
 
 
 def test_a_model_without_digests_is_still_read(folder: Path, asked: list[Candidates]) -> None:
     expected = load(folder).score_many(asked)
-    content = json.loads((folder / CONFIG).read_text())
-    del content["sha256"]
-    (folder / CONFIG).write_text(json.dumps(content | {"format": 1}))
+    make_older(folder, 1)
     assert load(folder).score_many(asked) == expected
 
 
-@pytest.mark.parametrize("name", ["format", "sha256", "features", "settings", "quantised"])
+@pytest.mark.parametrize("name", ["format", "sha256", "features", "settings", "quantised", "judges"])
 def test_a_config_with_another_key_is_not_taken_for_one_without_digests(folder: Path, name: str) -> None:
     text = (folder / CONFIG).read_text()
     (folder / CONFIG).write_text(text.replace(f'"{name}"', f'"{name[:-1]}~"', 1))
     assert complaint(folder)
-    (folder / CONFIG).write_text(text.replace('"format": 2', '"format": 1'))
+    (folder / CONFIG).write_text(text.replace('"format": 3', '"format": 1'))
     assert complaint(folder)
 
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from rechain.candidates import Candidates, find_candidates, find_of_any_length
+from rechain.candidates import Candidates, find_candidates, find_of_any_shape
 from rechain.preparation.arrays import FIRST_END, FROM_BEFORE, LAST_END, TO_NEXT
-from rechain.reader.texts import ChainTexts, Tails, TokenText, flat_texts, share_out
+from rechain.reader.texts import Case, ChainTexts, Tails, TokenText, flat_texts, share_out
 from rechain.schema import Mention, Passage, Question
 
 FILLING = ["It rained on that day.", "Some went home early.", "Nothing else is known.", "The others slept on."]
@@ -56,7 +56,7 @@ def test_question_and_passages_are_read_in_order_with_their_link_marked(
 
 def test_the_middle_of_a_longer_chain_has_both_links(tokenizer: Tokenizer) -> None:
     passages = [("", "Zimbelot met Quorvath."), ("", "Quorvath met Brimlad."), ("", "Brimlad saw Ostrela.")]
-    candidates = find_of_any_length(question("Who knew Zimbelot?", "Ostrela", passages))
+    candidates = find_of_any_shape(question("Who knew Zimbelot?", "Ostrela", passages))
     text = chain(candidates, tokenizer, (0, 1, 2))
     assert marked(text, tokenizer, TO_NEXT) == "quorvath brimlad"
     assert marked(text, tokenizer, FROM_BEFORE) == "quorvath brimlad"
@@ -144,7 +144,8 @@ def long_question(before: int = 60, between: int = 60, after: int = 60) -> Quest
         "A zimbelot was composed by somebody.",
         filling(after),
     ]
-    passages = [("", "Zimbelot is by Quorvath."), ("A life", " ".join(tail))]
+    # the head does not begin with what it defines, which would be its title and the stronger link
+    passages = [("", "An old Zimbelot is by Quorvath."), ("A life", " ".join(tail))]
     return question("Where did who composed the Zimbelot live?", "Ostrela", passages)
 
 
@@ -220,7 +221,7 @@ def test_link_and_answer_at_the_end_of_twenty_thousand_words_are_read(
         "Quorvath moved away. He died in Ostrela." if answer_at_the_end else "He died in Ostrela. Quorvath moved away."
     )
     passages = [("Zimbelot", "Zimbelot is by Quorvath."), ("A life", f"{filling(5000)} {ending}")]
-    candidates = find_of_any_length(question("Where did the author of Zimbelot die?", "Ostrela", passages))
+    candidates = find_of_any_shape(question("Where did the author of Zimbelot die?", "Ostrela", passages))
     text = chain(candidates, tokenizer, (0, 1))
     assert len(passages[1][1].split()) > 20_000
     assert len(text.ids) <= 272
@@ -234,7 +235,7 @@ def test_link_and_answer_far_apart_in_a_text_without_sentences_are_read(
 ) -> None:
     words = ["about Quorvath", "it rained and then " * 1000, "in Ostrela"]
     passages = [("Zimbelot", "Zimbelot is by Quorvath."), ("", " ".join(words[::-1] if link_at_the_end else words))]
-    candidates = find_of_any_length(question("Where did the author of Zimbelot die?", "Ostrela", passages))
+    candidates = find_of_any_shape(question("Where did the author of Zimbelot die?", "Ostrela", passages))
     text = chain(candidates, tokenizer, (0, 1))
     assert marked(text, tokenizer, FROM_BEFORE) == "quorvath"
     assert "ostrela" in read(text, tokenizer)
@@ -284,3 +285,46 @@ def test_texts_stand_one_after_another() -> None:
     assert (flat["marks"].tolist(), flat["slots"].tolist()) == ([1, 1, 1], [2, 2, 2])
     assert flat["ids"].dtype == np.uint16
     assert flat_texts([text(2**16)])["ids"].tolist() == [2**16]
+
+
+# ---- what the judge reads
+
+
+def case_text(tokenizer: Tokenizer, case: Case, max_tokens: int = 192) -> TokenText:
+    return ChainTexts(case.candidates, tokenizer, 272).case(case, max_tokens)
+
+
+def test_a_judge_reads_question_answer_and_passages_that_mark_where_they_hold_it(
+    bridge_question: Question, tokenizer: Tokenizer
+) -> None:
+    candidates = find_candidates(bridge_question)
+    chain = next(chain for chain in candidates.chains if chain.passages == (0, 1))
+    case = Case(candidates, chain.passages, "It is Prague.", {1: [(31, 37)]}, chain.edges)
+    text = case_text(tokenizer, case)
+    assert read(text, tokenizer) == (
+        "[CLS] where was the composer of the zorilla opera born? [SEP] it is prague. [SEP] zorilla is an opera by "
+        "anton quillfeather. [SEP] anton quillfeather was born in prague. [SEP]"
+    )
+    assert tokenizer.decode(text.ids[text.slots == 1].tolist()) == "it is prague."
+    assert marked(text, tokenizer, LAST_END) == "prague"
+    assert marked(text, tokenizer, TO_NEXT) == marked(text, tokenizer, FROM_BEFORE) == "anton quillfeather"
+
+
+def test_passages_side_by_side_have_no_links_and_a_title_can_hold_the_answer(tokenizer: Tokenizer) -> None:
+    candidates = find_candidates(question("Who?", "Ostrela", [("", "by Quorvath"), ("Quorvath", "He of Ostrela")]))
+    text = case_text(tokenizer, Case(candidates, (1, 0), "Quorvath", {1: [None]}))
+    assert read(text, tokenizer) == "[CLS] who? [SEP] quorvath [SEP] quorvath : he of ostrela [SEP] by quorvath [SEP]"
+    assert marked(text, tokenizer, LAST_END) == "quorvath :"
+    assert set(text.marks.tolist()) == {0, LAST_END}
+
+
+def test_a_judge_reads_the_sentence_that_holds_the_answer_however_long_all_is(tokenizer: Tokenizer) -> None:
+    long = f"{filling(80)} Vexlor of Brimlad came. {filling(80)}"
+    passages = [("", "Quorvath"), ("", "Quorvath of Ostrela"), ("", long)]
+    candidates = find_candidates(question("Who knew Quorvath? " * 90, "Ostrela", passages))
+    span = long.index("Vexlor"), long.index(" of Brimlad")
+    text = case_text(tokenizer, Case(candidates, (2,), "word " * 20_000 + "end", {2: [span]}), 96)
+    assert len(text.ids) <= 96
+    assert marked(text, tokenizer, LAST_END) == "vexlor"
+    answer = tokenizer.decode(text.ids[text.slots == 1].tolist())
+    assert len(answer.split()) <= 48

@@ -10,16 +10,19 @@ import pytest
 import torch
 from torch import Tensor
 
-from rechain.models.chain_reader import ChainReader, TextBatch
-from rechain.reader.data import QuestionBatch, ReaderData
+from rechain.models.chain_reader import NEVER, ChainReader, TextBatch
+from rechain.reader.data import CaseBatch, JudgeData, QuestionBatch, ReaderData
 from rechain.reader.settings import ReaderSettings
 from rechain.reader.training import (
     Beliefs,
+    Judged,
     Questions,
     ReaderTraining,
     ReaderTrainingSettings,
     Views,
     examine,
+    examine_judge,
+    judge_loss,
     look,
     losses,
     masked_softmax,
@@ -324,3 +327,41 @@ def test_a_reader_that_is_trained_already_is_believed_from_the_beginning(toy_rea
         training = ReaderTraining(toy_reader, Questions(data, np.arange(8)), QUICK, is_trained=is_trained)
         training.run(until="EM")
         assert bool(training.beliefs.ranker.any()) is is_trained
+
+
+# ---- the judge
+
+
+def test_right_and_wrong_count_alike_however_many_are_wrong() -> None:
+    batch = CaseBatch(torch.tensor([[True, True, True], [True, True, False]]), torch.arange(5))
+    logits = tensor([2.0, -1.0, 0.5], [0.0, 1.0, NEVER])
+    first = -log(softmax(2.0, -1.0, 0.5)[0]) + (log(1 + exp(-2)) + (log(1 + exp(-1)) + log(1 + exp(0.5))) / 2) / 2
+    second = -log(softmax(0.0, 1.0)[0]) + (log(2) + log(1 + exp(1))) / 2
+    assert judge_loss(logits, batch).item() == pytest.approx((first + second) / 2, rel=1e-5)
+
+
+@pytest.mark.parametrize("teachers", [1, 2])
+def test_the_reader_that_is_kept_learns_to_judge(
+    toy_reader: Make, toy_arrays: Arrays, toy_cases: Arrays, teachers: int
+) -> None:
+    questions = Questions(ReaderData(toy_arrays(48), "cpu"), np.arange(40), np.arange(40, 48))
+    judged = Judged(JudgeData(toy_cases(48), "cpu"), np.arange(40), np.arange(40, 48))
+    settings = replace(QUICK, teachers=teachers, judge_weight=1.0)
+    training = ReaderTraining(toy_reader, questions, settings, judged=judged)
+    training.run()
+    assert training.progress.curve[-1]["preference"] == 1
+    assert training.progress.curve[-1]["judge"] < training.progress.curve[-4]["judge"]
+    for batch, logits in examine_judge(training.reader, JudgeData(toy_cases(20, seed=1), "cpu"), np.arange(20), size=7):
+        assert (logits[:, 0] > 0).all() and (logits[:, 1:][batch.is_case[:, 1:]] < 0).all()
+
+
+def test_every_answer_is_learnt_once_an_epoch_and_none_in_a_warm_up(
+    toy_reader: Make, toy_arrays: Arrays, toy_cases: Arrays
+) -> None:
+    data = ReaderData(toy_arrays(40), "cpu")
+    judged = Judged(JudgeData(toy_cases(25), "cpu"), np.arange(5, 25))
+    questions = Questions(data, np.arange(40))
+    training = ReaderTraining(toy_reader, questions, QUICK, questions, judged=judged)
+    orders = [[int(number) for batch in training.batches("EM", epoch) for number in batch.judged] for epoch in (0, 1)]
+    assert orders[0] != orders[1] and sorted(orders[0]) == sorted(orders[1]) == list(range(5, 25))
+    assert not any(len(batch.judged) for batch in training.batches("warm-up", 0))

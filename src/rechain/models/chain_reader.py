@@ -1,4 +1,5 @@
-"""The chain reader: a Ranker that reads whole chains, a Reasoner that names the link from the last passage alone."""
+"""The chain reader: a Ranker that reads whole chains, a Reasoner that names the link from the last passage alone, and a
+judge that says whether passages support an answer."""
 
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
@@ -9,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import gelu, linear
 
 from rechain.models.text_encoders import TextEncoder
+from rechain.preparation.arrays import LAST_END
 from rechain.system.tensors import Arrays
 
 NEVER = -1e4
@@ -75,9 +77,12 @@ class Texts:
 
 
 class ChainReader(nn.Module):
-    """One encoder and two heads, Ranker and Reasoner; beside them the weights of cheap evidence."""
+    """One encoder and its heads, Ranker, Reasoner and maybe a judge; beside them the weights of cheap evidence."""
 
-    def __init__(self, encoder: TextEncoder, features: int, dropout: float = 0.1) -> None:
+    judges: bool = False
+    """whether it has a judge"""
+
+    def __init__(self, encoder: TextEncoder, features: int, dropout: float = 0.1, judges: bool = False) -> None:
         super().__init__()
         self.encoder = encoder
         width = encoder.width
@@ -86,16 +91,32 @@ class ChainReader(nn.Module):
         self.chain = nn.Linear(width, 1, bias=False)
         self.link = nn.Linear(width, 1, bias=False)
         self.evidence = nn.Linear(features, 1, bias=False)
+        self.judges = judges
+        if judges:
+            self.judge_hidden = nn.Linear(
+                3 * width, width
+            )  # of all tokens, of the answer and of where passages hold it
+            self.support = nn.Linear(width, 1)
 
     def rank(self, batch: TextBatch) -> Tensor:
         """Return how much each text looks like a chain that leads to the answer, [B]: the Ranker."""
+        # means, not the first token's state: with that the Ranker was worse (docs/measured/default_model.md)
+        means = _means(self._states(batch), _is_token(batch), batch.marks > 0)  # [B, 2d]
+        hidden = self.dropout(gelu(_apply(self.hidden, means)))  # [B, d]
+        return _apply(self.chain, hidden).squeeze(-1).float()
+
+    def judge(self, batch: TextBatch) -> Tensor:
+        """Return how well passages support the answer that stands before them, as logits [B]: the judge."""
+        means = _means(self._states(batch), _is_token(batch), batch.slots == 1, batch.marks == LAST_END)  # [B, 3d]
+        hidden = self.dropout(gelu(_apply(self.judge_hidden, means)))  # [B, d]
+        return _apply(self.support, hidden).squeeze(-1).float()
+
+    def embed(self, batch: TextBatch) -> Tensor:
+        """Return the mean state of each text, [B, d]: texts of like meaning have like states."""
         states = self._states(batch)
         is_token = torch.arange(states.shape[1], device=states.device) < batch.lengths[:, None]  # [B, L]
-        # means, not the first token's state: with that the Ranker was worse (docs/measured/default_model.md)
-        counted = [mask.to(states.dtype)[..., None] for mask in (is_token, batch.marks > 0)]  # [B, L, 1] each
-        means = [(states * mask).sum(1) / mask.sum(1).clamp(min=1) for mask in counted]  # zeros where nothing counts
-        hidden = self.dropout(gelu(_apply(self.hidden, torch.cat(means, dim=-1))))  # [B, 2d] -> [B, d]
-        return _apply(self.chain, hidden).squeeze(-1).float()
+        mask = is_token.to(states.dtype)[..., None]
+        return ((states * mask).sum(1) / mask.sum(1).clamp(min=1)).float()
 
     def name_links(self, batch: TextBatch, entities: int) -> Tensor:
         """Return the log-probability that each entity links a text to the one before, [B, entities]: the Reasoner.
@@ -122,6 +143,18 @@ class ChainReader(nn.Module):
         """
         states = self.dropout(self.encoder(batch.ids, batch.marks, batch.lengths))
         return states.double() if states.device.type == "cpu" and not self.training else states.float()
+
+
+def _is_token(batch: TextBatch) -> Tensor:
+    """Return where there is a token and no padding, [B, L]."""
+    return torch.arange(batch.ids.shape[1], device=batch.ids.device) < batch.lengths[:, None]
+
+
+def _means(states: Tensor, *masks: Tensor) -> Tensor:
+    """Return the means of the states [B, L, d] that each of some masks [B, L] counts, side by side, [B, masks * d]."""
+    counted = [mask.to(states.dtype)[..., None] for mask in masks]  # [B, L, 1] each
+    means = [(states * mask).sum(1) / mask.sum(1).clamp(min=1) for mask in counted]  # zeros where nothing counts
+    return torch.cat(means, dim=-1)
 
 
 def _apply(layer: nn.Linear, inputs: Tensor) -> Tensor:

@@ -1,14 +1,24 @@
 """From candidates to the arrays that the chain reader learns from (`rechain.reader.data` reads them). No torch here."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from random import Random
 
 import numpy as np
 from tokenizers import Tokenizer
 
-from rechain.candidates import Candidates
-from rechain.reader.texts import ChainTexts, Tails, TokenText, flat_texts
+from rechain.candidates import Candidate, Candidates, CandidateSettings, find_candidates
+from rechain.errors import QuestionError
+from rechain.preparation.answer_sentences import write_sentence
+from rechain.reader.texts import Case, ChainTexts, Tails, TokenText, flat_texts
+from rechain.schema import Question
 from rechain.scoring.evidence import PRIOR, weigh
 from rechain.system.tensors import Array
+from rechain.text.answers import AnswerMatcher
+from rechain.text.passages import PassageView
+from rechain.text.words import Span, Text
+
+Find = Callable[[Question, CandidateSettings | None], Candidates]
+"""builds C of a question, as `find_candidates` does"""
 
 
 class ReaderPreparation:
@@ -59,3 +69,119 @@ class ReaderPreparation:
             "tail_slot": chains[:, 2],
             "made": chains[:, 3].astype(np.uint8),
         }
+
+
+# How the evidence for an answer is shown to the judge in training: as it is found in recovery, where one passage may
+# be all there is, or several that nothing links.
+_IN_SENTENCES, _TAIL_ALONE, _UNLINKED, _SIDE_BY_SIDE = 0.5, 0.25, 0.15, 0.7
+"""shares: of the questions whose answers are written as sentences; of those with the last passage alone, and with
+another one that is not linked to it; and of those that name several passages by title, with these"""
+_NOTHING_VARIED = (1.0, 0.0, 1.0)
+"""draws by which answers are as they are, passages that the question names side by side, and others in chains"""
+_MOST_SIDE_BY_SIDE = 3
+"""passages; more would be cut to a few words each"""
+
+
+def answer_spans(question: Question, view: PassageView) -> list[Span | None]:
+    """Return where a passage holds the answer word for word; None is its title."""
+    phrases = AnswerMatcher(question).phrases
+    spans: list[Span | None] = [span for words in phrases for span in view.text.spans(words)]
+    return [*([None] if any(words in view.title.joined for words in phrases) else []), *sorted(filter(None, spans))]
+
+
+def best_by_prior(candidates: Candidates) -> Candidate:
+    """Return the candidate chain that the prior weighs most."""
+    return candidates.chains[int(np.argmax(weigh(candidates) @ PRIOR))]
+
+
+class JudgePreparation:
+    """Takes questions with wrong answers: each answer with its own best evidence, as tokens."""
+
+    def __init__(self, tokenizer: Tokenizer, judge_tokens: int, seed: int = 0, varied: bool = True) -> None:
+        """Vary how answers are written and how much of their evidence is shown; or not, to measure."""
+        self.ids: list[str] = []
+        """of the questions"""
+        self._tokenizer = tokenizer
+        self._judge_tokens = judge_tokens
+        self._seed = seed
+        self._varied = varied
+        self._texts: list[TokenText] = []
+        self._starts = [0]
+
+    def add(
+        self,
+        question: Question,
+        wrong: Sequence[str],
+        settings: CandidateSettings | None = None,
+        find: Find = find_candidates,
+    ) -> bool:
+        """Add a question, if there is evidence for its answer and for a wrong one; return whether there is."""
+        if not wrong:
+            return False
+        random = Random(f"{self._seed} {question.id}")
+        draws = [random.random() for _ in range(3)] if self._varied else _NOTHING_VARIED
+        wording = random.getstate()
+        asked = (question, *(_answered(question, answer) for answer in wrong))
+        evidence = (_best_evidence(one, settings, find) for one in asked)
+        cases = [_shown(one, *found, draws) for one, found in zip(asked, evidence, strict=True)]
+        if cases[0] is None or not any(cases[1:]):
+            return False
+        texts = ChainTexts(cases[0].candidates, self._tokenizer, self._judge_tokens)  # which cuts each passage once
+        for case in filter(None, cases):
+            if draws[0] < _IN_SENTENCES:
+                random.setstate(wording)  # right and wrong answers are worded alike
+                case = case._replace(answer=write_sentence(question.question, case.answer, random))
+            self._texts.append(texts.case(case, self._judge_tokens))
+        self._starts.append(len(self._texts))
+        self.ids.append(question.id)
+        return True
+
+    def arrays(self) -> dict[str, Array]:
+        """Return all questions that were added; the first case of each is that of the right answer."""
+        return {**flat_texts(self._texts), "case_start": np.array(self._starts, dtype=np.int64)}
+
+
+def _answered(question: Question, answer: str) -> Question:
+    return question.model_copy(update={"answer": answer, "answer_aliases": [], "answer_entity": None})
+
+
+def _shown(question: Question, candidates: Candidates, chain: Candidate, draws: Sequence[float]) -> Case | None:
+    """Return an answer with as much of its evidence as the draws say; None where there is none."""
+    views, passages, edges = candidates.views, chain.passages, chain.edges
+    held, named = set(candidates.tails), _named_passages(question, views)
+    if draws[1] < _SIDE_BY_SIDE and len(named) > 1 and (not held or held & set(named)):
+        passages, edges = tuple(named), ()
+    elif not passages:
+        return None
+    elif draws[2] < _TAIL_ALONE:
+        passages, edges = passages[-1:], ()
+    elif draws[2] < _TAIL_ALONE + _UNLINKED:
+        others = [number for number in range(len(views)) if number not in passages]
+        passages, edges = (*_closest(question, views, others), passages[-1]), ()
+    spans = {number: answer_spans(question, views[number]) for number in passages}
+    return Case(candidates, passages, question.answer, spans, edges)
+
+
+def _best_evidence(question: Question, settings: CandidateSettings | None, find: Find) -> tuple[Candidates, Candidate]:
+    """Return the best chain of an answer; where none leads to it, the passage with most of the question."""
+    try:
+        candidates = find(question, settings)
+        return candidates, best_by_prior(candidates)
+    except QuestionError:
+        views = [PassageView(passage) for passage in question.passages]
+        held = [number for number, view in enumerate(views) if answer_spans(question, view)]
+        return Candidates(question, views, held, (), False), Candidate(_closest(question, views, held), (), 0.0)
+
+
+def _closest(question: Question, views: Sequence[PassageView], numbers: Sequence[int]) -> tuple[int, ...]:
+    """Return the one of some passages that holds most of the question; none of none."""
+    words = frozenset(Text(question.question).words)
+    return tuple(sorted(numbers, key=lambda number: -len(words & views[number].vocabulary))[:1])
+
+
+def _named_passages(question: Question, views: Sequence[PassageView]) -> list[int]:
+    """Return the passages whose titles stand in the question, in its order."""
+    asked = Text(question.question).joined
+    places = {number: asked.find(view.title.joined) for number, view in enumerate(views) if view.title.words}
+    named = sorted((number for number, place in places.items() if place >= 0), key=places.__getitem__)
+    return named[:_MOST_SIDE_BY_SIDE]

@@ -1,4 +1,4 @@
-"""The kept chains of questions on a device, cut into batches without a loop."""
+"""The kept chains of questions, and answers to be judged, on a device, cut into batches without a loop."""
 
 from typing import NamedTuple
 
@@ -53,3 +53,33 @@ class ReaderData:
         chains = (first + place).where(is_chain, first)
         index = chains.to(self.device)
         return QuestionBatch(is_chain.to(self.device), chains, self._features[index], self._made[index].bool())
+
+
+class CaseBatch(NamedTuple):
+    """The answers of B questions that are to be judged, up to K each; the first of each is right, the others wrong."""
+
+    is_case: Tensor
+    """[B, K] whether there is an answer"""
+    texts: Tensor
+    """[cases] the numbers of their texts, on the CPU"""
+
+
+class JudgeData:
+    """Right and wrong answers of questions with their evidence, as the judge reads them."""
+
+    def __init__(self, arrays: Arrays, device: torch.device | str) -> None:
+        self.device = torch.device(device)
+        self.texts = Texts(arrays, device)
+        self._starts = torch.from_numpy(arrays["case_start"])
+
+    def __len__(self) -> int:
+        """Return the number of questions."""
+        return len(self._starts) - 1
+
+    def batch(self, questions: Array | Tensor) -> CaseBatch:
+        """Return the answers to questions of these numbers, [B]."""
+        questions = torch.as_tensor(questions)
+        first, after = self._starts[questions, None], self._starts[questions + 1, None]  # [B, 1]
+        place = torch.arange(int((after - first).max()))  # [K]
+        is_case = place < after - first  # [B, K]
+        return CaseBatch(is_case.to(self.device), (first + place)[is_case])

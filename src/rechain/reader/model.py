@@ -1,6 +1,7 @@
 """The chain reader as a model: cheap evidence for all chains, the network for those whose place it can still change."""
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Self
 
 import numpy as np
@@ -8,19 +9,31 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from rechain.candidates import Candidates
+from rechain.candidates import Candidate, Candidates
+from rechain.linking.content import are_parts
 from rechain.models.chain_reader import ChainReader, TextBatch, Texts
 from rechain.models.cpu import in_threads, tokens_a_thread
 from rechain.reader.settings import ReaderSettings
-from rechain.reader.texts import ChainTexts, Tails, TokenText, flat_texts
-from rechain.scoring.evidence import PRIOR, nothing, weigh
+from rechain.reader.texts import Case, ChainTexts, Tails, TokenText, flat_texts
+from rechain.schema import Shape
+from rechain.scoring.evidence import nothing, weigh
 from rechain.scoring.model import Contributions, PlayerStep, Scores
+from rechain.scoring.shapes import shape_odds, weigh_answer, weigh_prior
+from rechain.scoring.verdicts import best_passage
 from rechain.system.devices import precision
 from rechain.system.tensors import Array
 
 _UNLIKELY = 0.02
 """chains of a length that is less likely than this are not read: the network compares chains of one length alone, and
 cannot make up for that"""
+
+_SENTENCE_TOKENS = 96
+"""tokens of a sentence or claim whose meaning is compared"""
+_PARTS_ODDS, _PARTS_SLOPE = -0.2, 0.4
+"""how confidence in chains of parts of documents is calibrated: on the development half of benchmarks/logs"""
+
+Group = tuple[Shape, int]
+"""candidates that are compared with one another: chains of one length, singles, parallels"""
 
 
 class ChainReaderModel:
@@ -48,7 +61,29 @@ class ChainReaderModel:
         ranks = self._read([chains for chains, _ in written], self.network.rank)
         entities = max((len(edges) for question in questions for edges in question.open_tails.values()), default=0)
         links = self._read([tails for _, tails in written], lambda texts: self.network.name_links(texts, entities))
-        return [question.scores(*outputs) for question, *outputs in zip(questions, ranks, links, strict=True)]
+        scores = [question.scores(*outputs) for question, *outputs in zip(questions, ranks, links, strict=True)]
+        if not self.network.judges:
+            return scores
+        cases = [best_cases(*of) for of in zip(batch, scores, strict=True)]
+        support = iter(self.judge([case for of_question in cases for case in of_question]).tolist())
+        return [
+            one._replace(support=list(islice(support, len(of_question))))
+            for one, of_question in zip(scores, cases, strict=True)
+        ]
+
+    def judge(self, cases: Sequence[Case]) -> Array:
+        """Return for each of some cases how well the passages support the answer, as a logit; it needs a judge."""
+        most, tokenizer = self.settings.judge_tokens, self.tokenizer
+        texts = [[ChainTexts(case.candidates, tokenizer, most).case(case, most)] for case in cases]
+        return np.array([logit for (logit,) in self._read(texts, self.network.judge)], dtype=float)
+
+    def meaning(self, claims: Sequence[str], sentences: Sequence[str]) -> list[list[float]]:
+        """Return how alike each claim and each sentence are, by the mean states of the encoder: 0 to 1."""
+        texts = [_cut_to(encoding.ids) for encoding in self.tokenizer.encode_batch([*claims, *sentences])]
+        (states,) = self._read([texts], self.network.embed)
+        unit = states / np.linalg.norm(states, axis=1, keepdims=True).clip(1e-9)
+        likeness: list[list[float]] = (unit[: len(claims)] @ unit[len(claims) :].T).clip(0, 1).tolist()
+        return likeness
 
     def _read(self, texts: Sequence[list[TokenText]], head: Callable[[TextBatch], Tensor]) -> list[Array]:
         """Return the outputs of a head of the network for the texts of each question."""
@@ -65,6 +100,29 @@ class ChainReaderModel:
         return np.split(outputs.float().cpu().numpy(), np.cumsum([len(of_question) for of_question in texts])[:-1])
 
 
+def _cut_to(ids: Sequence[int]) -> TokenText:
+    """Return a sentence as tokens without marks, its beginning if it is very long."""
+    kept = np.array(ids[:_SENTENCE_TOKENS], dtype=np.uint32)
+    nothing_marked = np.zeros(len(kept), dtype=np.uint8)
+    return TokenText(kept, nothing_marked, nothing_marked)
+
+
+def best_cases(candidates: Candidates, scores: Scores) -> list[Case]:
+    """Return the claims of the answer as they are to be judged by the chain of the greatest score."""
+    totals = [sum(contributions.values()) for contributions in scores.contributions]
+    chain, holdings = candidates.chains[int(np.argmax(totals))], candidates.holdings
+    cases = []
+    for held in holdings.claims:
+        text = held.claim.text if len(holdings.claims) > 1 else candidates.question.answer
+        passage = best_passage(held, chain)
+        passages, edges = chain.passages, chain.edges
+        if passage is not None and passage not in passages:
+            passages, edges = (passage,), ()
+        spans = {number: holdings.spans(number, candidates.views[number]) for number in passages}
+        cases.append(Case(candidates, passages, text, spans, edges))
+    return cases
+
+
 class WeighedQuestion:
     """The candidate chains of a question, the cheap evidence for them, and which are worth reading."""
 
@@ -73,27 +131,40 @@ class WeighedQuestion:
         self._settings = settings
         features = weigh(candidates)  # [chains, features]
         self._evidence = features @ weights  # [chains]
+        self._answer = weigh_answer(candidates)  # [chains]
         self._nothing = float(nothing(features) @ weights)
-        self._lengths = np.array([len(chain.passages) for chain in candidates.chains])
+        groups = [_group(chain) for chain in candidates.chains]
+        self._members: dict[Group, Array] = {
+            group: np.array([number for number, other in enumerate(groups) if other == group])
+            for group in dict.fromkeys(groups)
+        }
+        """the numbers of the candidates of each group"""
         # The prior, not what was learnt: training compares chains of one length, so it teaches nothing about lengths.
-        prior = features @ PRIOR
-        best = {int(length): float(prior[self._lengths == length].max()) for length in np.unique(self._lengths)}
-        total = _log_sum(np.array(list(best.values())))
-        self._length_odds = {length: value - total for length, value in best.items()}
-        """the log-probability of each length, by the best chain of each"""
+        prior = weigh_prior(candidates, features)
+        self._shapes = shape_odds(candidates, features, prior)
+        """the log-probability of each shape"""
+        self._odds = self._group_odds(prior)
+        """the log-probability of each group"""
         self._chosen = self._worth_reading()
         self._tails = Tails([candidates.chains[number] for number in self._chosen])
         self.open_tails = {tail: edges for tail, edges in self._tails.edges.items() if len(edges) > 1}
         """the tails that more than one entity could link, and one edge for each entity; of others there is no doubt"""
 
+    def _group_odds(self, prior: Array) -> dict[Group, float]:
+        """Return the log-probability of each group: of its shape and, of chains, their length among those of chains."""
+        lengths = {g: float(prior[members].max()) for g, members in self._members.items() if g[0] == "chain"}
+        total = _log_sum(np.array(list(lengths.values()))) if lengths else 0.0
+        return {g: self._shapes[g[0]] + (lengths[g] - total if g in lengths else 0.0) for g in self._members}
+
     def _worth_reading(self) -> list[int]:
         """Return the chains to read: of each likely length the best, if the network can still change which that is."""
         chosen = []
-        for length, odds in self._length_odds.items():
-            numbers = np.flatnonzero(self._lengths == length)
-            ranked = numbers[np.argsort(-self._evidence[numbers], kind="stable")]
-            close = ranked[self._evidence[ranked] >= self._evidence[ranked[0]] - self._settings.margin]
-            if odds >= np.log(_UNLIKELY) and len(close) > 1:
+        evidence = self._evidence + self._answer
+        for group, members in self._members.items():
+            ranked = members[np.argsort(-evidence[members], kind="stable")]
+            close = ranked[evidence[ranked] >= evidence[ranked[0]] - self._settings.margin]
+            is_likely = self._odds[group] >= np.log(_UNLIKELY)
+            if group[0] == "chain" and is_likely and len(close) > 1:  # the network has learnt from chains alone
                 chosen += close[: self._settings.most_chains].tolist()
         return chosen
 
@@ -113,14 +184,18 @@ class WeighedQuestion:
             "ranker": self._settings.ranker_weight * self._spread(ranks),
             "reasoner": self._settings.reasoner_weight * self._spread(named),
         }
-        if len(self._length_odds) > 1:
-            parts["length"] = self._for_length(np.sum(list(parts.values()), axis=0))
+        if self._answer.any():
+            parts["answer"] = self._answer
+        if len(self._odds) > 1:
+            parts["shape"] = self._for_group(np.sum(list(parts.values()), axis=0))
         contributions: list[Contributions] = [
             dict(zip(parts, map(float, values), strict=True)) for values in zip(*parts.values(), strict=True)
         ]
         # one candidate more stands for "none of these"
         logits = np.append(np.sum(list(parts.values()), axis=0), self._nothing) / self._settings.temperature
         confidences = np.exp(logits[:-1] - _log_sum(logits)).clip(0, 1)
+        if are_parts(self._candidates.views):
+            confidences = _calibrate(confidences)
         return Scores(contributions, [float(value) for value in confidences], self._steps(ranks, named))
 
     def _named(self, links: Array) -> Array:
@@ -133,39 +208,58 @@ class WeighedQuestion:
         return np.array(named)
 
     def _spread(self, outputs: Array) -> Array:
-        """Return outputs of the network for all chains, less the greatest of each length.
+        """Return outputs of the network for all candidates, less the greatest of each group.
 
         A chain that was not read has the least output of those that were: evidence speaks against it, and the network
-        should not speak for it. Where none of a length was read, all have 0.
+        should not speak for it. Where none of a group was read, all have 0.
         """
-        spread = np.zeros(len(self._lengths))
-        for length in self._length_odds:
-            of_length = self._lengths == length
-            read = [place for place, number in enumerate(self._chosen) if of_length[number]]
+        spread = np.zeros(len(self._evidence))
+        for members in self._members.values():
+            read = [place for place, number in enumerate(self._chosen) if number in members]
             if read:
-                spread[of_length] = outputs[read].min() - outputs[read].max()
+                spread[members] = outputs[read].min() - outputs[read].max()
                 spread[[self._chosen[place] for place in read]] = outputs[read] - outputs[read].max()
         return spread
 
-    def _for_length(self, joint: Array) -> Array:
-        """Return what to add so that the chains of each length have together the probability of that length."""
-        sums = {length: _log_sum(joint[self._lengths == length]) for length in self._length_odds}
+    def _for_group(self, joint: Array) -> Array:
+        """Return what to add so that chains of each length have together the probability of that length.
+
+        The best candidate of each shape has then the probability of its shape, by which shapes are compared.
+        """
         added = np.zeros(len(joint))
-        for length, odds in self._length_odds.items():
-            added[self._lengths == length] = odds - sums[length]
-        return added + max(sums.values())  # so that scores stay about as large as evidence
+        of_shape: dict[Shape, list[Array]] = {}
+        for group, members in self._members.items():
+            added[members] = self._odds[group] - _log_sum(joint[members])
+            of_shape.setdefault(group[0], []).append(members)
+        for shape, groups in of_shape.items():
+            members = np.concatenate(groups)
+            added[members] += self._shapes[shape] - (joint + added)[members].max()
+        return added + float(joint.max())  # so that scores stay about as large as evidence
 
     def _steps(self, ranks: Array, named: Array) -> list[list[PlayerStep]]:
         """Return what the two players say of each chain that was read, among those of its length that were."""
-        steps: list[list[PlayerStep]] = [[] for _ in self._lengths]
+        lengths = np.array([len(chain.passages) for chain in self._candidates.chains])
+        steps: list[list[PlayerStep]] = [[] for _ in lengths]
         for place, number in enumerate(self._chosen):
-            rivals = ranks[self._lengths[self._chosen] == self._lengths[number]]
-            last = int(self._lengths[number]) - 1
+            rivals = ranks[lengths[self._chosen] == lengths[number]]
+            last = int(lengths[number]) - 1
             steps[number] = [
                 PlayerStep("ranker", float(np.exp(ranks[place] - _log_sum(rivals)))),
                 PlayerStep("reasoner", float(np.exp(named[place])), last, last - 1),
             ]
         return steps
+
+
+def _calibrate(confidences: Array) -> Array:
+    """Return confidences in chains of parts of documents, of which evidence is less sure than of entries."""
+    certain = confidences.clip(1e-6, 1 - 1e-6)
+    odds = _PARTS_ODDS + _PARTS_SLOPE * np.log(certain / (1 - certain))
+    calibrated: Array = 1 / (1 + np.exp(-odds))
+    return calibrated
+
+
+def _group(chain: Candidate) -> Group:
+    return chain.shape, len(chain.passages) if chain.shape == "chain" else 0
 
 
 def _log_sum(logits: Array) -> float:

@@ -39,13 +39,14 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 WEIGHTS, CONFIG, TOKENIZER, CARD = "model.safetensors", "config.json", "tokenizer.json", "README.md"
-_FORMAT = 2
+_FORMAT = 3
 """of the folder; a change that older versions cannot read counts it up"""
 _SEALED = (WEIGHTS, TOKENIZER)
 """the files whose SHA-256 a config has, beside its own"""
 _PLAIN_KEYS = {"library", "format", "encoder", "quantised", "features", "settings"}
-_KEYS = {"1": _PLAIN_KEYS, "2": _PLAIN_KEYS | {SHA256}}
-"""of a config, by its format; 1 had no digests. Exactly these: what is damaged is not to be taken for an older one"""
+_KEYS = {"1": _PLAIN_KEYS, "2": _PLAIN_KEYS | {SHA256}, "3": _PLAIN_KEYS | {"judges", SHA256}}
+"""of a config, by its format; 1 had no digests, 1 and 2 no judge. Exactly these: what is damaged is not to be taken for
+an older one"""
 
 
 def find(name: str | Path) -> Path:
@@ -88,24 +89,38 @@ class Trainable(NamedTuple):
     settings: ReaderSettings
 
 
-def load_trainable(name: str | Path = BUNDLED, settings: ReaderSettings | None = None, seed: int = 0) -> Trainable:
+def load_trainable(
+    name: str | Path = BUNDLED, settings: ReaderSettings | None = None, seed: int = 0, judges: bool | None = None
+) -> Trainable:
     """Load a network to train: that of a model, or a new one on top of an encoder of the transformers library.
 
     The folder, or the name on the Hub, is one of either; int8 weights of a model become floats. Settings are those of
-    the model, or the default ones, unless passed. The seed is that of the weights that are new.
+    the model, or the default ones, unless passed. The seed is that of the weights that are new. The network has a judge
+    or not, as told, or as the model has; an encoder has none.
     """
     folder = find(name)
     torch.manual_seed(seed)
     if is_model(folder / CONFIG):
         config = _read_config(folder / CONFIG)
         network = _load_network(folder, config, (settings or config["settings"]).dropout)
+        network = network if judges is None else _with_judge(network, judges)
         own = settings or config["settings"]
     else:
         own = settings or ReaderSettings()
-        network = ChainReader(_read_encoder(folder), len(FEATURES), own.dropout)
+        network = ChainReader(_read_encoder(folder), len(FEATURES), own.dropout, bool(judges))
         network.evidence.weight.data.copy_(torch.from_numpy(PRIOR)[None])
     tokenizer = _read_fitting_tokenizer(network.encoder, own, folder, is_passed=settings is not None)
     return Trainable(network, tokenizer, own)
+
+
+def _with_judge(network: ChainReader, judges: bool) -> ChainReader:
+    """Return a network of the same weights with a judge, a new one if it had none, or without one."""
+    if network.judges == judges:
+        return network
+    other = ChainReader(network.encoder, len(FEATURES), network.dropout.p, judges)
+    weights = {name: value for name, value in network.state_dict().items() if name in other.state_dict()}
+    other.load_state_dict(other.state_dict() | weights)
+    return other
 
 
 def is_model(path: Path) -> bool:
@@ -149,6 +164,7 @@ def save(model: ChainReaderModel, folder: Path) -> None:
         "format": _FORMAT,
         "encoder": shape_of(encoder.model.config.to_diff_dict()),
         "quantised": any(value.dtype.itemsize == 1 for value in weights.values()),
+        "judges": model.network.judges,
         "features": FEATURES,
         "settings": asdict(model.settings),
     }
@@ -204,12 +220,13 @@ def _read_fitting_tokenizer(
     positions = getattr(shape, "max_position_embeddings", settings.max_tokens)
     if len(tokenizer.encode("").ids) < 2 or tokenizer.get_vocab_size() > shape.vocab_size:
         raise InputError(f"{folder / TOKENIZER} is the tokeniser of another model than {folder / WEIGHTS}.")
-    if settings.max_tokens > positions:
-        where = "the setting" if is_passed else f"{folder / CONFIG}:"
-        raise InputError(
-            f"{where} max_tokens should be at most the {positions} tokens that the encoder of {folder} reads, "
-            f"not {settings.max_tokens}."
-        )
+    for setting in ("max_tokens", "judge_tokens"):
+        if getattr(settings, setting) > positions:
+            where = "the setting" if is_passed else f"{folder / CONFIG}:"
+            raise InputError(
+                f"{where} {setting} should be at most the {positions} tokens that the encoder of {folder} reads, "
+                f"not {getattr(settings, setting)}."
+            )
     return tokenizer
 
 
@@ -232,7 +249,8 @@ def _read_config(path: Path) -> dict[str, Any]:
         _check_digests(path.parent, config)
     if config["features"] != list(FEATURES):
         raise InputError(f"{path} was written by another version of rechain, whose models this one cannot read.")
-    if not isinstance(config["quantised"], bool):
+    config.setdefault("judges", False)
+    if not isinstance(config["quantised"], bool) or not isinstance(config["judges"], bool):
         raise InputError(f"{path} does not say what the model is; was it changed by hand?")
     try:
         return config | {"settings": ReaderSettings.of(config["settings"], str(path))}
@@ -275,7 +293,7 @@ def _load_network(folder: Path, config: Mapping[str, Any], dropout: float | None
     except ValueError as error:
         raise InputError(f"{path} does not hold the weights of this model: {error}.") from error
     if dropout is not None:
-        network = ChainReader(untrained(config["encoder"], TEXT_MARKS), len(FEATURES), dropout)
+        network = ChainReader(untrained(config["encoder"], TEXT_MARKS), len(FEATURES), dropout, config["judges"])
         weights = dequantise(weights)
     elif isinstance(network.encoder.model, BertLayers):  # type: ignore[attr-defined]
         network = network.to_empty(device="cpu")  # nothing is drawn at random that weights replace
@@ -299,7 +317,7 @@ def _empty_network(config: Mapping[str, Any], shapes: Shapes, path: Path) -> tup
 
 
 def _build(config: Mapping[str, Any]) -> ChainReader:
-    network = ChainReader(unfilled(config["encoder"], TEXT_MARKS), len(FEATURES))
+    network = ChainReader(unfilled(config["encoder"], TEXT_MARKS), len(FEATURES), judges=config["judges"])
     if config["quantised"]:
         quantise(network.encoder.model)  # type: ignore[attr-defined]
     return network

@@ -15,6 +15,8 @@ class ReaderSettings(Settings):
 
     max_tokens: Annotated[int, Limits(least=16)] = 272
     """tokens of a chain that are read, question and all; longer passages are read in windows"""
+    judge_tokens: Annotated[int, Limits(least=32)] = 192
+    """tokens that the judge reads of a question, its answer and the passages that may support it"""
     most_chains: Positive = 6
     """chains of a question that are worth reading at most, the best by cheap evidence"""
 
@@ -48,9 +50,14 @@ class ReaderSettings(Settings):
     """what the Ranker's logit weighs beside cheap evidence, in teaching and in recovery"""
     reasoner_weight: Weight = 0.2
     """what the Reasoner's log-probability of the link weighs beside the others, in teaching and in recovery"""
-    margin: Rate = 5.0
-    """chains whose evidence is less than the best one's by more than this are not read in recovery; with 5,
-    accuracy is that of reading all, and on HotpotQA less than a third are read (docs/measured/default_model.md)"""
+    wrong_answers: Positive = 6
+    """wrong answers of a question at most from which the judge learns"""
+    judge_weight: NotNegative = 0.3
+    """what the judge's loss weighs beside those of Ranker, evidence and Reasoner; with more the judge is no better and
+    the Ranker worse (docs/measured/default_model.md)"""
+    margin: Rate = 2.0
+    """chains whose evidence is less than the best one's by more than this are not read in recovery; with 2,
+    accuracy is that of reading all, and on HotpotQA a tenth are read (docs/measured/default_model.md)"""
     temperature: Annotated[float, Limits(least=1e-6)] = 1.0
     """what scores are divided by before they become confidences"""
     tokens_at_once: Positive = 8192

@@ -15,7 +15,6 @@ from rechain.candidates import Candidate, Candidates
 from rechain.linking import Edge
 from rechain.preparation.arrays import FIRST_END, FROM_BEFORE, LAST_END, TO_NEXT
 from rechain.system.tensors import Array
-from rechain.text.answers import AnswerMatcher
 from rechain.text.passages import PassageView, SentenceOverlaps, stretches, title_before
 from rechain.text.rarity import rarities
 from rechain.text.words import Span, Text, lazy
@@ -26,11 +25,29 @@ which seldom comes near either: a window without the link or the answer could no
 _QUESTION_PART = 3
 """a question has at most a third of `max_tokens`, so that some room is left for the passages; of a longer one the
 beginning and the end are read, where the asking stands"""
+_ANSWER_TOKENS, _ANSWER_CHARACTERS = 48, 2000
+"""what the judge reads of an answer at most: of a longer one the beginning and the end; beyond so many characters
+nothing is cut into tokens"""
 _TITLE_PART = 4
 """a title has at most a quarter of a passage's tokens where not all of it can be read"""
 
 Marks = Mapping[int, Sequence[Span | None]]
 """by kind, where it stands in a text; None is the title"""
+
+
+class Case(NamedTuple):
+    """What the judge decides: whether passages support an answer, or one claim of it, to a question."""
+
+    candidates: Candidates
+    """of the question; of them only question and views count"""
+    passages: Sequence[int]
+    """positions of the passages, in order"""
+    answer: str
+    """as it is written, in a sentence or not"""
+    spans: Mapping[int, Sequence[Span | None]]
+    """where the passages hold it, by position; None is the title"""
+    edges: Sequence[Edge] = ()
+    """what links each passage to the next; none where they stand side by side"""
 
 
 class TokenText(NamedTuple):
@@ -81,36 +98,55 @@ class ChainTexts:
         self._candidates = candidates
         self._tokenizer = tokenizer
         self._rarities = rarities(Text(candidates.question.question))
-        self._answer = AnswerMatcher(candidates.question)
+        self._answer = candidates.holdings.phrases
         self._passages: dict[int, _PassageTokens] = {}
-        first, *_, separator = tokenizer.encode("").ids
-        question = list(tokenizer.encode(candidates.question.question, add_special_tokens=False).ids)
-        most = max_tokens // _QUESTION_PART
-        if len(question) > most:
-            question = question[: most // 2] + question[-(most - most // 2) :]
-        self._start = _unmarked([first, *question, separator])
-        self._end = _unmarked([separator])
-        self._room = max_tokens - len(self._start.ids)
+        self._max_tokens = max_tokens
+        self._first, *_, self._separator = tokenizer.encode("").ids
+        self._question = self._encode(candidates.question.question)
 
     def chain(self, chain: Candidate) -> TokenText:
         """Return a chain: question, then every passage with its links marked."""
-        marks = [self._marks(chain, place) for place in range(len(chain.passages))]
-        return self._write(chain.passages, marks, [{} for _ in chain.passages])
+        marks = [
+            dict(self._end_marks(passage, place == 0, place == len(chain.passages) - 1))
+            | self._link_marks(passage, place, chain.edges)
+            for place, passage in enumerate(chain.passages)
+        ]
+        return self._write(self._asked(self._max_tokens), chain.passages, marks, answer=self._answer)
 
     def tail(self, tail: int, edges: Iterable[Edge]) -> TokenText:
         """Return the last passage alone, as the Reasoner reads it, with the tokens of each entity that may link it."""
         slots = {slot: _spans(self._candidates.views[tail], edge, 1) for slot, edge in enumerate(edges, 1)}
-        return self._write([tail], [self._end_marks(tail, is_first=False, is_last=True)], [slots])
+        marks = self._end_marks(tail, is_first=False, is_last=True)
+        return self._write(self._asked(self._max_tokens), [tail], [marks], [slots], self._answer)
 
-    def _marks(self, chain: Candidate, place: int) -> Marks:
-        """Return what to mark in a passage of a chain."""
-        passage, last = chain.passages[place], len(chain.passages) - 1
-        view = self._candidates.views[passage]
-        marks = dict(self._end_marks(passage, place == 0, place == last))
-        if place > 0:
-            marks[FROM_BEFORE] = _spans(view, chain.edges[place - 1], 1)
-        if place < last:
-            marks[TO_NEXT] = _spans(view, chain.edges[place], 0)
+    def case(self, case: Case, max_tokens: int) -> TokenText:
+        """Return what the judge reads: question, answer (as slot 1), and passages that mark where they hold it.
+
+        The case may be of another answer than that of these candidates.
+        """
+        answer = _cut(self._encode(case.answer[:_ANSWER_CHARACTERS]), min(_ANSWER_TOKENS, max_tokens // _QUESTION_PART))
+        start = _joined([self._asked(max_tokens), _unmarked(answer, slot=1), _unmarked([self._separator])])
+        marks = [
+            self._link_marks(passage, place, case.edges) | {LAST_END: case.spans.get(passage, ())}
+            for place, passage in enumerate(case.passages)
+        ]
+        return self._write(start, case.passages, marks, max_tokens=max_tokens)
+
+    def _encode(self, text: str) -> list[int]:
+        return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
+
+    def _asked(self, max_tokens: int) -> TokenText:
+        """Return the question as every text begins with it."""
+        question = _cut(self._question, max_tokens // _QUESTION_PART)
+        return _unmarked([self._first, *question, self._separator])
+
+    def _link_marks(self, passage: int, place: int, edges: Sequence[Edge]) -> dict[int, Sequence[Span | None]]:
+        """Return where the links of a passage to those before and after it stand."""
+        view, marks = self._candidates.views[passage], {}
+        if 0 < place <= len(edges):
+            marks[FROM_BEFORE] = _spans(view, edges[place - 1], 1)
+        if place < len(edges):
+            marks[TO_NEXT] = _spans(view, edges[place], 0)
         return marks
 
     def _end_marks(self, passage: int, is_first: bool, is_last: bool) -> Marks:
@@ -120,17 +156,29 @@ class ChainTexts:
         answer = view.mentions(question.answer_entity) if is_last and question.answer_entity else []
         return {FIRST_END: heads, LAST_END: answer}
 
-    def _write(self, passages: Sequence[int], marks: Sequence[Marks], slots: Sequence[Marks]) -> TokenText:
-        """Return the question and some passages, each with its share of the room and a separator after it."""
-        tokens = self._tokens(passages)
-        shares = share_out(self._room - len(passages), [passage.size for passage in tokens])
-        answers = [None] * (len(passages) - 1) + [self._answer]
+    def _write(
+        self,
+        start: TokenText,
+        passages: Sequence[int],
+        marks: Sequence[Marks],
+        slots: Sequence[Marks] | None = None,
+        answer: frozenset[str] | None = None,
+        max_tokens: int | None = None,
+    ) -> TokenText:
+        """Return a start and some passages, each with its share of the room and a separator after it.
+
+        Of the last passage the sentences that hold the answer come first, where that is told.
+        """
+        tokens, slots = self._tokens(passages), slots or [{} for _ in passages]
+        room = (max_tokens or self._max_tokens) - len(start.ids) - len(passages)
+        shares = share_out(room, [passage.size for passage in tokens])
+        answers = [None] * (len(passages) - 1) + [answer]
         parts = [
-            passage.write(share, marked, slotted, answer)
-            for passage, share, marked, slotted, answer in zip(tokens, shares, marks, slots, answers, strict=True)
+            passage.write(share, marked, slotted, held)
+            for passage, share, marked, slotted, held in zip(tokens, shares, marks, slots, answers, strict=True)
         ]
-        columns = zip(self._start, *(column for part in parts for column in (part, self._end)), strict=True)
-        return TokenText(*(np.concatenate(column) for column in columns))
+        end = _unmarked([self._separator])
+        return _joined([start, *(text for part in parts for text in (part, end))])
 
     def _tokens(self, passages: Collection[int]) -> list["_PassageTokens"]:
         """Return the tokens of passages; each is cut into tokens once, however many chains it is in."""
@@ -161,7 +209,7 @@ class _PassageTokens:
     def _sentences(self) -> SentenceOverlaps:
         return SentenceOverlaps(self._view, self._rarities, list(stretches(self._view)))
 
-    def write(self, most: int, marks: Marks, slots: Marks, answer: AnswerMatcher | None) -> TokenText:
+    def write(self, most: int, marks: Marks, slots: Marks, answer: frozenset[str] | None) -> TokenText:
         """Return the passage, or as many of its tokens as there is room for."""
         tokens = TokenText(self._ids, self._kinds(marks), self._kinds(slots))
         if self.size <= most:
@@ -184,7 +232,7 @@ class _PassageTokens:
         first, last = np.searchsorted(self._ends, span[0], "right"), np.searchsorted(self._starts, span[1], "left")
         return slice(self._title + int(first), self._title + int(max(last, first + 1)))
 
-    def _windows(self, most: int, marks: Array, answer: AnswerMatcher | None) -> Array:
+    def _windows(self, most: int, marks: Array, answer: frozenset[str] | None) -> Array:
         """Return whether each token is kept: of the title, then sentence by sentence, the most telling first."""
         kept = np.zeros(self.size, dtype=bool)
         kept[: min(self._title, most // _TITLE_PART)] = True
@@ -198,13 +246,13 @@ class _PassageTokens:
                 break
         return kept
 
-    def _ranked(self, marks: Array, answer: AnswerMatcher | None) -> list[int]:
+    def _ranked(self, marks: Array, answer: frozenset[str] | None) -> list[int]:
         """Return the sentences: first those that mention most entities, then the answer, then most of the question."""
         worth = np.array(self._sentences.overlaps, dtype=float)
         for number, span in enumerate(self._sentences.spans):
             worth[number] += _MARKED * len(set(marks[self._at(span)].tolist()) - {0})
         if answer is not None:
-            worth[self._sentences.holding(answer.phrases)] += _ANSWERING
+            worth[self._sentences.holding(answer)] += _ANSWERING
         return np.argsort(-worth, kind="stable").tolist()
 
 
@@ -228,9 +276,19 @@ def share_out(room: int, sizes: Sequence[int]) -> list[int]:
     return shares
 
 
-def _unmarked(ids: Sequence[int]) -> TokenText:
-    nothing = np.zeros(len(ids), dtype=np.uint8)
-    return TokenText(np.array(ids, dtype=np.uint32), nothing, nothing)
+def _cut(ids: list[int], most: int) -> list[int]:
+    """Return the beginning and the end of tokens that are more than `most`."""
+    return ids if len(ids) <= most else ids[: most // 2] + ids[-(most - most // 2) :]
+
+
+def _unmarked(ids: Sequence[int], slot: int = 0) -> TokenText:
+    return TokenText(
+        np.array(ids, dtype=np.uint32), np.zeros(len(ids), dtype=np.uint8), np.full(len(ids), slot, dtype=np.uint8)
+    )
+
+
+def _joined(texts: Sequence[TokenText]) -> TokenText:
+    return TokenText(*(np.concatenate(column) for column in zip(*texts, strict=True)))
 
 
 def _spans(view: PassageView, edge: Edge, side: int) -> Sequence[Span | None]:

@@ -4,6 +4,9 @@ Three views look at every candidate chain: cheap evidence, the Ranker that reads
 the link from the last passage alone. What they believe together (E step) is what each of them learns (M step). It
 begins with the prior, as nothing else knows anything yet. Several readers can be taught together, each by what all of
 them believe; their common belief at the end then teaches the one that is kept.
+
+Where wrong answers are known too, the one that is kept learns to judge: to tell the right answer of a question, with
+the best evidence for it, from wrong ones with theirs.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,10 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import softplus
 
 from rechain.errors import InputError
 from rechain.models.chain_reader import NEVER, ChainReader
-from rechain.reader.data import QuestionBatch, ReaderData
+from rechain.reader.data import CaseBatch, JudgeData, QuestionBatch, ReaderData
 from rechain.reader.settings import ReaderSettings
 from rechain.system.devices import precision
 from rechain.system.loop import TrainingLoop
@@ -115,12 +119,45 @@ def losses(views: Views, belief: Tensor, batch: QuestionBatch) -> Tensor:
     return torch.stack([ranker, evidence, -(belief * views.reasoner).sum(-1).mean()])
 
 
+def judge_cases(model: ChainReader, data: JudgeData, batch: CaseBatch) -> Tensor:
+    """Return what a reader's judge says of each answer of some questions, [B, K]."""
+    logits = data.texts.read(batch.texts, model.judge)
+    return logits.new_full(batch.is_case.shape, NEVER).masked_scatter(batch.is_case, logits)
+
+
+def judge_loss(logits: Tensor, batch: CaseBatch) -> Tensor:
+    """Return how far the judge is from preferring the right answer of each question, and from calling each by its name.
+
+    Among the answers of a question it learns what tells them apart; each by itself, to say it when asked of one alone.
+    Right and wrong count alike, however many are wrong.
+    """
+    wrong = batch.is_case[:, 1:]
+    preferred = -logits.log_softmax(-1)[:, 0]
+    of_wrong = (softplus(logits[:, 1:]) * wrong).sum(-1) / wrong.sum(-1)
+    return (preferred + (softplus(-logits[:, 0]) + of_wrong) / 2).mean()
+
+
 class Questions(NamedTuple):
     """Questions of some numbers, and those of them that are held out."""
 
     data: ReaderData
     learned: Array
     held_out: Array = np.arange(0)
+
+
+class Judged(NamedTuple):
+    """Questions with wrong answers of some numbers, and those of them that are held out."""
+
+    data: JudgeData
+    learned: Array
+    held_out: Array = np.arange(0)
+
+
+class Batch(NamedTuple):
+    """What is learnt in a step: questions of some numbers, and of others the answers."""
+
+    questions: Array
+    judged: Array
 
 
 class ReaderTraining(TrainingLoop):
@@ -139,8 +176,11 @@ class ReaderTraining(TrainingLoop):
         settings: ReaderTrainingSettings,
         pseudo: Questions | None = None,
         is_trained: bool = False,
+        judged: Judged | None = None,
     ) -> None:
         """Set up a run; `make` makes a reader from a seed, always with the same weights of evidence.
+
+        Where there are answers to be judged, readers have a judge.
 
         Where there are pseudo questions, it is warmed up with them, and what it learnt there counts from the beginning,
         as it does of a reader that is trained already.
@@ -150,6 +190,7 @@ class ReaderTraining(TrainingLoop):
         self.device = questions.data.device
         self.questions = questions
         self.pseudo = pseudo
+        self.judged = judged
         self.readers = [make(settings.seed + number) for number in range(settings.teachers + (settings.teachers > 1))]
         self.network = nn.ModuleList(self.readers)
         self.optimisers = {str(number): _optimiser(reader, settings) for number, reader in enumerate(self.readers)}
@@ -177,27 +218,46 @@ class ReaderTraining(TrainingLoop):
         teachers = self.settings.teachers
         return {"warm-up": range(1), "EM": range(teachers), "student": range(teachers, teachers + 1)}[phase]
 
+    def _teaches_judge(self, phase: str) -> bool:
+        """Return whether a phase teaches the reader that is kept what real questions tell."""
+        return phase != "warm-up" and len(self.readers) - 1 in self._taught(phase)
+
     def _questions_of(self, phase: str) -> Questions:
         return self.pseudo if self.pseudo and phase == "warm-up" else self.questions
 
-    def batches(self, phase: str, epoch: int) -> list[Array]:
+    def batches(self, phase: str, epoch: int) -> list[Batch]:
         """Return the questions in the random order of an epoch, batch by batch."""
         learned = self._questions_of(phase).learned
         generator, size = np.random.default_rng(self.settings.seed), self.settings.batch_size
         order = [generator.permutation(learned) for _ in range(epoch + 1)][-1]  # one generator shuffles all epochs
-        return [order[start : start + size] for start in range(0, len(order), size)]
+        parts = [order[start : start + size] for start in range(0, len(order), size)]
+        to_judge = np.arange(0)
+        if self.judged and self._teaches_judge(phase):
+            to_judge = np.random.default_rng([self.settings.seed, epoch]).permutation(self.judged.learned)
+        return [Batch(*both) for both in zip(parts, np.array_split(to_judge, len(parts)), strict=True)]
 
-    def step(self, phase: str, batch: Array) -> dict[str, Tensor]:
+    def step(self, phase: str, batch: Batch) -> dict[str, Tensor]:
         """Teach every reader of a phase what pseudo questions were made from, or what all readers believe."""
         data, sums = self._questions_of(phase).data, torch.zeros(3, device=self.device)
-        chains = data.batch(batch)
+        chains, told = data.batch(batch.questions), {}
         for number in self._taught(phase):
+            if len(batch.judged):
+                told["judge"] = self._learn_to_judge(self.readers[number].train(), batch.judged)
             views, loss = self._learn(number, phase, data, chains)
             sums += loss
             if phase == "EM" and self.settings.reestimates:
                 self.beliefs.note(number, chains, views)
         means = sums / len(self._taught(phase))
-        return dict(zip(("ranker", "evidence", "reasoner"), means, strict=True))
+        return dict(zip(("ranker", "evidence", "reasoner"), means, strict=True)) | told
+
+    def _learn_to_judge(self, reader: ChainReader, questions: Array) -> Tensor:
+        """Add the gradient of the judge's loss to those of the step that follows; return the loss."""
+        assert self.judged is not None  # else there is nothing to be judged in a batch
+        batch = self.judged.data.batch(questions)
+        with precision(self.device):
+            loss = judge_loss(judge_cases(reader, self.judged.data, batch), batch)
+        (self.settings.judge_weight * loss).backward()
+        return loss.detach()
 
     def _learn(self, number: int, phase: str, data: ReaderData, batch: QuestionBatch) -> tuple[Views, Tensor]:
         """Take one step with a reader; return what it said before, and its losses."""
@@ -264,7 +324,20 @@ class ReaderTraining(TrainingLoop):
             for number in self._taught(self.phases[self.progress.phase])
             for batch, views in examine(self.readers[number], data, held_out)
         ]
-        return {self.criterion: float(torch.cat(agreement).mean())}
+        return {self.criterion: float(torch.cat(agreement).mean())} | self._judgement()
+
+    def _judgement(self) -> dict[str, float]:
+        """Return how often the judge of the reader that is kept prefers the right answer of a held-out question."""
+        if not self.judged or not len(self.judged.held_out):
+            return {}
+        if not self._teaches_judge(self.phases[self.progress.phase]):
+            return {}
+        data, _, held_out = self.judged
+        shares = [
+            ((logits[:, :1] > logits[:, 1:]) & batch.is_case[:, 1:]).sum(-1) / batch.is_case[:, 1:].sum(-1)
+            for batch, logits in examine_judge(self.reader, data, held_out)
+        ]
+        return {"preference": float(torch.cat(shares).mean())}
 
     def outputs(self) -> Tensor:
         """Return what all readers say of the chains of a few questions."""
@@ -298,6 +371,18 @@ def examine(
         with torch.inference_mode(), precision(data.device):
             views = look(model, data, batch)
         yield batch, views
+
+
+def examine_judge(
+    model: ChainReader, data: JudgeData, questions: Array, size: int = 256
+) -> Iterator[tuple[CaseBatch, Tensor]]:
+    """Yield what a reader's judge says of the answers to questions, many at a time."""
+    model.eval()
+    for start in range(0, len(questions), size):
+        batch = data.batch(questions[start : start + size])
+        with torch.inference_mode(), precision(data.device):
+            logits = judge_cases(model, data, batch)
+        yield batch, logits
 
 
 def _rates(settings: ReaderSettings) -> tuple[float, float, float]:

@@ -1,7 +1,7 @@
 """Runs of the chain reader on a user's own questions: from the bundled weights, or from those of an encoder."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from hashlib import sha256
@@ -14,20 +14,26 @@ from rechain.candidates import CandidateSettings, find_candidates
 from rechain.errors import InputError, QuestionError, RechainError
 from rechain.models.chain_reader import ChainReader
 from rechain.preparation.pseudo import make_pseudo_questions
-from rechain.reader.arrays import ReaderPreparation
-from rechain.reader.data import ReaderData
+from rechain.preparation.wrong_answers import WrongAnswers
+from rechain.reader.arrays import JudgePreparation, ReaderPreparation, answer_spans
+from rechain.reader.data import JudgeData, ReaderData
 from rechain.reader.model import ChainReaderModel
 from rechain.reader.pretrained import CONFIG, find, is_model, load_trainable, save
 from rechain.reader.settings import ReaderSettings
-from rechain.reader.training import Questions, ReaderTraining, ReaderTrainingSettings
+from rechain.reader.training import Judged, Questions, ReaderTraining, ReaderTrainingSettings
 from rechain.schema import Question
 from rechain.scoring.model import BUNDLED
 from rechain.system.distributed import is_shared
 from rechain.system.tensors import Array
+from rechain.text.passages import PassageView
 from rechain.training.runs import WEIGHTS, fingerprint, no_chain
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
+
+
+_FEWEST_JUDGED = 200
+"""questions with wrong answers: from fewer a judge would learn them by heart"""
 
 
 @dataclass(frozen=True)
@@ -36,6 +42,8 @@ class ReaderMaterial:
 
     questions: dict[str, Array]
     pseudo: dict[str, Array] | None
+    judged: dict[str, Array] | None
+    """right and wrong answers; None where too few questions have wrong ones"""
     left_out: Mapping[str, int]
     tokenizer: "Tokenizer"
     encoder: Path | None
@@ -51,7 +59,8 @@ class ReaderMaterial:
     def fingerprint(self) -> str:
         """What tells this material from any other; the weights at the start are part of it."""
         weights = sha256((self._start / WEIGHTS).read_bytes()).digest()
-        return fingerprint(self.questions, self.pseudo or {}, {"start": np.frombuffer(weights, np.uint8)})
+        start = {"start": np.frombuffer(weights, np.uint8)}
+        return fingerprint(self.questions, self.pseudo or {}, self.judged or {}, start)
 
     @property
     def facts(self) -> dict[str, str | None]:
@@ -68,22 +77,30 @@ class ReaderMaterial:
             raise RechainError("the chain reader is trained by one process; start it without torchrun.")
 
         def make(seed: int) -> ChainReader:
-            return load_trainable(self._start, settings, seed).network.to(device)
+            return load_trainable(self._start, settings, seed, judges=self.judged is not None).network.to(device)
 
         data = ReaderData(self.questions, device)
-        shuffled = np.random.default_rng([settings.seed, 0]).permutation(len(data))
-        held = int(len(data) * settings.held_out)
-        questions = Questions(data, np.sort(shuffled[held:]), np.sort(shuffled[:held]))
-        pseudo = None
+        questions = Questions(data, *_split(len(data), settings))
+        pseudo = judged = None
         if self.pseudo is not None:
             made = ReaderData(self.pseudo, device)
             pseudo = Questions(made, np.arange(len(made)))
-        return ReaderTraining(make, questions, settings, pseudo, is_trained=is_model(self._start / CONFIG))
+        if self.judged is not None:
+            answers = JudgeData(self.judged, device)
+            judged = Judged(answers, *_split(len(answers), settings))
+        return ReaderTraining(make, questions, settings, pseudo, is_model(self._start / CONFIG), judged)
 
     def save(self, training: ReaderTraining, path: Path) -> None:
         """Write the reader that is kept as the folder of a model; its weights are floats, as they were trained."""
         settings = ReaderSettings(**{f.name: getattr(training.settings, f.name) for f in fields(ReaderSettings)})
         save(ChainReaderModel(training.reader, self.tokenizer, settings), path)
+
+
+def _split(count: int, settings: ReaderTrainingSettings) -> tuple[Array, Array]:
+    """Return the numbers that are learnt from and those that are held out."""
+    shuffled = np.random.default_rng([settings.seed, 0]).permutation(count)
+    held = int(count * settings.held_out)
+    return np.sort(shuffled[held:]), np.sort(shuffled[:held])
 
 
 def prepare_reader(
@@ -115,4 +132,25 @@ def prepare_reader(
         for one in make_pseudo_questions(kept, pseudo, seed=settings.seed, candidates=candidates):
             others.add(find_candidates(one.question, candidates), one.chain)
         arrays = others.arrays()
-    return ReaderMaterial(preparation.arrays(), arrays, left_out, tokenizer, encoder)
+    judged = _prepare_judge(kept, tokenizer, settings, candidates)
+    return ReaderMaterial(preparation.arrays(), arrays, judged, left_out, tokenizer, encoder)
+
+
+def _prepare_judge(
+    questions: Sequence[Question],
+    tokenizer: "Tokenizer",
+    settings: ReaderTrainingSettings,
+    candidates: CandidateSettings,
+) -> dict[str, Array] | None:
+    """Return right and wrong answers of questions; None where so few have wrong ones that a judge would learn nothing.
+
+    Where the data names the answer's entity, other names of its kind are too often right as well.
+    """
+    wrong, preparation = WrongAnswers(questions, settings.seed), JudgePreparation(tokenizer, settings.judge_tokens)
+    for question in questions:
+        if question.answer_entity is None:
+            views = [PassageView(passage) for passage in question.passages]
+            tails = [number for number, view in enumerate(views) if answer_spans(question, view)]
+            answers = wrong.choose(question, views, tails, settings.wrong_answers)
+            preparation.add(question, answers, candidates)
+    return preparation.arrays() if len(preparation.ids) >= _FEWEST_JUDGED else None
