@@ -94,7 +94,7 @@ def test_the_help_names_every_linker_model_and_configuration() -> None:
         shown = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "300"}).output
         return " ".join(shown.split())
 
-    assert f"Linkers: {','.join(LINKERS)}." in help_of("recover")
+    assert f"Linkers, with commas: {', '.join(LINKERS)}." in help_of("recover")
     for command in ("recover", "demo"):
         assert all(name in help_of(command) for name in (BUNDLED, *BASELINES))
     assert all(name in help_of("train") for name in GameSettings.names)

@@ -13,7 +13,20 @@ from pydantic import TypeAdapter, ValidationError
 
 from rechain.datasets.validation import describe
 from rechain.schema import NOT_BLANK as PATTERN
-from rechain.schema import Chain, Gold, GoldChain, Link, Mention, NotBlank, Passage, Problem, Question, Recovered
+from rechain.schema import (
+    Chain,
+    Claim,
+    Gold,
+    GoldChain,
+    HeldAnswer,
+    Link,
+    Mention,
+    NotBlank,
+    Passage,
+    Problem,
+    Question,
+    Recovered,
+)
 
 LINK = Link(entity="Anton", kind="title", weight=6.1, mentions=((0, 5), None))
 CHAIN = Chain(passages=["p1", "p2"], links=[LINK], score=-0.4)
@@ -59,12 +72,12 @@ def test_a_question_needs_its_fields(field: str) -> None:
         {"id": " "},
         {"id": 7},
         {"question": ""},
-        {"answer": "\n\t"},
+        {"answer": "a" * 100_001},
         {"answer": None},
         {"answer_aliases": [""]},
         {"answer_aliases": "Anton"},
         {"question_entities": [""]},
-        {"hops": 1},
+        {"hops": 0},
         {"hops": 9},
         {"hops": 2.0},
         {"hops": "2"},
@@ -80,6 +93,11 @@ def test_a_question_needs_its_fields(field: str) -> None:
 def test_a_question_refuses(change: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         question(**change)
+
+
+def test_an_answer_may_be_blank_which_is_none_and_one_passage_may_suffice() -> None:
+    assert [question(answer=answer).answer for answer in ("", " \n")] == ["", " \n"]
+    assert question(hops=1).hops == 1
 
 
 def test_link_types_may_come_without_hops() -> None:
@@ -130,6 +148,7 @@ def test_chains_are_written_as_the_format_says() -> None:
         "id": "q1",
         "chains": [
             {
+                "shape": "chain",
                 "passages": ["p1", "p2"],
                 "links": [{"entity": "Anton", "kind": "title", "weight": 6.1, "mentions": [[0, 5], None]}],
                 "score": -0.4,
@@ -149,6 +168,31 @@ def test_why_is_written_only_where_it_was_asked_for() -> None:
     explained = CHAIN.model_copy(update={"why": {"overlap": 1.5}})
     assert '"why":{"overlap":1.5}' in Recovered(id="q1", chains=[explained]).to_json()
     assert "why" not in Recovered(id="q1", chains=[CHAIN]).to_json()
+
+
+OLD = """{"id":"q1","chains":[{"passages":["p1","p2"],"links":[],"score":1.0,"confidence":0.9}],"error":null}"""
+"""a line of a chains file from before there were shapes and verdicts"""
+
+
+def test_a_line_of_an_older_file_reads_as_a_chain_without_a_verdict() -> None:
+    read = Recovered.model_validate_json(OLD)
+    assert read == Recovered(id="q1", chains=[Chain(passages=["p1", "p2"], links=[], score=1.0, confidence=0.9)])
+    assert (read[0].shape, read[0].answer, read.verdict, read.claims) == ("chain", None, None, [])
+    assert json.loads(read.to_json()) == json.loads(OLD.replace('{"passages"', '{"shape":"chain","passages"'))
+
+
+def test_what_a_verdict_rests_on_is_written_where_there_is_one() -> None:
+    held = HeldAnswer(match="words", passage="p2", span=(3, 9))
+    claim = Claim(text="It rains.", verdict="unsupported")
+    one = CHAIN.model_copy(update={"shape": "parallel", "answer": held})
+    recovered = Recovered(id="q1", verdict="partly", verdict_probability=0.5, claims=[claim], chains=[one, CHAIN])
+    written = json.loads(recovered.to_json())
+    assert list(written) == ["id", "verdict", "verdict_probability", "claims", "chains", "error"]
+    assert written["claims"] == [{"text": "It rains.", "verdict": "unsupported", "passage": None, "span": None}]
+    assert written["chains"][0]["answer"] == {"match": "words", "passage": "p2", "span": [3, 9]}
+    assert "answer" not in written["chains"][1]
+    assert written == recovered.to_dict()
+    assert Recovered.model_validate(written) == recovered
 
 
 def test_recovered_chains_are_one_line_and_read_back() -> None:
@@ -182,6 +226,22 @@ def test_without_a_chain_it_is_false() -> None:
     assert Recovered(id="q1", chains=[CHAIN])
     assert not FAILED
     assert list(FAILED) == []
+
+
+def test_shapes_and_verdicts_are_printed() -> None:
+    parallel = SURE.model_copy(update={"shape": "parallel"})
+    assert str(parallel) == "0.97  p1 | p2"
+    recovered = Recovered(id="q1", verdict="partly", verdict_probability=0.7, chains=[parallel])
+    assert str(recovered) == "partly supported (0.70)\n0.97  p1 | p2"
+    unknown = FAILED.model_copy(update={"verdict": "unsupported"})
+    assert str(unknown) == "unsupported\nno chain (no_tail): no passage holds it"
+
+
+def test_passages_side_by_side_are_the_same_in_any_order() -> None:
+    one = Chain(shape="parallel", passages=["a", "b"], links=[], score=0.0)
+    other = one.model_copy(update={"passages": ["b", "a"]})
+    assert one.identity == other.identity
+    assert one.model_copy(update={"shape": "chain"}).identity != other.model_copy(update={"shape": "chain"}).identity
 
 
 def test_a_chain_prints_as_one_line() -> None:

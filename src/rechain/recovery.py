@@ -10,19 +10,28 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rechain.candidates import Candidate, Candidates, CandidateSettings, find_candidates, find_of_any_length
+from rechain.candidates import Candidate, Candidates, CandidateSettings, find_candidates, find_of_any_shape
 from rechain.datasets.inputs import PassageLike, QuestionLike, as_entry, as_question
-from rechain.datasets.reading import Entry
+from rechain.datasets.mapping import FieldMap
+from rechain.datasets.objects import rows_of
+from rechain.datasets.reading import Entry, MappingLike
 from rechain.errors import QuestionError, RechainError
-from rechain.schema import Chain, Link, Problem, Question, Recovered
+from rechain.schema import Chain, Claim, HeldAnswer, Link, Problem, Question, Recovered, Verdict
 from rechain.scoring import BASELINES
 from rechain.scoring.model import BUNDLED, BatchModel, Contributions, Model, PlayerStep, StepwiseModel, bundled_folder
+from rechain.scoring.verdicts import conclude, judge_claims
 from rechain.system.batches import batches
 from rechain.system.digests import SHA256, file_digest, read_json
+from rechain.text.claims import read_answer
 
 if TYPE_CHECKING:
     from rechain.reader.model import ChainReaderModel
 
+_VERDICTS: Mapping[str, Verdict] = {"no_answer": "no_answer", "no_tail": "unsupported"}
+"""what errors say of an answer"""
+_SURE = 0.95
+"""how often such an answer is what it seems: "I could not find it" may go on with something that can be checked, and
+what a passage says in quite other words is not found"""
 BATCH_SIZE = 32
 """questions that a network scores together: more are no faster on a CPU and take more memory"""
 
@@ -57,6 +66,8 @@ class _Scored(NamedTuple):
     contributions: Contributions
     confidence: float | None = None
     steps: Sequence[PlayerStep] = ()
+    support: Sequence[float] | None = None
+    """what the judge says of each claim of the answer, by the best chain"""
 
 
 class Recoverer:
@@ -134,17 +145,22 @@ class Recoverer:
 
     def recover(
         self,
-        question: Question | Mapping[str, Any] | str,
-        answer: str | None = None,
+        question: QuestionLike | str,
+        answer: Any = None,
         passages: Iterable[PassageLike] = (),
+        *,
+        mapping: MappingLike | None = None,
     ) -> Recovered:
         """Recover the chains of a Question or a dict with its fields, or of a text with its answer and passages.
 
-        Passages are Passage objects, dicts with their fields, or plain texts, whose ids are then their positions.
+        Passages are Passage objects, dicts with their fields, documents of LangChain or Haystack, nodes of LlamaIndex,
+        or plain texts, whose ids are then their positions. A question may also be a sample of Ragas or what a chain or
+        pipeline returns, an answer a response that holds its passages. A mapping says which fields of a dict hold what:
+        {"question": "user_input", "answer": "output.text", "passages": "documents"}.
         """
         if isinstance(question, str):
             question = as_question("question", "question", question, answer, passages)
-        entry = as_entry("question", "question", question)
+        entry = as_entry("question", "question", question, FieldMap.of(mapping) if mapping else None)
         if isinstance(entry.content, QuestionError):
             raise entry.content
         return next(self.recover_entries([entry]))
@@ -157,54 +173,63 @@ class Recoverer:
         workers: int = 0,
         device: str | None = None,
         show_progress: bool = False,
+        mapping: MappingLike | None = None,
     ) -> Iterator[Recovered]:
         """Recover the chains of many questions, in their order, and read no more than a few batches of them ahead.
 
         Questions are Questions, dicts with the fields of any known format, tuples of question, answer and passages,
-        whose ids are then their positions, or what `rechain.datasets.read_entries` yields. One that cannot be read or
-        has no chain has its error and the others go on. `workers` is the number of processes that work on batches at
-        the same time, each with its own copy of the model; with 0 this process reads one batch ahead, or one question
-        if the model cannot score many together. `device` is where the model is moved first; `show_progress` shows a bar
-        on standard error.
+        whose ids are then their positions, what `rechain.datasets.read_entries` yields, or what `recover` takes of
+        other libraries; they may come as a table of pandas or Arrow or as a Hugging Face dataset. A mapping says which
+        fields hold what, as for `recover`. One that cannot be read or has no chain has its error and the others go on.
+
+        `workers` is the number of processes that work on batches at the same time, each with its own copy of the model;
+        with 0 this process reads one batch ahead, or one question if the model cannot score many together. `device` is
+        where the model is moved first; `show_progress` shows a bar on standard error.
         """
-        if not isinstance(questions, Iterable):
-            raise RechainError(f"the questions should be a list, or anything that yields them, not {questions!r:.80}.")
+        rows = rows_of(questions)
+        fields = FieldMap.of(mapping) if mapping else None
         if not isinstance(batch_size, Integral) or batch_size < 1:
             raise RechainError(f"batch_size should be a whole number, 1 or more, not {batch_size!r}.")
         if not isinstance(workers, int) or workers < 0:
             raise RechainError(f"workers should be a whole number, 0 or more, not {workers!r}.")
         self._move(device)
         size = batch_size if workers or isinstance(self._model, BatchModel) else 1
-        recovered = self._stream(batches(enumerate(questions), size), workers)
+        recovered = self._stream(batches(enumerate(rows), size), workers, fields)
         if not show_progress:
             return recovered
         from rechain.system.progress import counted
 
         return counted(recovered, "Recovering", len(questions) if isinstance(questions, Sized) else None)
 
-    def _stream(self, tasks: Iterable[list[tuple[int, QuestionLike]]], workers: int) -> Iterator[Recovered]:
+    def _stream(
+        self, tasks: Iterable[list[tuple[int, QuestionLike]]], workers: int, mapping: FieldMap | None
+    ) -> Iterator[Recovered]:
         if not workers:
             for batch in tasks:
-                yield from self._recover_batch(batch)
+                yield from self._recover_batch(mapping, batch)
             return
         from rechain.system.processes import in_order
 
-        make = partial(getattr, self, "_recover_batch")
+        make = partial(partial, self._recover_batch, mapping)
         for recovered in in_order(make, tasks, workers, lambda batch: f"questions[{batch[0][0]}]", preload=[__name__]):
             yield from recovered
 
-    def _recover_batch(self, batch: Sequence[tuple[int, QuestionLike]]) -> list[Recovered]:
-        entries = (as_entry(f"questions[{number}]", str(number), question) for number, question in batch)
+    def _recover_batch(self, mapping: FieldMap | None, batch: Sequence[tuple[int, QuestionLike]]) -> list[Recovered]:
+        entries = (as_entry(f"questions[{number}]", str(number), question, mapping) for number, question in batch)
         return list(self.recover_entries(entries))
 
-    def map(self, dataset: Any, *, batch_size: int = BATCH_SIZE, **options: Any) -> Any:
-        """Return a Hugging Face dataset of questions, in any known format, with the columns `chains` and `error`.
+    def map(
+        self, dataset: Any, *, batch_size: int = BATCH_SIZE, mapping: MappingLike | None = None, **options: Any
+    ) -> Any:
+        """Return a Hugging Face dataset of questions, in any known format, with its chains as further columns.
 
-        Options are those of the dataset's own `map`, such as `num_proc`.
+        They are `verdict`, `verdict_probability`, `claims`, `chains` and `error`. A mapping says which columns hold
+        what, as for `recover`. Options are those of the dataset's own `map`, such as `num_proc`.
         """
         from rechain.exports.hf_datasets import map_dataset
 
-        return map_dataset(dataset, self.recover_entries, model_facts(self.factory), batch_size, **options)
+        fields = FieldMap.of(mapping) if mapping else None
+        return map_dataset(dataset, self.recover_entries, model_facts(self.factory), batch_size, fields, **options)
 
     def recover_entries(self, entries: Iterable[Entry]) -> Iterator[Recovered]:
         """Recover the chains of questions that were read: all together if the model can score many, else one by one."""
@@ -225,14 +250,31 @@ class Recoverer:
         explain = any(options.explain for _, options in batch)
         scored = iter(_score(self._model, [c for c in found if isinstance(c, Candidates)], explain))
         for (entry, options), candidates in zip(batch, found, strict=True):
-            try:
-                if isinstance(candidates, QuestionError):
-                    raise candidates
-                chains = _best(candidates, next(scored), options)
-            except QuestionError as error:
-                yield Recovered(id=entry.id, chains=[], error=Problem.of(entry.located(error)))
+            if isinstance(candidates, QuestionError):
+                yield self._unanswered(entry, candidates)
+                continue
+            of_question = next(scored)
+            if isinstance(of_question, QuestionError):
+                yield self._unanswered(entry, of_question)
             else:
-                yield Recovered(id=candidates.question.id, chains=chains)
+                yield _recovered(entry, candidates, of_question, options)
+
+    def _unanswered(self, entry: Entry, error: QuestionError) -> Recovered:
+        """Return that a question has no chain and, if only for its answer, what that says of the answer."""
+        question = entry.content
+        verdict = _VERDICTS.get(error.code) if self.has_confidence and isinstance(question, Question) else None
+        claims: list[Claim] = []
+        if verdict == "unsupported" and isinstance(question, Question):
+            read = read_answer(question.question, question.answer)
+            claims = [Claim(text=claim.text, verdict=verdict) for claim in read.claims]
+        return Recovered(
+            id=entry.id,
+            verdict=verdict,
+            verdict_probability=None if verdict is None else _SURE,
+            claims=claims,
+            chains=[],
+            error=Problem.of(entry.located(error)),
+        )
 
     def _find(self, question: Question | QuestionError) -> Candidates | QuestionError:
         """Return the chains among which the model chooses, or why there are none."""
@@ -240,7 +282,9 @@ class Recoverer:
         try:
             if isinstance(question, QuestionError):
                 return question
-            return (find_of_any_length if chooses_hops else find_candidates)(question, self._settings)
+            if not chooses_hops:
+                return find_candidates(question, self._settings)
+            return find_of_any_shape(question, self._settings, getattr(self._model, "meaning", None))
         except QuestionError as error:
             return error
 
@@ -278,7 +322,15 @@ def _score(
         if not isinstance(model, BatchModel):
             return [_score_alone(model, candidates, explain) for candidates in batch]
         return [
-            list(map(_Scored, scores.contributions, scores.confidences, scores.steps or [()] * len(candidates.chains)))
+            [
+                _Scored(parts, confidence, steps, scores.support)
+                for parts, confidence, steps in zip(
+                    scores.contributions,
+                    scores.confidences,
+                    scores.steps or [()] * len(candidates.chains),
+                    strict=True,
+                )
+            ]
             for scores, candidates in zip(model.score_many(batch), batch, strict=True)
         ]
     except QuestionError as error:
@@ -293,19 +345,46 @@ def _score_alone(model: Model, candidates: Candidates, explain: bool) -> Sequenc
     return [_Scored(parts, None, of_chain) for parts, of_chain in zip(contributions, steps, strict=True)]
 
 
-def _best(candidates: Candidates, scored: Sequence[_Scored] | QuestionError, options: Options) -> list[Chain]:
-    """Return the best chains of a question; raises QuestionError where the model refuses it or is not confident."""
-    if isinstance(scored, QuestionError):
-        raise scored
+def _recovered(entry: Entry, candidates: Candidates, scored: Sequence[_Scored], options: Options) -> Recovered:
+    """Return the best chains of a question that are confident enough, or that the best is not; and the verdict."""
     pairs = zip(scored, candidates.chains, strict=True)
-    best = sorted(pairs, key=lambda pair: -_sum(pair[0].contributions))[: options.top]
-    chains = [_chain(candidates, candidate, scores, options.explain) for scores, candidate in best]
+    ranked = sorted(pairs, key=lambda pair: -_sum(pair[0].contributions))[: options.top]
+    chains = [_chain(candidates, candidate, scores, options.explain) for scores, candidate in ranked]
     least, reached = options.min_confidence or 0.0, chains[0].confidence or 0.0
+    error = None
     if reached < least:  # without the best chain there is none
-        raise QuestionError(
-            "low_confidence", f"the best chain has confidence {reached:.4g}, below the {least:g} demanded"
+        message = f"the best chain has confidence {reached:.4g}, below the {least:g} demanded"
+        error = Problem.of(entry.located(QuestionError("low_confidence", message)))
+    verdict, probability, claims = _judge(candidates, *ranked[0])
+    return Recovered(
+        id=candidates.question.id,
+        verdict=verdict,
+        verdict_probability=probability,
+        claims=claims,
+        chains=[chain for chain in chains if error is None and (chain.confidence or 0.0) >= least],
+        error=error,
+    )
+
+
+def _judge(
+    candidates: Candidates, scored: _Scored, chain: Candidate
+) -> tuple[Verdict | None, float | None, list[Claim]]:
+    """Return the verdict on an answer by the best chain, if the model is one that tells how confident it is."""
+    if scored.confidence is None or candidates.question.answer_entity is not None:
+        return None, None, []
+    judged = judge_claims(candidates, chain, scored.confidence, scored.support)
+    claims = [
+        Claim(
+            text=one.held.claim.text,
+            verdict="supported" if one.is_supported else "unsupported",
+            passage=None if one.passage is None else candidates.views[one.passage].passage.id,
+            span=None
+            if one.passage is None
+            else candidates.holdings.sentence(one.passage, candidates.views[one.passage]),
         )
-    return [chain for chain in chains if (chain.confidence or 0.0) >= least]
+        for one in judged
+    ]
+    return *conclude(judged), claims
 
 
 def _chain(candidates: Candidates, candidate: Candidate, scored: _Scored, explain: bool) -> Chain:
@@ -314,12 +393,26 @@ def _chain(candidates: Candidates, candidate: Candidate, scored: _Scored, explai
     if confidence is not None and not 0 <= confidence <= 1:
         raise RechainError(f"the model gave a chain the confidence {confidence}, which is no probability.")
     return Chain(
+        shape=candidate.shape,
         passages=passages,
         links=candidate.links,
+        answer=_held_answer(candidates, candidate),
         score=_sum(scored.contributions),
         confidence=None if confidence is None else float(confidence),
         why=_why(scored, passages, candidate.links) if explain else None,
     )
+
+
+def _held_answer(candidates: Candidates, chain: Candidate) -> HeldAnswer | None:
+    """Return which passage of a chain holds the answer best, the last where several do."""
+    holdings = [(passage, candidates.holdings.best(passage)) for passage in reversed(chain.passages)]
+    held = [(passage, holding) for passage, holding in holdings if holding is not None]
+    if not held:
+        return None
+    passage, holding = max(held, key=lambda one: one[1].strength)
+    view = candidates.views[passage]
+    spans = filter(None, candidates.holdings.spans(passage, view))
+    return HeldAnswer(match=holding.match, passage=view.passage.id, span=next(spans, None))
 
 
 def _why(scored: _Scored, passages: Sequence[str], links: Sequence[Link]) -> dict[str, Any]:

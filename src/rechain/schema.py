@@ -45,6 +45,26 @@ def _of_limited_depth(value: Any) -> Any:
 Anything = Annotated[Any, AfterValidator(_of_limited_depth)]
 """what a field holds that nobody reads"""
 Same = Literal["passages", "links"]
+Shape = Literal["single", "chain", "parallel"]
+"""one passage that suffices; passages that link one to the next; passages side by side, as for a comparison"""
+Match = Literal["phrase", "normalised", "words", "meaning"]
+"""how a passage holds an answer, best first: word for word; but for how numbers, dates, units and plurals are written;
+the telling part of a longer answer; by what it means"""
+Verdict = Literal["supported", "partly", "unsupported", "no_answer"]
+MATCHES: dict[Match, str] = {
+    "phrase": "word for word",
+    "normalised": "in another notation",
+    "words": "in its telling words",
+    "meaning": "in other words",
+}
+"""in what way a passage holds the answer, in words for people"""
+VERDICTS: dict[Verdict, str] = {
+    "supported": "supported",
+    "partly": "partly supported",
+    "unsupported": "unsupported",
+    "no_answer": "no answer given",
+}
+"""the verdicts in words for people"""
 LinkKind = Literal["mention", "identifier", "title", "title part", "name", "word"]
 GIVEN_KINDS = ("mention", "identifier")
 """kinds of links whose entity is an id of the data's and not a text found in the passages"""
@@ -93,11 +113,12 @@ class Question(_Record):
 
     id: Name
     question: Sentences
-    answer: Sentences
+    answer: Annotated[str, StringConstraints(max_length=100_000)]
+    """as people and chatbots write it; a blank one is no answer"""
     answer_aliases: Names = []
     question_entities: Names = []
     answer_entity: Name | None = None
-    hops: int | None = Field(default=None, ge=2, le=8, strict=True)
+    hops: int | None = Field(default=None, ge=1, le=8, strict=True)
     link_types: Annotated[list[Name], Field(max_length=7)] | None = None
     type: Annotated[str | None, Field(coerce_numbers_to_str=True, max_length=10_000)] = None
     passages: Annotated[list[Passage], Field(max_length=MOST_PASSAGES)]
@@ -133,11 +154,24 @@ class Link(_Record):
     mentions: tuple[tuple[int, int] | None, tuple[int, int] | None]
 
 
-class Chain(_Record):
-    """Passages in order, the last of which holds the answer, and the links between them."""
+class HeldAnswer(_Record):
+    """Which passage of a chain holds the answer, how, and where in its text (None: in its title alone)."""
 
+    match: Match
+    passage: str
+    span: tuple[int, int] | None = None
+
+
+class Chain(_Record):
+    """Passages in order, the last of which holds the answer, and the links between them.
+
+    A single is one passage and has no link. The passages of a parallel stand side by side, in the question's order.
+    """
+
+    shape: Shape = "chain"
     passages: list[str] = Field(min_length=1)
     links: list[Link]
+    answer: HeldAnswer | None = None
     score: float
     confidence: float | None = Field(default=None, ge=0, le=1)
     why: Annotated[dict[str, Anything] | None, JSON_TEXT] = None
@@ -146,16 +180,22 @@ class Chain(_Record):
     def identity(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """What makes two recovered chains the same: the passages, and the entities where the data gives them."""
         given = (link.entity if link.kind in GIVEN_KINDS else "" for link in self.links)
-        return tuple(self.passages), tuple(given)
+        passages = sorted(self.passages) if self.shape == "parallel" else self.passages
+        return tuple(passages), tuple(given)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the chain as it is written."""
-        return self.model_dump(mode="json", exclude=_absent_why([self]))
+        return self.model_dump(mode="json", exclude=self._absent)
+
+    @property
+    def _absent(self) -> set[str]:
+        """The optional fields that it does not have, which are not written."""
+        return {name for name in ("answer", "why") if getattr(self, name) is None}
 
     def __str__(self) -> str:
         """Return one line for people: confidence, or score where there is none, passages and links."""
-        links = [f" --[{link.entity}]--> " for link in self.links]
-        links += [" --> "] * (len(self.passages) - 1 - len(links))
+        links = [] if self.shape == "parallel" else [f" --[{link.entity}]--> " for link in self.links]
+        links += [" | " if self.shape == "parallel" else " --> "] * (len(self.passages) - 1 - len(links))
         steps = zip(["", *links], self.passages, strict=False)
         value = self.score if self.confidence is None else self.confidence
         return f"{value:.2f}  {_on_one_line(''.join(link + passage for link, passage in steps))}"
@@ -173,20 +213,43 @@ class Problem(_Record):
         return cls(code=error.code, message=str(error))
 
 
+class Claim(_Record):
+    """One thing that an answer says, and the sentence that holds it, if any does."""
+
+    text: str
+    verdict: Verdict
+    passage: str | None = None
+    span: tuple[int, int] | None = None
+
+
 class Recovered(_Record):
-    """A question's chains, best first, or why there are none. It is a sequence of its chains, and false without any."""
+    """A question's chains, best first, or why there are none. It is a sequence of its chains, and false without any.
+
+    The verdict says whether the passages support the answer; `verdict_probability` is the calibrated probability that
+    the verdict is right.
+    """
 
     id: str | None = None
+    verdict: Verdict | None = None
+    verdict_probability: float | None = Field(default=None, ge=0, le=1)
+    claims: list[Claim] = []
     chains: list[Chain]
     error: Problem | None = None
 
     def to_json(self) -> str:
         """Return one line of a chains file."""
-        return self.model_dump_json(exclude={"chains": {"__all__": _absent_why(self.chains)}})
+        return self.model_dump_json(exclude=self._absent)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `to_json` writes as a dict."""
-        return self.model_dump(mode="json", exclude={"chains": {"__all__": _absent_why(self.chains)}})
+        return self.model_dump(mode="json", exclude=self._absent)
+
+    @property
+    def _absent(self) -> dict[str, Any]:
+        """The optional fields that it and its chains do not have, which are not written: lines stay short."""
+        names = ("verdict", "verdict_probability", "claims")
+        absent: dict[str, Any] = {name: True for name in names if getattr(self, name) in (None, [])}
+        return {**absent, "chains": {number: chain._absent for number, chain in enumerate(self.chains)}}
 
     def __len__(self) -> int:
         return len(self.chains)
@@ -204,35 +267,45 @@ class Recovered(_Record):
         return self.chains[place]
 
     def __str__(self) -> str:
-        """Return a line for every chain, or the error in one."""
+        """Return the verdict, if there is one, and a line for every chain, or the error in one."""
+        lines = list(map(str, self.chains)) or ["no chain"]
         if self.error and not self.chains:
-            return _on_one_line(f"no chain ({self.error.code}): {self.error.message}")
-        return "\n".join(map(str, self.chains)) or "no chain"
+            lines = [_on_one_line(f"no chain ({self.error.code}): {self.error.message}")]
+        if self.verdict is not None:
+            chance = "" if self.verdict_probability is None else f" ({self.verdict_probability:.2f})"
+            lines.insert(0, f"{VERDICTS[self.verdict]}{chance}")
+        return "\n".join(lines)
 
 
 def _on_one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _absent_why(chains: list[Chain]) -> set[str]:
-    return set() if any(chain.why is not None for chain in chains) else {"why"}
-
-
 class GoldChain(_Record):
-    """A correct chain. Where the data does not tell the order, or the links, it says so."""
+    """A correct chain. Where the data does not tell the order, or the links, it says so.
 
+    A single is known by its one passage; a parallel has to be named as such, as its passages have no order.
+    """
+
+    shape: Shape | None = None
     passages: list[NotBlank] = Field(min_length=1)
     links: list[str] | None = None
     ordered: bool = Field(default=True, strict=True)
+
+    @property
+    def has_order(self) -> bool:
+        """Whether its passages come in an order that is known."""
+        return self.ordered and self.shape != "parallel"
 
 
 class Gold(_Record):
     """Every correct chain of a question; only evaluation takes it.
 
     `same` says what counts as the same chain: its passages, or (also where it is None) its passages in order and the
-    linking entities.
+    linking entities. `verdict`, where somebody has judged it, says whether the passages support the answer.
     """
 
     id: NotBlank
     chains: list[GoldChain]
     same: Same | None = None
+    verdict: Verdict | None = None

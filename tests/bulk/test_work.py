@@ -198,3 +198,13 @@ def test_chunks_before_an_error_are_recovered_before_it_is_raised(town_file: Pat
             done.append(each)
     assert failure.value is error
     assert [each.tally.questions for each in done] == [5, 5]
+
+
+def test_verdicts_are_counted_where_there_are_any() -> None:
+    one, other = Tally(), Tally()
+    one.count(Recovered(id="q1", verdict="supported", chains=[]))
+    other.count_fields(json.loads(Recovered(id="q2", verdict="partly", chains=[]).to_json()))
+    other.count(Recovered(id="q3", chains=[]))
+    one.add(other)
+    assert one.counts()["verdicts"] == {"supported": 1, "partly": 1}
+    assert "verdicts" not in Tally().counts()

@@ -228,3 +228,32 @@ def test_models_without_confidence_have_no_figures_of_it() -> None:
     verdicts = [Verdict(True, True), NOTHING]
     assert most_confident(verdicts, 0.5) == []
     assert set(summarise(verdicts)) == {"chain accuracy", "coverage"}
+
+
+# ---- shapes
+
+
+def parallel(passages: str, *links: str) -> Chain:
+    return chain(passages, *links).model_copy(update={"shape": "parallel"})
+
+
+@pytest.mark.parametrize("same", ["links", "passages"])
+def test_passages_side_by_side_count_in_any_order(same: str) -> None:
+    side_by_side = gold(GoldChain(shape="parallel", passages=["a", "b"]), same=same)
+    for found in (parallel("ab"), parallel("ba"), chain("ba", "x")):
+        assert judge(found, side_by_side) == Verdict(True, True)
+    assert not judge(parallel("ac"), side_by_side).correct
+    assert judge(None, side_by_side) == Verdict(False, False)
+
+
+def test_passages_side_by_side_are_no_chain_whose_links_count() -> None:
+    assert judge(parallel("ba"), gold(GoldChain(passages=["a", "b"]))).correct
+    named = gold(GoldChain(passages=["a", "b"], links=["x"]))
+    assert judge(parallel("ab"), named) == Verdict(True, False, False, False, False, with_links=False)
+
+
+def test_a_single_is_right_by_its_one_passage() -> None:
+    single = gold(GoldChain(passages=["a"], links=[]))
+    found = chain("a").model_copy(update={"shape": "single"})
+    assert judge(found, single) == Verdict(True, True, True, True, True)
+    assert judge(chain("ab", "x"), single) == Verdict(True, False, False, True, False)

@@ -15,6 +15,7 @@ from rechain.evaluation.statistics import (
     kappa_with_interval,
     mean_with_interval,
     paired_difference,
+    share_with_interval,
 )
 
 VALUES = st.lists(st.tuples(*[st.sampled_from(["yes", "no", "unsure"])] * 2), min_size=1, max_size=30)
@@ -171,3 +172,13 @@ def test_confidence_that_is_as_often_right_as_it_says_has_hardly_an_error() -> N
 def test_without_confidence_there_is_no_calibration_error() -> None:
     assert expected_calibration_error([(None, True), (None, False)]) is None
     assert expected_calibration_error([]) is None
+
+
+@pytest.mark.parametrize(
+    ("count", "total", "low", "high"), [(8, 10, 0.4902, 0.9433), (3, 3, 0.4385, 1.0), (0, 4, 0.0, 0.4899)]
+)
+def test_the_interval_of_a_share_says_something_of_few_too(count: int, total: int, low: float, high: float) -> None:
+    figure = share_with_interval(count, total)
+    assert figure is not None
+    assert figure == (count / total, pytest.approx(low, abs=1e-4), pytest.approx(high, abs=1e-4), total)
+    assert share_with_interval(0, 0) is None

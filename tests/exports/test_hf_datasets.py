@@ -9,7 +9,7 @@ import datasets
 import pytest
 
 from rechain.errors import RechainError
-from rechain.exports.hf_datasets import _Mapping, recovered_columns
+from rechain.exports.hf_datasets import COLUMNS, _Mapping, recovered_columns
 from rechain.exports.parquet import from_row, to_row
 from rechain.recovery import Recoverer, model_facts
 from rechain.schema import Question, Recovered
@@ -52,13 +52,13 @@ def expected(lexical: Recoverer, rows: list[Row]) -> list[Row]:
 
 def columns(recovered: Recovered) -> Row:
     row = to_row(recovered)
-    return {"chains": row["chains"], "error": row["error"]}
+    return {name: row[name] for name in COLUMNS}
 
 
 def test_the_fixture_is_what_it_should_be(expected: list[Row]) -> None:
     assert [len(row["chains"]) for row in expected] == [2, 1, 1, 2, 1, 0, 2, 1]
     assert [row["error"] and row["error"]["code"] for row in expected] == [None] * 5 + ["no_tail"] + [None] * 2
-    assert expected[0].keys() == {"id", "question", "answer", "hops", "passages", "chains", "error"}
+    assert expected[0].keys() == {"id", "question", "answer", "hops", "passages", *COLUMNS}
 
 
 def test_columns_tell_the_chains_and_the_error_of_every_row(
@@ -66,8 +66,8 @@ def test_columns_tell_the_chains_and_the_error_of_every_row(
 ) -> None:
     located = [(f"row {place}", str(place), row) for place, row in enumerate(rows)]
     made = recovered_columns(lexical.recover_entries, located)
-    assert made == {name: [row[name] for row in expected] for name in ("chains", "error")}
-    assert recovered_columns(lexical.recover_entries, []) == {"chains": [], "error": []}
+    assert made == {name: [row[name] for row in expected] for name in COLUMNS}
+    assert recovered_columns(lexical.recover_entries, []) == {name: [] for name in COLUMNS}
 
 
 @pytest.mark.parametrize("size", [1, 3, 8, 32])
@@ -77,13 +77,13 @@ def test_a_dataset_keeps_its_columns_and_gets_those_of_chains(
     dataset = datasets.Dataset.from_list(rows)
     mapped = lexical.map(dataset, batch_size=size)
     assert mapped.to_list() == expected
-    assert mapped.column_names == [*dataset.column_names, "chains", "error"]
+    assert mapped.column_names == [*dataset.column_names, *COLUMNS]
     assert dataset.to_list() == rows
 
 
 def test_mapped_chains_read_back_as_they_were(lexical: Recoverer, rows: list[Row]) -> None:
     mapped = lexical.map(datasets.Dataset.from_list(rows))
-    read = [from_row({name: row[name] for name in ("id", "chains", "error")}) for row in mapped]
+    read = [from_row({name: row[name] for name in ("id", *COLUMNS)}) for row in mapped]
     assert read == list(lexical.recover_many(rows))
 
 
@@ -114,7 +114,7 @@ def test_a_stream_that_knows_its_columns_knows_the_new_ones(
 ) -> None:
     stream = datasets.Dataset.from_list(rows).to_iterable_dataset()
     mapped = lexical.map(stream)
-    assert list(mapped.features) == [*rows[0], "chains", "error"]
+    assert list(mapped.features) == [*rows[0], *COLUMNS]
     assert list(mapped) == expected
 
 
@@ -195,7 +195,7 @@ def test_options_are_those_of_the_datasets_own_map(lexical: Recoverer, rows: lis
 def test_columns_may_be_removed_and_every_split_of_a_dict_is_mapped(towns: Callable[..., list[Question]]) -> None:
     rows = datasets.Dataset.from_list([question.model_dump(exclude_none=True) for question in towns(3)])
     mapped = Recoverer("lexical").map(datasets.DatasetDict(one=rows), remove_columns=rows.column_names)
-    assert (list(mapped), mapped["one"].column_names) == (["one"], ["chains", "error"])
+    assert (list(mapped), mapped["one"].column_names) == (["one"], list(COLUMNS))
     assert mapped["one"]["chains"][:] == Recoverer("lexical").map(rows)["chains"][:]
 
 
@@ -224,7 +224,7 @@ def test_an_empty_dataset_gets_the_same_columns_as_another(lexical: Recoverer, r
     mapped = lexical.map(datasets.DatasetDict({"train": whole, "test": whole.select([])}), remove_columns="hops")
     assert mapped["test"].num_rows == 0
     assert mapped["test"].features == mapped["train"].features
-    assert set(mapped["test"].column_names) == {"id", "question", "answer", "passages", "chains", "error"}
+    assert set(mapped["test"].column_names) == {"id", "question", "answer", "passages", *COLUMNS}
 
 
 @pytest.mark.torch
@@ -246,3 +246,9 @@ def test_a_model_that_was_trained_again_is_not_answered_from_a_cache(tmp_path: P
     config["sha256"]["config.json"] = "that of other weights"
     (model / "config.json").write_text(json.dumps(config))
     assert hashed() != before
+
+
+def test_a_column_of_the_datasets_own_is_not_lost(lexical: Recoverer, rows: list[Row]) -> None:
+    dataset = datasets.Dataset.from_list([row | {"verdict": "fine"} for row in rows])
+    with pytest.raises(RechainError, match="the dataset has a column 'verdict' of its own"):
+        lexical.map(dataset)

@@ -153,3 +153,19 @@ def test_sentences_of_real_files_hold_the_links(real_data: Path, file: str) -> N
                 together = " ".join(raw[number].strip() for number in numbers)
                 assert passage.text[start:end] in together
     assert linked > 100
+
+
+def test_passages_side_by_side_are_looked_at_for_the_answer_alike(recovered: Any) -> None:
+    joined = make(recovered, [None, None], head=["It is old.", "It was first heard in Prague."])
+    side_by_side = joined.recovered[0].model_copy(update={"shape": "parallel", "links": []})
+    joined = joined._replace(recovered=Recovered(id="q1", chains=[side_by_side]))
+    assert facts(joined) == [("Zorilla", 1), ("Anton Quillfeather", 2)]
+
+
+def test_an_answer_that_no_text_holds_word_for_word_counts_where_the_record_says(recovered: Any) -> None:
+    joined = make(recovered, [None, None])
+    joined = joined._replace(question=joined.question.model_copy(update={"answer": "He left the town."}))
+    start = joined.question.passages[1].text.index("He left")
+    held = {"match": "words", "passage": "Anton Quillfeather", "span": [start, start + 20]}
+    made = recovered("q1", joined.recovered[0].passages, answer=held)
+    assert facts(joined._replace(recovered=made))[-1] == ("Anton Quillfeather", 3)

@@ -10,7 +10,7 @@ import pytest
 from rechain.datasets import Entry, read_entries
 from rechain.errors import InputError, QuestionError
 from rechain.exports.joining import Joined, Selection, join, with_sentences
-from rechain.schema import Passage, Question, Recovered
+from rechain.schema import Claim, Passage, Question, Recovered
 
 
 def question(name: str, text: str = "Some text.") -> Question:
@@ -150,4 +150,21 @@ def test_sentences_stay_with_their_questions_among_bad_records(tmp_path: Path) -
     lines = [good.format("x"), "{", "7", bad, '{"question": "no id"}', good.format("y"), good.format("x")]
     path.write_text("\n".join(lines))
     pairs = [(entry.id, dict(sentences)) for entry, sentences in with_sentences(read_entries(path), path)]
-    assert pairs == [("x", {"T": ["x is."]}), ("bad", {}), ("y", {"T": ["y is."]}), ("x", {"T": ["x is."]})]
+    assert pairs == [("x", {"T": ["x is."]}), ("bad", {}), ("5", {}), ("y", {"T": ["y is."]}), ("x", {"T": ["x is."]})]
+
+
+@pytest.mark.parametrize(
+    ("held", "what"),
+    [
+        ({"passage": "a", "span": [0, 99]}, "the answer stands at 0 to 99 of the passage 'a'"),
+        ({"passage": "gone", "span": None}, "names the passage 'gone'"),
+    ],
+)
+def test_an_answer_that_stands_where_the_question_has_no_text_is_refused(
+    recovered: Any, held: dict[str, Any], what: str
+) -> None:
+    in_chain = recovered("q1", ["a", "b"], answer={"match": "phrase", **held})
+    claim = Claim.model_validate({"text": "x", "verdict": "supported", **held})
+    for one in (in_chain, recovered("q1", ["a", "b"]).model_copy(update={"claims": [claim]})):
+        with pytest.raises(InputError, match=what):
+            joined([one], entries("q1"))

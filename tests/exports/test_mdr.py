@@ -39,3 +39,11 @@ def test_what_mdr_cannot_read_is_refused(town: Joined, recovered: Any) -> None:
         with pytest.raises(QuestionError) as failure:
             row(joined)
         assert failure.value.code == code
+
+
+def test_two_passages_side_by_side_are_a_comparison_and_one_is_refused(town: Joined, recovered: Any) -> None:
+    (record,) = row(town._replace(recovered=recovered("q", ["guest", "maker"], shape="parallel", links=[])))
+    assert record["type"] == "comparison"
+    assert "bridge" not in record
+    with pytest.raises(QuestionError, match="1 passages"):
+        row(town._replace(recovered=recovered("q", ["maker"], shape="single", links=[])))

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pyarrow
 import pyarrow.parquet
@@ -18,7 +18,7 @@ from rechain.datasets.records import read_rows
 from rechain.errors import InputError, MissingExtraError
 from rechain.exports import parquet
 from rechain.recovery import Recoverer
-from rechain.schema import Chain, Link, Problem, Recovered
+from rechain.schema import Chain, Claim, HeldAnswer, Link, Match, Problem, Recovered, Shape, Verdict
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 SPANS = st.none() | st.tuples(st.integers(0, 2**31 - 1), st.integers(0, 2**31 - 1))
@@ -26,8 +26,13 @@ LINKS = st.builds(
     Link, entity=st.text(), kind=st.sampled_from(["title", "name"]), weight=NUMBERS, mentions=st.tuples(SPANS, SPANS)
 )
 WHYS = st.none() | st.dictionaries(st.text(), NUMBERS | st.lists(st.dictionaries(st.text(), st.text())), max_size=3)
+SHAPES, VERDICTS = (st.sampled_from(get_args(kind)) for kind in (Shape, Verdict))
+ANSWERS = st.builds(HeldAnswer, match=st.sampled_from(get_args(Match)), passage=st.text(), span=SPANS)
+CLAIMS = st.builds(Claim, text=st.text(), verdict=VERDICTS, passage=st.none() | st.text(), span=SPANS)
 CHAINS = st.builds(
     Chain,
+    shape=SHAPES,
+    answer=st.none() | ANSWERS,
     passages=st.lists(st.text(), min_size=1, max_size=3),
     links=st.lists(LINKS, max_size=2),
     score=NUMBERS,
@@ -35,7 +40,15 @@ CHAINS = st.builds(
     why=WHYS,
 )
 PROBLEMS = st.none() | st.builds(Problem, code=st.text(), message=st.text())
-RECOVERED = st.builds(Recovered, id=st.none() | st.text(), chains=st.lists(CHAINS, max_size=2), error=PROBLEMS)
+RECOVERED = st.builds(
+    Recovered,
+    id=st.none() | st.text(),
+    verdict=st.none() | VERDICTS,
+    verdict_probability=st.none() | st.floats(0, 1),
+    claims=st.lists(CLAIMS, max_size=2),
+    chains=st.lists(CHAINS, max_size=2),
+    error=PROBLEMS,
+)
 
 
 def read(path: Path) -> list[Recovered]:
@@ -50,8 +63,8 @@ def test_rows_of_the_table_are_what_they_were_made_of(chains: list[Recovered]) -
 
 def test_the_schema() -> None:
     chain = parquet.SCHEMA.field("chains").type.value_type
-    assert parquet.SCHEMA.names == ["id", "chains", "error"]
-    assert [field.name for field in chain] == ["passages", "links", "score", "confidence", "why"]
+    assert parquet.SCHEMA.names == ["id", "verdict", "verdict_probability", "claims", "chains", "error"]
+    assert [field.name for field in chain] == ["shape", "passages", "links", "answer", "score", "confidence", "why"]
     assert str(chain.field("links").type.value_type.field("mentions").type.value_type.value_type) == "int32"
     assert parquet.SCHEMA is parquet.SCHEMA
 
@@ -116,3 +129,14 @@ def test_without_pyarrow_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, tmp
     parquet._schema.cache_clear()
     with pytest.raises(MissingExtraError, match=r"rechain\[parquet\]"):
         parquet.write(tmp_path / "chains", [])
+
+
+@given(RECOVERED)
+def test_a_table_of_before_there_were_shapes_and_verdicts_reads_as_chains_without_them(recovered: Recovered) -> None:
+    new = {"shape", "answer"}
+    chain = parquet.SCHEMA.field("chains").type.value_type
+    old = pyarrow.list_(pyarrow.struct([field for field in chain if field.name not in new]))
+    schema = pyarrow.schema({"id": pyarrow.string(), "chains": old, "error": parquet.SCHEMA.field("error").type})
+    (row,) = pyarrow.Table.from_pylist([parquet.to_row(recovered)], schema=schema).to_pylist()
+    plain = [one.model_copy(update={"shape": "chain", "answer": None}) for one in recovered.chains]
+    assert parquet.from_row(row) == Recovered(id=recovered.id, chains=plain, error=recovered.error)

@@ -72,3 +72,13 @@ def test_what_is_read_back_is_recovered_alike(bridge: Joined, tmp_path: Path) ->
     (entry,) = read_entries(write(tmp_path / "paths.jsonl", row(bridge)))
     assert not isinstance(entry.content, QuestionError)
     assert Recoverer("lexical").recover(entry.content)[0].passages == ["0", "1"]
+
+
+def test_passages_side_by_side_are_steps_that_do_not_refer_to_one_another(bridge: Joined) -> None:
+    chain = bridge.best.model_copy(update={"shape": "parallel"})
+    bridge = bridge._replace(recovered=bridge.recovered.model_copy(update={"chains": [chain]}))
+    steps = row(bridge)[0]["question_decomposition"]
+    assert [(step["question"], step["answer"]) for step in steps] == [
+        (bridge.question.question, ""),
+        (bridge.question.question, "Prague"),
+    ]

@@ -150,13 +150,15 @@ def test_pairs_of_other_questions_and_on_no_chain_are_kept_as_they_stand(tmp_pat
 def test_gold_chains_label_every_candidate(tmp_path: Path, medhop: Question, store: LabelStore) -> None:
     unseen = {"passages": ["7", "8"], "links": ["gene:1"]}
     unknown = {"passages": ["8", "9"]}
-    chains = [RIGHT.model_dump(), unseen, unknown, {"passages": ["9"]}, {"passages": ["7", "9"], "ordered": False}]
+    single, parallel = {"shape": "single", "passages": ["9"]}, {"shape": "parallel", "passages": ["9", "8"]}
+    in_no_order = {"passages": ["7", "9"], "ordered": False}
+    chains = [RIGHT.model_dump(), unseen, unknown, single, parallel, in_no_order]
     path = write_lines(tmp_path / "gold", {"id": "MH_1", "chains": chains}, {"id": "MH_9", "chains": []})
     imported = read_labels(path, [medhop], "paper")
-    assert [label.value for label in imported.labels] == ["yes", "no", "yes", "yes"]
-    assert (imported.other_chains, imported.unusable_chains, imported.other_questions) == (2, 2, 1)
+    assert [label.value for label in imported.labels] == ["yes", "no", "yes", "yes", "yes", "yes"]
+    assert (imported.other_chains, imported.unusable_chains, imported.other_questions) == (4, 1, 1)
     store.add(imported.labels)
-    golds = [RIGHT, GoldChain.model_validate(unseen), GoldChain.model_validate(unknown)]
+    golds = [RIGHT, *map(GoldChain.model_validate, (unseen, unknown, single, parallel))]
     assert list(export_gold([medhop], store)) == [Gold(id="MH_1", chains=golds)]
 
 

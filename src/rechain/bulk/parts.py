@@ -217,6 +217,7 @@ class PartsFolder:
             fields = orjson.loads(self.storage.read(hidden))
             opened_seal(fields, hidden)
             tally = Tally(fields["questions"], fields["with_chain"], Counter(fields["errors"]))
+            tally.verdicts.update(fields.get("verdicts", {}))
             return Part(fields["records"], fields["input"], fields["size"], fields["part"], tally)
         except (InputError, ValueError, AttributeError, LookupError):
             return None

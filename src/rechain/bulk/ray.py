@@ -25,7 +25,7 @@ from rechain.bulk.journal import input_digest
 from rechain.bulk.parts import ExistingParts, Manifest, Part, PartsFolder
 from rechain.bulk.storage import Storage
 from rechain.bulk.work import Tally, Work, Worker, WorkResult
-from rechain.datasets.files import question_files, read_opened
+from rechain.datasets.files import named_after, question_files, read_opened
 from rechain.datasets.reading import Chunk, QuestionReader, chunks_of, no_question
 from rechain.errors import (
     DamagedInputError,
@@ -36,7 +36,7 @@ from rechain.errors import (
     ResumableError,
 )
 from rechain.exports import parquet
-from rechain.exports.hf_datasets import COLUMNS, recovered_columns
+from rechain.exports.hf_datasets import COLUMNS, check_columns, recovered_columns
 from rechain.recovery import BATCH_SIZE, Recoverer
 from rechain.scoring import BASELINES
 from rechain.system.batches import DeferredErrors, batches
@@ -204,6 +204,7 @@ class _Columns:
     def __call__(self, table: Any) -> Any:
         import pyarrow
 
+        check_columns(table.column_names)
         rows = [("a row", str(place), row) for place, row in enumerate(table.to_pylist())]
         table = table.drop_columns([name for name in COLUMNS if name in table.column_names])
         for name, values in recovered_columns(self._recoverer.recover_entries, rows).items():
@@ -265,7 +266,7 @@ def _files(storage: Storage) -> list[_File]:
         raise InputError(f"{questions} was saved by datasets; save it as Parquet for Ray.")
     names = [""] if "" in sizes else question_files(questions, sizes)
     if not names:
-        raise InputError(f"{questions} is not there, or holds no Parquet or JSON files.")
+        raise InputError(f"{questions} is not there, or holds no Parquet, JSON or CSV files.")
     total = sum(sizes[name] for name in names) or 1
     return [
         _File(name, name or PurePath(questions).name, number, sizes[name], sizes[name] / total)
@@ -297,7 +298,8 @@ class _Cutter:
         self, work: Work, storage: Storage, folder: PartsFolder, existing: ExistingParts, cluster: Cluster
     ) -> None:
         self._only = work.only
-        self._make_reader = partial(QuestionReader, work.passages, work.only)
+        self._mapping = work.mapping
+        self._make_reader = partial(QuestionReader, work.passages, work.only, work.mapping)
         self._storage = storage
         self._folder = folder
         self._existing = existing
@@ -370,7 +372,9 @@ class _Cutter:
     def _chunks(self, file: _File) -> Iterator[DeferredErrors[Chunk]]:
         address = self._storage.address_of(file.name)
         with self._storage.open(file.name) as opened:
-            yield DeferredErrors(chunks_of(address, read_opened(address, opened, file.size), self._cluster.batch_size))
+            records = read_opened(address, opened, file.size)
+            named = named_after(file.name, records) if file.name else records
+            yield DeferredErrors(chunks_of(address, named, self._cluster.batch_size, mapping=self._mapping))
 
 
 def _row(file: _File, part: str, chunks: list[Chunk], share: float, unread: str = "") -> Row:

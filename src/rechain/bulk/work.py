@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from rechain.bulk.journal import input_digest
 from rechain.candidates import CandidateSettings
+from rechain.datasets.mapping import FieldMap
 from rechain.datasets.reading import Chunk, PassageSource, QuestionReader
 from rechain.errors import QuestionError
 from rechain.recovery import Recoverer, model_facts
@@ -35,20 +36,22 @@ class Tally:
     """the sum of the best chains' confidences"""
     confident: int = 0
     """the number of best chains that have a confidence"""
+    verdicts: Counter[str] = field(default_factory=Counter)
+    """the number of answers with a verdict, by it; models without verdicts have none"""
 
     def count(self, recovered: Recovered) -> None:
         """Add a question."""
         chains = recovered.chains
         code = recovered.error.code if recovered.error else None
-        self._count(code, bool(chains), chains[0].confidence if chains else None)
+        self._count(code, bool(chains), chains[0].confidence if chains else None, recovered.verdict)
 
     def count_fields(self, fields: Mapping[str, Any]) -> None:
         """Add a question by the fields of its line."""
         chains, error = fields.get("chains"), fields.get("error")
         confidence = chains[0].get("confidence") if chains else None  # tables leave out what is null
-        self._count(str(error["code"]) if error else None, bool(chains), confidence)
+        self._count(str(error["code"]) if error else None, bool(chains), confidence, fields.get("verdict"))
 
-    def _count(self, code: str | None, has_chain: bool, confidence: float | None) -> None:
+    def _count(self, code: str | None, has_chain: bool, confidence: float | None, verdict: str | None) -> None:
         self.questions += 1
         self.with_chain += has_chain
         if code is not None:
@@ -56,6 +59,8 @@ class Tally:
         if confidence is not None:
             self.confident += 1
             self.confidence += confidence
+        if verdict is not None:
+            self.verdicts[verdict] += 1
 
     def add(self, other: "Tally") -> None:
         """Add the questions of another tally."""
@@ -64,10 +69,12 @@ class Tally:
         self.problems += other.problems
         self.confidence += other.confidence
         self.confident += other.confident
+        self.verdicts += other.verdicts
 
     def counts(self) -> dict[str, Any]:
         """Return the counts by the names that they have in provenance."""
-        return {"questions": self.questions, "with_chain": self.with_chain, "errors": dict(self.problems)}
+        counts = {"questions": self.questions, "with_chain": self.with_chain, "errors": dict(self.problems)}
+        return {**counts, **({"verdicts": dict(self.verdicts)} if self.verdicts else {})}
 
     @property
     def mean_confidence(self) -> float | None:
@@ -100,15 +107,18 @@ class Work:
     only: tuple[str, ...] = ()
     strict: bool = False
     """stop at the first question that has an error"""
+    mapping: FieldMap | None = None
+    """which fields of a record hold what"""
 
     def described(self) -> dict[str, Any]:
         """Return all that results depend on, except the questions; a device only changes their rounding."""
         make = self.make_recoverer
         options = {name: value for name, value in make.keywords.items() if name not in ("device", "settings")}
         settings = asdict(make.keywords.get("settings") or CandidateSettings())
+        mapping = {"map": str(self.mapping)} if self.mapping else {}  # so that files of earlier versions can be resumed
         return {
             "model": model_facts(make),
-            "settings": {**options, "only": self.only, **settings},
+            "settings": {**options, "only": self.only, **settings, **mapping},
             "passages": None if isinstance(self.passages, Mapping) else describe_input(self.passages),
         }
 
@@ -116,7 +126,7 @@ class Work:
         """Return a function that counts the lines which a chunk will have."""
         if not self.only:
             return lambda chunk: len(chunk.records)
-        reader = QuestionReader(self.passages, self.only)
+        reader = QuestionReader(self.passages, self.only, self.mapping)
         return lambda chunk: sum(1 for _ in reader.entries(chunk))
 
 
@@ -126,7 +136,7 @@ class Worker:
     def __init__(self, work: Work) -> None:
         """Load the model and the passages."""
         self._recoverer = work.make_recoverer()
-        self._reader = QuestionReader(work.passages, work.only)
+        self._reader = QuestionReader(work.passages, work.only, work.mapping)
         self._strict = work.strict
 
     def __call__(self, chunk: Chunk) -> WorkResult:

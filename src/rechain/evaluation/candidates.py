@@ -37,7 +37,7 @@ def is_gold_chain(candidates: Candidates, chain: Candidate, gold: Gold) -> bool:
     """Return whether a candidate chain is one of the gold chains."""
     passages = [candidates.question.passages[number].id for number in chain.passages]
     links = [link.entity for link in chain.links] if gold.same != "passages" else []
-    return is_correct(passages, links, gold)
+    return is_correct(passages, links, gold, chain.shape)
 
 
 def summarise_candidates(counts: Sequence[CandidateCount]) -> dict[str, Figure]:

@@ -62,7 +62,7 @@ def read_label_rows(path: Path) -> Iterator[tuple[str, PairLabel | Gold]]:
 
 def _first_fields(path: Path) -> frozenset[str]:
     """Return the fields of a file's first record, by which its kind is recognised."""
-    return frozenset(next((value for _, value, _ in read_records(path) if isinstance(value, dict)), {}))
+    return frozenset(next((value for _, value, *_ in read_records(path) if isinstance(value, dict)), {}))
 
 
 def with_default(gold: Gold, same: Same) -> Gold:
@@ -75,7 +75,7 @@ def _with_tail(gold: Gold, question: Question | None) -> Gold:
 
     So the paper orders the two gold passages of HotpotQA (Section 4.1).
     """
-    if question is None:
+    if question is None or gold.chains[0].shape == "parallel":
         return gold
     answer, names = AnswerMatcher(question), gold.chains[0].passages
     tails = {passage.id for passage in question.passages if passage.id in names and answer.is_held_by(passage)}
@@ -97,7 +97,7 @@ def gold_from_pairs(labels: Iterable[PairLabel], questions: Iterable[Question]) 
         chains = [
             GoldChain(passages=list(chain.passages), links=units.links(number))
             for number, chain in enumerate(units.chains)
-            if right.issuperset(units.pairs_of[number])
+            if units.pairs_of[number] and right.issuperset(units.pairs_of[number])
         ]
         if units.chains:
             yield Gold(id=question.id, chains=chains)

@@ -6,7 +6,7 @@ from math import ceil
 from typing import NamedTuple
 
 from rechain.evaluation.statistics import Figure, mean_with_interval
-from rechain.schema import Chain, Gold, Question
+from rechain.schema import Chain, Gold, GoldChain, Question, Same, Shape
 from rechain.text.answers import AnswerMatcher
 from rechain.text.words import phrase, strip_suffix
 
@@ -21,14 +21,20 @@ def is_unambiguous(question: Question, gold: Gold) -> bool:
     return sum(passage.id in on_gold and answer.is_held_by(passage) for passage in question.passages) == 1
 
 
-def is_correct(passages: Sequence[str], links: Sequence[str], gold: Gold) -> bool:
+def is_correct(passages: Sequence[str], links: Sequence[str], gold: Gold, shape: Shape = "chain") -> bool:
     """Return whether a chain is one of the gold chains, by what counts as the same chain in its data set."""
-    if gold.same == "passages":
-        return any(sorted(passages) == sorted(chain.passages) for chain in gold.chains)
-    return any(
-        list(passages) == chain.passages and (chain.links is None or _are_same(links, chain.links))
-        for chain in gold.chains
-    )
+    return any(_is_same_chain(passages, links, shape, chain, gold.same) for chain in gold.chains)
+
+
+def _is_same_chain(
+    passages: Sequence[str], links: Sequence[str], shape: Shape, gold: GoldChain, same: Same | None
+) -> bool:
+    """Return whether a chain is a gold chain; a parallel, which has no order, is one by its passages alone."""
+    if same == "passages" or gold.shape == "parallel":
+        return sorted(passages) == sorted(gold.passages)
+    if shape == "parallel":  # it names no links, so it is not a chain whose links count
+        return sorted(passages) == sorted(gold.passages) and not gold.links
+    return list(passages) == gold.passages and (gold.links is None or _are_same(links, gold.links))
 
 
 def _are_same(links: Sequence[str], gold: Sequence[str]) -> bool:
@@ -60,26 +66,32 @@ class Verdict:
 
 
 def judge(chain: Chain | None, gold: Gold) -> Verdict:
-    """Compare a question's best chain with its gold."""
-    ordered = [candidate for candidate in gold.chains if candidate.ordered]
-    names_links = any(candidate.links is not None for candidate in ordered)
+    """Compare a question's best chain with its gold; a parallel states no order, so none of it is in order."""
+    ordered = [candidate for candidate in gold.chains if candidate.has_order]
+    names_links = any(map(_names_links, ordered))
     if chain is None:
         wrong = False if ordered else None
         return Verdict(False, False, wrong, wrong, wrong, with_links=False if names_links else None)
     links = [link.entity for link in chain.links]
-    in_order = [candidate for candidate in ordered if candidate.passages == chain.passages]
-    named = [candidate.links for candidate in in_order if candidate.links is not None]
+    stated = [] if chain.shape == "parallel" else chain.passages
+    in_order = [candidate for candidate in ordered if candidate.passages == stated]
+    named = [candidate.links or [] for candidate in in_order if _names_links(candidate)]
     agree = any(_are_same(links, gold_links) for gold_links in named) if named else None
     return Verdict(
         has_chain=True,
-        correct=is_correct(chain.passages, links, gold),
+        correct=is_correct(chain.passages, links, gold, chain.shape),
         ordered=bool(in_order) if ordered else None,
-        head=any(c.passages[0] == chain.passages[0] for c in ordered) if ordered else None,
-        tail=any(c.passages[-1] == chain.passages[-1] for c in ordered) if ordered else None,
+        head=any(c.passages[:1] == stated[:1] for c in ordered) if ordered else None,
+        tail=any(c.passages[-1:] == stated[-1:] for c in ordered) if ordered else None,
         links=agree,
         with_links=bool(agree) if names_links else None,
         confidence=chain.confidence,
     )
+
+
+def _names_links(gold: GoldChain) -> bool:
+    """Return whether gold says which entities link its passages; a single has none to name."""
+    return gold.links is not None and len(gold.passages) > 1
 
 
 def summarise(verdicts: Sequence[Verdict]) -> dict[str, Figure]:

@@ -1,6 +1,7 @@
 """Means, paired differences, kappa and AUC with their bootstrap intervals, and calibration. Plain numbers only."""
 
 from collections.abc import Callable, Iterable, Sequence
+from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,8 @@ BINS = 15
 FEWEST_QUESTIONS = 5
 """an interval over fewer questions says nothing: four can be drawn in only 35 different ways"""
 _ENDS = (2.5, 97.5)
+_Z = 1.959964
+"""between minus and plus so many standard deviations lie 95 % of a normal distribution"""
 
 
 class Figure(NamedTuple):
@@ -54,6 +57,16 @@ def mean_with_interval(values: Sequence[bool] | Sequence[float], seed: int = 0) 
         return None
     data = np.asarray(values, dtype=float)
     return Figure(float(data.mean()), *bootstrap(lambda draw: data[draw].mean(), len(data), seed), len(data))
+
+
+def share_with_interval(count: int, total: int) -> Figure | None:
+    """Return a share with its 95 % interval after Wilson, which says something of 3 of 3 as well; None of nothing."""
+    if not total:
+        return None
+    share, weight = count / total, _Z**2 / total
+    middle = (share + weight / 2) / (1 + weight)
+    reach = _Z / (1 + weight) * sqrt(share * (1 - share) / total + weight / (4 * total))
+    return Figure(share, max(middle - reach, 0.0), min(middle + reach, 1.0), total)
 
 
 def paired_difference(won: int, lost: int, questions: int, seed: int = 0) -> Figure | None:

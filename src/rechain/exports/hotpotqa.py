@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 from rechain.errors import InputError
 from rechain.exports.joining import Joined, LineExport
-from rechain.schema import Passage
 from rechain.text.answers import AnswerMatcher
 from rechain.text.passages import PassageView
 from rechain.text.words import Span
@@ -25,7 +24,7 @@ class Evidence(NamedTuple):
     linking: Sequence[int]
     """those with a link to the passage before or after"""
     answering: Sequence[int]
-    """those with the answer, in the last passage"""
+    """those with the answer, in the last passage of a chain and in each that stands side by side with others"""
 
 
 Rule = Callable[[Evidence], Iterable[int]]
@@ -46,13 +45,23 @@ def supporting(evidence: Evidence) -> Iterable[int]:
 
 def facts(joined: Joined, rule: Rule = supporting) -> list[Fact]:
     """Return the supporting facts of a question's chain, passage by passage."""
-    *before, last = joined.passages
-    matchers = [*((place, None) for place in before), (last, AnswerMatcher(joined.question))]
+    passages, answer = joined.passages, AnswerMatcher(joined.question)
+    is_parallel = joined.best.shape == "parallel"
     pairs: list[Fact] = []
-    for (passage, links), matcher in matchers:
-        numbers = rule(_evidence(passage, links, matcher, joined.sentences.get(passage.id)))
+    for place, (passage, links) in enumerate(passages, start=1):
+        view = PassageView(passage)
+        answers = _answers(view, answer, joined) if is_parallel or place == len(passages) else []
+        numbers = rule(_evidence(view, links, answers, joined.sentences.get(passage.id)))
         pairs += [(passage.title or passage.id, number) for number in sorted(set(numbers))]
     return list(dict.fromkeys(pairs))
+
+
+def _answers(view: PassageView, answer: AnswerMatcher, joined: Joined) -> Sequence[Span]:
+    """Return where a passage holds the answer: word for word or, if nowhere, where the chain and the claims say."""
+    if answer.entity is not None:
+        return view.mentions(answer.entity)
+    spans = [span for words in answer.phrases for span in view.text.spans(words)]
+    return spans or [span for name, span in joined.held if span and name == view.passage.id]
 
 
 def row(joined: Joined) -> list[tuple[str, str, list[Fact]]]:
@@ -81,16 +90,10 @@ def numbered(sentences: Iterable[str]) -> Iterator[Sentence]:
 
 
 def _evidence(
-    passage: Passage, links: Sequence[Span], answer: AnswerMatcher | None, texts: Sequence[str] | None
+    view: PassageView, links: Sequence[Span], answers: Sequence[Span], texts: Sequence[str] | None
 ) -> Evidence:
-    """Return what the sentences of a passage hold; the answer counts where it is given, as in the last passage."""
-    view = PassageView(passage)
+    """Return what the sentences of a passage hold."""
     sentences = list(numbered(texts) if texts else enumerate(view.sentences))
-    answers: Sequence[Span] = []
-    if answer and answer.entity is not None:
-        answers = view.mentions(answer.entity)
-    elif answer:
-        answers = [span for words in answer.phrases for span in view.text.spans(words)]
     numbers = [number for number, _ in sentences]
     return Evidence(numbers, _overlapping(sentences, links), _overlapping(sentences, answers))
 

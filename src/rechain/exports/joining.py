@@ -45,6 +45,13 @@ class Joined(NamedTuple):
                 spans += [] if span is None else [span]
         return [(by_id[name], spans) for name, spans in zip(self.best.passages, links, strict=True)]
 
+    @property
+    def held(self) -> list[tuple[str, Span | None]]:
+        """The passages that the record says to hold the answer or one of its claims, and where they do."""
+        answers = [(chain.answer.passage, chain.answer.span) for chain in self.recovered.chains if chain.answer]
+        claims = [(claim.passage, claim.span) for claim in self.recovered.claims if claim.passage is not None]
+        return [*answers, *claims]
+
 
 @dataclass
 class Selection:
@@ -107,12 +114,13 @@ class LineExport:
         self,
         located: Iterable[tuple[str, Recovered]],
         entries: Iterable[Entry],
-        path: Path,
+        path: Path | None,
         selection: Selection,
         options: Mapping[str, Any],
     ) -> Iterator[str]:
-        """Yield the lines of located chains and of the entries of a questions file."""
-        questions = with_sentences(entries, path) if self.needs_sentences else ((entry, {}) for entry in entries)
+        """Yield the lines of located chains and of the entries of a questions file, which may give sentences."""
+        without: Iterator[tuple[Entry, Sentences]] = ((entry, {}) for entry in entries)
+        questions = with_sentences(entries, path) if self.needs_sentences and path else without
         rows = selection.rows(join(located, questions, selection), partial(self.rows, **options))
         for row in [self.gather(rows)] if self.gather else rows:
             yield orjson.dumps(row).decode()
@@ -140,7 +148,7 @@ def join(
     """Yield the selected chains, which come with their places, with their questions."""
     remaining = iter(questions)
     for where, recovered in located:
-        match = None if recovered.id is None else _next_of(where, recovered.id, remaining)
+        match = None if recovered.id is None else next_of(where, recovered.id, remaining)
         if not selection.keeps(where, recovered):
             continue
         if match is None:
@@ -153,7 +161,7 @@ def join(
         yield joined
 
 
-def _next_of(where: str, name: str, questions: Iterator[tuple[Entry, Sentences]]) -> tuple[Entry, Sentences]:
+def next_of(where: str, name: str, questions: Iterator[tuple[Entry, Sentences]]) -> tuple[Entry, Sentences]:
     """Return the next question of an id, which may be that of its record or that of the question made of it."""
     for entry, sentences in questions:
         if name in (entry.id, getattr(entry.content, "id", None)):
@@ -167,16 +175,18 @@ def _next_of(where: str, name: str, questions: Iterator[tuple[Entry, Sentences]]
 def _check(where: str, entry: Entry, joined: Joined) -> None:
     """Raise InputError if chains name a passage, or a span in one, that the question lacks."""
     advice = "give the questions from which the chains were recovered"
-    ids = {passage.id for passage in joined.question.passages}
-    for name in (name for chain in joined.recovered.chains for name in chain.passages):
-        if name not in ids:
+    passages = {passage.id: passage for passage in joined.question.passages}
+    names = [name for chain in joined.recovered.chains for name in chain.passages]
+    for name in (*names, *(name for name, _ in joined.held)):
+        if name not in passages:
             raise InputError(
                 f"{where}: a chain names the passage '{name}', which the question ({entry.where}) lacks; {advice}."
             )
-    for passage, links in joined.passages:
-        for start, end in links:
-            if not 0 <= start < end <= len(passage.text):
-                raise InputError(
-                    f"{where}: a link stands at {start} to {end} of the passage '{passage.id}', which is no stretch "
-                    f"of its {len(passage.text)} characters ({entry.where}); {advice}."
-                )
+    links = [("a link", passage, span) for passage, spans in joined.passages for span in spans]
+    answers = [("the answer", passages[name], span) for name, span in joined.held if span]
+    for what, passage, (start, end) in (*links, *answers):
+        if not 0 <= start < end <= len(passage.text):
+            raise InputError(
+                f"{where}: {what} stands at {start} to {end} of the passage '{passage.id}', which is no stretch "
+                f"of its {len(passage.text)} characters ({entry.where}); {advice}."
+            )

@@ -1,8 +1,9 @@
-"""Chains of two passages as training data of MDR, the multi-hop dense retriever of Xiong et al. 2021.
+"""Chains of two passages, and two side by side, as training data of MDR, the retriever of Xiong et al. 2021.
 
 github.com/facebookresearch/multihop_dense_retrieval, mdr/retrieval/data/mhop_dataset.py reads lines with `question`,
 `type`, `pos_paras`, `bridge` (the title of the second of them, by which alone it finds their order) and at least two
-`neg_paras`; for training it takes `tfidf_neg` in their place, so both fields are written.
+`neg_paras`; for training it takes `tfidf_neg` in their place, so both fields are written. Two passages of the type
+"comparison" have no order there, and no bridge.
 """
 
 from typing import Any
@@ -20,7 +21,8 @@ def row(joined: Joined) -> list[dict[str, Any]]:
     question, positives = joined.question, [_paragraph(passage) for passage, _ in joined.passages]
     if len(positives) != 2:
         raise QuestionError("not_two_passages", f"the chain has {len(positives)} passages")
-    if positives[0]["title"] == positives[1]["title"]:
+    is_parallel = joined.best.shape == "parallel"
+    if not is_parallel and positives[0]["title"] == positives[1]["title"]:
         raise QuestionError("same_title", "both passages of the chain have the same title, or none")
     negatives = [_paragraph(passage) for passage in hard_negatives(joined)]
     if len(negatives) < _NEGATIVES:
@@ -29,9 +31,9 @@ def row(joined: Joined) -> list[dict[str, Any]]:
         "_id": question.id,
         "question": question.question,
         "answers": [question.answer, *question.answer_aliases],
-        "type": "bridge",
+        "type": "comparison" if is_parallel else "bridge",
         "pos_paras": positives,
-        "bridge": positives[1]["title"],
+        **({} if is_parallel else {"bridge": positives[1]["title"]}),
         "neg_paras": negatives,
         "tfidf_neg": negatives,
     }

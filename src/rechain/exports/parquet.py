@@ -38,11 +38,23 @@ def _schema() -> Any:
         raise MissingExtraError("Writing Parquet", "parquet") from error
     text, number, lists = pa.string(), pa.float64(), pa.list_
     link = pa.struct({"entity": text, "kind": text, "weight": number, "mentions": lists(lists(pa.int32()))})
+    span = lists(pa.int32())
+    answer = pa.struct({"match": text, "passage": text, "span": span})
     chain = pa.struct(
-        {"passages": lists(text), "links": lists(link), "score": number, "confidence": number, "why": text}
+        {
+            "shape": text,
+            "passages": lists(text),
+            "links": lists(link),
+            "answer": answer,
+            "score": number,
+            "confidence": number,
+            "why": text,
+        }
     )
+    claim = pa.struct({"text": text, "verdict": text, "passage": text, "span": span})
+    verdict = {"verdict": text, "verdict_probability": number, "claims": lists(claim)}
     problem = pa.struct({"code": text, "message": text})
-    return pa.schema({"id": text, "chains": lists(chain), "error": problem})
+    return pa.schema({"id": text, **verdict, "chains": lists(chain), "error": problem})
 
 
 def to_row(recovered: Recovered) -> dict[str, Any]:

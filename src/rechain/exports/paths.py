@@ -4,7 +4,8 @@ Beam Retriever (Zhang et al. 2024; github.com/canghongjian/beam_retriever, retri
 musique` takes `id`, `question`, `title` and `paragraph_text` of the `paragraphs`, and the `paragraph_support_idx` of
 the steps of `question_decomposition`, in their order, as positions in `paragraphs`. The other fields are MuSiQue's own,
 so that its readers, that of rechain among them, take the records too. MuSiQue's steps are subquestions, which a chain
-does not have: here the first step is the whole question, and a later one refers to the one before ("#1").
+does not have: here the first step is the whole question, and a later one refers to the one before ("#1"). Passages side
+by side are steps that are each the whole question.
 """
 
 from typing import Any
@@ -35,13 +36,13 @@ def row(joined: Joined) -> list[dict[str, Any]]:
 
 def _steps(joined: Joined, places: dict[str, int]) -> list[dict[str, Any]]:
     """Return the passages of a chain as steps, each with the entity that links it to the next as its answer."""
-    count = len(joined.best.passages)
-    entities = [link.entity for link in joined.best.links][: count - 1]
+    count, is_parallel = len(joined.best.passages), joined.best.shape == "parallel"
+    entities = [] if is_parallel else [link.entity for link in joined.best.links][: count - 1]
     answers = [*entities, *[""] * (count - 1 - len(entities)), joined.question.answer]
     return [
         {
             "id": number,
-            "question": f"#{number}" if number else joined.question.question,
+            "question": f"#{number}" if number and not is_parallel else joined.question.question,
             "answer": answer,
             "paragraph_support_idx": places[name],
         }

@@ -15,7 +15,7 @@ from rechain.evaluation.gold import PairLabel, with_default
 from rechain.evaluation.judging import is_correct
 from rechain.labels.agreement import Decision, by_unit, decided
 from rechain.labels.store import Label, LabelStore, checked_annotator
-from rechain.schema import Gold, GoldChain, Question, Same
+from rechain.schema import Gold, GoldChain, Question, Same, Shape
 from rechain.text.identifiers import identifier
 
 UNTOUCHED, UNDECIDED = "untouched", "undecided"
@@ -25,23 +25,30 @@ UNTOUCHED, UNDECIDED = "untouched", "undecided"
 def gold_from_labels(units: Units, labels: Iterable[Label]) -> Gold | None:
     """Return the chains of a question that are right by its labels; None where not every candidate is decided.
 
-    A chain that has no label itself is right where all its pairs are, and wrong where one is. Chains that are no
+    A chain that has no label itself is right where all its pairs are, and wrong where one is. Where pairs were
+    labelled, single passages and passages side by side, which have none, need not be decided. Chains that are no
     candidates count where they were labelled right.
     """
     decisions = {unit: decided(of_unit) for unit, of_unit in by_unit(labels).items()}
     verdicts = [_verdict(units, number, decisions) for number in range(len(units.chains))]
-    if None in verdicts:
+    by_pairs = any(unit.mode == "pairs" for unit in decisions)
+    if any(verdict is None and (units.pairs_of[number] or not by_pairs) for number, verdict in enumerate(verdicts)):
         return None
     right = [
-        GoldChain(passages=list(units.chains[number].passages), links=units.links(number))
+        _gold_chain(units.chains[number], units.links(number))
         for number, verdict in enumerate(verdicts)
         if verdict == "yes"
     ]
     for unit, decision in decisions.items():
         if decision == "yes" and unit.mode == "chains" and unit not in units.numbers:
-            links = None if THE_QUESTION in unit.entities else list(unit.entities)
-            right.append(GoldChain(passages=list(unit.passages), links=links))
+            right.append(_gold_chain(unit, None if THE_QUESTION in unit.entities else list(unit.entities)))
     return Gold(id=units.question.id, chains=right)
+
+
+def _gold_chain(unit: Unit, links: list[str] | None) -> GoldChain:
+    if unit.entities:
+        return GoldChain(passages=list(unit.passages), links=links)
+    return GoldChain(shape="single" if len(unit.passages) == 1 else "parallel", passages=list(unit.passages))
 
 
 def _verdict(units: Units, chain: int, decisions: Mapping[Unit, Decision | None]) -> Decision | None:
@@ -128,7 +135,7 @@ class Imported:
     other_chains: int = 0
     """correct chains that are no candidates, which are kept"""
     unusable_chains: int = 0
-    """correct chains that are no candidates and were not kept: of one passage, or in no order"""
+    """correct chains that are no candidates and were not kept: in no order, and not side by side"""
 
 
 def labels_from_rows(
@@ -209,10 +216,13 @@ class _Importer:
                 self._add_other_chain(where, gold.id, chain)
 
     def _add_other_chain(self, where: str, question: str, chain: GoldChain) -> None:
-        if len(chain.passages) < 2 or not chain.ordered:  # no unit is made of it: one has an order, and links
+        steps = 0 if chain.shape == "parallel" else len(chain.passages) - 1
+        if steps and not chain.ordered:  # no unit is made of it: what is linked has an order
             self.imported.unusable_chains += 1
             return
-        entities = [THE_QUESTION] * (len(chain.passages) - 1) if chain.links is None else chain.links
+        if steps and chain.links == []:  # which is not the same as links that are not known
+            raise InputError(f"{where}: a chain of {steps + 1} passages has {steps} links, not 0.")
+        entities = [THE_QUESTION] * steps if chain.links is None or not steps else chain.links
         unit = {"question": question, "passages": chain.passages, "entities": entities}
         self.imported.labels.append(self._label(where, "yes", unit))
         self.imported.other_chains += 1
@@ -227,4 +237,6 @@ class _Importer:
 def _is_same(unit: Unit, links: Sequence[str], gold: Gold) -> bool:
     """Return whether a candidate is the one chain of a gold, in its order where that is known."""
     (chain,) = gold.chains
-    return is_correct(unit.passages, links, gold) and (not chain.ordered or list(unit.passages) == chain.passages)
+    shape: Shape = "parallel" if len(unit.passages) > 1 and not unit.entities else "chain"
+    in_order = not chain.has_order or shape == "parallel" or list(unit.passages) == chain.passages
+    return in_order and is_correct(unit.passages, links, gold, shape)

@@ -34,7 +34,7 @@ _TABLES = (
 _MARKS = (f"PRAGMA application_id = {APPLICATION}", f"PRAGMA user_version = {VERSION}")
 _HELD = "SELECT question, passages, entities, annotator, settles, mode, seq FROM labels"
 _HELD_BY_LOG = """SELECT question, passages, entities, annotator, settles,
-    CASE json_array_length(passages) WHEN 1 THEN 'pairs' ELSE 'chains' END, MAX(seq)
+    CASE WHEN json_array_length(passages) = 1 AND json_array_length(entities) THEN 'pairs' ELSE 'chains' END, MAX(seq)
     FROM events WHERE undone_at IS NULL GROUP BY question, passages, entities, annotator, settles"""
 _CODES_OF_DAMAGE = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _MOST_NAMED = 5
