@@ -143,6 +143,7 @@ def test_pair_labels_of_other_data_are_no_traceback(candidates: Command, questio
 def test_the_limit_is_told_where_it_cuts(candidates: Command, tmp_path: Path) -> None:
     names = [f"Anton Quillfeather {number}" for number in range(6)]
     context = [[name, [f"{name} was born in Prague with Anton Quillfeather."]] for name in names]
+    context += [[f"Rain {number}", ["It rains."]] for number in range(3)]  # what nearly all passages hold does not link
     path = tmp_path / "questions.json"
     path.write_text(json.dumps([HOTPOTQA | {"context": context}]))
     assert candidates(path, "--json").figures["chains a question"] > 3

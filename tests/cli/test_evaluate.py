@@ -336,3 +336,27 @@ def test_in_what_the_makers_of_two_files_differ_is_said(rechain: Callable[..., A
         write_provenance(path, heading("recover", settings={"top": top}), {})
     *_, difference = rechain("evaluate", *two, "--json").err.splitlines()
     assert difference == f"{two[1]} was made with top 2, not 1 as {two[0]}."
+
+
+def test_verdicts_are_judged_where_gold_has_them(evaluate: Command, questions: Path, tmp_path: Path) -> None:
+    supported = {"id": "q1", "verdict": "supported", "verdict_probability": 0.8, "chains": [CHAIN]}
+    flagged = {"id": "q2", "verdict": "unsupported", "verdict_probability": 0.9, "chains": []}
+    chains = write_lines(tmp_path / "chains", supported, flagged)
+    gold = write_lines(
+        tmp_path / "gold",
+        {"id": "q1", "verdict": "supported", "chains": [{"passages": CHAIN["passages"]}]},
+        {"id": "q2", "verdict": "unsupported", "chains": []},
+    )
+    told = json.loads(evaluate(chains, questions, "--gold", gold, "--json").out)
+    assert (
+        told["figures"]["chain accuracy"]["questions"] == 1
+    )  # no chain can be right where nothing supports the answer
+    assert told["verdicts"]["figures"]["verdict accuracy"]["value"] == 1.0
+    assert told["verdicts"]["expected calibration error"] == pytest.approx(0.15)
+    shown = evaluate(chains, questions, "--gold", gold).out
+    assert "unsupported flagged" in shown
+    assert "Expected calibration error of verdicts: 15.0 %." in shown
+
+
+def test_a_file_without_verdicts_is_not_judged_by_them(evaluate: Command, chains: Path, questions: Path) -> None:
+    assert "verdicts" not in json.loads(evaluate(chains, questions, "--json").out)

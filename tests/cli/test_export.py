@@ -61,7 +61,7 @@ def test_what_made_the_chains_is_shown_and_goes_with_the_export(
     for _ in range(2):
         command = ["export", recovered, "--to", "triplets", "--questions", questions, "--out", out, "--overwrite"]
         first, shown = rechain(*command).err.splitlines()
-    assert first == "12 questions exported; left out: 1 too_few_passages."
+    assert first == "12 questions exported; left out: 1 no_tail."
     assert shown.startswith(f"{recovered}: by rechain {__version__} recover with model lexical from towns.jsonl, 20")
     assert shown.endswith(", 13 questions, 1 with an error")
     made = read_provenance(out)
@@ -104,7 +104,7 @@ def test_help_has_an_example() -> None:
 
 def test_predictions_are_one_object(rechain: Command, chains: Path, questions: Path) -> None:
     outcome = rechain("export", chains, "--to", "hotpotqa", "--questions", questions)
-    assert (outcome.code, outcome.err) == (0, "12 questions exported; left out: 1 too_few_passages.\n")
+    assert (outcome.code, outcome.err) == (0, "12 questions exported; left out: 1 no_tail.\n")
     (told,) = outcome.rows
     assert told.keys() == {"answer", "sp"}
     assert len(told["answer"]) == len(told["sp"]) == 12
@@ -119,7 +119,7 @@ def test_records_are_a_line_each(
     outcome = rechain("export", chains, "--to", to, "--questions", questions, "--out", out)
     assert (outcome.code, outcome.out) == (0, "")
     assert len([json.loads(line) for line in out.read_text().splitlines()]) == rows
-    lacking = "4 no_negative, 1 too_few_passages" if to == "mdr" else "1 too_few_passages"
+    lacking = "4 no_negative, 1 no_tail" if to == "mdr" else "1 no_tail"
     assert outcome.err == f"{8 if to == 'mdr' else 12} questions exported; left out: {lacking}.\n"
     printed = rechain("export", chains, "--to", to, "--questions", questions).out
     assert printed == out.read_text()
@@ -163,7 +163,7 @@ def test_chains_of_less_confidence_are_left_out(
 ) -> None:
     arguments = ("--to", to, "--questions", questions, "--min-confidence", 0.5, "--out", tmp_path / "out")
     outcome = rechain("export", confident, *arguments)
-    assert outcome == (0, "", "2 questions exported; left out: 10 low_confidence, 1 too_few_passages.\n")
+    assert outcome == (0, "", "2 questions exported; left out: 10 low_confidence, 1 no_tail.\n")
 
 
 @pytest.mark.parametrize("to", [*TEXTS, "parquet"])

@@ -129,7 +129,7 @@ def test_what_is_wrong_gets_one_sentence(on_ray: Command, town_file: Path, tmp_p
     assert outcome.err.count("\n") == 1
 
     outcome = on_ray(tmp_path / "missing.jsonl", tmp_path / "b")
-    expected = f"{tmp_path / 'missing.jsonl'} is not there, or holds no Parquet or JSON files."
+    expected = f"{tmp_path / 'missing.jsonl'} is not there, or holds no Parquet, JSON or CSV files."
     assert (outcome.code, outcome.err) == (2, f"rechain: {expected}\n")
 
     town_file.write_text(town_file.read_text() + '{"id": "x"\n')

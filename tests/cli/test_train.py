@@ -118,7 +118,7 @@ def test_questions_without_a_chain_are_counted(train: Command, town_file: Path) 
         file.write(json.dumps(bad) + '\n{"id": "y"}\n')
     err = train().err
     assert f"Left out: 1 of the questions cannot be read; the first: {town_file}, line " in err
-    assert "Left out, without a chain to learn from: 1 too_few_passages." in err
+    assert "Left out, without a chain to learn from: 1 no_tail." in err
 
 
 # ---- mistakes

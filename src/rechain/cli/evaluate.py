@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rechain.evaluation.comparison import Comparison
     from rechain.evaluation.judging import AtConfidence, Verdict
     from rechain.evaluation.statistics import Figure
+    from rechain.evaluation.verdicts import JudgedAnswer
     from rechain.schema import Recovered
     from rechain.system.provenance import Facts, Provenance
 
@@ -100,11 +101,15 @@ class _Source(NamedTuple):
 
 
 class _Judged(NamedTuple):
-    """What is right about the chains of a question, and which files hold it; file by file."""
+    """What is right about the chains and the verdict of a question, and which files hold it; file by file."""
 
     id: str
     verdicts: "Sequence[Verdict]"
     is_held: Sequence[bool]
+    has_chain: bool
+    """whether there may be a chain; none is right for an answer that nothing supports"""
+    answers: "Sequence[JudgedAnswer]" = ()
+    """the verdicts on its answer, where gold has one"""
 
 
 def _judged(
@@ -116,6 +121,7 @@ def _judged(
 ) -> Iterator[_Judged]:
     """Judge the chains of every question that was asked for and has gold; it is a mistake if there is none."""
     from rechain.evaluation.judging import is_unambiguous, judge
+    from rechain.evaluation.verdicts import JudgedAnswer
 
     golds = questions.gold(gold)
     errors: list[QuestionError] = []
@@ -130,7 +136,9 @@ def _judged(
             is_empty = False
             found = [of_file.get(question.id) for of_file in recovered]
             verdicts = [judge(each.chains[0] if each and each.chains else None, right) for each in found]
-            yield _Judged(question.id, verdicts, [each is not None for each in found])
+            answers = [JudgedAnswer.of(each, right.verdict) for each in found] if right.verdict else ()
+            has_chain = bool(right.chains) or right.verdict not in ("unsupported", "no_answer")
+            yield _Judged(question.id, verdicts, [each is not None for each in found], has_chain, answers)
     _report_left_out(errors)
     if is_empty:
         hint = f"in {gold}" if gold else "in it; name their file with --gold"
@@ -141,19 +149,32 @@ def _evaluate_one(source: _Source, judged: Sequence[_Judged], json: bool) -> Non
     """Print the figures of a file; questions that it does not hold are wrong."""
     from rechain.evaluation.judging import accuracy_at_confidence, summarise
     from rechain.evaluation.statistics import expected_calibration_error
+    from rechain.evaluation.verdicts import calibration_error, summarise_verdicts
 
     if missing := sum(not each.is_held[0] for each in judged):
         note(f"{missing} questions are not in {source.path}; they count as wrong.")
-    verdicts = [each.verdicts[0] for each in judged]
+    verdicts = [each.verdicts[0] for each in judged if each.has_chain]
+    answers = [each.answers[0] for each in judged if each.answers]
     figures, at_confidence = summarise(verdicts), accuracy_at_confidence(verdicts)
     error = expected_calibration_error((verdict.confidence, verdict.correct) for verdict in verdicts)
+    of_answers, answers_error = summarise_verdicts(answers), calibration_error(answers)
     if json:
-        shown = {"figures": figures, "expected calibration error": error, "accuracy at confidence": at_confidence}
+        shown: Facts = {
+            "figures": figures,
+            "expected calibration error": error,
+            "accuracy at confidence": at_confidence,
+        }
+        if of_answers:
+            shown["verdicts"] = {"figures": of_answers, "expected calibration error": answers_error}
         print_json({**shown, "provenance": source.facts()})
         return
     print_figures(f"Chains of {source.path}", figures)
     if error is not None:
         _print_confidence(at_confidence, error)
+    if of_answers:
+        print_figures(f"Verdicts of {source.path}", of_answers)
+    if answers_error is not None:
+        print(f"Expected calibration error of verdicts: {100 * answers_error:.1f} %.")
 
 
 def _evaluate_two(sources: Sequence[_Source], judged: Sequence[_Judged], json: bool, lines: OutputOptions) -> None:
@@ -164,11 +185,11 @@ def _evaluate_two(sources: Sequence[_Source], judged: Sequence[_Judged], json: b
     from rechain.evaluation.judging import summarise
     from rechain.system.provenance import describe_input, heading
 
-    in_both = [each for each in judged if all(each.is_held)]
+    in_both = [each for each in judged if all(each.is_held) and each.has_chain]
     if not in_both:
         raise RechainError(f"{sources[0].path} and {sources[1].path} hold the chains of no question in common.")
-    if len(in_both) < len(judged):
-        note(f"{len(judged) - len(in_both)} questions are not in both files; they are left out.")
+    if left_out := sum(not all(each.is_held) for each in judged):
+        note(f"{left_out} questions are not in both files; they are left out.")
     first, second = zip(*(each.verdicts for each in in_both), strict=True)
     comparisons, figures = compare(first, second), [summarise(first), summarise(second)]
     differing = [

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from rechain.cli.options import STDIN, MinConfidence, OutputOptions, Passages, QuestionsInput, grouped, show_provenance
+from rechain.cli.options import (
+    STDIN,
+    Map,
+    MinConfidence,
+    OutputOptions,
+    Passages,
+    QuestionsInput,
+    grouped,
+    show_provenance,
+)
 from rechain.errors import RechainError
 from rechain.exports.registry import EXPORTS, load_export
 from rechain.system.stores import path_of
@@ -36,6 +45,7 @@ def export(
         Option(metavar="FILE", parser=path_of, help="The questions, in any known format; only parquet needs none."),
     ] = None,
     passages: Passages = None,
+    mapping: Map = None,
     output: OutputOptions,
     min_confidence: MinConfidence = None,
     negatives: Annotated[int | None, Option(min=1, help="Hard negatives a positive, of triplets (1).")] = None,
@@ -52,7 +62,7 @@ def export(
     chosen, options = load_export(to), _options(to, {"negatives": negatives})
     output.check(chains, questions, passages)
     source = read_provenance(chains)
-    settings = {"to": to, "min_confidence": min_confidence, **options}
+    settings = {"to": to, "min_confidence": min_confidence, **options, **({"map": mapping} if mapping else {})}
     made_by = heading(
         "export",
         model=source.made_by.get("model") if source else None,
@@ -69,8 +79,9 @@ def export(
         output.write_provenance(made_by, {"questions": selection.exported})
     else:
         path = _questions_of(to, chosen, chains, questions)
-        entries = QuestionsInput(path, passages).entries("Exporting")
-        output.write(chosen.lines(read_rows(chains, Recovered), entries, path, selection, options), made_by)
+        entries = QuestionsInput(path, passages, mapping=mapping).entries("Exporting")
+        sentences = None if mapping else path
+        output.write(chosen.lines(read_rows(chains, Recovered), entries, sentences, selection, options), made_by)
     exported = f"{selection.exported} question{'s' * (selection.exported != 1)}"
     reasons = ", ".join(f"{count} {reason}" for reason, count in selection.left_out.most_common())
     note(f"{exported} exported{'; left out: ' + reasons if reasons else ''}.")

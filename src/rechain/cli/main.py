@@ -10,6 +10,7 @@ import typer
 from typer import Option
 from typer.core import TyperGroup
 
+from rechain.cli.audit import audit
 from rechain.cli.candidates import candidates
 from rechain.cli.demo import demo
 from rechain.cli.evaluate import evaluate
@@ -49,7 +50,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, recover, serve, candidates, evaluate, export, train, reproduce):
+for command in (demo, recover, audit, serve, candidates, evaluate, export, train, reproduce):
     app.command()(command)
 app.add_typer(labels, name="labels")
 

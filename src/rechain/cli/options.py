@@ -36,6 +36,14 @@ Questions = Annotated[
 Passages = Annotated[
     Path | None, Option(metavar="FILE", parser=path_of, help="Passages that the questions name by id.")
 ]
+Map = Annotated[
+    str | None,
+    Option(
+        "--map",
+        metavar="FIELDS",
+        help="Which fields hold what: question=user_input,answer=output.text,passages=docs,passage.text=page_content.",
+    ),
+]
 Only = Annotated[
     list[str] | None, Option(metavar="TYPE", help="Only questions of this type, e.g. bridge; may be repeated.")
 ]
@@ -94,6 +102,7 @@ class QuestionsInput:
     path: Questions
     passages: Passages = None
     only: Only = None
+    mapping: Map = None
 
     def entries(self, activity: str, log: "RunLog | None" = None) -> Iterator["Entry"]:
         """Read questions under a progress bar or a log; it is a mistake if none is of a type that `only` names."""
@@ -104,7 +113,7 @@ class QuestionsInput:
 
         with working("Reading passages"):
             passages = None if self.passages is None else read_by_id(self.passages, Passage)
-        entries = read_entries(self.path, passages=passages, only=self.only or ())
+        entries = read_entries(self.path, passages=passages, only=self.only or (), mapping=self.mapping)
         number = 0
         for number, entry in enumerate(with_progress(entries, activity) if shows_bars() else entries, start=1):
             if log:
@@ -134,21 +143,25 @@ class QuestionsInput:
         def questions() -> "Iterator[Question]":
             if self.path == STDIN:
                 raise RechainError("standard input can be read only once; put the questions into a file.")
-            contents = (entry.content for entry in read_entries(self.path, passages=self.passages))
+            entries = read_entries(self.path, passages=self.passages, mapping=self.mapping)
+            contents = (entry.content for entry in entries)
             yield from (content for content in contents if not isinstance(content, QuestionError))
 
-        if file is None and self.path == STDIN:
+        if file is None and (self.path == STDIN or self.mapping):  # what a map names is no gold
             return {}
         with working("Reading gold"):
             return read_gold(file or self.path, questions(), self.same_chain)
 
     @property
     def same_chain(self) -> "Same":
-        """What counts as the same chain of these questions; of a pipe, which is read only once, the links too."""
+        """What counts as the same chain of these questions; of a pipe, which is read only once, the links too.
+
+        So it is with a map, as for the plain format.
+        """
         from rechain.datasets.reading import same_chain
 
         is_pipe = is_local(self.path) and not (self.path.is_file() or self.path.is_dir())
-        return "links" if is_pipe else same_chain(self.path)
+        return "links" if is_pipe or self.mapping else same_chain(self.path)
 
 
 @dataclass(frozen=True)
@@ -162,9 +175,10 @@ class CandidateOptions:
         str | None,
         Option(metavar="TYPES", help="Types of the linking entities, e.g. gene,drug; overrides the file; '' is any."),
     ] = None
-    linkers: Annotated[str | None, Option(metavar="NAMES", help="Linkers: anchors,identifiers,titles,names,spacy.")] = (
-        None
-    )
+    linkers: Annotated[
+        str | None,
+        Option(metavar="NAMES", help="Linkers, with commas: anchors, identifiers, titles, names, nouns, runs, spacy."),
+    ] = None
     spacy_model: Annotated[
         str | None, Option(metavar="NAME", help="The model of the linker spacy (en_core_web_sm).")
     ] = None

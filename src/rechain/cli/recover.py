@@ -17,6 +17,7 @@ from rechain.cli.logs import Log, RunLog
 from rechain.cli.options import (
     CandidateOptions,
     Device,
+    Map,
     MaxErrorRate,
     MinConfidence,
     Only,
@@ -94,6 +95,7 @@ def recover(
     device: Device = None,
     passages: Passages = None,
     only: Only = None,
+    mapping: Map = None,
     candidates: CandidateOptions,
     strict: Strict = False,
     max_error_rate: MaxErrorRate = None,
@@ -107,6 +109,7 @@ def recover(
     --max-error-rate allows or, without it, all; 130 Ctrl+C; 141 the reader of standard output is gone; 143 SIGTERM.
     """
     from rechain.bulk.work import Work, default_workers
+    from rechain.datasets.mapping import FieldMap
     from rechain.recovery import Recoverer
 
     recoverer = partial(
@@ -121,7 +124,13 @@ def recover(
     is_special = passages and is_local(passages) and passages.exists() and not (passages.is_file() or passages.is_dir())
     if is_special and workers != 0:
         raise RechainError(f"{passages} is no file, which every worker could read; name one, or choose --workers 0.")
-    work = Work(recoverer, passages and passages.absolute(), tuple(only or ()), strict)
+    work = Work(
+        recoverer,
+        passages and passages.absolute(),
+        tuple(only or ()),
+        strict,
+        FieldMap.of(mapping) if mapping else None,
+    )
     out = output.out and without_keys(output.out)
     facts = {"model": model, "input": without_keys(questions), "out": out, "resume": output.resume or None}
     if engine == Engine.ray:
@@ -164,7 +173,7 @@ def _recover_here(
 
     out = output.out
     head = {} if out is None else _heading(work, questions, {"batch_size": batch_size, "workers": workers}, run)
-    chunks = read_chunks(questions, batch_size)
+    chunks = read_chunks(questions, batch_size, work.mapping)
     before: Progress | None = None
     if out and resume and out.exists():
         before, chunks = find_progress(out, head, chunks, work.line_counter())
@@ -267,4 +276,11 @@ def _summary(tally: "Tally", before: "Progress | None") -> str:
     problems = ", ".join(f"{count} {code}" for code, count in tally.problems.most_common())
     end = f"; without: {problems}." if problems else "."
     questions = f"{tally.questions} question{'s' * (tally.questions != 1)}"
-    return f"{questions}{earlier}, {tally.with_chain} with a chain{end}"
+    return f"{questions}{earlier}, {tally.with_chain} with a chain{end}{_verdicts(tally)}"
+
+
+def _verdicts(tally: "Tally") -> str:
+    from rechain.schema import VERDICTS
+
+    counts = [f"{tally.verdicts[verdict]} {words}" for verdict, words in VERDICTS.items() if tally.verdicts[verdict]]
+    return f" Answers: {', '.join(counts)}." if counts else ""

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from typer import Argument, Option
 
-from rechain.cli.options import STDIN, CandidateOptions, Device, GoldFile, Only, Passages, QuestionsInput, grouped
+from rechain.cli.options import STDIN, CandidateOptions, Device, GoldFile, Map, Only, Passages, QuestionsInput, grouped
 from rechain.cli.progress import working
 from rechain.errors import InputError, MissingExtraError, RechainError
 from rechain.system.stores import path_of
@@ -67,6 +67,7 @@ def serve(
     time_limit: Annotated[float, Option(min=0.1, metavar="SECONDS", help="The longest a request may take.")] = 60.0,
     passages: Passages = None,
     only: Only = None,
+    mapping: Map = None,
     device: Device = None,
     candidates: CandidateOptions,
 ) -> None:
@@ -87,7 +88,7 @@ def serve(
         if questions is None:
             questions, gold = data / "demo.jsonl", gold or data / "demo.gold.jsonl"
         site = _site(questions, labels, overlap, guidelines, settings)
-        _add_questions(site, QuestionsInput(questions, passages, only), gold)
+        _add_questions(site, QuestionsInput(questions, passages, only, mapping), gold)
         _add_files(site, chains or [], questions)
         _add_models(site, model or [], settings, device)
     limits = Limits(body=max_body * 1_000_000, seconds=time_limit)
