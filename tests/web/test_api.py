@@ -70,8 +70,8 @@ def test_fields_that_nobody_knows_do_no_harm(client: TestClient) -> None:
 @pytest.mark.parametrize(
     ("change", "code", "message"),
     [
-        ({"answer": "Nowhere"}, "no_tail", "no tail: no passage holds the answer 'Nowhere' as whole words"),
-        ({"passages": []}, "too_few_passages", "0 passages cannot make a chain of 2"),
+        ({"answer": "Nowhere"}, "no_tail", "no tail: no passage holds the answer 'Nowhere', nor what it says"),
+        ({"passages": []}, "too_few_passages", "the question has no passages"),
         ({"passages": [{"id": "a", "text": "x"}] * 2}, "duplicate_passage", "passages[1].id repeats the id 'a'."),
         (
             {"passages": [{"text": "abc", "mentions": [{"entity": "e", "start": 1, "end": 4}]}]},
@@ -247,7 +247,7 @@ def test_questions_are_listed_as_on_the_page(client: TestClient, towns: Make) ->
     }
     assert [one["id"] for one in listing["questions"]] == [question.id for question in towns(6)]
     first = listing["questions"][0]
-    assert first.keys() == {"id", "question", "answer", "confidence", "verdict", "error", "chain"}
+    assert first.keys() == {"id", "question", "answer", "confidence", "verdict", "support", "error", "chain"}
     wrong = client.get("/questions?verdict=wrong").json()
     right = client.get("/questions?verdict=right").json()
     assert wrong["total"] + right["total"] == 6

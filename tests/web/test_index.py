@@ -84,7 +84,9 @@ def test_a_question_that_cannot_be_read_is_listed_and_found_by_its_error() -> No
     assert isinstance(stored.content, QuestionError)
     assert (stored.content.code, str(stored.content)) == ("bad_field", "line 2: hops is peculiar.")
     assert ids(index, Filters(text="peculiar")) == ["b"]
-    assert index.select(0, Filters()).rows[1] == Row(1, "b", "line 2: hops is peculiar.", "", None, None, None, None)
+    assert index.select(0, Filters()).rows[1] == Row(
+        1, "b", "line 2: hops is peculiar.", "", None, None, None, None, None
+    )
 
 
 def test_what_fails_while_questions_are_added_leaves_none_of_them() -> None:
@@ -146,8 +148,14 @@ def test_search(text: str, found: list[str]) -> None:
 def test_every_word_of_a_question_finds_it(text: str) -> None:
     index = index_of(asked("1", text=text))
     for word in Text(text).words:
-        assert ids(index, Filters(text=word)) == ["1"]
-        assert ids(index, Filters(text=f"{word[:1]}")) == ["1"]
+        # Folded, Thai U+0E33 is a mark and a vowel; the mark begins no word that is typed, so the whole is searched.
+        typed = word if Text(word).words == [word] else text
+        assert ids(index, Filters(text=typed)) == ["1"]
+        assert ids(index, Filters(text=typed[:1])) == ["1"]
+
+
+def test_a_character_that_folds_to_two_finds_its_question() -> None:
+    assert ids(index_of(asked("1", text="\u0e33")), Filters(text="\u0e33")) == ["1"]
 
 
 @settings(max_examples=60)
@@ -203,9 +211,9 @@ def test_filters(judged: Index, wanted: Filters, found: list[str]) -> None:
 
 def test_a_row_tells_what_was_found(judged: Index) -> None:
     right, _, none, later = judged.select(0, Filters()).rows
-    assert right == Row(0, "right", "Who was it?", "Anna", "Head —Bob→ Tail", 0.9, "right", None)
-    assert none[4:] == (None, None, "wrong", "no tail")
-    assert later[4:] == (None, None, None, None)
+    assert right == Row(0, "right", "Who was it?", "Anna", "Head —Bob→ Tail", 0.9, "right", None, None)
+    assert none[4:] == (None, None, "wrong", "no tail", None)
+    assert later[4:] == (None, None, None, None, None)
 
 
 def test_a_source_knows_nothing_of_what_another_found(judged: Index) -> None:

@@ -94,7 +94,7 @@ def test_a_chain_is_labelled_by_its_passages_and_links(medhop: TestClient) -> No
         ({"question": "none"}, "there is no question 'none'."),
         ({"passages": ["9"]}, "the question 'MH_1' has no such pair to label."),
         ({"entities": ["a", "b"]}, "the question 'MH_1' has no such pair to label."),
-        ({"entities": []}, "the question 'MH_1' has no such pair to label."),
+        ({"entities": []}, "the question 'MH_1' has no such chain to label."),
         ({"entities": ["\ud800", "x"]}, "the question 'MH_1' has no such pair to label."),
         ({"passages": ["0", "1"]}, "the question 'MH_1' has no such chain to label."),
     ],
@@ -171,9 +171,9 @@ def test_gold_chains_go_in_and_come_out(medhop: TestClient) -> None:
     other = {"passages": ["0", "2"], "links": ["protein:Q23456"]}
     rows = [GOLD | {"chains": [*GOLD["chains"], other, {"passages": ["0"]}]}, {"id": "none", "chains": []}]
     counts = medhop.post("/labels/import?annotator=paper", json=rows).json()
-    assert counts == {"labels": 2, "other_questions": 1, "other_pairs": 0, "other_chains": 1, "unusable_chains": 1}
+    assert counts == {"labels": 3, "other_questions": 1, "other_pairs": 0, "other_chains": 2, "unusable_chains": 0}
     told = json.loads(medhop.get("/labels/export?to=gold").text)
-    assert [chain["passages"] for chain in told["chains"]] == [["0", "1", "2"], ["0", "2"]]
+    assert [chain["passages"] for chain in told["chains"]] == [["0", "1", "2"], ["0", "2"], ["0"]]
 
 
 def test_what_was_imported_of_other_pairs_can_be_settled(medhop: TestClient) -> None:
@@ -204,7 +204,7 @@ def test_what_was_imported_of_other_pairs_can_be_settled(medhop: TestClient) -> 
         ([ROWS[0] | {"evidence": "x" * 2001}], "the rows, line 1: note has 2,001 characters; the most are 2,000."),
         (
             [GOLD | {"chains": [{"passages": ["0", "2"], "links": []}]}],
-            "the rows, line 1, question 'MH_1': unit.entities: 2 passages go with 1 entities, not 0.",
+            "the rows, line 1, question 'MH_1': a chain of 2 passages has 1 links, not 0.",
         ),
     ],
 )

@@ -12,7 +12,7 @@ from rechain.candidates import Candidates
 from rechain.datasets.inputs import as_entry
 from rechain.errors import QuestionError
 from rechain.recovery import Options, Recoverer
-from rechain.schema import Gold, GoldChain, Question
+from rechain.schema import Gold, GoldChain, Question, Recovered
 from rechain.scoring.lexical import Lexical
 from rechain.scoring.model import Contributions
 from rechain.web.index import PAGE_SIZE
@@ -337,3 +337,24 @@ def test_who_signs_in_goes_where_he_wanted(town_site: Site, connect: Make, seen:
     assert wanted == ["/question?id=town-1&chain=2"]
     answer = client.post("/sign-in", data={"token": "a secret", "wanted": wanted[0]}, follow_redirects=False)
     assert answer.headers["location"] == wanted[0]
+
+
+def test_shapes_verdicts_and_claims_are_shown(make_site: Make, connect: Make, seen: Make, towns: Make) -> None:
+    site, question = make_site(towns(1)), towns(1)[0]
+    held = {"match": "normalised", "passage": "maker", "span": [0, 4]}
+    chain = {"shape": "parallel", "passages": ["work", "maker"], "links": [], "answer": held, "score": 1.0}
+    claim = {"text": "A <b>claim</b>.", "verdict": "unsupported"}
+    fields = {"id": question.id, "verdict": "partly", "verdict_probability": 0.71, "claims": [claim], "chains": [chain]}
+    site.add_file("new.jsonl", [Recovered.model_validate(fields)])
+    client = connect(site)
+    page = seen(client.get("/question", params={"id": question.id, "source": 2}).text)
+    for text in (
+        "partly supported (71 % sure)",
+        "The passages, side by side",
+        "It holds the answer in another notation, in maker.",
+        "unsupported A <b>claim</b>.",
+    ):
+        assert text in page.text
+    assert "partly supported" in seen(client.get("/?source=2").text).text
+    assert client.get("/questions?source=2").json()["questions"][0]["support"] == "partly"
+    assert client.get(f"/questions/{question.id}?source=2").json()["recovered"]["verdict"] == "partly"

@@ -2,7 +2,7 @@
 
 from rechain.candidates import CandidateSettings
 from rechain.recovery import Recoverer
-from rechain.schema import Chain, Gold, GoldChain, Link, Question, Recovered
+from rechain.schema import Chain, Claim, Gold, GoldChain, HeldAnswer, Link, Question, Recovered
 from rechain.web.views import QuestionView, chain_steps, question_view
 
 SETTINGS = CandidateSettings()
@@ -64,3 +64,16 @@ def test_steps_of_the_players_are_kept_apart_from_what_adds_up(bridge_question: 
     shown = view(bridge_question, Recovered(chains=[chain]))
     assert (shown.parts, shown.player_steps) == ({"ranker": 1.5}, said)
     assert chain.why == why
+
+
+def test_other_shapes_and_claims_are_shown(bridge_question: Question) -> None:
+    held = HeldAnswer(match="phrase", passage="composer", span=(31, 37))
+    chain = Chain(shape="parallel", passages=["opera", "composer"], links=[], answer=held, score=1.0)
+    claim = Claim(text="Born in Prague.", verdict="supported", passage="composer", span=(0, 38))
+    recovered = Recovered(id="q1", verdict="supported", claims=[claim], chains=[chain])
+    gold = Gold(id="q1", chains=[GoldChain(shape="parallel", passages=["composer", "opera"])])
+    shown = view(bridge_question, recovered, gold=gold)
+    assert [(step.id, step.link) for step in shown.steps] == [("opera", None), ("composer", None)]
+    assert (shown.candidates[0].shape, shown.candidates[0].is_right) == ("parallel", True)
+    assert all("claim" in piece.roles for piece in shown.steps[1].pieces)
+    assert {piece.text for piece in shown.steps[1].pieces if "answer" in piece.roles} == {"Prague"}

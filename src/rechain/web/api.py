@@ -23,6 +23,7 @@ from rechain.schema import (
     Recovered,
     Sentences,
 )
+from rechain.schema import Verdict as Support
 from rechain.version import __version__
 from rechain.web.forms import MOST_PASSAGES, of_bounded_size
 from rechain.web.index import PAGE_SIZE
@@ -151,6 +152,9 @@ class Listed(BaseModel):
     answer: str
     confidence: float | None
     verdict: Verdict | None
+    """whether the best chain is a gold chain"""
+    support: Support | None
+    """whether the passages support the answer, as the source says"""
     error: str | None
     chain: str | None
     """the best chain in one line"""
@@ -191,6 +195,7 @@ async def questions(site: AtSite, selection: Annotated[Selection, Query()]) -> L
             answer=row.answer,
             confidence=row.confidence,
             verdict=row.verdict,
+            support=row.support,
             error=row.error,
             chain=row.summary,
         )

@@ -15,6 +15,7 @@ from rechain.datasets import Entry
 from rechain.errors import QuestionError
 from rechain.evaluation.judging import judge
 from rechain.schema import Chain, Gold, Problem, Question, Recovered
+from rechain.schema import Verdict as Support
 from rechain.text.words import Text
 from rechain.web.queries import Filters, Order, Verdict
 
@@ -32,7 +33,7 @@ CREATE VIRTUAL TABLE search USING fts5 (words, content='', prefix='2 3',
     tokenize="unicode61 remove_diacritics 0 categories 'L* N* M* Co' tokenchars '+#_'");
 CREATE TABLE bodies (position INTEGER PRIMARY KEY, question TEXT, problem TEXT, gold TEXT);
 CREATE TABLE found (source INTEGER, position INTEGER, summary TEXT, identity TEXT, confidence REAL,
-    verdict TEXT, kinds TEXT, error TEXT, PRIMARY KEY (source, position)) WITHOUT ROWID;
+    verdict TEXT, kinds TEXT, error TEXT, support TEXT, PRIMARY KEY (source, position)) WITHOUT ROWID;
 CREATE INDEX facets ON found (source, verdict, confidence, kinds, error IS NULL);
 CREATE TABLE chains (source INTEGER, position INTEGER, json TEXT, PRIMARY KEY (source, position));
 """
@@ -55,7 +56,10 @@ class Row(NamedTuple):
     summary: str | None
     confidence: float | None
     verdict: Verdict | None
+    """whether the chain is a gold chain"""
     error: str | None
+    support: Support | None
+    """the source's own verdict: whether the passages support the answer"""
 
 
 class Listing(NamedTuple):
@@ -147,7 +151,7 @@ class Index:
             rows = [(source, stored.position, *_summary(stored, recovered)) for stored, recovered in batch]
             chains = [(source, stored.position, recovered.model_dump_json()) for stored, recovered in batch]
             with self._transaction() as connection:
-                connection.executemany("INSERT OR REPLACE INTO found VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+                connection.executemany("INSERT OR REPLACE INTO found VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
                 connection.executemany("INSERT OR REPLACE INTO chains VALUES (?, ?, ?)", chains)
 
     def recovered(self, source: int, position: int) -> Recovered | None:
@@ -187,7 +191,7 @@ class Index:
     def _rows(self, source: int, positions: Sequence[int]) -> list[Row]:
         """Return the questions at some positions, in their order."""
         rows = self._read(
-            "SELECT q.position, q.id, q.question, q.answer, f.summary, f.confidence, f.verdict, f.error "
+            "SELECT q.position, q.id, q.question, q.answer, f.summary, f.confidence, f.verdict, f.error, f.support "
             "FROM questions q LEFT JOIN found f ON f.source = ? AND f.position = q.position "
             f"WHERE q.position IN ({', '.join('?' * len(positions))})",
             source,
@@ -291,9 +295,10 @@ def _summary(stored: Stored, recovered: Recovered) -> tuple[Any, ...]:
     if stored.gold is not None:
         verdict = "right" if judge(chain, stored.gold).correct else "wrong"
     if chain is None:
-        return None, None, None, verdict, "", error
+        return None, None, None, verdict, "", error, recovered.verdict
     kinds = "".join(f"|{link.kind}|" for link in chain.links)
-    return _in_one_line(stored, chain), dumps(chain.identity), chain.confidence, verdict, kinds, error
+    summary = _in_one_line(stored, chain)
+    return summary, dumps(chain.identity), chain.confidence, verdict, kinds, error, recovered.verdict
 
 
 def _in_one_line(stored: Stored, chain: Chain) -> str:
@@ -301,6 +306,8 @@ def _in_one_line(stored: Stored, chain: Chain) -> str:
     passages = stored.content.passages if isinstance(stored.content, Question) else ()
     titles = {passage.id: passage.title for passage in passages}
     names = [_short(titles.get(name) or name, _SHOWN_TITLE) for name in chain.passages]
+    if chain.shape == "parallel":
+        return " | ".join(names)
     links = [f" —{_short(link.entity, _SHOWN_TITLE)}→ " for link in chain.links]
     links += [" → "] * (len(names) - 1 - len(links))
     return "".join(name + link for name, link in zip_longest(names, links[: len(names) - 1], fillvalue=""))

@@ -202,7 +202,7 @@ def _units_by_parts(site: Site, question: str) -> Mapping[tuple[Sequence[str], S
 
 
 def _label(new: NewLabel, units: Mapping[tuple[Sequence[str], Sequence[str]], Unit]) -> Label:
-    is_pair = len(new.passages) == 1
+    is_pair = len(new.passages) == 1 and bool(new.entities)
     unit = units.get((tuple(new.passages), tuple(sorted(new.entities) if is_pair else new.entities)))
     if unit is None:
         what = "pair" if is_pair else "chain"

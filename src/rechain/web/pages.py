@@ -158,7 +158,8 @@ async def compare_question(site: AtSite, query: Annotated[ComparisonQuery, Query
         recovered = await site.chains_of(source, stored, _PATIENCE)
         chain = recovered.chains[0] if recovered else None
         is_right = None if stored.gold is None or recovered is None else judge(chain, stored.gold).correct
-        columns.append((source, recovered, chain_steps(question, chain), is_right))
+        steps = chain_steps(question, chain, recovered.claims if recovered else ())
+        columns.append((source, recovered, steps, is_right))
     is_late = any(source.service is not None and recovered is None for source, recovered, *_ in columns)
     return page(
         "compare_question.html",

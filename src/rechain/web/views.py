@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-from rechain.candidates import CandidateSettings, find_of_any_length
+from rechain.candidates import CandidateSettings, find_of_any_shape
 from rechain.errors import QuestionError
 from rechain.evaluation.judging import is_correct
-from rechain.schema import Chain, Gold, Link, Passage, Question, Recovered
+from rechain.schema import Chain, Claim, Gold, Link, Passage, Question, Recovered, Shape
 from rechain.text.highlights import Highlighter, Piece, cut
 from rechain.text.passages import PassageView
 from rechain.web.site import MOST_SHOWN
@@ -29,6 +29,7 @@ class CandidateView:
     """A candidate chain in one line; without a score where the source has not scored it."""
 
     number: int
+    shape: Shape
     passages: Sequence[str]
     links: Sequence[Link]
     score: float | None
@@ -40,6 +41,7 @@ class CandidateView:
 class GoldView:
     """A gold chain in one line, and the number of the candidate that is this chain, if any is."""
 
+    shape: Shape
     passages: Sequence[str]
     links: Sequence[str]
     candidate: int | None
@@ -65,6 +67,8 @@ class QuestionView:
     """what Ranker and Reasoner chose, step by step"""
     error: str | None
     """why the source has no chain"""
+    recovered: Recovered | None
+    """all that the source says of the question, its verdict among it"""
 
     @property
     def others(self) -> list[StepView]:
@@ -86,7 +90,8 @@ def question_view(
     why = (chain.why if chain else None) or {}
     steps = why.get("steps")
     titles = {passage.id: passage.title or passage.id for passage in question.passages}
-    highlighter, on_chain = Highlighter.of_chain(question, chain), chain.passages if chain else ()
+    claims = recovered.claims if recovered else ()
+    highlighter, on_chain = Highlighter.of_chain(question, chain, claims), chain.passages if chain else ()
     return QuestionView(
         question=question,
         number=number,
@@ -98,6 +103,7 @@ def question_view(
         candidates=[
             CandidateView(
                 number=place,
+                shape=one.shape,
                 passages=[titles.get(name, name) for name in one.passages],
                 links=one.links,
                 score=one.score if place < len(scored) else None,
@@ -114,18 +120,19 @@ def question_view(
             if isinstance(step, dict) and isinstance(step.get("probability"), int | float)
         ],
         error=None if recovered is None or recovered.error is None else recovered.error.message,
+        recovered=recovered,
     )
 
 
-def chain_steps(question: Question, chain: Chain | None) -> list[StepView]:
+def chain_steps(question: Question, chain: Chain | None, claims: Sequence[Claim] = ()) -> list[StepView]:
     """Return the passages of a chain, highlighted, and the links between them."""
-    return _steps(question, chain, Highlighter.of_chain(question, chain)) if chain else []
+    return _steps(question, chain, Highlighter.of_chain(question, chain, claims)) if chain else []
 
 
 def _steps(question: Question, chain: Chain, highlighter: Highlighter) -> list[StepView]:
     passages = {passage.id: passage for passage in question.passages}
     names = [name for name in chain.passages if name in passages]
-    links = chain.links[: max(len(names) - 1, 0)]
+    links = [] if chain.shape == "parallel" else chain.links[: max(len(names) - 1, 0)]
     return [step_view(passages[name], highlighter, link) for name, link in zip_longest(names, links)]
 
 
@@ -139,12 +146,13 @@ def _golds(gold: Gold, chains: Sequence[Chain], titles: Mapping[str, str]) -> li
     for one in gold.chains:
         alone = gold.model_copy(update={"chains": [one]})
         candidate = next((number for number, chain in enumerate(chains) if _is_gold(chain, alone)), None)
-        views.append(GoldView([titles.get(name, name) for name in one.passages], one.links or (), candidate))
+        shape = one.shape or "chain"
+        views.append(GoldView(shape, [titles.get(name, name) for name in one.passages], one.links or (), candidate))
     return views
 
 
 def _is_gold(chain: Chain, gold: Gold) -> bool:
-    return is_correct(chain.passages, [link.entity for link in chain.links], gold)
+    return is_correct(chain.passages, [link.entity for link in chain.links], gold, chain.shape)
 
 
 def _unscored(question: Question, scored: Sequence[Chain], settings: CandidateSettings) -> list[Chain]:
@@ -152,14 +160,18 @@ def _unscored(question: Question, scored: Sequence[Chain], settings: CandidateSe
     if len(scored) >= MOST_SHOWN:
         return []
     try:
-        candidates = find_of_any_length(question, settings)
+        candidates = find_of_any_shape(question, settings)
     except QuestionError:
         return []
     identities = {chain.identity for chain in scored}
     names = [passage.id for passage in question.passages]
-    unscored = []
-    for candidate in candidates.chains[:MOST_SHOWN]:
-        passages = tuple(names[place] for place in candidate.passages)
-        if (passages, tuple(edge.key if edge.is_given else "" for edge in candidate.edges)) not in identities:
-            unscored.append(Chain(passages=list(passages), links=candidate.links, score=candidate.weight))
-    return unscored
+    chains = (
+        Chain(
+            shape=candidate.shape,
+            passages=[names[place] for place in candidate.passages],
+            links=candidate.links,
+            score=candidate.weight,
+        )
+        for candidate in candidates.chains[:MOST_SHOWN]
+    )
+    return [chain for chain in chains if chain.identity not in identities]

@@ -234,3 +234,60 @@ DEMO = Path(__file__).parents[3] / "src" / "rechain" / "data" / "demo.jsonl"
 def demo() -> Path:
     """The file of the examples."""
     return DEMO
+
+
+# ---- the page of an audit
+
+EVIL = "<img src=x onerror=alert(1)> \u05e9\u05dc\u05d5\u05dd"
+PASSAGES = [
+    {"id": "rates", "title": f"City rates {EVIL}", "text": "Zurich EUR 180. Oslo EUR 210."},
+    {"id": "travel", "title": "Travel", "text": "City rates say what a hotel may cost."},
+]
+LINK = {"entity": "City rates", "kind": "title", "weight": 9.0, "mentions": [[0, 10], None]}
+HELD = {"match": "phrase", "passage": "rates", "span": [7, 14]}
+CHAIN = {"passages": ["travel", "rates"], "links": [LINK], "answer": HELD, "score": 1.0, "confidence": 0.83}
+PARALLEL = CHAIN | {"shape": "parallel", "links": []}
+CLAIMS = [
+    {"text": "EUR 180.", "verdict": "supported", "passage": "rates", "span": [0, 15]},
+    {"text": "Taxis are free.", "verdict": "unsupported"},
+]
+FOUND: list[dict[str, Any]] = [
+    {"verdict": "supported", "verdict_probability": 0.99, "chains": [CHAIN]},
+    {"verdict": "partly", "verdict_probability": 0.6, "claims": CLAIMS, "chains": [PARALLEL]},
+    {"verdict": "unsupported", "verdict_probability": 0.8, "claims": CLAIMS[1:], "chains": []},
+    {"verdict": "no_answer", "verdict_probability": 0.9, "chains": []},
+]
+
+
+@pytest.fixture
+def report(command: Command, tmp_path: Path) -> Path:
+    """The page of four answers of a log."""
+    question = {"question": f"What may a hotel in Zurich cost? {EVIL}", "answer": "EUR 180. Taxis are free."}
+    log = [
+        {"id": str(number), **question, "passages": PASSAGES, "tag": f"tag {number % 2}", "day": f"2026-05-1{number}"}
+        for number in range(4)
+    ]
+    chains = [{"id": str(number), **found} for number, found in enumerate(FOUND)]
+    for name, rows in (("log", log), ("chains", chains)):
+        (tmp_path / name).write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    out = tmp_path / "report.html"
+    command("audit", tmp_path / "log", "--chains", tmp_path / "chains", "--out", out)
+    return out
+
+
+@pytest.fixture
+def open_report(browser: Browser, report: Path) -> Iterator[Callable[..., Page]]:
+    """Open the page of an audit in a new window; `bad` takes what must not happen in it."""
+
+    def open_page(bad: list[str], **options: Any) -> Page:
+        context = browser.new_context(**options)
+        context.on("request", lambda one: bad.append(one.url) if one.url != report.as_uri() else None)
+        context.on("console", lambda message: bad.append(message.text))
+        context.on("weberror", lambda error: bad.append(str(error.error)))
+        page = context.new_page()
+        page.goto(report.as_uri())
+        return page
+
+    yield open_page
+    for context in browser.contexts:
+        context.close()

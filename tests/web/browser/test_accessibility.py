@@ -40,6 +40,14 @@ def served(serve: Any, demo: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     for number, chain in enumerate(chain for row in rows for chain in row["chains"]):
         step = {"player": "ranker", "passage": chain["passages"][0], "probability": 0.25}
         chain.update(confidence=number % 100 / 100, why={**chain["why"], "steps": [step]})
+    for number, row in enumerate(rows):
+        verdict = ("supported", "partly", "unsupported", "no_answer")[number % 4]
+        held = {"match": "words", "passage": row["chains"][0]["passages"][-1], "span": [0, 9]}
+        claim = {"text": "A claim.", "verdict": verdict, "passage": held["passage"], "span": [0, 30]}
+        row.update(
+            verdict=verdict, verdict_probability=0.7, claims=[claim, {"text": "More.", "verdict": "unsupported"}]
+        )
+        row["chains"][0].update(answer=held, shape="parallel" if number % 2 else "chain")
     chains.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     told = serve("--chains", chains, "--model", "bm25", "--overlap", "1")
     give_labels(told)
@@ -117,6 +125,13 @@ def test_axe_notices_a_page_that_is_wrong(open_as_ada: Open) -> None:
 def test_axe_finds_nothing_where_one_signs_in(serve: Any, visit: Any, scheme: Literal["light", "dark"]) -> None:
     page = visit(serve("--model", "lexical", "--token", "long enough"), color_scheme=scheme)
     expect(page.get_by_label("Token")).to_be_visible()
+    assert problems(page) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_on_the_page_of_an_audit(open_report: Any, scheme: Literal["light", "dark"]) -> None:
+    page = open_report([], color_scheme=scheme, bypass_csp=True)  # its policy refuses scripts, such as axe
+    page.locator("details").evaluate_all("all => all.forEach(one => { one.open = true })")
     assert problems(page) == []
 
 
