@@ -44,8 +44,9 @@ from speed import link, link_with_spacy, phrases_of
 from rechain import recovery
 from rechain.bulk.resume import GrowingFile
 from rechain.bulk.work import Tally, WorkResult
-from rechain.candidates import Candidates, find_candidates, find_of_any_length
-from rechain.datasets.reading import QuestionReader, read_chunks
+from rechain.candidates import Candidates, find_candidates, find_of_any_shape
+from rechain.datasets.reading import Entry, QuestionReader, read_chunks
+from rechain.errors import QuestionError
 from rechain.models.chain_reader import ChainReader, Texts
 from rechain.models.cpu import packed
 from rechain.models.text_encoders import untrained
@@ -172,8 +173,9 @@ class Decoded:
         """Return the chains of the questions whose candidates these are, as `Recoverer` does."""
         scored = recovery._score(self, batch, explain=False)
         return [
-            Recovered(id=candidates.question.id, chains=recovery._best(candidates, told, Options()))
+            recovery._recovered(Entry("", candidates.question.id, candidates.question), candidates, told, Options())
             for candidates, told in zip(batch, scored, strict=True)
+            if not isinstance(told, QuestionError)
         ]
 
 
@@ -202,7 +204,7 @@ def cheap_stages(path: Path, questions: Sequence[Question]) -> list[Stage]:
         (
             "candidates of 2, 3 and 4, linking included",
             number,
-            lambda: list(candidates_of(questions, find_of_any_length)),
+            lambda: list(candidates_of(questions, find_of_any_shape)),
         ),
     ]
 
@@ -210,7 +212,7 @@ def cheap_stages(path: Path, questions: Sequence[Question]) -> list[Stage]:
 def model_stages(questions: Sequence[Question], out: Path) -> list[Stage]:
     """Return the stages of the default model, which are made of chunks of questions as the command makes them."""
     model = load()
-    found = [list(candidates_of(chunk, find_of_any_length)) for chunk in batches(questions, BATCH_SIZE)]
+    found = [list(candidates_of(chunk, find_of_any_shape)) for chunk in batches(questions, BATCH_SIZE)]
     chosen = [weighed(model, batch) for batch in found]
     written = [[question.write(model.tokenizer) for question in batch] for batch in chosen]
     forwards = [Forward(model, batch_of(*pair)) for pair in zip(chosen, written, strict=True)]
@@ -305,7 +307,7 @@ def tokens_of(path: Path) -> list[Batch]:
     model = load()
     made = []
     for chunk in batches(questions_of(path), BATCH_SIZE):
-        found = list(candidates_of(chunk, find_of_any_length))
+        found = list(candidates_of(chunk, find_of_any_shape))
         if found:
             chosen = weighed(model, found)
             made.append(batch_of(chosen, [question.write(model.tokenizer) for question in chosen]))

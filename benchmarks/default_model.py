@@ -10,7 +10,8 @@ DATA is a folder as ../shared/data, ENCODER one with the weights of all-MiniLM-L
 `train` needs torch, transformers, numpy and safetensors alone, so that STAGE can be carried to a GPU machine; `--set
 NAME=VALUE` changes a setting of `ReaderSettings`, `--pseudo` warms up with pseudo questions, `--gru` reads with a GRU
 instead. Questions and answers of HotpotQA open and train_300 and of DrugHop open are learnt from; gold evidence of open
-is read by `judge` and `bundle`, for figures alone.
+is read by `judge` and `bundle`, for figures alone. The judge of answers learns from all types of HotpotQA's questions;
+with `prepare --made` also from made-up records and gaps in sentences (`judge_material.py`), as the bundled one did not.
 """
 
 import argparse
@@ -18,12 +19,26 @@ import json
 import shutil
 import time
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from default_model_figures import DRUG, FOLDS, HOTPOT, INDEX, PLAYS, QUESTIONS, TRAIN, VIEWS, facts, judge, questions_of
+from default_model_figures import (
+    DRUG,
+    FOLDS,
+    HOTPOT,
+    INDEX,
+    JUDGED,
+    PLAYS,
+    QUESTIONS,
+    TRAIN,
+    VERDICTS,
+    VIEWS,
+    facts,
+    judge,
+    questions_of,
+)
 
 from rechain.preparation.arrays import TEXT_MARKS
 from rechain.reader.settings import ReaderSettings
@@ -37,9 +52,10 @@ if TYPE_CHECKING:
 
 PSEUDO, ENCODER = "pseudo.safetensors", "encoder"
 PSEUDO_A_FOLD = 1600
+RECORDS, GAPS_A_FOLD = 4000, 600
 
 
-def prepare(data: Path, stage: Path, encoder: Path) -> None:
+def prepare(data: Path, stage: Path, encoder: Path, made: bool) -> None:
     """Write the chains of all questions, and pseudo questions made from HotpotQA's passages, as arrays."""
     from rechain.reader.pretrained import read_tokenizer
     from rechain.scoring.evidence import PRIOR
@@ -65,6 +81,67 @@ def prepare(data: Path, stage: Path, encoder: Path) -> None:
     index = {"ids": preparation.ids, "kept": preparation.kept, "sets": sets, "prior": PRIOR.tolist()}
     (stage / INDEX).write_text(json.dumps(index), encoding="utf-8")
     save_arrays(pseudo_arrays(tokenizer, asked[HOTPOT], folds[HOTPOT]), stage / PSEUDO)
+    save_arrays(judged_arrays(tokenizer, data, made), stage / JUDGED)
+    save_arrays(verdict_arrays(tokenizer, data), stage / VERDICTS)
+
+
+def judged_arrays(tokenizer: Any, data: Path, made: bool) -> dict[str, Array]:
+    """Write right and wrong answers of HotpotQA's questions, of every type, as the judge learns from them."""
+    from rechain.preparation.wrong_answers import WrongAnswers
+    from rechain.reader.arrays import JudgePreparation, answer_spans
+    from rechain.text.passages import PassageView
+
+    settings = ReaderSettings()
+    asked = {name: list(questions_of(data, name, every_type=True)) for name in (HOTPOT, TRAIN)}
+    folds = hotpot_folds(asked[HOTPOT])
+    wrong = WrongAnswers(asked[HOTPOT] + asked[TRAIN])
+    preparation = JudgePreparation(tokenizer, settings.judge_tokens)
+    for question in asked[HOTPOT] + asked[TRAIN]:
+        views = [PassageView(passage) for passage in question.passages]
+        tails = [number for number, view in enumerate(views) if answer_spans(question, view)]
+        preparation.add(question, wrong.choose(question, views, tails, settings.wrong_answers))
+    for question, answers, fold in made_material(asked[HOTPOT], folds) if made else ():
+        folds[question.id] = fold
+        preparation.add(question, answers)
+    return preparation.arrays() | {"fold": np.array([folds.get(id, -1) for id in preparation.ids])}
+
+
+def made_material(
+    questions: "Sequence[Question]", folds: dict[str, int]
+) -> "Iterator[tuple[Question, list[str], int]]":
+    """Yield questions of made-up records and of gaps in sentences, with wrong answers and the fold of each."""
+    from judge_material import gaps, records
+
+    for number, (question, wrong) in enumerate(records(RECORDS)):
+        yield question, wrong, number % FOLDS
+    for fold in range(FOLDS):
+        passages = [passage for q in questions if folds[q.id] == fold for passage in q.passages]
+        for question, wrong in gaps(passages, GAPS_A_FOLD):
+            yield question.model_copy(update={"id": f"{question.id} of {fold}"}), wrong, fold
+
+
+def verdict_arrays(tokenizer: Any, data: Path) -> dict[str, Array]:
+    """Write the answers that verdicts are measured on, each as it is, with its best chain by the prior."""
+    from verdicts import SETS, questions_with_wrong_answers
+
+    from rechain.candidates import find_of_any_shape
+    from rechain.reader.arrays import JudgePreparation
+
+    preparation, fold = JudgePreparation(tokenizer, ReaderSettings().judge_tokens, varied=False), []
+    folds = hotpot_folds(list(questions_of(data, HOTPOT, every_type=True)))
+    for place, name in enumerate(SETS):
+        for question, wrong in questions_with_wrong_answers(data, name):
+            if preparation.add(question, wrong, find=find_of_any_shape):
+                fold.append(folds[question.id] if name == HOTPOT else -place)
+    return preparation.arrays() | {"fold": np.array(fold)}
+
+
+def hotpot_folds(questions: "Sequence[Question]") -> dict[str, int]:
+    """Return the fold of each question by its id: of bridge questions the one that the Ranker's have."""
+    from rechain.tables.stage import folds_of
+
+    parts = [[q for q in questions if (q.type == "bridge") is is_bridge] for is_bridge in (True, False)]
+    return {q.id: fold for part in parts for q, fold in zip(part, folds_of(part, FOLDS), strict=True)}
 
 
 def make_preparation(tokenizer: Any) -> "ReaderPreparation":
@@ -107,33 +184,60 @@ def train(stage: Path, name: str, fold: int | None, changes: Sequence[str], pseu
     import torch
     from safetensors.torch import save_file
 
-    from rechain.reader.data import ReaderData
-    from rechain.reader.training import Questions, ReaderTraining, ReaderTrainingSettings
+    from rechain.reader.data import JudgeData, ReaderData
+    from rechain.reader.training import Judged, Questions, ReaderTraining, ReaderTrainingSettings
 
     settings = ReaderTrainingSettings.of(dict(map(parse, changes)), "--set")
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    arrays, others = load_arrays(stage / QUESTIONS), load_arrays(stage / PSEUDO)
-    data, made = ReaderData(arrays, device), ReaderData(others, device)
-    numbers = np.arange(len(data))
+    arrays, answers = load_arrays(stage / QUESTIONS), load_arrays(stage / JUDGED)
+    data, numbers = ReaderData(arrays, device), np.arange(len(arrays["fold"]))
     learned = numbers if fold is None else numbers[arrays["fold"] != fold]
-    allowed = np.arange(len(made)) if fold is None else np.flatnonzero(others["allowed"][:, fold])
+    made = None
+    if pseudo:
+        others = load_arrays(stage / PSEUDO)
+        every = np.arange(len(others["allowed"]))
+        made = Questions(ReaderData(others, device), every if fold is None else every[others["allowed"][:, fold] > 0])
     start = time.perf_counter()
     training = ReaderTraining(
         lambda seed: untaught(stage / ENCODER, seed, settings, gru).to(device),
         Questions(data, learned),
         settings,
-        Questions(made, allowed) if pseudo else None,
+        made,
+        judged=Judged(JudgeData(answers, device), np.flatnonzero(answers["fold"] != (-9 if fold is None else fold))),
     )
     training.run()
     print(f"{name}: {len(learned)} questions learnt in {time.perf_counter() - start:.1f} s on {device}", flush=True)
     (stage / PLAYS).mkdir(exist_ok=True)
+    judgements = judgements_on(training.reader, stage, fold)
     if fold is None:
+        save_arrays(judgements, stage / PLAYS / f"{name}.safetensors")
         weights = {key: value.half() for key, value in training.reader.state_dict().items()}
         save_file(weights, stage / PLAYS / f"{name}.weights")
         time_reading(training.reader, data)
     else:
         views = views_on(training.reader, data, numbers[arrays["fold"] == fold])
-        save_arrays(views, stage / PLAYS / f"{name}.safetensors")
+        save_arrays(views | judgements, stage / PLAYS / f"{name}.safetensors")
+
+
+def judgements_on(model: "ChainReader", stage: Path, fold: int | None) -> dict[str, Array]:
+    """Return what the judge says of the answers that it did not learn, and which questions of a file these are."""
+    from rechain.evaluation.statistics import auc
+    from rechain.reader.data import JudgeData
+    from rechain.reader.training import examine_judge
+
+    said: dict[str, Array] = {}
+    for name, file in (("judged", JUDGED), ("verdicts", VERDICTS)):
+        arrays = load_arrays(stage / file)
+        folds = arrays["fold"]
+        unseen = np.flatnonzero(folds < 0 if fold is None else folds == fold)
+        if name == "verdicts" and fold is not None:
+            unseen = np.flatnonzero((folds == fold) | (folds < 0))
+        told = list(examine_judge(model, JudgeData(arrays, next(model.parameters()).device), unseen))
+        logits = np.concatenate([values[batch.is_case].float().cpu().numpy() for batch, values in told])
+        is_right = np.concatenate([(batch.is_case.cumsum(1) == 1)[batch.is_case].cpu().numpy() for batch, _ in told])
+        print(f"fold {fold}: AUC of the judge {auc(logits, is_right):.3f} on {name}", flush=True)
+        said |= {name: logits, f"{name}.right": is_right.astype(np.uint8), f"{name}.questions": unseen}
+    return said
 
 
 def parse(change: str) -> tuple[str, Any]:
@@ -158,10 +262,10 @@ def untaught(encoder: Path, seed: int, settings: ReaderSettings, gru: bool = Fal
     config, weights = json.loads((encoder / "config.json").read_text(encoding="utf-8")), encoder / "model.safetensors"
     prior = torch.tensor(json.loads((encoder.parent / INDEX).read_text(encoding="utf-8"))["prior"])
     if gru:
-        reader = ChainReader(GruEncoder(config["vocab_size"], TEXT_MARKS), len(prior), settings.dropout)
+        reader = ChainReader(GruEncoder(config["vocab_size"], TEXT_MARKS), len(prior), settings.dropout, judges=True)
     else:
         read = pretrained(config, read_shapes(weights), lambda: load_file(weights), TEXT_MARKS)
-        reader = ChainReader(read, len(prior), settings.dropout)
+        reader = ChainReader(read, len(prior), settings.dropout, judges=True)
     reader.evidence.weight.data.copy_(prior[None])
     return reader
 
@@ -200,7 +304,7 @@ def bundle(stage: Path, data: Path, folder: Path, floats: bool) -> None:
     from rechain.reader.model import ChainReaderModel
     from rechain.reader.pretrained import load_trainable, save
 
-    network, tokenizer, settings = load_trainable(stage / ENCODER)
+    network, tokenizer, settings = load_trainable(stage / ENCODER, judges=True)
     network.load_state_dict({name: value.float() for name, value in load_file(stage / PLAYS / "all.weights").items()})
     if not floats:
         quantise(network.encoder.model)  # type: ignore[attr-defined]
@@ -226,6 +330,7 @@ def main() -> None:
         for path in paths:
             step.add_argument(path, type=Path)
     steps.choices["prepare"].add_argument("--encoder", type=Path, required=True)
+    steps.choices["prepare"].add_argument("--made", action="store_true")
     steps.choices["train"].add_argument("--name", required=True)
     steps.choices["train"].add_argument("--fold", type=int)
     steps.choices["train"].add_argument("--set", dest="changes", action="append", default=[])
