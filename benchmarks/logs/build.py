@@ -197,7 +197,7 @@ def cut_set(folder: Path) -> list[Passage]:
 
 
 def read_log(path: Path) -> list[Entry]:
-    """Return the records of a log, none where a set has none of that split, and say which line is wrong where one is."""
+    """Return the records of a log, or none where there is no such file, and say which line is wrong where one is."""
     if not path.exists():
         return []
     entries = []
