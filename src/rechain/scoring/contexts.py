@@ -222,7 +222,7 @@ def _kind(key: str) -> str:
         return "date"
     if key.endswith("."):
         return "ordinal"
-    return "year" if _YEAR.fullmatch(key) else f"number {len(key) // 2}"
+    return "year" if _YEAR.fullmatch(key) else "number"
 
 
 def are_alike(one: Item, two: Item) -> bool:
