@@ -138,3 +138,18 @@ def test_a_row_of_the_plain_format_is_read(tmp_path: Path) -> None:
     row = ["q", "Who?", "Anton", json.dumps([{"id": 3, "text": "Anton."}])]
     (question,) = read(tmp_path / "f", table(["id", "question", "answer", "passages"], row).encode())
     assert [passage.id for passage in question.passages] == ["3"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'?{"id": "1", "question": "Who?", "answer": "Ann"}\n{"id": "2"}\n',
+        b'"id": "1", "question": "Who?", "answer": "Ann"}\n{"id": "2"}\n',
+        '{"id": "1", "question": "Who?", "answer": "Ann"}\n'.encode("utf-16-be"),
+        b"a\x01,b\x02,c\x03\n1,2,3\n",
+    ],
+    ids=["a character too many", "a brace lost", "UTF-16 without its mark", "control characters"],
+)
+def test_what_was_never_a_table_is_not_read_as_one(tmp_path: Path, content: bytes) -> None:
+    with pytest.raises(InputError, match="neither"):
+        read(tmp_path / "log", content)

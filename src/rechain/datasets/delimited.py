@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +12,9 @@ SEPARATORS = ("\t", ";", ",")
 # A table of questions has a column for the question, the answer and the passages at least; a sentence that is no table
 # seldom has two separators of one kind before its first line ends.
 _FEWEST_COLUMNS = 3
-_LONGEST_NAME = 100
+# Of the name of a column. Quotation marks and braces in it are those of JSON that has lost its beginning, and what is not
+# printable is that of no text: the records of such a file are not rows.
+_NAME = re.compile(r"""(?=.*\S)[^{}"\x00-\x1f\x7f\ufffd]{1,100}""")
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")  # byte order marks; so Excel writes "Unicode text"
 
 
@@ -25,7 +28,7 @@ def separator_of(start: bytes) -> str | None:
     first = start.decode(encoding_of(start), "replace").lstrip("\r\n").partition("\n")[0].rstrip("\r")
     for separator in SEPARATORS:
         names = _cells(first, separator)
-        if len(names) >= _FEWEST_COLUMNS and all(0 < len(name.strip()) <= _LONGEST_NAME for name in names):
+        if len(names) >= _FEWEST_COLUMNS and all(map(_NAME.fullmatch, names)):
             return separator
     return None
 
