@@ -12,8 +12,8 @@ SEPARATORS = ("\t", ";", ",")
 # A table of questions has a column for the question, the answer and the passages at least; a sentence that is no table
 # seldom has two separators of one kind before its first line ends.
 _FEWEST_COLUMNS = 3
-# Of the name of a column. Quotation marks and braces in it are those of JSON that has lost its beginning, and what is not
-# printable is that of no text: the records of such a file are not rows.
+# Of the name of a column. Quotation marks and braces in it are those of JSON that has lost its beginning, and what is
+# not printable is that of no text: the records of such a file are not rows.
 _NAME = re.compile(r"""(?=.*\S)[^{}"\x00-\x1f\x7f\ufffd]{1,100}""")
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")  # byte order marks; so Excel writes "Unicode text"
 
