@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from math import fsum
 from typing import NamedTuple
 
+from rechain.answers.claims import AnswerReading, Claim, read_answer
 from rechain.errors import QuestionError
 from rechain.schema import Match, Passage, Question
-from rechain.text.claims import AnswerReading, Claim, read_answer
-from rechain.text.normal import Item, NormalText, same
 from rechain.text.passages import PassageView
 from rechain.text.rarity import idf
 from rechain.text.words import Span, Text, is_unspaced, phrase
+from rechain.values.normal import Item, NormalText, same
 
 Meaning = Callable[[Sequence[str], Sequence[str]], Sequence[Sequence[float]]]
 """returns how alike each of some claims is to each of some sentences, 0 to 1, [claims][sentences]"""
