@@ -10,6 +10,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rechain.answers.claims import read_answer
 from rechain.candidates import Candidate, Candidates, CandidateSettings, find_candidates, find_of_any_shape
 from rechain.datasets.inputs import PassageLike, QuestionLike, as_entry, as_question
 from rechain.datasets.mapping import FieldMap
@@ -22,7 +23,6 @@ from rechain.scoring.model import BUNDLED, BatchModel, Contributions, Model, Pla
 from rechain.scoring.verdicts import conclude, judge_claims
 from rechain.system.batches import batches
 from rechain.system.digests import SHA256, file_digest, read_json
-from rechain.text.claims import read_answer
 
 if TYPE_CHECKING:
     from rechain.reader.model import ChainReaderModel

@@ -17,11 +17,11 @@ from itertools import islice
 from math import isfinite
 from typing import NamedTuple
 
+from rechain.answers.matching import AnswerMatcher, Holdings, Meaning
 from rechain.candidates.parallels import find_parallels
 from rechain.errors import QuestionError, RechainError
 from rechain.linking import DEFAULT_LINKERS, DEFAULT_MIN_WEIGHT, DEFAULT_SPACY_MODEL, LINKERS, Edge, LinkGraph
 from rechain.schema import Link, Question, Shape
-from rechain.text.answers import AnswerMatcher, Holdings, Meaning
 from rechain.text.identifiers import identifier
 from rechain.text.passages import PassageView
 from rechain.text.rarity import naming_words
