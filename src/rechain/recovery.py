@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rechain.reader.model import ChainReaderModel
 
 _VERDICT_OF_ERROR: Mapping[str, Verdict] = {"no_answer": "no_answer", "no_tail": "unsupported"}
-"""what errors say of an answer; others say nothing of it, such as that no chain has as many passages as were asked for"""
+"""what errors say of an answer; others say nothing, such as that no chain has as many passages as were asked for"""
 _SURE = 0.95
 """how often such an answer is what it seems: "I could not find it" may go on with something that can be checked, and
 what a passage says in quite other words is not found"""
