@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rechain.text.claims import MOST_CLAIMS, read_answer
+from rechain.answers.claims import MOST_CLAIMS, read_answer
 from rechain.text.words import phrase
 
 DIRECTOR = "Who directed Inception?"

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rechain.answers.claims import Claim
+from rechain.answers.matching import AnswerMatcher, HeldClaim, Holding, Holdings, Meaning
 from rechain.errors import QuestionError
 from rechain.schema import Mention, Passage, Question
-from rechain.text.answers import AnswerMatcher, HeldClaim, Holding, Holdings, Meaning
-from rechain.text.claims import Claim
 from rechain.text.passages import PassageView
 from rechain.text.rarity import idf
 

@@ -8,12 +8,12 @@ What a text leaves open ("1.500", "03/04/2023", "5 pounds") has several readings
 import re
 from functools import lru_cache
 
-from rechain.text.amounts import AmountReader
-from rechain.text.dates import MONTHS, read_date, read_day_of_month, read_digits_as_date, read_time
-from rechain.text.items import Item
-from rechain.text.numerals import BLOB, CHINESE, DASHES, ENGLISH, GERMAN, UNSPACED, chinese_number
-from rechain.text.units import CURRENCIES, UNITS
 from rechain.text.words import Text, fold
+from rechain.values.amounts import AmountReader
+from rechain.values.dates import MONTHS, read_date, read_day_of_month, read_digits_as_date, read_time
+from rechain.values.items import Item
+from rechain.values.numerals import BLOB, CHINESE, DASHES, ENGLISH, GERMAN, UNSPACED, chinese_number
+from rechain.values.units import CURRENCIES, UNITS
 
 _ORDINALS = """
     first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth

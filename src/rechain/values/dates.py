@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 
-from rechain.text.items import Item
-from rechain.text.numerals import CHINESE, DASHES, DIGITS_ZH, chinese_number
+from rechain.values.items import Item
+from rechain.values.numerals import CHINESE, DASHES, DIGITS_ZH, chinese_number
 
 _MONTH_NAMES = (
     "january januar jänner jan", "february februar feb", "march märz maerz mar mär mrz", "april apr", "may mai",

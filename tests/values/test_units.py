@@ -5,7 +5,7 @@ from decimal import Decimal
 import pint
 import pytest
 
-from rechain.text.units import CURRENCIES, UNITS, Unit, counted_unit, find_unit
+from rechain.values.units import CURRENCIES, UNITS, Unit, counted_unit, find_unit
 
 # How pint names our bases and units, where it does not understand our own name.
 PINT = {

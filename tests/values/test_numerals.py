@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rechain.text.numerals import chinese_number, read_digits, read_words
+from rechain.values.numerals import chinese_number, read_digits, read_words
 
 
 @settings(max_examples=200)

@@ -12,7 +12,7 @@ from functools import lru_cache
 from math import fsum
 from typing import NamedTuple
 
-from rechain.text import frames
+from rechain.answers import frames
 from rechain.text.rarity import idf
 from rechain.text.words import Text
 

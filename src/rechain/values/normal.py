@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
-from rechain.text.items import Item, same
-from rechain.text.numerals import UNSPACED, ascii_digits
-from rechain.text.units import counted_unit
-from rechain.text.values import find_values
 from rechain.text.words import Span, Text
+from rechain.values.finding import find_values
+from rechain.values.items import Item, same
+from rechain.values.numerals import UNSPACED, ascii_digits
+from rechain.values.units import counted_unit
 
 __all__ = ["Item", "NormalText", "same", "singular"]
 

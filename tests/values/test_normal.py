@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rechain.text.normal import NormalText, same, singular
 from rechain.text.words import Text
+from rechain.values.normal import NormalText, same, singular
 
 
 @pytest.mark.parametrize(

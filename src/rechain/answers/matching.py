@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from math import fsum
 from typing import NamedTuple
 
+from rechain.answers.claims import AnswerReading, Claim, read_answer
 from rechain.errors import QuestionError
 from rechain.schema import Match, Passage, Question
-from rechain.text.claims import AnswerReading, Claim, read_answer
-from rechain.text.normal import Item, NormalText, same
 from rechain.text.passages import PassageView
 from rechain.text.rarity import idf
 from rechain.text.words import Span, Text, is_unspaced, phrase
+from rechain.values.normal import Item, NormalText, same
 
 Meaning = Callable[[Sequence[str], Sequence[str]], Sequence[Sequence[float]]]
 """returns how alike each of some claims is to each of some sentences, 0 to 1, [claims][sentences]"""
@@ -156,6 +156,7 @@ class AnswerMatcher:
         reading = read_answer(question.question, question.answer)
         if reading.kind == "none":
             raise QuestionError("no_answer", "the answer is empty, or says that there is none")
+        _check_any(views)
         if reading.kind == "judgement":
             return _hold_judgement(question, views)
         tails = [number for number, view in enumerate(views) if self.is_held_by(view)]
@@ -171,6 +172,7 @@ class AnswerMatcher:
 
     def _hold_entity(self, views: Sequence[PassageView]) -> Holdings:
         """Return which passages mention the answer's entity."""
+        _check_any(views)
         tails = {number: Holding("phrase", 1.0) for number, view in enumerate(views) if self.is_held_by(view)}
         if not tails:
             raise QuestionError("no_tail", f"no tail: no passage mentions the answer's entity '{self.entity}'")
@@ -183,6 +185,11 @@ class AnswerMatcher:
         claim = reading.claims[0] if len(reading.claims) == 1 else Claim(text, tuple(self.phrases), ())
         whole = HeldClaim(claim, {tail: Holding("phrase", 1.0) for tail in tails})
         return Holdings([whole], self.phrases, frozenset(Text(text).words))
+
+
+def _check_any(views: Sequence[PassageView]) -> None:
+    if not views:
+        raise QuestionError("too_few_passages", "the question has no passages")
 
 
 def _hold_judgement(question: Question, views: Sequence[PassageView]) -> Holdings:

@@ -4,9 +4,9 @@ import re
 from decimal import Decimal
 from typing import NamedTuple
 
-from rechain.text.dates import find_to
-from rechain.text.items import Item
-from rechain.text.numerals import (
+from rechain.values.dates import find_to
+from rechain.values.items import Item
+from rechain.values.numerals import (
     BLOB,
     CHINESE,
     DASHES,
@@ -20,7 +20,7 @@ from rechain.text.numerals import (
     read_vulgar,
     read_words,
 )
-from rechain.text.units import CURRENCIES, Unit, find_unit
+from rechain.values.units import CURRENCIES, Unit, find_unit
 
 _SIGNS = "€$£¥￥₹₩"
 _DOLLARS = r"(?:US|CA|AU|HK|[AC])?\$"

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rechain.text.items import Item, same
-from rechain.text.normal import NormalText
-from rechain.text.values import find_values
 from rechain.text.words import Text
+from rechain.values.finding import find_values
+from rechain.values.items import Item, same
+from rechain.values.normal import NormalText
 
 EQUAL = """
 27 days = twenty-seven days = siebenundzwanzig Tage = 27 Tagen = 27天 = 二十七天 = 27-day = 648 hours

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Literal, NamedTuple
 
-from rechain.text import frames
-from rechain.text.markup import Block, read_blocks
-from rechain.text.telling import Asked, Sentence
+from rechain.answers import frames
+from rechain.answers.markup import Block, read_blocks
+from rechain.answers.telling import Asked, Sentence
 from rechain.text.words import Text
 
 Stance = Literal["yes", "no"]
