@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from rechain.system.tensors import Array
-from rechain.text import frames
-from rechain.text.normal import Item, NormalText, same
+from rechain.answers import frames
+from rechain.values.normal import Item, NormalText, same
 from rechain.text.passages import PassageView
-from rechain.text.telling import stem
+from rechain.answers.telling import stem
 from rechain.text.words import Span, Text
 
 MOST_SENTENCES = 2000
