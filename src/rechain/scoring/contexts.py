@@ -1,26 +1,28 @@
-"""What stands around a value or name in passages: the clause, the row and head of a table, the sentence, the heading.
+"""What stands around a value or name in passages: its clause or row, the head of its column, its sentence, its heading.
 
-A value that an answer gives is right where it stands in the context that the question asks for. Whether it does is told
-beside its rivals, the other values of its kind: their contexts must not fit the question better.
+A context fits a question the better, the more of the question's telling words it holds, and the closer. How much a word
+tells is counted among the sentences of the question's own passages, so that it needs no table of any language.
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from math import log
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from functools import cached_property
+from itertools import pairwise
+from math import fsum, log
 from typing import NamedTuple
 
 import numpy as np
 
-from rechain.system.tensors import Array
 from rechain.answers import frames
-from rechain.values.normal import Item, NormalText, same
-from rechain.text.passages import PassageView
 from rechain.answers.telling import stem
+from rechain.system.tensors import Array
+from rechain.text.passages import PassageView
 from rechain.text.words import Span, Text
+from rechain.values.normal import Item, NormalText
 
-MOST_SENTENCES = 2000
-"""of a passage that are compared; a longer one is a whole book, of which other sentences would take seconds"""
+_MOST_SENTENCES = 2000
+"""of a passage that are read; a longer one is a whole book, of which other sentences would take seconds"""
 _SENTENCE, _NEAR, _PASSAGE = 0.6, 0.35, 0.15
 """what a word is worth beside one of the clause: in the sentence, in heading, title or next sentence, in the passage"""
 _CLAUSE_END = re.compile(
@@ -29,204 +31,214 @@ _CLAUSE_END = re.compile(
 )
 _CELL_END = re.compile(r"\s*\|\s*|\t+|(?<=\S) {2,}(?=\S)")
 _RULE = re.compile(r"[\s|:+=-]+")
+"""a line below the head of a table"""
+_ITEM = re.compile(r"\s*(?:[-*•]\s+)?[^:：.|]{1,50}[:：]\s*\S")
+"""a line that says something about what it names first: "Zurich: 180 euros" """
+_ITEM_END = re.compile(r"(?<=[:：])\s*")
 _LONGEST_HEADING = 80
-_NAME = re.compile(r"(?:[^\W\d_a-zß-ÿ][\w’'-]*[ ]){1,3}[^\W\d_a-zß-ÿ][\w’'-]*")
+"""characters"""
+_NO_HEADING = (".", "!", "?", ",", ";", "。", "！", "？", "；")
+_CAPITALISED = r"[^\W\d_a-zß-ÿ][\w’'-]*"
+_NAME = re.compile(rf"(?:{_CAPITALISED}[ ]){{1,3}}{_CAPITALISED}")
+"""several words with capitals: a person, an office; also in German, which gives all nouns a capital"""
 _FUNCTION = frames.words("function")
 
 
-class _Sentence(NamedTuple):
+class Unit(NamedTuple):
+    """A clause, or a cell of a table or of a list whose items begin with a name."""
+
     passage: int
-    span: Span
-    terms: frozenset[str]
-
-
-class _Unit(NamedTuple):
-    """A clause or a cell."""
-
     sentence: int
+    """its number among the sentences of all passages"""
     start: int
     end: int
     terms: frozenset[str]
     """of the clause; of a cell those of its row and of the head of its column"""
+    table: int | None = None
+    """number of the table or list, of a cell"""
+
+
+class _Sentence(NamedTuple):
+    """A sentence or row: its terms, and those of heading, title and the sentences next to it."""
+
+    passage: int
+    terms: frozenset[str]
+    near: frozenset[str]
 
 
 def terms(text: str) -> frozenset[str]:
     """Return the words of a text that say something, without their endings."""
-    return frozenset(stem(word) for word in Text(text).terms if word not in _FUNCTION)
+    return _terms(Text(text))
 
 
-class Contexts:
-    """The clauses and cells of some passages."""
-
-    def __init__(self, views: Sequence[PassageView]) -> None:
-        self.views = views
-        self.sentences: list[_Sentence] = []
-        self.units: list[_Unit] = []
-        self.near: list[frozenset[str]] = []
-        self.passage_terms = [frozenset(map(stem, view.terms)) for view in views]
-        for number, view in enumerate(views):
-            self._read(number, view)
-        self.counts = Counter(term for sentence in self.sentences for term in sentence.terms)
-        self._values: list[tuple[Item, int]] | None = None
-        self._names: list[tuple[str, int]] | None = None
-
-    def _read(self, number: int, view: PassageView) -> None:
-        text = view.passage.text
-        first = len(self.sentences)
-        spans = view.sentences[:MOST_SENTENCES]
-        heading = terms(view.passage.title)
-        head: list[frozenset[str]] = []
-        headings = []
-        in_table = False
-        for place, (start, end) in enumerate(spans):
-            line = text[start:end]
-            known = frozenset(map(stem, view.sentence_texts[place].terms)) - _FUNCTION
-            cells = _cells(line)
-            self.sentences.append(_Sentence(number, (start, end), known))
-            if _is_heading(text, start, end):
-                heading = terms(view.passage.title) | known
-            headings.append(heading)
-            sentence = len(self.sentences) - 1
-            if len(cells) > 1 and not _RULE.fullmatch(line):
-                cell_terms = [terms(line[a:b]) for a, b in cells]
-                if not in_table:
-                    head = cell_terms if not any(c.isdigit() for c in line) or _is_ruled(text, end) else []
-                in_table = True
-                for column, (a, b) in enumerate(cells):
-                    above = head[column] if column < len(head) and len(head) == len(cells) else frozenset()
-                    self.units.append(_Unit(sentence, start + a, start + b, known | above))
-            elif _RULE.fullmatch(line):
-                self.units.append(_Unit(sentence, start, end, frozenset()))
-            else:
-                in_table = False
-                for a, b in _clauses(line):
-                    self.units.append(_Unit(sentence, start + a, start + b, terms(line[a:b])))
-        for place in range(first, len(self.sentences)):
-            around = [self.sentences[n].terms for n in (place - 1, place + 1) if first <= n < len(self.sentences)]
-            if _is_row(self.units, place):
-                around = []
-            self.near.append(headings[place - first].union(*around))
-
-    @property
-    def values(self) -> list[tuple[Item, int]]:
-        """The values of the passages, each with its unit."""
-        if self._values is None:
-            self._values = [(item, unit) for item, unit in self._located() ]
-        return self._values
-
-    def _located(self) -> Iterator[tuple[Item, int]]:
-        of: dict[int, list[int]] = {}
-        for number, unit in enumerate(self.units):
-            of.setdefault(self.sentences[unit.sentence].passage, []).append(number)
-        for passage, numbers in of.items():
-            ends = [self.units[n].end for n in numbers]
-            at = 0
-            for item in NormalText(self.views[passage].passage.text).items:
-                if not item.is_value:
-                    continue
-                while at < len(ends) - 1 and ends[at] <= item.start:
-                    at += 1
-                yield item, numbers[at]
-
-    @property
-    def names(self) -> list[tuple[str, int]]:
-        if self._names is None:
-            self._names = []
-            for number, unit in enumerate(self.units):
-                text = self.views[self.sentences[unit.sentence].passage].passage.text[unit.start : unit.end]
-                self._names += [(name, number) for name in find_names(text)]
-        return self._names
-
-    def weights(self, anchors: Iterable[str]) -> dict[str, float]:
-        """Return how much each of some words tells the sentences apart."""
-        return {
-            word: log((len(self.sentences) + 1) / self.counts[word]) for word in anchors if self.counts.get(word)
-        }
-
-    def fits(self, weights: dict[str, float]) -> Array:
-        """Return how well each unit fits some words."""
-        total = sum(weights.values()) or 1.0
-        wanted = weights.keys()
-        fits = np.zeros(len(self.units))
-        for number, unit in enumerate(self.units):
-            sentence = self.sentences[unit.sentence]
-            here = wanted & unit.terms
-            whole = (wanted & sentence.terms) - here
-            near = (wanted & self.near[unit.sentence]) - here - whole
-            far = (wanted & self.passage_terms[sentence.passage]) - here - whole - near
-            fits[number] = (
-                sum(map(weights.__getitem__, here))
-                + _SENTENCE * sum(map(weights.__getitem__, whole))
-                + _NEAR * sum(map(weights.__getitem__, near))
-                + _PASSAGE * sum(map(weights.__getitem__, far))
-            )
-        return fits / total
-
-
-def _is_row(units: Sequence[_Unit], sentence: int) -> bool:
-    return False
+def _terms(text: Text) -> frozenset[str]:
+    return frozenset(stem(word) for word in text.terms if word not in _FUNCTION)
 
 
 def find_names(text: str) -> list[str]:
-    """Return what looks like a person's name or another of several words."""
-    return [match[0] for match in _NAME.finditer(text)]
+    """Return the names of several words in a text."""
+    found = (match[0] for match in _NAME.finditer(text))
+    return [name for name in found if _FUNCTION.isdisjoint(Text(name).words)]
 
 
-def _is_ruled(text: str, end: int) -> bool:
-    following = text[end:].lstrip("\n").split("\n", 1)[0]
-    return bool(following.strip()) and _RULE.fullmatch(following) is not None
+class Contexts:
+    """The clauses and cells of some passages, and how well each fits some words."""
+
+    def __init__(self, views: Sequence[PassageView]) -> None:
+        self._views = views
+        self.units: list[Unit] = []
+        self._sentences: list[_Sentence] = []
+        for number, view in enumerate(views):
+            read = _PassageReader(number, view, len(self._sentences), self._tables)
+            self.units += read.units
+            self._sentences += read.sentences
+        self._passages = [frozenset(map(stem, view.terms)) for view in views]
+        self._counts = Counter(term for sentence in self._sentences for term in sentence.terms)
+        self._closeness: dict[str, Array] = {}
+
+    @property
+    def _tables(self) -> int:
+        """The number of tables so far."""
+        return max((unit.table + 1 for unit in self.units if unit.table is not None), default=0)
+
+    def count(self, term: str) -> int:
+        """Return how many sentences hold a term."""
+        return self._counts.get(term, 0)
+
+    def weigh(self, some: Iterable[str]) -> dict[str, float]:
+        """Return those of some terms that stand in a sentence, and how much each tells the sentences apart."""
+        return {term: log((len(self._sentences) + 1) / self._counts[term]) for term in some if term in self._counts}
+
+    def fits(self, weights: Mapping[str, float]) -> Array:
+        """Return how well each unit fits some terms, 0 to 1."""
+        fits = np.zeros(len(self.units))
+        for term, weight in weights.items():
+            fits += weight * self._close(term)
+        return fits / (fsum(weights.values()) or 1.0)
+
+    def _close(self, term: str) -> Array:
+        """Return how close a term is to each unit; a question's and an answer's terms are asked for many times."""
+        if term not in self._closeness:
+            sentences = np.array(
+                [
+                    _SENTENCE
+                    if term in sentence.terms
+                    else _NEAR
+                    if term in sentence.near
+                    else _PASSAGE * (term in self._passages[sentence.passage])
+                    for sentence in self._sentences
+                ]
+            )
+            inside = np.array([term in unit.terms for unit in self.units])
+            self._closeness[term] = np.where(inside, 1.0, sentences[[unit.sentence for unit in self.units]])
+        return self._closeness[term]
+
+    @cached_property
+    def values(self) -> list[tuple[Item, int]]:
+        """The values of all passages, each with the number of its unit."""
+        return list(self._locate_values())
+
+    def _locate_values(self) -> Iterator[tuple[Item, int]]:
+        number = 0
+        for passage, view in enumerate(self._views):
+            for item in NormalText(view.passage.text).items:
+                if not item.is_value:
+                    continue
+                while number + 1 < len(self.units) and self._is_before(number, passage, item.start):
+                    number += 1
+                yield item, number
+
+    def _is_before(self, number: int, passage: int, start: int) -> bool:
+        """Return whether a unit ends before a place, and the next one is not in a later passage."""
+        unit, following = self.units[number : number + 2]
+        return following.passage <= passage and (unit.passage < passage or unit.end <= start)
+
+    @cached_property
+    def names(self) -> list[tuple[str, int]]:
+        """The names of several words in all passages, each with the number of its unit."""
+        texts = (self._views[unit.passage].passage.text[unit.start : unit.end] for unit in self.units)
+        return [(name, number) for number, text in enumerate(texts) for name in find_names(text)]
 
 
-def _cells(line: str) -> list[Span]:
-    if "|" not in line and "\t" not in line and "  " not in line:
-        return [(0, len(line))]
-    return _split(line, _CELL_END)
+class _PassageReader:
+    """Cuts a passage into clauses and cells."""
+
+    def __init__(self, number: int, view: PassageView, first_sentence: int, first_table: int) -> None:
+        self._number, self._view = number, view
+        self._text = view.passage.text
+        self._first, self._table = first_sentence, first_table - 1
+        self._head: list[frozenset[str]] | None = None
+        """of the columns of the table in which the reader is; None outside of one"""
+        self.units: list[Unit] = []
+        self._terms = [_terms(text) for text in view.sentence_texts[:_MOST_SENTENCES]]
+        self._rows: set[int] = set()
+        for place, span in enumerate(view.sentences[:_MOST_SENTENCES]):
+            self._read(place, *span)
+        self.sentences = list(self._sentences())
+
+    def _read(self, place: int, start: int, end: int) -> None:
+        line = self._text[start:end]
+        if _RULE.fullmatch(line):
+            self._add(place, start, (0, len(line)), frozenset())
+            return
+        cells = self._cells(start, end)
+        if len(cells) == 1:
+            self._head = None
+            for a, b in _split(line, _CLAUSE_END):
+                self._add(place, start, (a, b), terms(line[a:b]))
+            return
+        self._rows.add(place)
+        if self._head is None:
+            self._table += 1
+            # A table that was cut in two begins with a row like all others: with digits, and no rule below.
+            is_head = not any(map(str.isdigit, line)) or self._is_ruled(end)
+            self._head = [terms(line[a:b]) for a, b in cells] if is_head else []
+        heads = self._head if len(self._head) == len(cells) else [frozenset[str]()] * len(cells)
+        for cell, head in zip(cells, heads, strict=True):
+            self._add(place, start, cell, self._terms[place] | head, self._table)
+
+    def _add(self, place: int, start: int, span: Span, some: frozenset[str], table: int | None = None) -> None:
+        self.units.append(Unit(self._number, self._first + place, start + span[0], start + span[1], some, table))
+
+    def _cells(self, start: int, end: int) -> list[Span]:
+        """Return the cells of a row, or of an item that names something; anything else is one."""
+        line = self._text[start:end]
+        if _ITEM.match(line) and any(map(_ITEM.match, self._lines_around(start, end))):
+            return _split(line, _ITEM_END)
+        return _split(line, _CELL_END) if "|" in line or "\t" in line or "  " in line else [(0, len(line))]
+
+    def _lines_around(self, start: int, end: int) -> Iterator[str]:
+        """Yield the lines before and after what is a line of its own."""
+        before, after = self._text[max(start - _LONGEST_HEADING, 0) : start], self._text[end : end + _LONGEST_HEADING]
+        if before.endswith("\n"):
+            yield before.rstrip().rpartition("\n")[2]
+        if after.startswith("\n"):
+            yield after.lstrip().partition("\n")[0]
+
+    def _is_ruled(self, end: int) -> bool:
+        following = self._text[end : end + _LONGEST_HEADING].lstrip("\n").partition("\n")[0]
+        return bool(following.strip()) and _RULE.fullmatch(following) is not None
+
+    def _sentences(self) -> Iterator[_Sentence]:
+        """Yield the sentences with what stands near them: of a row, neither the row before nor the one after."""
+        title = terms(self._view.passage.title)
+        heading = title
+        for place, some in enumerate(self._terms):
+            if self._is_heading(*self._view.sentences[place]):
+                heading = title | some
+            around = [] if place in self._rows else [*self._terms[max(place - 1, 0) : place], *self._terms[place + 1 :][:1]]
+            yield _Sentence(self._number, some, heading.union(*around))
+
+    def _is_heading(self, start: int, end: int) -> bool:
+        line = self._text[start:end].strip()
+        begins = start == 0 or self._text[start - 1] == "\n"
+        is_marked = line.startswith(("-", "*", "•")) or "|" in line or "  " in line
+        return begins and len(line) <= _LONGEST_HEADING and not is_marked and not line.endswith(_NO_HEADING)
 
 
-def _clauses(line: str) -> list[Span]:
-    return _split(line, _CLAUSE_END)
 
 
 def _split(line: str, ends: re.Pattern[str]) -> list[Span]:
+    """Return the parts of a line that have something in them; the whole line if none has."""
     cuts = [0, *(match.end() for match in ends.finditer(line)), len(line)]
-    return [(a, b) for a, b in zip(cuts, cuts[1:]) if line[a:b].strip(" |\t")] or [(0, len(line))]
-
-
-def _is_heading(text: str, start: int, end: int) -> bool:
-    line = text[start:end].strip()
-    return (
-        len(line) <= _LONGEST_HEADING
-        and not line.endswith((".", "!", "?", ",", ";", "。", "！", "？", "；"))
-        and "|" not in line
-        and "  " not in line
-        and (start == 0 or text[start - 1] == "\n")
-        and not line.startswith(("-", "*", "•"))
-    )
-
-
-_YEAR = re.compile(r"=(?:1[89]|20)\d\d")
-_DATE = re.compile(r"=(?:\d{4})?-\d")
-
-
-def kinds(value: Item) -> frozenset[str]:
-    """Return of what kinds a value may be: its units, a date, a time, a number."""
-    return frozenset(map(_kind, (value.key, *value.others)))
-
-
-def _kind(key: str) -> str:
-    if " " in key:
-        return key.rpartition(" ")[2]
-    if key.startswith("=T"):
-        return "time"
-    if _DATE.match(key):
-        return "date"
-    if key.endswith("."):
-        return "ordinal"
-    return "year" if _YEAR.fullmatch(key) else "number"
-
-
-def are_alike(one: Item, two: Item) -> bool:
-    """Return whether two values are of the same kind."""
-    if one.counted and two.counted and one.counted != two.counted and not one.units and not two.units:
-        return False
-    return not kinds(one).isdisjoint(kinds(two))
+    return [(a, b) for a, b in pairwise(cuts) if line[a:b].strip(" |\t")] or [(0, len(line))]

@@ -31,6 +31,8 @@ _CLOSING_TAG = re.compile(r"(?:</(?:p|li|tr|h\d|dd|div)>|<br ?/?>)(\s*)(?=\S)", 
 _LINE_BREAK = re.compile(r"(?<=\S)(\s*\n\s*)(?=\S)")
 _BEGINS_A_LINE = re.compile(r"#{1,6}\s|[-*+•‣◦–]\s|\d{1,3}[.)]\s|[|>]|<\w")
 """a Markdown heading, an item of a list, a row of a table, a quotation, or an HTML tag"""
+_CELLS = re.compile(r"\S(?:\s*\|\s*|\t+| {3,})\S")
+"""what parts the cells of a table's row, also without a mark before the first"""
 _SHORT_LINE = 60
 """characters: the lines of prose that is wrapped by hand are longer"""
 
@@ -64,6 +66,7 @@ def _ends_a_line(text: str, start: int, end: int) -> bool:
         text.count("\n", start, end) > 1
         or _BEGINS_A_LINE.match(text, end) is not None
         or line.startswith(("#", "|"))
+        or _CELLS.search(line) is not None
         or line.endswith((":", "："))
         or (len(line) < _SHORT_LINE and not text[end].islower())
     )
