@@ -236,6 +236,14 @@ def test_an_error_is_that_of_its_question_alone(towns: Towns, batch_fake: Fake) 
         assert [recovered[0], recovered[-1]] == [Recoverer(model).recover(one), Recoverer(model).recover(other)]
 
 
+@pytest.mark.parametrize(("answer", "verdict"), [("In Prague.", "unsupported"), ("I don't know.", "no_answer")])
+def test_an_answer_without_passages_has_a_verdict(batch_fake: Fake, answer: str, verdict: str) -> None:
+    recovered = Recoverer(batch_fake()).recover("Where was she born?", answer, [])
+    assert recovered.error and recovered.error.code == "too_few_passages"
+    assert recovered.verdict == verdict
+    assert [claim.verdict for claim in recovered.claims] == ([] if verdict == "no_answer" else [verdict])
+
+
 def test_results_do_not_depend_on_the_size_of_batches(towns: Towns, batch_fake: Fake) -> None:
     questions = [*towns(4), *MIXED, *towns(3, first=4)]
     for model in (batch_fake(), batch_fake(refuses=["town-2", "town-4"]), LastIsBest()):
@@ -281,7 +289,7 @@ def test_a_dict_and_its_passages_need_no_ids(batch_fake: Fake) -> None:
 
 def test_a_dict_is_read_as_a_line_of_a_file_is(tmp_path: Path, bridge_question: Question, batch_fake: Fake) -> None:
     good = bridge_question.model_dump(mode="json")
-    changes: list[dict[str, object]] = [{}, {"answer": 7}, {"hops": 0}, {"passages": [{"id": "a"}]}, {"id": [7]}]
+    changes: list[dict[str, object]] = [{}, {"answer": [7]}, {"hops": 0}, {"passages": [{"id": "a"}]}, {"id": [7]}]
     records, path = [good | change for change in changes], tmp_path / "questions.jsonl"
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
     lines = list(Recoverer(batch_fake()).recover_many(read_entries(path)))

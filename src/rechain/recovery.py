@@ -261,12 +261,14 @@ class Recoverer:
 
     def _unanswered(self, entry: Entry, error: QuestionError) -> Recovered:
         """Return that a question has no chain and, if only for its answer, what that says of the answer."""
-        question = entry.content
-        verdict = _VERDICTS.get(error.code) if self.has_confidence and isinstance(question, Question) else None
-        claims: list[Claim] = []
-        if verdict == "unsupported" and isinstance(question, Question):
+        question, verdict, claims = entry.content, None, list[Claim]()
+        if self.has_confidence and isinstance(question, Question):
             read = read_answer(question.question, question.answer)
-            claims = [Claim(text=claim.text, verdict=verdict) for claim in read.claims]
+            verdict = _VERDICTS.get(error.code)
+            if not question.passages:  # as where a system retrieved none and answered all the same
+                verdict = "no_answer" if read.kind == "none" else "unsupported"
+            if verdict == "unsupported":
+                claims = [Claim(text=claim.text, verdict=verdict) for claim in read.claims]
         return Recovered(
             id=entry.id,
             verdict=verdict,

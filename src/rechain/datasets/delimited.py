@@ -24,8 +24,9 @@ def separator_of(start: bytes) -> str | None:
     """Return what separates the cells of a table that begins so, or None if it begins like no table."""
     first = start.decode(encoding_of(start), "replace").lstrip("\r\n").partition("\n")[0].rstrip("\r")
     for separator in SEPARATORS:
-        names = _cells(first, separator)
-        if len(names) >= _FEWEST_COLUMNS and all(0 < len(name.strip()) <= _LONGEST_NAME for name in names):
+        names = [name.strip() for name in _cells(first, separator)]
+        # The first column of a table of pandas, which numbers its rows, has no name.
+        if len(names) >= _FEWEST_COLUMNS and all(names[1:]) and max(map(len, names)) <= _LONGEST_NAME:
             return separator
     return None
 
@@ -91,5 +92,5 @@ def _row(where: str, names: list[str], cells: list[str]) -> dict[str, Any] | Que
             "bad_record", f"{where}: the row has {len(cells)} cells, but there are {len(names)} columns."
         )
     if any("\udc80" <= character <= "\udcff" for cell in cells for character in cell if not cell.isascii()):
-        return QuestionError("bad_encoding", f"{where}: not valid UTF-8.")
-    return {name: cell if cell.strip() else None for name, cell in zip(names, cells, strict=False)}
+        return QuestionError("bad_encoding", f"{where}: not valid UTF-8; save the table as UTF-8 (Excel: CSV UTF-8).")
+    return {name: cell if cell.strip() else None for name, cell in zip(names, cells, strict=False) if name}

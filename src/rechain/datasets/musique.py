@@ -5,8 +5,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from rechain.datasets.formats import Answer, Format, make_passages
-from rechain.schema import Gold, GoldChain, NotBlank, Question
+from rechain.datasets.formats import Format, make_passages
+from rechain.schema import Answer, Gold, GoldChain, NotBlank, Question
 
 _REFERENCE = re.compile(r"#(\d+)")
 
