@@ -16,11 +16,11 @@ from collections.abc import Callable, Sequence
 
 from common import Pair, bridge_pairs, parser, percent, print_heading, print_rows, verdicts
 
+from rechain.answers.claims import AnswerReading, read_answer
 from rechain.evaluation.comparison import compare
 from rechain.evaluation.judging import Verdict, summarise
 from rechain.evaluation.statistics import mean_with_interval
 from rechain.schema import Question
-from rechain.text.claims import AnswerReading, read_answer
 from rechain.text.rarity import naming_words
 from rechain.text.words import Text, phrase
 

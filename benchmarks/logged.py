@@ -48,7 +48,7 @@ def main() -> None:
     """Print the figures of all questions, and by type and language."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("folder", type=Path)
-    options.add_argument("--half", choices=("dev", "test"), default="test")
+    options.add_argument("--half", choices=("fit", "dev", "test"), default="test")
     options.add_argument("--workers", type=int, default=0)
     told = options.parse_args()
     print_heading()

@@ -26,12 +26,12 @@ from common import (
     spread,
 )
 
+from rechain.answers.matching import AnswerMatcher
 from rechain.candidates import find_candidates
 from rechain.datasets import read_questions
 from rechain.linking import DEFAULT_LINKERS, DEFAULT_MIN_WEIGHT, LinkGraph, names, titles
 from rechain.linking.linkers import Context
 from rechain.schema import Passage, Question
-from rechain.text.answers import AnswerMatcher
 from rechain.text.passages import PassageView
 
 REPEATS = 7

@@ -74,6 +74,32 @@ def test_a_question_without_a_chain_has_its_error(bridge_question: Question) -> 
         assert recovered.error.code == code
 
 
+@pytest.mark.parametrize(
+    ("answer", "verdict", "code"),
+    [
+        ("In Vienna.", "unsupported", "too_few_passages"),
+        ("Yes.", "unsupported", "too_few_passages"),
+        ("I don't know.", "no_answer", "no_answer"),
+        ("", "no_answer", "no_answer"),
+    ],
+)
+def test_an_answer_without_any_passage_has_a_verdict(default: Recoverer, answer: str, verdict: str, code: str) -> None:
+    recovered = default.recover("Where was Anton Quillfeather born?", answer, [])
+    assert (recovered.verdict, recovered.error and recovered.error.code) == (verdict, code)
+    assert [claim.verdict for claim in recovered.claims] == ["unsupported"] * (verdict == "unsupported")
+
+
+def test_a_bare_yes_of_which_no_passage_says_anything_is_unsupported(default: Recoverer) -> None:
+    recovered = default.recover("Is Brimlad older than Zorilla?", "Yes.", ["It rains."])
+    assert (recovered.verdict, recovered.error and recovered.error.code) == ("unsupported", "no_tail")
+
+
+def test_where_no_chain_is_as_long_as_was_asked_for_nothing_is_said_of_the_answer(default_model: Any) -> None:
+    recoverer = Recoverer(default_model, settings=CandidateSettings(hops=3))
+    recovered = recoverer.recover("Where was Anton born?", "Prague", ["Anton was born in Prague."])
+    assert (recovered.verdict, recovered.error and recovered.error.code) == (None, "too_few_passages")
+
+
 def test_a_bare_yes_has_the_passages_of_what_is_compared() -> None:
     passages = [
         {"title": "Zorilla", "text": "Zorilla is an opera of 1869."},
@@ -234,14 +260,6 @@ def test_an_error_is_that_of_its_question_alone(towns: Towns, batch_fake: Fake) 
         assert [r.error and r.error.code for r in recovered] == [None, *CODES, None]
         assert [r.id for r in recovered] == [one.id, "no answer", "2", "3", "4", "few", "6", "7", other.id]
         assert [recovered[0], recovered[-1]] == [Recoverer(model).recover(one), Recoverer(model).recover(other)]
-
-
-@pytest.mark.parametrize(("answer", "verdict"), [("In Prague.", "unsupported"), ("I don't know.", "no_answer")])
-def test_an_answer_without_passages_has_a_verdict(batch_fake: Fake, answer: str, verdict: str) -> None:
-    recovered = Recoverer(batch_fake()).recover("Where was she born?", answer, [])
-    assert recovered.error and recovered.error.code == "too_few_passages"
-    assert recovered.verdict == verdict
-    assert [claim.verdict for claim in recovered.claims] == ([] if verdict == "no_answer" else [verdict])
 
 
 def test_results_do_not_depend_on_the_size_of_batches(towns: Towns, batch_fake: Fake) -> None:

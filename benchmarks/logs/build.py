@@ -2,9 +2,9 @@
 
     python benchmarks/logs/build.py OUT_FOLDER
 
-Writes questions.dev.jsonl, gold.dev.jsonl, questions.test.jsonl and gold.test.jsonl, the same bytes every time, and
-prints how many there are. It stops at a record whose quote does not stand in exactly one passage. README.md beside this
-file tells what the records hold.
+Writes questions.SPLIT.jsonl and gold.SPLIT.jsonl of the splits fit, dev and test, the same bytes every time, and prints
+how many there are. It stops at a record whose quote does not stand in exactly one passage. README.md beside this file
+tells what the records hold.
 """
 
 import re
@@ -24,7 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from rechain.schema import Gold, GoldChain, NotBlank, Passage, Question, Shape, Verdict
 
 FOLDER = Path(__file__).parent
-SPLITS = ("dev", "test")
+SPLITS = ("fit", "dev", "test")
 LEAST_WORDS, MOST_WORDS = 60, 140
 """of a passage, which ends with its section once it has the least: sizes that RAG splitters are often set to"""
 FEWEST_PASSAGES, MOST_PASSAGES = 8, 12
@@ -47,7 +47,7 @@ class Settings(BaseModel):
 
 
 class Entry(BaseModel):
-    """One logged question, as written by hand in log.dev.jsonl and log.test.jsonl."""
+    """One logged question, as written by hand in log.SPLIT.jsonl."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -197,7 +197,9 @@ def cut_set(folder: Path) -> list[Passage]:
 
 
 def read_log(path: Path) -> list[Entry]:
-    """Return the records of a log, and say which line is wrong where one is."""
+    """Return the records of a log, or none where there is no such file, and say which line is wrong where one is."""
+    if not path.exists():
+        return []
     entries = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         try:
@@ -286,7 +288,7 @@ def write_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
 
 
 def counts(questions: Sequence[Mapping[str, Any]], field: str) -> Iterator[str]:
-    """Yield the rows of a table: how many questions of each value of a field there are in dev and test."""
+    """Yield the rows of a table: how many questions of each value of a field there are in each split."""
     yield f"| {field} | {' | '.join(SPLITS)} |"
     yield "|---|" + "---:|" * len(SPLITS)
     for value in sorted({question[field] for question in questions}):
@@ -297,7 +299,7 @@ def counts(questions: Sequence[Mapping[str, Any]], field: str) -> Iterator[str]:
 
 
 def build(out: Path) -> None:
-    """Write the questions and the gold of both splits."""
+    """Write the questions and the gold of all splits."""
     out.mkdir(parents=True, exist_ok=True)
     written = []
     for split in SPLITS:

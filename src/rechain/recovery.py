@@ -10,6 +10,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rechain.answers.claims import read_answer
 from rechain.candidates import Candidate, Candidates, CandidateSettings, find_candidates, find_of_any_shape
 from rechain.datasets.inputs import PassageLike, QuestionLike, as_entry, as_question
 from rechain.datasets.mapping import FieldMap
@@ -22,13 +23,12 @@ from rechain.scoring.model import BUNDLED, BatchModel, Contributions, Model, Pla
 from rechain.scoring.verdicts import conclude, judge_claims
 from rechain.system.batches import batches
 from rechain.system.digests import SHA256, file_digest, read_json
-from rechain.text.claims import read_answer
 
 if TYPE_CHECKING:
     from rechain.reader.model import ChainReaderModel
 
-_VERDICTS: Mapping[str, Verdict] = {"no_answer": "no_answer", "no_tail": "unsupported"}
-"""what errors say of an answer"""
+_VERDICT_OF_ERROR: Mapping[str, Verdict] = {"no_answer": "no_answer", "no_tail": "unsupported"}
+"""what errors say of an answer; others say nothing, such as that no chain has as many passages as were asked for"""
 _SURE = 0.95
 """how often such an answer is what it seems: "I could not find it" may go on with something that can be checked, and
 what a passage says in quite other words is not found"""
@@ -263,11 +263,9 @@ class Recoverer:
         """Return that a question has no chain and, if only for its answer, what that says of the answer."""
         question, verdict, claims = entry.content, None, list[Claim]()
         if self.has_confidence and isinstance(question, Question):
-            read = read_answer(question.question, question.answer)
-            verdict = _VERDICTS.get(error.code)
-            if not question.passages:  # as where a system retrieved none and answered all the same
-                verdict = "no_answer" if read.kind == "none" else "unsupported"
+            verdict = _verdict_without_chain(question, error)
             if verdict == "unsupported":
+                read = read_answer(question.question, question.answer)
                 claims = [Claim(text=claim.text, verdict=verdict) for claim in read.claims]
         return Recovered(
             id=entry.id,
@@ -312,6 +310,12 @@ class Recoverer:
             raise RechainError(f"the model {self._name} cannot be moved to a device; leave the device out.")
         self._model = move(device_named(device))
         self.factory = partial(self.factory, device=device)
+
+
+def _verdict_without_chain(question: Question, error: QuestionError) -> Verdict | None:
+    if error.code == "too_few_passages" and not question.passages:
+        return "unsupported"
+    return _VERDICT_OF_ERROR.get(error.code)
 
 
 def _score(

@@ -28,7 +28,7 @@ def test_readme_counts_what_is_built(built: tuple[Path, str]) -> None:
     assert built[1] in (LOGS / "README.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("split", ["dev", "test"])
+@pytest.mark.parametrize("split", ["fit", "dev", "test"])
 def test_evidence_is_among_the_passages(built: tuple[Path, str], split: str) -> None:
     questions = list(read_questions(built[0] / f"questions.{split}.jsonl"))
     gold = read_gold(built[0] / f"gold.{split}.jsonl", questions)

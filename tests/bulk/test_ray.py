@@ -545,7 +545,7 @@ def test_questions_that_are_not_there_leave_no_folder(nodes: Any, tmp_path: Path
         (questions / "notes.txt").write_text("no questions")
     with pytest.raises(InputError) as raised:
         recover(questions, tmp_path / "out")
-    assert str(raised.value) == f"{questions} is not there, or holds no Parquet or JSON files."
+    assert str(raised.value) == f"{questions} is not there, or holds no Parquet, JSON or CSV files."
     assert not (tmp_path / "out").exists()
 
 

@@ -5,10 +5,10 @@ from itertools import combinations
 
 import pytest
 
+from rechain.answers.claims import Claim
+from rechain.answers.matching import HeldClaim, Holding, Holdings
 from rechain.candidates.parallels import find_parallels
 from rechain.schema import Passage, Question
-from rechain.text.answers import HeldClaim, Holding, Holdings
-from rechain.text.claims import Claim
 from rechain.text.passages import PassageView
 from rechain.text.rarity import idf
 

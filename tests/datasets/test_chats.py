@@ -69,8 +69,9 @@ def test_the_context_of_a_system_message_is_passages(tmp_path: Path, prompt: str
     assert [passage.text for passage in question.passages] == TEXTS
 
 
-def test_a_system_message_without_a_context_is_no_passage(tmp_path: Path) -> None:
-    question = read(tmp_path, {"role": "system", "content": "You help.\n\nBe brief."}, USER, tool(TEXTS[0]), ANSWER)
+@pytest.mark.parametrize("prompt", ["You help.\n\nBe brief.", "<context></context>", "Context:\n \n", ""])
+def test_a_system_message_without_a_context_is_no_passage(tmp_path: Path, prompt: str) -> None:
+    question = read(tmp_path, {"role": "system", "content": prompt}, USER, tool(TEXTS[0]), ANSWER)
     assert isinstance(question, Question)
     assert [passage.text for passage in question.passages] == TEXTS[:1]
 

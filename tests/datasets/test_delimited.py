@@ -152,3 +152,18 @@ def test_json_in_utf_16_is_an_error_that_says_so(tmp_path: Path) -> None:
     path.write_text('{"question": "Who?", "answer": "Anton", "contexts": ["Anton."]}\n', "utf-16")
     with pytest.raises(InputError, match="is JSON in UTF-16; save it as UTF-8"):
         list(read_entries(path))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'?{"id": "1", "question": "Who?", "answer": "Ann"}\n{"id": "2"}\n',
+        b'"id": "1", "question": "Who?", "answer": "Ann"}\n{"id": "2"}\n',
+        '{"id": "1", "question": "Who?", "answer": "Ann"}\n'.encode("utf-16-be"),
+        b"a\x01,b\x02,c\x03\n1,2,3\n",
+    ],
+    ids=["a character too many", "a brace lost", "UTF-16 without its mark", "control characters"],
+)
+def test_what_was_never_a_table_is_not_read_as_one(tmp_path: Path, content: bytes) -> None:
+    with pytest.raises(InputError, match="neither"):
+        read(tmp_path / "log", content)

@@ -5,11 +5,11 @@ from math import log
 
 import pytest
 
+from rechain.answers.claims import Claim
+from rechain.answers.matching import HeldClaim
 from rechain.candidates import Candidates, find_of_any_shape
 from rechain.schema import Passage, Question
 from rechain.scoring.verdicts import ClaimVerdict, conclude, describe_claims
-from rechain.text.answers import HeldClaim
-from rechain.text.claims import Claim
 
 RATES = "The rate in Bern is EUR 210.", "The rate in Zurich is EUR 180."
 

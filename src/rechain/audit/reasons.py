@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from typing import NamedTuple
 
+from rechain.answers.claims import read_answer
 from rechain.schema import MATCHES, Chain, Question, Recovered
-from rechain.text.claims import read_answer
 from rechain.text.passages import PassageView
 from rechain.text.rarity import naming_words
 from rechain.text.words import Text

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, product
 from math import fsum
 
+from rechain.answers.matching import Holdings
 from rechain.schema import Question
-from rechain.text.answers import Holdings
 from rechain.text.passages import PassageView
 from rechain.text.rarity import idf
 from rechain.text.words import Text

@@ -17,11 +17,11 @@ from itertools import islice
 from math import isfinite
 from typing import NamedTuple
 
+from rechain.answers.matching import AnswerMatcher, Holdings, Meaning
 from rechain.candidates.parallels import find_parallels
 from rechain.errors import QuestionError, RechainError
 from rechain.linking import DEFAULT_LINKERS, DEFAULT_MIN_WEIGHT, DEFAULT_SPACY_MODEL, LINKERS, Edge, LinkGraph
 from rechain.schema import Link, Question, Shape
-from rechain.text.answers import AnswerMatcher, Holdings, Meaning
 from rechain.text.identifiers import identifier
 from rechain.text.passages import PassageView
 from rechain.text.rarity import naming_words
@@ -131,7 +131,7 @@ class Candidates:
 def find_candidates(question: Question, settings: CandidateSettings | None = None) -> Candidates:
     """Build C of a question. Raises QuestionError, which says why, where C is empty."""
     settings = settings or CandidateSettings()
-    views = _views(question)
+    views = [PassageView(passage) for passage in question.passages]
     holdings = AnswerMatcher(question).hold(views)
     hops = settings.hops or question.hops or DEFAULT_HOPS
     if hops == 1:
@@ -152,7 +152,7 @@ def find_of_any_shape(
     of 2 are sought, as there are too many longer ones. `meaning` finds passages that say the answer in other words.
     """
     settings = settings or CandidateSettings()
-    views = _views(question)
+    views = [PassageView(passage) for passage in question.passages]
     hops = settings.hops or question.hops
     # Where the data names the entities, evidence is a chain of them.
     is_given = bool(settings.link_types or question.link_types or question.answer_entity is not None)
@@ -174,15 +174,11 @@ def find_of_any_shape(
             for passages, weight in find_parallels(question, views, holdings)
             if hops in (None, len(passages))
         ]
+    if not chains and not holdings.tails:  # the answer judges: any other without a tail was refused above
+        raise QuestionError("no_tail", "no tail: no passage holds what the question says and the answer judges")
     if not chains:
         raise problem or QuestionError("no_link", "no passages stand side by side, and none is linked to another")
     return Candidates(question, views, holdings.tails, chains, is_cut, settings, holdings)
-
-
-def _views(question: Question) -> list[PassageView]:
-    if not question.passages:
-        raise QuestionError("too_few_passages", "the question has no passages")
-    return [PassageView(passage) for passage in question.passages]
 
 
 def _lengths(hops: int | None, passages: int) -> Sequence[int]:

@@ -121,9 +121,8 @@ def _passages(message: _Message) -> list[Any]:
     if message.role == "tool":
         return _results(message.text)
     if message.role == "system":
-        return [
-            part for found in _CONTEXT.finditer(message.text) for part in split_text(found["tagged"] or found["rest"])
-        ]
+        contexts = (found["tagged"] or found["rest"] or "" for found in _CONTEXT.finditer(message.text))
+        return [part for context in contexts for part in split_text(context)]
     return []
 
 

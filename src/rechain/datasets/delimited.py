@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +12,9 @@ SEPARATORS = ("\t", ";", ",")
 # A table of questions has a column for the question, the answer and the passages at least; a sentence that is no table
 # seldom has two separators of one kind before its first line ends.
 _FEWEST_COLUMNS = 3
-_LONGEST_NAME = 100
+# Of the name of a column. Quotation marks and braces in it are those of JSON that has lost its beginning, and what is
+# not printable is that of no text: the records of such a file are not rows.
+_NAME = re.compile(r"""(?=.*\S)[^{}"\x00-\x1f\x7f\ufffd]{1,100}""")
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")  # byte order marks; so Excel writes "Unicode text"
 
 
@@ -24,9 +27,9 @@ def separator_of(start: bytes) -> str | None:
     """Return what separates the cells of a table that begins so, or None if it begins like no table."""
     first = start.decode(encoding_of(start), "replace").lstrip("\r\n").partition("\n")[0].rstrip("\r")
     for separator in SEPARATORS:
-        names = [name.strip() for name in _cells(first, separator)]
-        # The first column of a table of pandas, which numbers its rows, has no name.
-        if len(names) >= _FEWEST_COLUMNS and all(names[1:]) and max(map(len, names)) <= _LONGEST_NAME:
+        names = _cells(first, separator)
+        named = names[1:] if names and not names[0] else names  # the numbers of the rows, as pandas writes them
+        if len(names) >= _FEWEST_COLUMNS and all(map(_NAME.fullmatch, named)):
             return separator
     return None
 

@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from rechain.answers.matching import AnswerMatcher
 from rechain.candidates import Candidate, Candidates
 from rechain.errors import QuestionError
 from rechain.evaluation.judging import is_correct
 from rechain.evaluation.statistics import Figure, mean_with_interval
 from rechain.schema import Gold, Question
-from rechain.text.answers import AnswerMatcher
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
+from rechain.answers.matching import AnswerMatcher
 from rechain.candidates import CandidateSettings
 from rechain.candidates.units import find_units
 from rechain.datasets.files import read_records
@@ -14,7 +15,6 @@ from rechain.datasets.records import read_by_id, read_rows
 from rechain.errors import InputError
 from rechain.schema import WHOLE, Gold, GoldChain, NotBlank, Question, Same
 from rechain.system.stores import path_of
-from rechain.text.answers import AnswerMatcher
 
 _ALL = CandidateSettings(limit=1_000_000)
 """every candidate chain, as the pairs of all of them were labelled"""

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from math import ceil
 from typing import NamedTuple
 
+from rechain.answers.matching import AnswerMatcher
 from rechain.evaluation.statistics import Figure, mean_with_interval
 from rechain.schema import Chain, Gold, GoldChain, Question, Same, Shape
-from rechain.text.answers import AnswerMatcher
 from rechain.text.words import phrase, strip_suffix
 
 CONFIDENCES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)

@@ -9,9 +9,9 @@ The answer is that of the question. The numbers are those of the sentences in th
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from rechain.answers.matching import AnswerMatcher
 from rechain.errors import InputError
 from rechain.exports.joining import Joined, LineExport
-from rechain.text.answers import AnswerMatcher
 from rechain.text.passages import PassageView
 from rechain.text.words import Span
 

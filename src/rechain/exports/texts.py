@@ -1,8 +1,8 @@
 """A passage as one text, and hard negatives: passages that resemble those of a chain."""
 
+from rechain.answers.matching import AnswerMatcher
 from rechain.exports.joining import Joined
 from rechain.schema import Passage
-from rechain.text.answers import AnswerMatcher
 from rechain.text.bm25 import likeness
 from rechain.text.passages import PassageView, title_before
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from rechain.answers.matching import AnswerMatcher
 from rechain.candidates import Candidates, CandidateSettings, find_candidates
 from rechain.errors import QuestionError
 from rechain.preparation.arrays import ANSWER, ASKED, BESIDE
@@ -15,7 +16,6 @@ from rechain.preparation.lexicon import Lexicon
 from rechain.schema import Question
 from rechain.scoring.lexical import EntityPairs, Lexical
 from rechain.system.tensors import Array
-from rechain.text.answers import AnswerMatcher
 from rechain.text.passages import PassageView
 from rechain.text.words import Text
 

@@ -6,6 +6,7 @@ from random import Random
 import numpy as np
 from tokenizers import Tokenizer
 
+from rechain.answers.matching import AnswerMatcher
 from rechain.candidates import Candidate, Candidates, CandidateSettings, find_candidates
 from rechain.errors import QuestionError
 from rechain.preparation.answer_sentences import write_sentence
@@ -13,7 +14,6 @@ from rechain.reader.texts import Case, ChainTexts, Tails, TokenText, flat_texts
 from rechain.schema import Question
 from rechain.scoring.evidence import PRIOR, weigh
 from rechain.system.tensors import Array
-from rechain.text.answers import AnswerMatcher
 from rechain.text.passages import PassageView
 from rechain.text.words import Span, Text
 

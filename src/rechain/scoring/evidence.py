@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rechain.answers.matching import Holdings
 from rechain.candidates import Candidate, Candidates
 from rechain.scoring.lexical import NEVER_TOGETHER, EntityPairs
 from rechain.system.tensors import Array
-from rechain.text.answers import Holdings
 from rechain.text.passages import PassageView, SentenceOverlaps
 from rechain.text.rarity import idf, phrase_idf, rarities
 from rechain.text.words import Text

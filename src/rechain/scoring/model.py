@@ -67,7 +67,7 @@ class BatchModel(Protocol):
 
     @property
     def chooses_hops(self) -> bool:
-        """Whether it compares chains of different lengths."""
+        """Whether it compares evidence of different shapes, and chains of different lengths."""
         ...
 
     def score_many(self, batch: Sequence[Candidates]) -> Sequence[Scores]:

@@ -12,14 +12,14 @@ from math import fsum
 import numpy as np
 import orjson
 
+from rechain.answers import frames
+from rechain.answers.telling import stem
 from rechain.candidates import Candidate, Candidates
 from rechain.linking.content import are_parts
 from rechain.schema import Shape
 from rechain.scoring.evidence import FEATURES, PRIOR
 from rechain.system.tensors import Array
-from rechain.text import frames
 from rechain.text.rarity import idf, naming_words, phrase_idf, rarities
-from rechain.text.telling import stem
 from rechain.text.words import Text, lazy, phrase
 
 SHAPES: Sequence[Shape] = ("chain", "single", "parallel")

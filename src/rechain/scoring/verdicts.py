@@ -14,13 +14,13 @@ from typing import NamedTuple
 
 import orjson
 
+from rechain.answers.matching import HeldClaim, Holding
+from rechain.answers.telling import stem
 from rechain.candidates import Candidate, Candidates
 from rechain.schema import Verdict
-from rechain.text.answers import HeldClaim, Holding
-from rechain.text.normal import Item, NormalText, same
 from rechain.text.rarity import rarities
-from rechain.text.telling import stem
 from rechain.text.words import Span, Text
+from rechain.values.normal import Item, NormalText, same
 
 _EVEN = 0.5
 _MOST_SENTENCES = 2000

@@ -1,1 +1,1 @@
-"""Words, passages and answers: how a text is seen."""
+"""Words, sentences and passages: how a text is seen."""

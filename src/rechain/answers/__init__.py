@@ -1,0 +1,1 @@
+"""What an answer says, claim by claim, and which passages hold it."""
