@@ -153,7 +153,7 @@ def test_dicts_and_passages_will_do_too() -> None:
 
 @pytest.mark.parametrize(
     ("answer", "passages", "code"),
-    [(7, TEXTS, "bad_field"), ("Prague", [""], "empty_field"), ("Prague", [{"id": "p"}], "missing_field")],
+    [(["Prague"], TEXTS, "bad_field"), ("Prague", [""], "empty_field"), ("Prague", [{"id": "p"}], "missing_field")],
 )
 def test_a_question_that_lacks_something_says_what(answer: Any, passages: list[Any], code: str) -> None:
     with pytest.raises(QuestionError) as caught:
