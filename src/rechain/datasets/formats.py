@@ -4,7 +4,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from rechain.datasets.passages import make_passages as make_passages
 from rechain.schema import Gold, Question, Same
 
 

@@ -5,7 +5,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from rechain.datasets.formats import Format, make_passages
+from rechain.datasets.formats import Format
+from rechain.datasets.passages import make_passages
 from rechain.schema import Answer, NotBlank, Question
 from rechain.text.identifiers import identifier
 
