@@ -201,6 +201,12 @@ def test_recovered_chains_are_one_line_and_read_back() -> None:
     assert Recovered.model_validate_json(recovered.to_json()) == recovered
 
 
+def test_links_lead_on_but_for_passages_side_by_side() -> None:
+    assert CHAIN.links_in_order == [LINK]
+    assert CHAIN.model_copy(update={"links": [LINK, LINK]}).links_in_order == [LINK]  # two passages have one between
+    assert CHAIN.model_copy(update={"shape": "parallel"}).links_in_order == []
+
+
 def test_a_confidence_is_a_probability() -> None:
     for confidence in (1.01, -0.01):
         with pytest.raises(ValidationError, match="confidence"):

@@ -177,6 +177,11 @@ class Chain(_Record):
     why: Annotated[dict[str, Anything] | None, JSON_TEXT] = None
 
     @property
+    def links_in_order(self) -> list[Link]:
+        """The links from each passage to the next; passages side by side have no such, whatever a file says."""
+        return [] if self.shape == "parallel" else self.links[: len(self.passages) - 1]
+
+    @property
     def identity(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """What makes two recovered chains the same: the passages, and the entities where the data gives them."""
         given = (link.entity if link.kind in GIVEN_KINDS else "" for link in self.links)
@@ -194,7 +199,7 @@ class Chain(_Record):
 
     def __str__(self) -> str:
         """Return one line for people: confidence, or score where there is none, passages and links."""
-        links = [] if self.shape == "parallel" else [f" --[{link.entity}]--> " for link in self.links]
+        links = [f" --[{link.entity}]--> " for link in self.links_in_order]
         links += [" | " if self.shape == "parallel" else " --> "] * (len(self.passages) - 1 - len(links))
         steps = zip(["", *links], self.passages, strict=False)
         value = self.score if self.confidence is None else self.confidence

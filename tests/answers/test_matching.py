@@ -290,6 +290,29 @@ def test_meaning_is_asked_where_words_do_not_show_a_claim() -> None:
         hold(question("Heavy showers", texts[0], question="What falls?"), meaning)
 
 
+def test_of_very_many_sentences_those_are_compared_that_hold_most_of_the_question() -> None:
+    compared: list[str] = []
+
+    def meaning(claims: Sequence[str], sentences: Sequence[str]) -> list[list[float]]:
+        compared.extend(sentences)
+        return [[0.9 if "monsoon" in sentence else 0.5 for sentence in sentences] for _ in claims]
+
+    texts = [f"Hill {number}. It is dry." for number in range(500)]
+    texts[400] = "In Ostrela the monsoon comes."
+    asked = question("Heavy showers", *texts, question="What falls in Ostrela?")
+    assert only(asked, meaning)[:1] == (400,)
+    assert len(compared) == 200
+
+
+@pytest.mark.parametrize("answer", ["Es ist nicht weit von hier.", "倾盆大雨"])
+def test_the_meaning_of_another_language_than_english_is_not_asked(answer: str) -> None:
+    def meaning(claims: Sequence[str], sentences: Sequence[str]) -> list[list[float]]:
+        raise AssertionError(claims)
+
+    with pytest.raises(QuestionError, match="no tail"):
+        hold(question(answer, "A dry hill.", question="What falls?"), meaning)
+
+
 # ---- what is held
 
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from rechain.answers.claims import AnswerReading, Claim, read_answer
 from rechain.errors import QuestionError
 from rechain.schema import Match, Passage, Question
-from rechain.text.passages import PassageView
-from rechain.text.rarity import idf
+from rechain.text.passages import PassageView, SentenceOverlaps
+from rechain.text.rarity import idf, is_foreign, rarities
 from rechain.text.words import Span, Text, is_unspaced, phrase
 from rechain.values.normal import Item, NormalText, same
 
@@ -43,6 +43,8 @@ _MOST_JUDGED = 4
 """passages that may hold what a "yes" judges"""
 _ALIKE = 0.55
 """from this likeness on a sentence may mean what a claim says: sentences that say other things have up to 0.5"""
+_MOST_COMPARED = 200
+"""sentences whose meaning is compared with a claim's: more than logs have, and about a second of one core's time"""
 _MEANING = 0.6
 """what likeness is worth beside words: it does not tell a name or a number from another"""
 
@@ -170,7 +172,7 @@ class AnswerMatcher:
             return self._hold_whole(reading, tails)
         readings = (reading, *(read_answer(question.question, alias) for alias in question.answer_aliases))
         for claims in (one.claims for one in readings if one.kind == "text"):
-            if (found := _ClaimSearch(views, claims, meaning).holdings()).tails:
+            if (found := _ClaimSearch(question.question, views, claims, meaning).holdings()).tails:
                 return found
         texts = (question.answer, *question.answer_aliases)
         quoted = " or ".join(f"'{text if len(text) <= 80 else text[:79] + '…'}'" for text in texts)
@@ -208,7 +210,7 @@ def _hold_judgement(question: Question, views: Sequence[PassageView]) -> Holding
     """Return which passages hold most of what the question says, which a mere "yes" or "no" judges."""
     words = tuple(dict.fromkeys(word for word in Text(question.question).words if idf(word) >= _CONTENT))
     claim = Claim(question.question, (), words)
-    found = _ClaimSearch(views, [claim], None).holdings()
+    found = _ClaimSearch(question.question, views, [claim]).holdings()
     strengths = [(number, holding) for held in found.claims for number, holding in held.holdings.items()]
     best = sorted(strengths, key=lambda one: -one[1].strength)[:_MOST_JUDGED]
     held = {number: holding._replace(match="meaning") for number, holding in best}
@@ -249,7 +251,10 @@ def _wanted(claim: Claim) -> list[_Wanted]:
 class _ClaimSearch:
     """Looks for claims sentence by sentence."""
 
-    def __init__(self, views: Sequence[PassageView], claims: Sequence[Claim], meaning: Meaning | None) -> None:
+    def __init__(
+        self, question: str, views: Sequence[PassageView], claims: Sequence[Claim], meaning: Meaning | None = None
+    ) -> None:
+        self._question = question
         self._views = views
         self._claims = claims
         self._meaning = meaning
@@ -260,7 +265,7 @@ class _ClaimSearch:
         wanted = [_wanted(claim) for claim in self._claims]
         found = [self._by_words(claim, some) for claim, some in zip(self._claims, wanted, strict=True)]
         if self._meaning is not None:
-            found = self._with_meaning(found)
+            found = self._with_meaning(found, self._meaning)
         held = [
             HeldClaim(claim, _best(holdings), {n: view.keys(some) for n, view in enumerate(self._sentences)})
             for claim, holdings, some in zip(self._claims, found, wanted, strict=True)
@@ -275,15 +280,18 @@ class _ClaimSearch:
         found = ((number, sentences.hold(wanted, claim.phrases)) for number, sentences in enumerate(self._sentences))
         return {number: holding for number, holding in found if holding.strength >= _LEAST_STRENGTH}
 
-    def _with_meaning(self, found: Sequence[dict[int, Holding]]) -> list[dict[int, Holding]]:
-        """Add the passages with a sentence that means what a claim says, where words did not show it."""
-        doubtful = [number for number, held in enumerate(found) if not held]
-        places = [(number, span) for number, view in enumerate(self._views) for span in view.sentences]
-        texts = [self._views[number].passage.text[start:end] for number, (start, end) in places]
+    def _with_meaning(self, found: Sequence[dict[int, Holding]], meaning: Meaning) -> list[dict[int, Holding]]:
+        """Add the passages with a sentence that means what a claim says, where words did not show it.
+
+        The encoder has learnt English: to it all sentences of another language are alike.
+        """
         added = [dict(held) for held in found]
-        if not doubtful or not texts or self._meaning is None:
+        doubtful = [n for n, held in enumerate(found) if not held and not is_foreign(Text(self._claims[n].text))]
+        places = self._compared() if doubtful else []
+        if not places:
             return added
-        likeness = self._meaning([self._claims[n].text for n in doubtful], texts)
+        texts = [self._views[number].passage.text[start:end] for number, (start, end) in places]
+        likeness = meaning([self._claims[n].text for n in doubtful], texts)
         for claim, row in zip(doubtful, likeness, strict=True):
             for (number, span), alike in zip(places, row, strict=True):
                 known = added[claim].get(number)
@@ -291,6 +299,16 @@ class _ClaimSearch:
                 if alike >= _ALIKE and (known is None or known.strength < strength):
                     added[claim][number] = Holding("meaning", strength, span)
         return added
+
+    def _compared(self) -> list[tuple[int, Span]]:
+        """Return the sentences whose meaning is compared: of very many those that hold most of the question."""
+        places = [(number, span) for number, view in enumerate(self._views) for span in view.sentences]
+        if len(places) <= _MOST_COMPARED:
+            return places
+        asked = rarities(Text(self._question))
+        overlaps = [overlap for view in self._views for overlap in SentenceOverlaps(view, asked).overlaps]
+        best = sorted(range(len(places)), key=lambda number: -overlaps[number])[:_MOST_COMPARED]
+        return [places[number] for number in sorted(best)]
 
 
 class _NormalSentences:

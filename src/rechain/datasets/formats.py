@@ -6,7 +6,6 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator
 
-from rechain.datasets.passages import make_passages as make_passages
 from rechain.schema import Gold, Question, Same
 
 Answer = Annotated[str, BeforeValidator(lambda value: "" if value is None else value)]

@@ -7,7 +7,8 @@ from typing import Annotated, Any, ClassVar
 from pydantic import AliasChoices, BaseModel, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from rechain.datasets.formats import Answer, Format, join_sentences, make_passages
+from rechain.datasets.formats import Answer, Format, join_sentences
+from rechain.datasets.passages import make_passages
 from rechain.schema import Gold, GoldChain, NotBlank, Question, Shape
 
 

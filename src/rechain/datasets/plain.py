@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rechain.datasets.formats import Format, make_passages
-from rechain.datasets.passages import items_of, number_as_text
+from rechain.datasets.formats import Format
+from rechain.datasets.passages import items_of, make_passages, number_as_text
 from rechain.datasets.validation import MissingFieldsError
 from rechain.errors import InputError, QuestionError
 from rechain.schema import Passage, Question

@@ -5,7 +5,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from rechain.datasets.formats import Answer, Format, make_passages
+from rechain.datasets.formats import Answer, Format
+from rechain.datasets.passages import make_passages
 from rechain.schema import NotBlank, Question
 from rechain.text.identifiers import identifier
 
