@@ -89,6 +89,17 @@ def test_an_answer_without_any_passage_has_a_verdict(default: Recoverer, answer:
     assert [claim.verdict for claim in recovered.claims] == ["unsupported"] * (verdict == "unsupported")
 
 
+def test_each_claim_names_the_sentence_that_holds_it(default: Recoverer) -> None:
+    text = "Staff have thirty days of leave. It rains often. Requests go to Petra Novotna."
+    question, answer = "How much leave is there, and who grants it?", "You get 30 days. Petra Novotna grants it."
+    claims = default.recover(question, answer, [text, "It snows."]).claims
+    spans = [claim.span for claim in claims if claim.span]
+    assert [text[start:end] for start, end in spans] == [
+        "Staff have thirty days of leave.",
+        "Requests go to Petra Novotna.",
+    ]
+
+
 def test_a_bare_yes_of_which_no_passage_says_anything_is_unsupported(default: Recoverer) -> None:
     recovered = default.recover("Is Brimlad older than Zorilla?", "Yes.", ["It rains."])
     assert (recovered.verdict, recovered.error and recovered.error.code) == ("unsupported", "no_tail")
