@@ -89,6 +89,17 @@ def test_an_answer_without_any_passage_has_a_verdict(default: Recoverer, answer:
     assert [claim.verdict for claim in recovered.claims] == ["unsupported"] * (verdict == "unsupported")
 
 
+def test_each_claim_names_the_sentence_that_holds_it(default: Recoverer) -> None:
+    text = "Staff have thirty days of leave. It rains often. Requests go to Petra Novotna."
+    question, answer = "How much leave is there, and who grants it?", "You get 30 days. Petra Novotna grants it."
+    claims = default.recover(question, answer, [text, "It snows."]).claims
+    spans = [claim.span for claim in claims if claim.span]
+    assert [text[start:end] for start, end in spans] == [
+        "Staff have thirty days of leave.",
+        "Requests go to Petra Novotna.",
+    ]
+
+
 def test_a_bare_yes_of_which_no_passage_says_anything_is_unsupported(default: Recoverer) -> None:
     recovered = default.recover("Is Brimlad older than Zorilla?", "Yes.", ["It rains."])
     assert (recovered.verdict, recovered.error and recovered.error.code) == ("unsupported", "no_tail")
@@ -153,7 +164,7 @@ def test_dicts_and_passages_will_do_too() -> None:
 
 @pytest.mark.parametrize(
     ("answer", "passages", "code"),
-    [(7, TEXTS, "bad_field"), ("Prague", [""], "empty_field"), ("Prague", [{"id": "p"}], "missing_field")],
+    [(["Prague"], TEXTS, "bad_field"), ("Prague", [""], "empty_field"), ("Prague", [{"id": "p"}], "missing_field")],
 )
 def test_a_question_that_lacks_something_says_what(answer: Any, passages: list[Any], code: str) -> None:
     with pytest.raises(QuestionError) as caught:
@@ -307,7 +318,7 @@ def test_a_dict_and_its_passages_need_no_ids(batch_fake: Fake) -> None:
 
 def test_a_dict_is_read_as_a_line_of_a_file_is(tmp_path: Path, bridge_question: Question, batch_fake: Fake) -> None:
     good = bridge_question.model_dump(mode="json")
-    changes: list[dict[str, object]] = [{}, {"answer": 7}, {"hops": 0}, {"passages": [{"id": "a"}]}, {"id": [7]}]
+    changes: list[dict[str, object]] = [{}, {"answer": [7]}, {"hops": 0}, {"passages": [{"id": "a"}]}, {"id": [7]}]
     records, path = [good | change for change in changes], tmp_path / "questions.jsonl"
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
     lines = list(Recoverer(batch_fake()).recover_many(read_entries(path)))

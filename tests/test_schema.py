@@ -73,7 +73,7 @@ def test_a_question_needs_its_fields(field: str) -> None:
         {"id": 7},
         {"question": ""},
         {"answer": "a" * 100_001},
-        {"answer": None},
+        {"answer": ["Anton"]},
         {"answer_aliases": [""]},
         {"answer_aliases": "Anton"},
         {"question_entities": [""]},
@@ -199,6 +199,12 @@ def test_recovered_chains_are_one_line_and_read_back() -> None:
     recovered = Recovered(id="q\n1", chains=[CHAIN])
     assert "\n" not in recovered.to_json()
     assert Recovered.model_validate_json(recovered.to_json()) == recovered
+
+
+def test_links_lead_on_but_for_passages_side_by_side() -> None:
+    assert CHAIN.links_in_order == [LINK]
+    assert CHAIN.model_copy(update={"links": [LINK, LINK]}).links_in_order == [LINK]  # two passages have one between
+    assert CHAIN.model_copy(update={"shape": "parallel"}).links_in_order == []
 
 
 def test_a_confidence_is_a_probability() -> None:

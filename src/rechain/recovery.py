@@ -384,9 +384,7 @@ def _judge(
             text=one.held.claim.text,
             verdict="supported" if one.is_supported else "unsupported",
             passage=None if one.passage is None else candidates.views[one.passage].passage.id,
-            span=None
-            if one.passage is None
-            else candidates.holdings.sentence(one.passage, candidates.views[one.passage]),
+            span=None if one.passage is None else one.held.sentence(one.passage, candidates.views[one.passage]),
         )
         for one in judged
     ]

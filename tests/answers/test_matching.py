@@ -1,6 +1,6 @@
 """Which passages hold the answer, and how well."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pytest
 from hypothesis import given
@@ -12,6 +12,8 @@ from rechain.errors import QuestionError
 from rechain.schema import Mention, Passage, Question
 from rechain.text.passages import PassageView
 from rechain.text.rarity import idf
+from rechain.text.words import Text, phrase
+from rechain.values.normal import NormalText
 
 SCATTERED, NEARBY, VALUE = 0.85, 0.7, 9.0
 """what telling words are worth in a sentence but not in a row, and in the sentence beside; the weight of a number"""
@@ -288,6 +290,29 @@ def test_meaning_is_asked_where_words_do_not_show_a_claim() -> None:
         hold(question("Heavy showers", texts[0], question="What falls?"), meaning)
 
 
+def test_of_very_many_sentences_those_are_compared_that_hold_most_of_the_question() -> None:
+    compared: list[str] = []
+
+    def meaning(claims: Sequence[str], sentences: Sequence[str]) -> list[list[float]]:
+        compared.extend(sentences)
+        return [[0.9 if "monsoon" in sentence else 0.5 for sentence in sentences] for _ in claims]
+
+    texts = [f"Hill {number}. It is dry." for number in range(500)]
+    texts[400] = "In Ostrela the monsoon comes."
+    asked = question("Heavy showers", *texts, question="What falls in Ostrela?")
+    assert only(asked, meaning)[:1] == (400,)
+    assert len(compared) == 200
+
+
+@pytest.mark.parametrize("answer", ["Es ist nicht weit von hier.", "倾盆大雨"])
+def test_the_meaning_of_another_language_than_english_is_not_asked(answer: str) -> None:
+    def meaning(claims: Sequence[str], sentences: Sequence[str]) -> list[list[float]]:
+        raise AssertionError(claims)
+
+    with pytest.raises(QuestionError, match="no tail"):
+        hold(question(answer, "A dry hill.", question="What falls?"), meaning)
+
+
 # ---- what is held
 
 
@@ -311,3 +336,158 @@ def test_spans_are_of_the_phrases_or_else_of_the_best_holding() -> None:
     ]
     assert Holdings([HeldClaim(Claim("x", (), ()), holdings)], frozenset({" oslo "})).spans(0, view) == [(12, 14)]
     assert Holdings().spans(0, view) == []
+
+
+# ---- the sentence that holds a claim
+
+
+def sentences(asked: Question, meaning: Meaning | None = None) -> dict[str, list[str | None]]:
+    """Return for each claim the sentences that hold it, passage by passage; None is a title."""
+    views = [PassageView(passage) for passage in asked.passages]
+
+    def texts(held: HeldClaim) -> Iterator[str | None]:
+        for number in sorted(held.holdings):
+            span = held.sentence(number, views[number])
+            yield None if span is None else asked.passages[number].text[slice(*span)]
+
+    return {held.claim.text: list(texts(held)) for held in AnswerMatcher(asked).hold(views, meaning).claims}
+
+
+LEAVE = "Staff have thirty days of leave. It rains often. Requests go to Petra Novotna. The office is in Brimlad."
+TABLE = """Our offices:
+
+| Office | Lead | Desks |
+|---|---|---|
+| Ostrela | Petra Novotna | 30 |
+| Brimlad | Yusuf Erdem | 45 |
+"""
+LIST = """Bring with you:
+- your passport
+- two certificates
+- a photograph of Zimbelot"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer", "text", "held"),
+    [
+        (
+            "How much leave is there, and who grants it?",
+            "You get 30 days. Petra Novotna grants it.",
+            LEAVE,
+            ["Staff have thirty days of leave.", "Requests go to Petra Novotna."],
+        ),
+        (
+            "Who leads which office?",
+            "- Yusuf Erdem leads Brimlad\n- Petra Novotna leads Ostrela",
+            TABLE,
+            ["| Brimlad | Yusuf Erdem | 45 |", "| Ostrela | Petra Novotna | 30 |"],
+        ),
+        (
+            "What do I bring?",
+            "1. A photograph\n2. 2 certificates\n3. Your passport",
+            LIST,
+            ["- a photograph of Zimbelot", "- two certificates", "- your passport"],
+        ),
+        (
+            "Wie viel Urlaub gibt es, und wer genehmigt ihn?",
+            "Es gibt 30 Tage. Petra Novotna genehmigt ihn.",
+            "Anträge gehen an Petra Novotna, z. B. per Post. Alle haben dreißig Tage Urlaub.",
+            ["Alle haben dreißig Tage Urlaub.", "Anträge gehen an Petra Novotna, z. B. per Post."],
+        ),
+        (
+            "年假有几天?向谁申请?",
+            "年假有二十天。请向诺沃特娜申请。",
+            "申请交给诺沃特娜。办公室在城里。正式员工享有20天年假。",
+            ["正式员工享有20天年假。", "申请交给诺沃特娜。"],
+        ),
+    ],
+)
+def test_claims_that_one_passage_holds_have_sentences_of_their_own(
+    asked: str, answer: str, text: str, held: list[str]
+) -> None:
+    found = sentences(question(answer, "It snows.", text, question=asked))
+    assert [one.strip() for of_claim in found.values() for one in of_claim if one] == held
+
+
+@pytest.mark.parametrize(
+    ("answer", "title", "text", "held"),
+    [
+        ("Ostrela", "", "It rains. He is from Ostrela. Ostrela is far.", "He is from Ostrela."),
+        ("Ostrela", "Ostrela", "It rains.", None),
+        ("Mr. Quill", "", "It rains. He met Mr. Quill there. It snows.", "He met Mr. Quill there."),
+        ("Anton sings. Berta hums.", "", "See: Anton sings. Berta hums. All go.", "See: Anton sings. Berta hums."),
+        ("!!!", "", "It rains. The band !!! plays.", "The band !!! plays."),
+        ("!!!", "The band !!!", "It rains.", None),
+    ],
+)
+def test_the_sentence_of_an_answer_that_stands_word_for_word(
+    answer: str, title: str, text: str, held: str | None
+) -> None:
+    assert sentences(question(answer, passages=[Passage(id="p", title=title, text=text)])) == {answer: [held]}
+
+
+def test_an_alias_has_its_sentence_as_the_answer_does() -> None:
+    asked = question("Praha", "It rains. Prague lies there.", "PRAHA it is.", answer_aliases=["Prague"])
+    assert sentences(asked) == {"Praha": ["Prague lies there.", "PRAHA it is."]}
+
+
+def test_a_sentence_between_two_that_hold_something_holds_nothing_itself() -> None:
+    found = sentences(question("Ostrela Castle", "It snows. Ostrela is far. It rains. The castle stands."))
+    assert found == {"Ostrela Castle": ["Ostrela is far."]}
+
+
+def test_what_only_the_title_holds_has_no_sentence() -> None:
+    passages = [Passage(id="p", title="Ostrela", text="It rains. It snows.")]
+    answer = "The composer of Zorilla was born in Ostrela, in a castle."
+    (held,) = hold(question(answer, passages=passages, question=ASKED)).claims
+    assert held.holdings[0].span is None
+    assert held.sentence(0, PassageView(passages[0])) is None
+    assert held.sentence(1, PassageView(passages[0])) is None  # which holds nothing
+
+
+def test_the_sentence_that_means_a_claim_is_its_own() -> None:
+    def meaning(claims: Sequence[str], texts: Sequence[str]) -> list[list[float]]:
+        pairs = {"showers": "monsoon", "towers": "storey"}
+        return [
+            [0.9 if any(w in claim and pairs[w] in text for w in pairs) else 0.2 for text in texts] for claim in claims
+        ]
+
+    asked = question("- Heavy showers\n- Tall towers", "A fifth storey. The monsoon comes.", question="What is there?")
+    assert sentences(asked, meaning) == {
+        "Heavy showers": ["The monsoon comes."],
+        "Tall towers": ["A fifth storey."],
+    }
+
+
+_WORDS = ["Ostrela", "castle", "Zimbelot", "27", "days", "布拉格", "Bescheinigung", "rains", "Mr."]
+
+
+@given(
+    st.lists(st.lists(st.sampled_from(_WORDS), min_size=1, max_size=4).map(" ".join), min_size=1, max_size=6),
+    st.sampled_from([". ", "\n- ", " |\n| ", "。", "!\n\n"]),
+    st.lists(st.sampled_from(_WORDS[:-1]), min_size=1, max_size=3).map(" ".join),
+    st.booleans(),
+)
+def test_a_claims_sentence_is_one_of_the_passage_and_holds_something_of_it(
+    parts: list[str], joint: str, said: str, is_long: bool
+) -> None:
+    answer = f"They say that it was {said}, as far as one can see from this." if is_long else said
+    asked = question(answer, joint.join(parts))
+    view = PassageView(asked.passages[0])
+    try:
+        found = AnswerMatcher(asked).hold([view])
+    except QuestionError:
+        return
+    for held in found.claims:
+        for holding in held.holdings.values():
+            span = held.sentence(0, view)
+            assert span is not None
+            start, end = span
+            inside = [one for one in view.sentences if start <= one[0] and one[1] <= end]
+            assert (start, end) == (inside[0][0], inside[-1][1])
+            text = view.passage.text[start:end]
+            if holding.match == "phrase":
+                assert phrase(said) in Text(text).joined
+            else:
+                assert len(inside) == 1
+                assert any(map(NormalText(text).holds, NormalText(held.claim.text).items))

@@ -23,8 +23,10 @@ def test_the_entities_of_a_pair_have_no_order_and_those_of_a_chain_have_one() ->
 
 
 def test_single_passages_and_passages_side_by_side_have_no_entities() -> None:
-    for passages in (("1",), ("1", "2"), ("3", "1", "2")):
-        assert Unit(question="q", passages=passages, entities=()).mode == "chains"
+    for passages, shape in ((("1",), "single"), (("1", "2"), "parallel"), (("3", "1", "2"), "parallel")):
+        unit = Unit(question="q", passages=passages, entities=())
+        assert (unit.mode, unit.shape) == ("chains", shape)
+    assert Unit(question="q", passages=("1", "2"), entities=("a",)).shape == "chain"
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from rechain.datasets import read_entries, read_questions, reading
-from rechain.datasets.formats import Format, make_passages
+from rechain.datasets.formats import Format
+from rechain.datasets.passages import make_passages
 from rechain.errors import InputError
 from rechain.evaluation.gold import read_gold
 from rechain.schema import Gold, GoldChain, Passage, Question

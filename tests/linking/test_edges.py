@@ -13,7 +13,7 @@ def view(text: str, title: str = "", *mentions: Mention) -> PassageView:
 
 
 def edge(name: str, first: PassageView, second: PassageView, kind: LinkKind = "name") -> Edge:
-    return Edge(Entity(name, kind, 9.0, [0, 1]), 0, first, second)
+    return Edge(Entity(name, kind, 9.0, [0, 1]), 0, 1, first, second)
 
 
 @pytest.mark.parametrize(
@@ -79,5 +79,5 @@ def test_the_name_is_what_the_linker_found_and_not_widened() -> None:
     ],
 )
 def test_a_title_links_from_its_passage_or_to_it(titled: frozenset[int] | None, comes: bool, leads: bool) -> None:
-    found = Edge(Entity(" zorn ", "title", 9.0, [0, 1], titled), 0, view("Zorn"), view("Zorn"))
+    found = Edge(Entity(" zorn ", "title", 9.0, [0, 1], titled), 0, 1, view("Zorn"), view("Zorn"))
     assert (found.comes_from_title, found.leads_to_title) == (comes, leads)

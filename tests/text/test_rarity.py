@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rechain.text.rarity import MAX_PHRASE_IDF, idf, naming_words, phrase_idf, rarities, words_below
+from rechain.text.rarity import MAX_PHRASE_IDF, idf, is_foreign, naming_words, phrase_idf, rarities, words_below
 from rechain.text.words import Text
 
 RAREST = idf("qwzxvk")
@@ -36,6 +36,26 @@ def test_function_words_of_another_language_are_not_rare_where_there_are_several
     found = rarities(Text("Wie lange ist die Probezeit?"))
     assert found == {"wie": 0.5, "ist": 0.5, "die": 0.5, "lange": idf("lange"), "probezeit": RAREST}
     assert rarities(Text("Did Quorvath die?"))["die"] == idf("die") > 0.5  # one alone may be English
+
+
+@pytest.mark.parametrize(
+    ("text", "is_other"),
+    [
+        ("Was kostet die Kilowattstunde im Tarif?", True),
+        ("Wer ist zuständig?", True),
+        ("保修期多长?", True),
+        ("In which war was the man who was with Allen in it?", False),  # all of them are German words, too
+        ("Where does the bin stand in winter?", False),
+        ("Who lives there?", False),
+    ],
+)
+def test_function_words_and_scripts_tell_other_languages_from_english(text: str, is_other: bool) -> None:
+    assert is_foreign(Text(text)) == is_other
+
+
+def test_english_words_keep_their_rarity_beside_function_words_of_two_languages() -> None:
+    words = "In which war was the man who was with Allen in it?"
+    assert rarities(Text(words)) == {word: idf(word) for word in Text(words).words}
 
 
 @pytest.mark.parametrize(

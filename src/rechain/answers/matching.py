@@ -5,7 +5,6 @@ numbers, dates, units and plurals are written ("normalised"); the telling part o
 sentence means what the answer says ("meaning"). Where a passage holds the answer word for word, nothing else is asked.
 """
 
-from bisect import bisect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
@@ -14,8 +13,8 @@ from typing import NamedTuple
 from rechain.answers.claims import AnswerReading, Claim, read_answer
 from rechain.errors import QuestionError
 from rechain.schema import Match, Passage, Question
-from rechain.text.passages import PassageView
-from rechain.text.rarity import idf
+from rechain.text.passages import PassageView, SentenceOverlaps
+from rechain.text.rarity import idf, is_foreign, rarities
 from rechain.text.words import Span, Text, is_unspaced, phrase
 from rechain.values.normal import Item, NormalText, same
 
@@ -44,6 +43,8 @@ _MOST_JUDGED = 4
 """passages that may hold what a "yes" judges"""
 _ALIKE = 0.55
 """from this likeness on a sentence may mean what a claim says: sentences that say other things have up to 0.5"""
+_MOST_COMPARED = 200
+"""sentences whose meaning is compared with a claim's: more than logs have, and about a second of one core's time"""
 _MEANING = 0.6
 """what likeness is worth beside words: it does not tell a name or a number from another"""
 
@@ -55,7 +56,7 @@ class Holding(NamedTuple):
     strength: float
     """how much of what the claim says, 0 to 1"""
     span: Span | None = None
-    """where in the text; None: in the title alone, or wherever the words of the answer stand"""
+    """where in the text; None: in the title alone, or wherever the phrases of the claim stand"""
     missing: tuple[str, ...] = ()
     """what is telling in the claim and stands neither there nor nearby: folded words, and values, with "=" before """
 
@@ -68,6 +69,20 @@ class HeldClaim(NamedTuple):
     """by the passage's position"""
     found: Mapping[int, frozenset[str]] = {}
     """what is telling in the claim and stands anywhere in a passage, of all passages"""
+    phrases: frozenset[str] = frozenset()
+    """of what stands word for word: the folded words of the answer and its aliases"""
+
+    def sentence(self, passage: int, view: PassageView) -> Span | None:
+        """Return the sentence of a passage that holds the claim; None where none does, or its title alone.
+
+        What stands word for word may reach over several sentences, which are returned together.
+        """
+        holding = self.holdings.get(passage)
+        if holding is None:
+            return None
+        # Few claims are ever shown, so that phrases are not looked for before.
+        span = holding.span or min((span for words in self.phrases for span in view.text.spans(words)), default=None)
+        return None if span is None else view.sentence_around(span)
 
     def strength(self, passages: Sequence[int]) -> float:
         """Return how much of the claim some passages hold together: what the best of them lacks another may hold."""
@@ -111,13 +126,6 @@ class Holdings:
         is_in_title = any(words in view.title.joined for words in self.phrases)
         return [*([None] if is_in_title else []), *sorted(spans)]
 
-    def sentence(self, passage: int, view: PassageView) -> Span | None:
-        """Return the sentence of a passage that holds the answer."""
-        span = next(filter(None, self.spans(passage, view)), None)
-        if span is None:
-            return None
-        return next((one for one in view.sentences if span[0] < one[1]), None)
-
     def coverage(self, passages: Iterable[int]) -> float:
         """Return how much of the answer some passages hold together, 0 to 1: the mean of its claims."""
         passages = tuple(passages)
@@ -159,12 +167,12 @@ class AnswerMatcher:
         _check_any(views)
         if reading.kind == "judgement":
             return _hold_judgement(question, views)
-        tails = [number for number, view in enumerate(views) if self.is_held_by(view)]
+        tails = {number: view for number, view in enumerate(views) if self.is_held_by(view)}
         if tails:
             return self._hold_whole(reading, tails)
         readings = (reading, *(read_answer(question.question, alias) for alias in question.answer_aliases))
         for claims in (one.claims for one in readings if one.kind == "text"):
-            if (found := _ClaimSearch(views, claims, meaning).holdings()).tails:
+            if (found := _ClaimSearch(question.question, views, claims, meaning).holdings()).tails:
                 return found
         texts = (question.answer, *question.answer_aliases)
         quoted = " or ".join(f"'{text if len(text) <= 80 else text[:79] + '…'}'" for text in texts)
@@ -177,14 +185,20 @@ class AnswerMatcher:
         if not tails:
             raise QuestionError("no_tail", f"no tail: no passage mentions the answer's entity '{self.entity}'")
         claim = Claim(self._question.answer, tuple(self.phrases), ())
-        return Holdings([HeldClaim(claim, tails)], self.phrases, frozenset(Text(self._question.answer).words))
+        words = frozenset(Text(self._question.answer).words)
+        return Holdings([HeldClaim(claim, tails, phrases=self.phrases)], self.phrases, words)
 
-    def _hold_whole(self, reading: AnswerReading, tails: Sequence[int]) -> Holdings:
+    def _hold_whole(self, reading: AnswerReading, tails: Mapping[int, PassageView]) -> Holdings:
         """Return that some passages hold the answer word for word; it is one claim then, whatever it says."""
         text = self._question.answer
         claim = reading.claims[0] if len(reading.claims) == 1 else Claim(text, tuple(self.phrases), ())
-        whole = HeldClaim(claim, {tail: Holding("phrase", 1.0) for tail in tails})
-        return Holdings([whole], self.phrases, frozenset(Text(text).words))
+        holdings = {tail: Holding("phrase", 1.0, self._find_symbols(view)) for tail, view in tails.items()}
+        return Holdings([HeldClaim(claim, holdings, phrases=self.phrases)], self.phrases, frozenset(Text(text).words))
+
+    def _find_symbols(self, view: PassageView) -> Span | None:
+        """Return where an answer without any letter or digit stands in a text."""
+        places = ((view.passage.text.find(symbols), len(symbols)) for symbols in self._symbols)
+        return next(((start, start + length) for start, length in places if start >= 0), None)
 
 
 def _check_any(views: Sequence[PassageView]) -> None:
@@ -196,7 +210,7 @@ def _hold_judgement(question: Question, views: Sequence[PassageView]) -> Holding
     """Return which passages hold most of what the question says, which a mere "yes" or "no" judges."""
     words = tuple(dict.fromkeys(word for word in Text(question.question).words if idf(word) >= _CONTENT))
     claim = Claim(question.question, (), words)
-    found = _ClaimSearch(views, [claim], None).holdings()
+    found = _ClaimSearch(question.question, views, [claim]).holdings()
     strengths = [(number, holding) for held in found.claims for number, holding in held.holdings.items()]
     best = sorted(strengths, key=lambda one: -one[1].strength)[:_MOST_JUDGED]
     held = {number: holding._replace(match="meaning") for number, holding in best}
@@ -237,7 +251,10 @@ def _wanted(claim: Claim) -> list[_Wanted]:
 class _ClaimSearch:
     """Looks for claims sentence by sentence."""
 
-    def __init__(self, views: Sequence[PassageView], claims: Sequence[Claim], meaning: Meaning | None) -> None:
+    def __init__(
+        self, question: str, views: Sequence[PassageView], claims: Sequence[Claim], meaning: Meaning | None = None
+    ) -> None:
+        self._question = question
         self._views = views
         self._claims = claims
         self._meaning = meaning
@@ -248,7 +265,7 @@ class _ClaimSearch:
         wanted = [_wanted(claim) for claim in self._claims]
         found = [self._by_words(claim, some) for claim, some in zip(self._claims, wanted, strict=True)]
         if self._meaning is not None:
-            found = self._with_meaning(found)
+            found = self._with_meaning(found, self._meaning)
         held = [
             HeldClaim(claim, _best(holdings), {n: view.keys(some) for n, view in enumerate(self._sentences)})
             for claim, holdings, some in zip(self._claims, found, wanted, strict=True)
@@ -263,15 +280,18 @@ class _ClaimSearch:
         found = ((number, sentences.hold(wanted, claim.phrases)) for number, sentences in enumerate(self._sentences))
         return {number: holding for number, holding in found if holding.strength >= _LEAST_STRENGTH}
 
-    def _with_meaning(self, found: Sequence[dict[int, Holding]]) -> list[dict[int, Holding]]:
-        """Add the passages with a sentence that means what a claim says, where words did not show it."""
-        doubtful = [number for number, held in enumerate(found) if not held]
-        places = [(number, span) for number, view in enumerate(self._views) for span in view.sentences]
-        texts = [self._views[number].passage.text[start:end] for number, (start, end) in places]
+    def _with_meaning(self, found: Sequence[dict[int, Holding]], meaning: Meaning) -> list[dict[int, Holding]]:
+        """Add the passages with a sentence that means what a claim says, where words did not show it.
+
+        The encoder has learnt English: to it all sentences of another language are alike.
+        """
         added = [dict(held) for held in found]
-        if not doubtful or not texts or self._meaning is None:
+        doubtful = [n for n, held in enumerate(found) if not held and not is_foreign(Text(self._claims[n].text))]
+        places = self._compared() if doubtful else []
+        if not places:
             return added
-        likeness = self._meaning([self._claims[n].text for n in doubtful], texts)
+        texts = [self._views[number].passage.text[start:end] for number, (start, end) in places]
+        likeness = meaning([self._claims[n].text for n in doubtful], texts)
         for claim, row in zip(doubtful, likeness, strict=True):
             for (number, span), alike in zip(places, row, strict=True):
                 known = added[claim].get(number)
@@ -279,6 +299,16 @@ class _ClaimSearch:
                 if alike >= _ALIKE and (known is None or known.strength < strength):
                     added[claim][number] = Holding("meaning", strength, span)
         return added
+
+    def _compared(self) -> list[tuple[int, Span]]:
+        """Return the sentences whose meaning is compared: of very many those that hold most of the question."""
+        places = [(number, span) for number, view in enumerate(self._views) for span in view.sentences]
+        if len(places) <= _MOST_COMPARED:
+            return places
+        asked = rarities(Text(self._question))
+        overlaps = [overlap for view in self._views for overlap in SentenceOverlaps(view, asked).overlaps]
+        best = sorted(range(len(places)), key=lambda number: -overlaps[number])[:_MOST_COMPARED]
+        return [places[number] for number in sorted(best)]
 
 
 class _NormalSentences:
@@ -288,42 +318,42 @@ class _NormalSentences:
         self._spans = view.sentences
         self._places: dict[str, set[int]] = {}
         self._values: list[tuple[Item, int]] = []
-        starts = [start for start, _ in self._spans]
         for item in NormalText(view.passage.text).items:
-            number = max(bisect(starts, item.start) - 1, 0)
+            number = view.sentence_number(item.start)
             self._places.setdefault(item.key, set()).add(number)
             if item.is_value:
                 self._values.append((item, number))
-        self._texts = [Text(view.passage.text[start:end]) for start, end in self._spans]
+        self._texts = view.sentence_texts
         self._title = {item.key for item in NormalText(view.passage.title).items}
 
     def hold(self, wanted: Sequence[_Wanted], phrases: Sequence[str]) -> Holding:
-        """Return how that sentence holds what is wanted that holds most of it."""
-        worth = [self._worth(one) for one in wanted]
+        """Return how that sentence holds what is wanted that holds most of it; one that holds nothing of it is none."""
+        places = [self._with(one) for one in wanted]
+        worth = [self._worth(one, here) for one, here in zip(wanted, places, strict=True)]
         total = fsum(one.weight for one in wanted)
-        strengths = [
-            self._order(number, phrases) * fsum(of_one.get(number, 0.0) for of_one in worth) / total
-            for number in range(len(self._spans))
-        ]
-        best = max(range(len(strengths)), key=strengths.__getitem__)
+        inside = sorted(set().union(*places))
+        strengths = {
+            number: self._order(number, phrases) * fsum(of_one.get(number, 0.0) for of_one in worth) / total
+            for number in inside or [0]  # the title alone may hold something, and is beside every sentence
+        }
+        best = max(strengths, key=strengths.__getitem__)
         start, end = self._spans[best]
         found = next((found for words in phrases[:1] for found in self._texts[best].spans(words)), None)
         span = (start, end) if found is None else (start + found[0], start + found[1])
         missing = tuple(one.key for one, of_one in zip(wanted, worth, strict=True) if best not in of_one)
         is_whole = all(of_one.get(best) == one.weight for one, of_one in zip(wanted, worth, strict=True))
         match: Match = "normalised" if is_whole and found is None else "words"
-        return Holding(match, min(strengths[best], 1.0), span, missing)
+        return Holding(match, min(strengths[best], 1.0), span if inside else None, missing)
 
     def keys(self, wanted: Iterable[_Wanted]) -> frozenset[str]:
         """Return what of all that is wanted stands anywhere in the passage."""
         return frozenset(one.key for one in wanted if self._with(one) or one.key in self._title)
 
-    def _worth(self, one: _Wanted) -> dict[int, float]:
+    def _worth(self, one: _Wanted, here: set[int]) -> dict[int, float]:
         """Return what a word or value counts in each sentence: less where it stands in the title or the next sentence.
 
         A value counts in its own sentence alone: that of the next row of a table is another's.
         """
-        here = self._with(one)
         worth = dict.fromkeys(here, one.weight)
         if one.value is None:
             near = range(len(self._spans)) if one.key in self._title else {n + step for n in here for step in (-1, 1)}

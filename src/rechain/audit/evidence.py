@@ -64,7 +64,7 @@ def evidence_of(answered: AuditedAnswer) -> Evidence | None:
 
 def _steps(best: Chain, passages: dict[str, Passage], highlighter: Highlighter) -> list[Step]:
     names = [name for name in best.passages if name in passages]
-    links = [] if best.shape == "parallel" else best.links[: max(len(names) - 1, 0)]
+    links = best.links_in_order[: max(len(names) - 1, 0)]  # a passage may be missing
     return [_step(passages[name], highlighter, link) for name, link in zip_longest(names, links)]
 
 

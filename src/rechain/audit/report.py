@@ -18,7 +18,7 @@ import orjson
 
 from rechain.audit.answers import AuditedAnswer
 from rechain.audit.evidence import Evidence, evidence_of
-from rechain.audit.summary import BINS, Counts, Summary
+from rechain.audit.summary import BINS, GIVEN, Counts, Summary
 from rechain.evaluation.statistics import share_with_interval
 from rechain.schema import VERDICTS, Recovered, Verdict
 from rechain.system.provenance import Facts
@@ -114,7 +114,7 @@ def _bar(label: str, counts: Counts, widest: int) -> Bar:
         if width:
             parts.append((verdict, round(at, 2), round(width, 2)))
         at += width
-    given = sum(counts[verdict] for verdict in get_args(Verdict) if verdict != "no_answer")
+    given = sum(counts[verdict] for verdict in GIVEN)
     return Bar(label, counts.total(), parts, f"{100 * counts['supported'] / given:.0f} %" if given else "–")
 
 

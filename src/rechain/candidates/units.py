@@ -15,7 +15,7 @@ from pydantic_core import PydanticCustomError
 from rechain.candidates import Candidate, Candidates, CandidateSettings, find_of_any_shape
 from rechain.errors import QuestionError
 from rechain.linking import Edge
-from rechain.schema import NotBlank, Question
+from rechain.schema import NotBlank, Question, Shape
 from rechain.text.words import lazy, phrase
 
 Value = Literal["yes", "no", "unsure"]
@@ -55,6 +55,13 @@ class Unit(BaseModel):
     def mode(self) -> Mode:
         """Whether it is one of the pairs or of the chains."""
         return "pairs" if len(self.passages) == 1 and self.entities else "chains"
+
+    @property
+    def shape(self) -> Shape:
+        """The shape of what is labelled whole: it has entities between its passages, or else is no chain."""
+        if self.entities:
+            return "chain"
+        return "single" if len(self.passages) == 1 else "parallel"
 
 
 class Units:

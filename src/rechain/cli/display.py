@@ -36,7 +36,7 @@ def _steps(question: Question, chain: Chain, recovered: Recovered) -> Iterator[R
     passages = {passage.id: passage for passage in question.passages}
     highlighter = Highlighter.of_chain(question, chain, recovered.claims)
     styles = {QUESTION: "underline", CLAIM: "italic", ANSWER: _ANSWER_STYLE}
-    links = [] if chain.shape == "parallel" else chain.links
+    links = chain.links_in_order
     styles |= {link_role(number): _LINK_STYLES[number % 3] for number in range(len(chain.links))}
     for number, name in enumerate(chain.passages):
         body = Text(printable(passages[name].text, keep_lines=True))

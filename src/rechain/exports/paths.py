@@ -37,7 +37,7 @@ def row(joined: Joined) -> list[dict[str, Any]]:
 def _steps(joined: Joined, places: dict[str, int]) -> list[dict[str, Any]]:
     """Return the passages of a chain as steps, each with the entity that links it to the next as its answer."""
     count, is_parallel = len(joined.best.passages), joined.best.shape == "parallel"
-    entities = [] if is_parallel else [link.entity for link in joined.best.links][: count - 1]
+    entities = [link.entity for link in joined.best.links_in_order]
     answers = [*entities, *[""] * (count - 1 - len(entities)), joined.question.answer]
     return [
         {

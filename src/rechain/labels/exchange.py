@@ -15,7 +15,7 @@ from rechain.evaluation.gold import PairLabel, with_default
 from rechain.evaluation.judging import is_correct
 from rechain.labels.agreement import Decision, by_unit, decided
 from rechain.labels.store import Label, LabelStore, checked_annotator
-from rechain.schema import Gold, GoldChain, Question, Same, Shape
+from rechain.schema import Gold, GoldChain, Question, Same
 from rechain.text.identifiers import identifier
 
 UNTOUCHED, UNDECIDED = "untouched", "undecided"
@@ -46,9 +46,9 @@ def gold_from_labels(units: Units, labels: Iterable[Label]) -> Gold | None:
 
 
 def _gold_chain(unit: Unit, links: list[str] | None) -> GoldChain:
-    if unit.entities:
+    if unit.shape == "chain":
         return GoldChain(passages=list(unit.passages), links=links)
-    return GoldChain(shape="single" if len(unit.passages) == 1 else "parallel", passages=list(unit.passages))
+    return GoldChain(shape=unit.shape, passages=list(unit.passages))
 
 
 def _verdict(units: Units, chain: int, decisions: Mapping[Unit, Decision | None]) -> Decision | None:
@@ -237,6 +237,5 @@ class _Importer:
 def _is_same(unit: Unit, links: Sequence[str], gold: Gold) -> bool:
     """Return whether a candidate is the one chain of a gold, in its order where that is known."""
     (chain,) = gold.chains
-    shape: Shape = "parallel" if len(unit.passages) > 1 and not unit.entities else "chain"
-    in_order = not chain.has_order or shape == "parallel" or list(unit.passages) == chain.passages
-    return in_order and is_correct(unit.passages, links, gold, shape)
+    in_order = not chain.has_order or unit.shape == "parallel" or list(unit.passages) == chain.passages
+    return in_order and is_correct(unit.passages, links, gold, unit.shape)

@@ -80,7 +80,7 @@ class LinkGraph:
                 if len(known) < self._links_a_pair or entity.is_given:
                     place = id(entity), before, after
                     edge = self._edges.get(place) or Edge(
-                        entity, before, self._views[before], self._views[after], after
+                        entity, before, after, self._views[before], self._views[after]
                     )
                     self._edges[place] = edge
                     keys = [other.key for other in known]
@@ -108,7 +108,7 @@ class LinkGraph:
 class Edge:
     """An entity that links passage `before` to the passage after it."""
 
-    def __init__(self, entity: Entity, before: int, first: PassageView, second: PassageView, after: int = -1) -> None:
+    def __init__(self, entity: Entity, before: int, after: int, first: PassageView, second: PassageView) -> None:
         self.before = before
         self._after = after
         self.weight = entity.weight

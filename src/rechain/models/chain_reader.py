@@ -93,9 +93,8 @@ class ChainReader(nn.Module):
         self.evidence = nn.Linear(features, 1, bias=False)
         self.judges = judges
         if judges:
-            self.judge_hidden = nn.Linear(
-                3 * width, width
-            )  # of all tokens, of the answer and of where passages hold it
+            # means of all tokens, of those of the answer, and of those where passages hold it
+            self.judge_hidden = nn.Linear(3 * width, width)
             self.support = nn.Linear(width, 1)
 
     def rank(self, batch: TextBatch) -> Tensor:
@@ -113,10 +112,7 @@ class ChainReader(nn.Module):
 
     def embed(self, batch: TextBatch) -> Tensor:
         """Return the mean state of each text, [B, d]: texts of like meaning have like states."""
-        states = self._states(batch)
-        is_token = torch.arange(states.shape[1], device=states.device) < batch.lengths[:, None]  # [B, L]
-        mask = is_token.to(states.dtype)[..., None]
-        return ((states * mask).sum(1) / mask.sum(1).clamp(min=1)).float()
+        return _means(self._states(batch), _is_token(batch)).float()
 
     def name_links(self, batch: TextBatch, entities: int) -> Tensor:
         """Return the log-probability that each entity links a text to the one before, [B, entities]: the Reasoner.

@@ -96,7 +96,7 @@ def describe_claims(
         holding = None if passage is None else held.holdings[passage]
         numbers = _describe(holding, log(odds / (1 - odds)))
         tier = _tier(holding)
-        sentence = None if passage is None else candidates.holdings.sentence(passage, candidates.views[passage])
+        sentence = None if passage is None else held.sentence(passage, candidates.views[passage])
         gap = fits.gap(passage, sentence)
         numbers[f"{tier}: gap"] = gap
         numbers[f"{tier}: gap of a single"] = gap if chain.shape == "single" else 0.0
@@ -133,9 +133,9 @@ class _Fits:
         best = max(self._fits, default=0.0)
         if passage is None or sentence is None:
             return best
-        return best - max(
-            (f for p, f in zip(self._places, self._fits, strict=True) if p == (passage, sentence)), default=0.0
-        )
+        start, end = sentence
+        fits = zip(self._places, self._fits, strict=True)
+        return best - max((f for (number, (at, _)), f in fits if number == passage and start <= at < end), default=0.0)
 
     def has_rival_value(self, claim: str) -> bool:
         """Return whether the sentence that fits best has another value where the claim has one of that kind."""

@@ -65,11 +65,19 @@ class PassageView:
         """The sentences of the text, cut into words once for all that compare them with questions."""
         return [Text(self.passage.text[start:end]) for start, end in self.sentences]
 
+    def sentence_number(self, place: int) -> int:
+        """Return the number of the sentence in which a character of the text stands."""
+        return bisect(self.sentences, (place, len(self.passage.text))) - 1
+
+    def sentence_around(self, span: Span) -> Span:
+        """Return the sentence in which a stretch of the text stands, or all those that it reaches into."""
+        start, end = span
+        return self.sentences[self.sentence_number(start)][0], self.sentences[self.sentence_number(end - 1)][1]
+
     def sentences_with(self, entity: str) -> list[int]:
         """Return the number of the sentence in which each mention of an entity stands."""
         if entity not in self._sentences_with:  # many pairs share an entity
-            length = len(self.passage.text)
-            numbers = [bisect(self.sentences, (start, length)) - 1 for start, _ in self.mentions(entity)]
+            numbers = [self.sentence_number(start) for start, _ in self.mentions(entity)]
             self._sentences_with[entity] = numbers
         return self._sentences_with[entity]
 

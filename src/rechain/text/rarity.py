@@ -5,7 +5,7 @@ the questions beside it.
 """
 
 import gzip
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from functools import cache
 from importlib.resources import files
 from math import log
@@ -70,10 +70,20 @@ def rarities(text: Text) -> dict[str, float]:
     The table is of English, in which the function words of other languages are rare.
     """
     rare = {word: idf(word) for word in text.terms}
-    foreign = function_words() & rare.keys()
-    if len(foreign) >= _FOREIGN:
-        rare.update(dict.fromkeys(foreign, _FUNCTION_WORD))
+    if _is_foreign(rare.keys()):
+        rare.update(dict.fromkeys(function_words() & rare.keys(), _FUNCTION_WORD))
     return rare
+
+
+def is_foreign(text: Text) -> bool:
+    """Return whether a text is not English: by its function words, or since it is written without blanks."""
+    return text.has_unspaced or _is_foreign(frozenset(text.words))
+
+
+def _is_foreign(words: Set[str]) -> bool:
+    """Return whether the function words show another language: not "in" and "was", nor "man" and "war" alone."""
+    signs = [idf(word) for word in function_words() & words]
+    return sum(rarity >= _UNCOMMON for rarity in signs) >= _FOREIGN and max(signs) >= _RARE
 
 
 @cache

@@ -12,7 +12,7 @@ from rechain.candidates.units import THE_QUESTION, Mode, Unit, Units, Value
 from rechain.errors import RechainError
 from rechain.labels.agreement import MODES, Doubt, agreements, doubts
 from rechain.labels.store import Label, checked_annotator
-from rechain.schema import Chain, Passage, Question, Shape
+from rechain.schema import Chain, Passage, Question
 from rechain.text.highlights import Highlighter
 from rechain.text.passages import PassageView
 from rechain.web.forms import read_form
@@ -237,7 +237,7 @@ def unit_view(
     names = [_name(units, entity, passages.values()) for entity in entities]
     return UnitView(
         unit=unit,
-        asks=_asks(units.question, entities, names) if is_pair else shape_of(unit),
+        asks=_asks(units.question, entities, names) if is_pair else unit.shape,
         names=names,
         titles=[_title(name, passages.get(name)) for name in unit.passages],
         steps=_pair(units, unit) if is_pair else _chain(units, unit),
@@ -285,12 +285,5 @@ def _chain(units: Units, unit: Unit) -> list[StepView]:
     """Return the passages of a chain and what links them; of one that is no candidate, the passages alone."""
     number = units.numbers.get(unit)
     links = [] if number is None else units.candidates.chains[number].links
-    chain = Chain(shape=shape_of(unit), passages=list(unit.passages), links=links, score=0.0)
+    chain = Chain(shape=unit.shape, passages=list(unit.passages), links=links, score=0.0)
     return chain_steps(units.question, chain)
-
-
-def shape_of(unit: Unit) -> Shape:
-    """Return the shape of a chain that is labelled whole."""
-    if unit.entities:
-        return "chain"
-    return "single" if len(unit.passages) == 1 else "parallel"

@@ -132,7 +132,7 @@ def chain_steps(question: Question, chain: Chain | None, claims: Sequence[Claim]
 def _steps(question: Question, chain: Chain, highlighter: Highlighter) -> list[StepView]:
     passages = {passage.id: passage for passage in question.passages}
     names = [name for name in chain.passages if name in passages]
-    links = [] if chain.shape == "parallel" else chain.links[: max(len(names) - 1, 0)]
+    links = chain.links_in_order[: max(len(names) - 1, 0)]  # a passage may be missing
     return [step_view(passages[name], highlighter, link) for name, link in zip_longest(names, links)]
 
 
