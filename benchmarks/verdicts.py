@@ -8,8 +8,9 @@ how often a right one is held to be better supported than a wrong one. "Yes" and
 
     python benchmarks/verdicts.py DATA --fit LOGS
 
-prints the weights of src/rechain/data/verdicts.json, fitted on HotpotQA train_300, 2Wiki, MuSiQue and the development
-half of our own logs; and how good weights are that were fitted on all of these but one.
+prints the weights of src/rechain/data/verdicts.json, fitted on HotpotQA train_300, 2Wiki, MuSiQue and those of our own
+logs (`dev` and `fit`) that are for development; and how good weights are that were fitted on all sets but one, of our
+logs each set by weights of the others: how many of the wrong answers are flagged, and how many of the right kept.
 """
 
 import sys
@@ -28,6 +29,7 @@ from rechain.datasets.records import read_by_id
 from rechain.preparation.wrong_answers import WrongAnswers
 from rechain.reader.arrays import answer_spans
 from rechain.schema import Gold, Question, Recovered
+from rechain.system.tensors import Array
 from rechain.text.passages import PassageView
 
 SETS = {
@@ -38,8 +40,7 @@ SETS = {
 FITTED = {"HotpotQA train_300": "hotpotqa/train_300.json.gz", **dict(list(SETS.items())[1:])}
 WRONG = 3
 """wrong answers of a question at most"""
-SHARE = {"logs": 3.0}
-"""how much a set counts beside the others, which count 1: answers as they are written are in our own logs alone"""
+LOGS = "our own logs"
 PULL = 0.001
 """holds the weights to nothing, as there are few answers"""
 
@@ -68,16 +69,21 @@ def _probability(recovered: Recovered) -> float:
     return probability if recovered.verdict == "supported" else (1 - probability) * 0.5
 
 
-class ClaimCase(NamedTuple):
-    """A claim of a right or a wrong answer, and the numbers that describe it."""
+class Case(NamedTuple):
+    """A right or a wrong answer, and the numbers that describe each of its claims; none where no passage holds it."""
 
     set: str
-    described: Mapping[str, float]
+    described: Sequence[Mapping[str, float]]
     is_right: bool
 
+    @property
+    def group(self) -> str:
+        """What counts as one set: all of our own logs together."""
+        return self.set if self.set in FITTED else LOGS
 
-def claim_cases(name: str, questions: Sequence[tuple[Question, bool]]) -> Iterator[ClaimCase]:
-    """Yield every claim of some answers, by the default model's best evidence."""
+
+def cases_of(name: str, questions: Sequence[tuple[Question, bool]]) -> Iterator[Case]:
+    """Yield some answers as the default model's best evidence describes them."""
     from rechain.candidates import find_of_any_shape
     from rechain.errors import QuestionError
     from rechain.reader.pretrained import load
@@ -88,29 +94,37 @@ def claim_cases(name: str, questions: Sequence[tuple[Question, bool]]) -> Iterat
         try:
             candidates = find_of_any_shape(question)
         except QuestionError:  # such an answer has its verdict without
+            yield Case(name, (), is_right)
             continue
         (scores,) = model.score_many([candidates])
         best = int(np.argmax([sum(parts.values()) for parts in scores.contributions]))
         described = describe_claims(candidates, candidates.chains[best], scores.confidences[best], scores.support)
-        yield from (ClaimCase(name, numbers, is_right) for numbers in described)
+        yield Case(name, described, is_right)
 
 
-def fit(cases: Sequence[ClaimCase]) -> dict[str, float]:
-    """Return the weights under which right answers are likeliest; every set counts the same, right as much as wrong."""
+def fit(cases: Sequence[Case]) -> dict[str, float]:
+    """Return the weights under which right answers are likeliest: an answer is as likely right as its weakest claim.
+
+    Every set counts the same, our own logs as one, and right answers as much as wrong ones.
+    """
     import torch
 
-    names = sorted({name for case in cases for name in case.described})
-    sizes = Counter((case.set, case.is_right) for case in cases)
-    inputs = torch.tensor([[case.described.get(name, 0.0) for name in names] for case in cases])
+    cases = [case for case in cases if case.described]
+    names = sorted({name for case in cases for numbers in case.described for name in numbers})
+    sizes = Counter((case.group, case.is_right) for case in cases)
+    inputs = torch.tensor([[claim.get(name, 0.0) for name in names] for case in cases for claim in case.described])
+    owners = torch.tensor([number for number, case in enumerate(cases) for _ in case.described])
     signs = torch.tensor([1.0 if case.is_right else -1.0 for case in cases])
-    shares = torch.tensor([SHARE.get(case.set, 1.0) / sizes[case.set, case.is_right] for case in cases])
+    shares = torch.tensor([1 / sizes[case.group, case.is_right] for case in cases])
+    pulled = torch.tensor([name not in ("claim", "phrase") for name in names])
     weights = torch.zeros(len(names), requires_grad=True)
     optimiser = torch.optim.LBFGS([weights], max_iter=500, line_search_fn="strong_wolfe")
 
     def loss() -> torch.Tensor:
         optimiser.zero_grad()
-        likely = torch.nn.functional.logsigmoid(signs * (inputs @ weights))
-        value = -(shares * likely).sum() / shares.sum() + PULL * weights.square().sum()
+        weakest = torch.full((len(cases),), torch.inf).scatter_reduce(0, owners, inputs @ weights, "amin")
+        likely = torch.nn.functional.logsigmoid(signs * weakest)
+        value = -(shares * likely).sum() / shares.sum() + PULL * weights[pulled].square().sum()
         value.backward()  # type: ignore[no-untyped-call]
         return value
 
@@ -118,11 +132,31 @@ def fit(cases: Sequence[ClaimCase]) -> dict[str, float]:
     return {name: round(value, 3) for name, value in zip(names, weights.tolist(), strict=True)}
 
 
-def fitting(data: Path, logs: Path, limit: int | None) -> None:
-    """Fit the weights of verdicts on sets that no figure is published of, or judge each by weights of the others."""
-    from rechain.evaluation.statistics import auc_with_interval
+def logits_of(cases: Sequence[Case], weights: Mapping[str, float]) -> Array:
+    """Return how likely answers are right, by their weakest claims; of one that no passage holds, the least."""
+    return np.array(
+        [
+            min((sum(weights.get(n, 0.0) * v for n, v in claim.items()) for claim in case.described), default=-np.inf)
+            for case in cases
+        ]
+    )
 
-    cases: list[ClaimCase] = []
+
+def logged_cases(logs: Path) -> Iterator[Case]:
+    """Yield the supported and unsupported answers of our own logs that are for development, by their sets."""
+    for half in ("dev", "fit"):
+        verdicts = {gold.id: gold.verdict for gold in read_by_id(logs / f"gold.{half}.jsonl", Gold).values()}
+        of_sets: dict[str, list[tuple[Question, bool]]] = {}
+        for question in read_questions(logs / f"questions.{half}.jsonl"):
+            if verdicts[question.id] in ("supported", "unsupported"):
+                is_right = verdicts[question.id] == "supported"
+                of_sets.setdefault(question.id.rpartition("-")[0], []).append((question, is_right))
+        for name, questions in of_sets.items():
+            yield from cases_of(name, questions)
+
+
+def encyclopaedic_cases(data: Path, limit: int | None) -> Iterator[Case]:
+    """Yield right and wrong answers of the sets that are made of Wikipedia."""
     for name in FITTED:
         asked = islice(questions_with_wrong_answers(data, name), limit)
         pairs = [
@@ -130,20 +164,25 @@ def fitting(data: Path, logs: Path, limit: int | None) -> None:
             for question, wrong in asked
             for answer in (question.answer, *wrong)
         ]
-        cases += claim_cases(name, pairs)
-    verdicts = {gold.id: gold.verdict for gold in read_by_id(logs / "gold.dev.jsonl", Gold).values()}
-    logged = [
-        (question, verdicts[question.id] == "supported")
-        for question in read_questions(logs / "questions.dev.jsonl")
-        if verdicts[question.id] in ("supported", "unsupported")
-    ]
-    cases += claim_cases("logs", logged)
+        yield from cases_of(name, pairs)
+
+
+def fitting(data: Path, logs: Path, limit: int | None) -> None:
+    """Fit the weights of verdicts on sets that no figure is published of, and judge each by weights of the others."""
+    from rechain.evaluation.statistics import auc_with_interval
+
+    cases = [*encyclopaedic_cases(data, limit), *logged_cases(logs)]
+    judged: dict[str, list[tuple[float, bool]]] = {}
     for left in sorted({case.set for case in cases}):
         weights = fit([case for case in cases if case.set != left])
         some = [case for case in cases if case.set == left]
-        logits = np.array([sum(weights.get(n, 0.0) * v for n, v in case.described.items()) for case in some])
-        figure = auc_with_interval(logits, np.array([case.is_right for case in some]))
-        print(f"{left}, claims, fitted on the others: AUC {figure}")
+        logits = logits_of(some, weights).tolist()
+        judged.setdefault(some[0].group, []).extend(zip(logits, (case.is_right for case in some), strict=True))
+    for group, pairs in judged.items():
+        logits, is_right = (np.array(column) for column in zip(*pairs, strict=True))
+        figure = auc_with_interval(np.maximum(logits, -30.0), is_right)
+        flagged, kept = np.mean(logits[~is_right] < 0), np.mean(logits[is_right] >= 0)
+        print(f"{group}, by weights of the other sets: AUC {figure.value:.3f}; {flagged:.0%} flagged, {kept:.0%} kept")
     sys.stdout.write(orjson.dumps(fit(cases), option=orjson.OPT_INDENT_2).decode() + "\n")
 
 

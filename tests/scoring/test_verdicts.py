@@ -1,8 +1,5 @@
 """Whether claims are supported: the numbers of small questions by hand, and what follows from the claims together."""
 
-from collections.abc import Sequence
-from math import log
-
 import pytest
 
 from rechain.answers.claims import Claim
@@ -11,40 +8,43 @@ from rechain.candidates import Candidates, find_of_any_shape
 from rechain.schema import Passage, Question
 from rechain.scoring.verdicts import ClaimVerdict, conclude, describe_claims
 
-RATES = "The rate in Bern is EUR 210.", "The rate in Zurich is EUR 180."
+RATES = """| City | Hotel per night |
+|---|---|
+| Bern | EUR 210 |
+| Zurich | EUR 180 |
+
+These are prices for rooms with breakfast."""
 
 
-def numbers(asked: str, answer: str, texts: Sequence[str] = RATES) -> dict[str, float]:
-    rows = [Passage(id=str(n), text=text) for n, text in enumerate(texts)]
+def numbers(answer: str, *texts: str, asked: str = "What is the hotel rate in Zurich?") -> dict[str, float]:
+    rows = [Passage(id=str(n), title=f"Entry {n}", text=text) for n, text in enumerate(texts)]
     question = Question(id="q", question=asked, answer=answer, passages=rows, hops=1)
     candidates: Candidates = find_of_any_shape(question)
-    (described,) = describe_claims(candidates, candidates.chains[0], 0.5, None)
+    (described,) = describe_claims(candidates, candidates.chains[0], 0.5, [2.5])
     return described
 
 
-def test_a_value_of_another_row_has_a_rival_and_a_gap() -> None:
-    found = numbers("What is the rate in Zurich?", "EUR 210")
-    assert found["phrase: rival value"] == 1
-    # of two sentences both hold "the", "rate", "in" and "is", and one holds "zurich"
-    shared, alone = log(3 / 2), log(3)
-    assert found["phrase: gap"] == pytest.approx(alone / (4 * shared + alone))
-    assert found["phrase: gap of a single"] == found["phrase: gap"]
+def test_an_answer_that_stands_word_for_word_is_judged_by_the_judge() -> None:
+    assert numbers("EUR 180", RATES) == {"phrase": 1.0, "phrase: confidence": 0.0, "phrase: judge": 0.5}
 
 
-def test_the_value_of_the_row_itself_has_neither() -> None:
-    found = numbers("What is the rate in Zurich?", "EUR 180")
-    assert (found["phrase: rival value"], found["phrase: gap"]) == (0, 0)
+def test_the_same_answer_in_parts_of_documents_is_judged_by_its_rivals() -> None:
+    parts = [f"Part {n} of the handbook, which says nothing of that.\n\nPage {n} of 9" for n in range(8)]
+    rows = [Passage(id=str(n), title="", text=text) for n, text in enumerate((RATES, *parts))]
+    question = Question(id="q", question="What is the hotel rate in Zurich?", answer="EUR 210", passages=rows, hops=1)
+    candidates = find_of_any_shape(question)
+    (described,) = describe_claims(candidates, candidates.chains[0], 0.5, [2.5])
+    assert described["claim: rival value by the question"] > 0
 
 
-def test_a_value_said_of_another_place_has_a_rival() -> None:
-    question = "What is the rate in Zurich?"
-    assert numbers(question, "EUR 210 in Zurich")["other: rival value"] == 1
-    assert numbers(question, "EUR 180 in Zurich")["other: rival value"] == 0
+def test_a_value_of_another_row_has_a_rival() -> None:
+    assert numbers("They pay EUR 210 in Zurich.", RATES)["claim: rival value"] > 0
+    assert numbers("They pay EUR 180 in Zurich.", RATES)["claim: rival value"] == -0.25
 
 
-def test_a_value_of_another_kind_is_no_rival() -> None:
-    texts = RATES[0], "The rate in Zurich is 12 kg."
-    assert numbers("What is the rate in Zurich?", "EUR 210", texts)["phrase: rival value"] == 0
+def test_a_value_that_stands_nowhere_is_told() -> None:
+    assert numbers("Per night they pay EUR 999 for rooms with breakfast.", RATES)["claim: value stands nowhere"] == 1
+    assert numbers("Per night they pay EUR 180 for rooms with breakfast.", RATES)["claim: value stands nowhere"] == 0
 
 
 @pytest.mark.parametrize(

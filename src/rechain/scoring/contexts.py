@@ -6,7 +6,7 @@ tells is counted among the sentences of the question's own passages, so that it 
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from math import fsum, log
@@ -181,7 +181,8 @@ class _PassageReader:
         if _RULE.fullmatch(line):
             self._add(place, start, (0, len(line)), frozenset())
             return
-        cells = self._cells(start, end)
+        is_item = self._is_item(start, end)
+        cells = _split(line, _ITEM_END if is_item else _CELL_END)
         if len(cells) == 1:
             self._head = None
             for a, b in _split(line, _CLAUSE_END):
@@ -191,7 +192,7 @@ class _PassageReader:
         if self._head is None:
             self._table += 1
             # A table that was cut in two begins with a row like all others: with digits, and no rule below.
-            is_head = not any(map(str.isdigit, line)) or self._is_ruled(end)
+            is_head = self._is_ruled(end) or not (is_item or any(map(str.isdigit, line)))
             self._head = [terms(line[a:b]) for a, b in cells] if is_head else []
         heads = self._head if len(self._head) == len(cells) else [frozenset[str]()] * len(cells)
         for cell, head in zip(cells, heads, strict=True):
@@ -200,12 +201,10 @@ class _PassageReader:
     def _add(self, place: int, start: int, span: Span, some: frozenset[str], table: int | None = None) -> None:
         self.units.append(Unit(self._number, self._first + place, start + span[0], start + span[1], some, table))
 
-    def _cells(self, start: int, end: int) -> list[Span]:
-        """Return the cells of a row, or of an item that names something; anything else is one."""
-        line = self._text[start:end]
-        if _ITEM.match(line) and any(map(_ITEM.match, self._lines_around(start, end))):
-            return _split(line, _ITEM_END)
-        return _split(line, _CELL_END) if "|" in line or "\t" in line or "  " in line else [(0, len(line))]
+    def _is_item(self, start: int, end: int) -> bool:
+        """Return whether this is one of several lines that each name something and say something about it."""
+        is_item = _ITEM.match(self._text, start, end) is not None
+        return is_item and any(map(_ITEM.match, self._lines_around(start, end)))
 
     def _lines_around(self, start: int, end: int) -> Iterator[str]:
         """Yield the lines before and after what is a line of its own."""
@@ -226,7 +225,9 @@ class _PassageReader:
         for place, some in enumerate(self._terms):
             if self._is_heading(*self._view.sentences[place]):
                 heading = title | some
-            around = [] if place in self._rows else [*self._terms[max(place - 1, 0) : place], *self._terms[place + 1 :][:1]]
+            around = self._terms[max(place - 1, 0) : place] + self._terms[place + 1 : place + 2]
+            if place in self._rows:
+                around = []
             yield _Sentence(self._number, some, heading.union(*around))
 
     def _is_heading(self, start: int, end: int) -> bool:
@@ -234,8 +235,6 @@ class _PassageReader:
         begins = start == 0 or self._text[start - 1] == "\n"
         is_marked = line.startswith(("-", "*", "•")) or "|" in line or "  " in line
         return begins and len(line) <= _LONGEST_HEADING and not is_marked and not line.endswith(_NO_HEADING)
-
-
 
 
 def _split(line: str, ends: re.Pattern[str]) -> list[Span]:

@@ -49,19 +49,19 @@ class Rivals:
         self._asked_values = _values(question.question)
         self._answered_values = _values(question.answer)
         self._neighbours = self._find_neighbours()
-        self._question_fits = self._contexts.fits(self._contexts.weigh(self._asked) | self._neighbours)
+        self._question_fits = self._contexts.fits(self._contexts.weigh(sorted(self._asked)) | self._neighbours)
 
     def _find_neighbours(self) -> dict[str, float]:
         """Return words beside the rare words of the question, the more telling the more of the question is beside."""
-        asked = self._contexts.weigh(self._asked)
+        asked = self._contexts.weigh(sorted(self._asked))  # sums are the same in every process
         total, known = sum(asked.values()), self._asked | self._answered
         shares: dict[str, float] = {}
         for term, weight in asked.items():
             if (count := self._contexts.count(term)) > _MOST_WITH:
                 continue
-            beside = {(word, unit.sentence) for unit in self._contexts.units if term in unit.terms for word in unit.terms}
-            for word, _ in beside:
-                if word not in known and not word.isdigit():
+            units = [unit for unit in self._contexts.units if term in unit.terms]
+            for word, _ in {(word, unit.sentence) for unit in units for word in unit.terms - known}:
+                if not word.isdigit():
                     shares[word] = shares.get(word, 0.0) + weight / total / count
         few = (word for word in sorted(shares) if self._contexts.count(word) <= _MOST_NEIGHBOURS)
         return {
@@ -153,7 +153,7 @@ class Rivals:
         if not weights:
             return 0.0
         fits, units = self._contexts.fits(weights), self._contexts.units
-        best = max(range(len(units)), key=lambda number: (round(fits[number], 9), self._question_fits[number]))
+        best = max(range(len(units)), key=lambda number: (round(float(fits[number]), 9), self._question_fits[number]))
         rows = [number for number, unit in enumerate(units) if unit.table == units[best].table]
         return 0.0 if units[best].table is None else self._lead(rows, [best], self._question_fits)
 

@@ -1,11 +1,10 @@
 """Whether passages support what an answer says: a probability for every claim, and the verdict that follows.
 
-A claim is described by a few numbers: how much of it the evidence holds, whether a value is missing, how the sentence
-that holds it fits the question beside others, and what the judge, if the model has one, says of it. A logistic function
-weighs them.
+A claim is described by a few numbers, which a logistic function weighs. A short answer that stands word for word in an
+entry of an encyclopaedia is judged by what the judge, if the model has one, says of it; any other claim by its values
+and names: whether they stand anywhere, and whether they stand where the question asks for them, or rivals do.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
@@ -14,19 +13,20 @@ from typing import NamedTuple
 
 import orjson
 
+from rechain.answers.claims import Claim
 from rechain.answers.matching import HeldClaim, Holding
-from rechain.answers.telling import stem
 from rechain.candidates import Candidate, Candidates
+from rechain.linking.content import are_parts
 from rechain.schema import Verdict
-from rechain.text.rarity import rarities
-from rechain.text.words import Span, Text
-from rechain.values.normal import Item, NormalText, same
+from rechain.scoring.rivals import Rivals
 
 _EVEN = 0.5
-_MOST_SENTENCES = 2000
-"""of a passage that are compared; a longer one is a whole book, of which other sentences would take seconds"""
 _CERTAIN = 1e-4
 """confidence is never taken for more certain than this"""
+_LEAD = 0.2
+"""by which a rival fits better that counts as 1; one that fits far better is no surer to be right"""
+_BEHIND = -0.25
+"""what a rival counts at least, however badly it fits: a question with few words tells little"""
 
 
 class ClaimVerdict(NamedTuple):
@@ -88,84 +88,42 @@ def describe_claims(
     candidates: Candidates, chain: Candidate, confidence: float, support: Sequence[float] | None
 ) -> list[dict[str, float]]:
     """Return the numbers that tell for or against each claim, by their names."""
-    fits = _Fits(candidates)
-    odds = min(max(confidence, _CERTAIN), 1 - _CERTAIN)
+    rivals: Rivals | None = None
+    of_documents = are_parts(candidates.views)
     described = []
     for number, held in enumerate(candidates.holdings.claims):
         passage = best_passage(held, chain)
         holding = None if passage is None else held.holdings[passage]
-        numbers = _describe(holding, log(odds / (1 - odds)))
-        tier = _tier(holding)
-        sentence = None if passage is None else held.sentence(passage, candidates.views[passage])
-        gap = fits.gap(passage, sentence)
-        numbers[f"{tier}: gap"] = gap
-        numbers[f"{tier}: gap of a single"] = gap if chain.shape == "single" else 0.0
-        if chain.shape != "parallel":  # what is compared has several values
-            numbers[f"{tier}: rival value"] = float(fits.has_rival_value(held.claim.text))
-        if support and tier == "phrase":
-            numbers["phrase: judge"] = support[number] / 5
-        described.append(numbers)
+        if holding is not None and holding.match == "phrase" and not of_documents:
+            described.append(_describe_phrase(confidence, support[number] if support else None))
+        else:
+            rivals = rivals or Rivals(candidates)
+            described.append(_describe(rivals, held.claim, chain))
     return described
 
 
-class _Fits:
-    """How well each sentence fits the question: by the words that few of the sentences hold."""
-
-    def __init__(self, candidates: Candidates) -> None:
-        self._question = candidates.question.question
-        wanted = frozenset(map(stem, rarities(Text(self._question))))
-        self._views = candidates.views
-        places = ((n, span) for n, view in enumerate(candidates.views) for span in view.sentences[:_MOST_SENTENCES])
-        self._places = list(places)
-        texts = (text for view in candidates.views for text in view.sentence_texts[:_MOST_SENTENCES])
-        held = [wanted & frozenset(map(stem, text.terms)) for text in texts]
-        counts = Counter(word for words in held for word in words)
-        rare = {word: log((len(held) + 1) / count) for word, count in counts.items()}
-        self._total = fsum(rare.values()) or 1.0
-        self._fits = [fsum(map(rare.__getitem__, words)) / self._total for words in held]
-
-    def _text(self, place: tuple[int, Span]) -> str:
-        number, (start, end) = place
-        return self._views[number].passage.text[start:end]
-
-    def gap(self, passage: int | None, sentence: Span | None) -> float:
-        """Return how much better the sentence fits that fits best than that which holds the answer."""
-        best = max(self._fits, default=0.0)
-        if passage is None or sentence is None:
-            return best
-        start, end = sentence
-        fits = zip(self._places, self._fits, strict=True)
-        return best - max((f for (number, (at, _)), f in fits if number == passage and start <= at < end), default=0.0)
-
-    def has_rival_value(self, claim: str) -> bool:
-        """Return whether the sentence that fits best has another value where the claim has one of that kind."""
-        asked = NormalText(self._question).items
-        values = [v for v in NormalText(claim).items if v.is_value and not any(same(v, other) for other in asked)]
-        if not values or not self._fits:
-            return False
-        place = self._places[max(range(len(self._fits)), key=self._fits.__getitem__)]
-        there = [item for item in NormalText(self._text(place)).items if item.is_value]
-        return any(
-            not any(same(value, other) for other in there) and any(_kind(value) == _kind(other) for other in there)
-            for value in values
-        )
+def _describe_phrase(confidence: float, judged: float | None) -> dict[str, float]:
+    """Return the numbers of an answer that stands word for word in an entry of an encyclopaedia."""
+    odds = min(max(confidence, _CERTAIN), 1 - _CERTAIN)
+    numbers = {"phrase": 1.0, "phrase: confidence": log(odds / (1 - odds)) / 5}
+    return numbers if judged is None else numbers | {"phrase: judge": judged / 5}
 
 
-def _kind(value: Item) -> str:
-    """Return what kind of value it is: its unit, or that it is a bare number."""
-    return value.key.rpartition(" ")[2] if " " in value.key else ""
+def _describe(rivals: Rivals, claim: Claim, chain: Candidate) -> dict[str, float]:
+    """Return the numbers of any other claim."""
+    values, names = rivals.compare_values(claim), rivals.compare_names(claim)
+    return {
+        "claim": 1.0,
+        "claim: side by side": float(chain.shape == "parallel"),  # what is compared has more values than are asked for
+        "claim: value stands nowhere": float(any(map(rivals.stands_nowhere, rivals.claimed_values(claim)))),
+        "claim: rival value": _ramp(values.context),
+        "claim: rival value by the question": _ramp(values.question),
+        "claim: rival name": _ramp(names.context),
+        "claim: rival name by the question": _ramp(names.question),
+        "claim: rival row": min(rivals.compare_rows(claim) / _LEAD, 1.0),
+    }
 
 
-def _tier(holding: Holding | None) -> str:
-    """Return what a claim's numbers are named by: short answers that stand word for word are a kind of their own."""
-    return "phrase" if holding is not None and holding.match == "phrase" else "other"
-
-
-def _describe(holding: Holding | None, odds: float) -> dict[str, float]:
-    """Return the numbers of how a claim is held."""
-    tier = _tier(holding)
-    numbers = {tier: 1.0, f"{tier}: confidence": odds / 5}
-    if tier == "other":
-        missing = holding.missing if holding else ()
-        numbers["missing value"] = float(any(key.startswith("=") for key in missing))
-    return numbers
+def _ramp(margin: float) -> float:
+    """Return what it counts that a rival fits so much better."""
+    return min(max(margin / _LEAD, _BEHIND), 1.0)
