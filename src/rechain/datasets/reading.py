@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from rechain.datasets.chats import Chats
-from rechain.datasets.files import LARGEST_RECORD, RawRecord, read_parts, without_nulls
+from rechain.datasets.files import LARGEST_RECORD, RawRecord, read_parts
 from rechain.datasets.formats import Format
 from rechain.datasets.haystack import Haystack
 from rechain.datasets.hotpotqa import HotpotQA
@@ -100,7 +100,7 @@ class QuestionReader:
         """Yield the questions of a chunk that are of a wanted type, and the errors among them."""
         form = self._formats[chunk.form] if chunk.form else None
         for raw in chunk.records:
-            entry = _entry(raw.parsed(), form)
+            entry = _entry(raw.parsed(keep_nulls=isinstance(form, Mapped)), form)
             if not self._only or isinstance(entry.content, QuestionError) or entry.content.type in self._only:
                 yield entry
 
@@ -137,7 +137,7 @@ def chunks_of(
     formats = _formats(mapping)
     for raw in islice(remaining, _UNKNOWN_RECORDS):
         first.append(raw)
-        value = raw.parsed().value
+        value = raw.parsed(keep_nulls=mapping is not None).value
         if form := next((known for known in formats if isinstance(value, dict) and known.recognises(value)), None):
             break
     for batch in batches(chain(first, remaining if form else ()), size, lambda record: record.size, most_bytes):
@@ -199,7 +199,7 @@ def read_record(where: str, record: Mapping[str, Any], name: str = "", mapping: 
 
     `name` is the id of a question that has none.
     """
-    raw = RawRecord(where, without_nulls(dict(record)), name=name)
+    raw = RawRecord(where, dict(record), name=name)
     chunk = next(chunks_of(where, [raw], 1, mapping=mapping))
     return next(QuestionReader({}, mapping=mapping).entries(chunk))
 
