@@ -65,6 +65,8 @@ Anything = Annotated[Any, AfterValidator(_of_limited_depth)]
 Same = Literal["passages", "links"]
 Shape = Literal["single", "chain", "parallel"]
 """one passage that suffices; passages that link one to the next; passages side by side, as for a comparison"""
+SHAPES: dict[Shape, str] = {"single": "one passage", "chain": "a chain", "parallel": "side by side"}
+"""the shapes in words for people"""
 Match = Literal["phrase", "normalised", "words", "meaning"]
 """how a passage holds an answer, best first: word for word; but for how numbers, dates, units and plurals are written;
 the telling part of a longer answer; by what it means"""
