@@ -160,10 +160,9 @@ def _from_file(chains: Path, entries: "Iterable[Entry]") -> "Iterator[AuditedAns
     from rechain.exports.joining import next_of
     from rechain.schema import Recovered
 
-    places = count()
-    remaining = ((entry, dict[str, list[str]]()) for entry, _ in zip(entries, places, strict=False))
-    rows = 0
-    for rows, (where, recovered) in enumerate(read_rows(chains, Recovered), start=1):
+    asked, judged = count(), count()  # which say how many questions and rows were read
+    remaining = ((entry, dict[str, list[str]]()) for entry, _ in zip(entries, asked, strict=False))
+    for (where, recovered), _ in zip(read_rows(chains, Recovered), judged, strict=False):
         if recovered.id is not None:
             yield audited(next_of(where, recovered.id, remaining)[0], recovered)
         else:
@@ -171,7 +170,7 @@ def _from_file(chains: Path, entries: "Iterable[Entry]") -> "Iterator[AuditedAns
             error = QuestionError(problem.code, problem.message) if problem else QuestionError("no_id", "no id")
             yield audited(Entry(where, None, error), recovered)
     deque(remaining, maxlen=0)  # to its end
-    if left_out := next(places) - rows:
+    if left_out := next(asked) - next(judged):
         questions = f"{left_out} question{'s' * (left_out != 1)}"
         note(f"warning: {chains} lacks {questions} of the log; the report is of the others.")
 

@@ -15,6 +15,7 @@ from rechain.datasets.haystack import Haystack
 from rechain.datasets.hotpotqa import HotpotQA
 from rechain.datasets.langchain import LangChain
 from rechain.datasets.llamaindex import LlamaIndex
+from rechain.datasets.logs import Log
 from rechain.datasets.mapping import FieldMap, Mapped
 from rechain.datasets.musique import MuSiQue
 from rechain.datasets.plain import Plain
@@ -138,12 +139,26 @@ def chunks_of(
     for raw in islice(remaining, _UNKNOWN_RECORDS):
         first.append(raw)
         value = raw.parsed(keep_nulls=mapping is not None).value
-        if form := next((known for known in formats if isinstance(value, dict) and known.recognises(value)), None):
+        if isinstance(value, dict) and (form := _recognised(value, formats)):
             break
     for batch in batches(chain(first, remaining if form else ()), size, lambda record: record.size, most_bytes):
         yield Chunk(form.name if form else None, batch)
     if first and form is None:
         raise _no_format(path, first, mapping)
+
+
+def _recognised(record: dict[str, Any], formats: Sequence[Format]) -> Format | None:
+    """Return the format of a record; one whose passages are null is of a format only where it is of no other."""
+    for fields in (record, {name: [] if value is None else value for name, value in record.items()}):
+        if form := next((known for known in formats if known.recognises(fields)), None):
+            return form
+    return None
+
+
+def _nearest(record: dict[str, Any]) -> Format:
+    """Return the format that says best what a record of no known format lacks."""
+    logs = (form for form in FORMATS if isinstance(form, Log) and "question" not in record)
+    return next((form for form in logs if form.lacks_passages(record)), _PLAIN)
 
 
 def _no_format(path: str | Path, records: Sequence[RawRecord], mapping: FieldMap | None) -> InputError:
@@ -251,7 +266,7 @@ def _entry(raw: RawRecord, form: Format | None) -> Entry:
         elif not isinstance(record, dict):
             raise QuestionError("bad_record", "a question should be an object, in braces")
         else:
-            content = (form or _PLAIN).question(_with_identity(record, name))
+            content = (form or _nearest(record)).question(_with_identity(record, name))
     except ValidationError as error:
         content = bad_record(where, error, record)
     except MissingFieldsError as error:
