@@ -41,6 +41,8 @@ FITTED = {"HotpotQA train_300": "hotpotqa/train_300.json.gz", **dict(list(SETS.i
 WRONG = 3
 """wrong answers of a question at most"""
 LOGS = "our own logs"
+COUNTS = {(LOGS, False): 1.5}
+"""how much right or wrong answers of a set count, where not 1: that a wrong one passes is worse than a doubt"""
 PULL = 0.001
 """holds the weights to nothing, as there are few answers"""
 
@@ -105,17 +107,18 @@ def cases_of(name: str, questions: Sequence[tuple[Question, bool]]) -> Iterator[
 def fit(cases: Sequence[Case]) -> dict[str, float]:
     """Return the weights under which right answers are likeliest: an answer is as likely right as its weakest claim.
 
-    Every set counts the same, our own logs as one, and right answers as much as wrong ones.
+    Every set counts the same, our own logs as one, and right answers as much as wrong ones but for `COUNTS`.
     """
     import torch
 
     cases = [case for case in cases if case.described]
     names = sorted({name for case in cases for numbers in case.described for name in numbers})
-    sizes = Counter((case.group, case.is_right) for case in cases)
+    groups = [(case.group, case.is_right) for case in cases]
+    sizes = Counter(groups)
     inputs = torch.tensor([[claim.get(name, 0.0) for name in names] for case in cases for claim in case.described])
     owners = torch.tensor([number for number, case in enumerate(cases) for _ in case.described])
     signs = torch.tensor([1.0 if case.is_right else -1.0 for case in cases])
-    shares = torch.tensor([1 / sizes[case.group, case.is_right] for case in cases])
+    shares = torch.tensor([COUNTS.get(group, 1.0) / sizes[group] for group in groups])
     pulled = torch.tensor([name not in ("claim", "phrase") for name in names])
     weights = torch.zeros(len(names), requires_grad=True)
     optimiser = torch.optim.LBFGS([weights], max_iter=500, line_search_fn="strong_wolfe")

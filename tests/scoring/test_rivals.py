@@ -5,7 +5,7 @@ import pytest
 from rechain.answers.claims import Claim
 from rechain.candidates import find_of_any_shape
 from rechain.schema import Passage, Question
-from rechain.scoring.rivals import Margins, Rivals
+from rechain.scoring.rivals import Rivals
 
 RATES = """| City | Hotel per night | Meals |
 |---|---|---|
@@ -21,7 +21,7 @@ def compare(asked: str, answer: str, *texts: str) -> tuple[Rivals, Claim]:
     return Rivals(candidates), candidates.holdings.claims[0].claim
 
 
-def values(asked: str, answer: str, *texts: str) -> Margins:
+def values(asked: str, answer: str, *texts: str) -> float:
     rivals, claim = compare(asked, answer, *texts)
     return rivals.compare_values(claim)
 
@@ -35,30 +35,29 @@ def values(asked: str, answer: str, *texts: str) -> Margins:
     ],
 )
 def test_the_row_and_the_column_tell_a_value_from_its_rivals(answer: str, is_right: bool) -> None:
-    margins = values("What may a hotel in Zurich cost?", answer, RATES)
-    assert (margins.context < 0, margins.question < 0) == (is_right, is_right)
+    assert (values("What may a hotel in Zurich cost?", answer, RATES) < 0) == is_right
 
 
 def test_clauses_tell_values_apart() -> None:
     text = "The free tier has 60 calls a minute, the team tier 600 calls."
     question = "How many calls does the team tier have?"
-    assert values(question, "There are 600 of them.", text).question < 0
-    assert values(question, "There are 60 of them.", text).question > 0
+    assert values(question, "There are 600 of them.", text) < 0
+    assert values(question, "There are 60 of them.", text) > 0
 
 
 def test_values_of_other_kinds_are_no_rivals() -> None:
-    assert values("What is the rate in Zurich?", "It is EUR 210.", "Bern: EUR 210. Zurich: 12 kg.") == Margins()
+    assert values("What is the rate in Zurich?", "It is EUR 210.", "Bern: EUR 210. Zurich: 12 kg.") == 0
 
 
 def test_values_of_other_passages_are_no_rivals() -> None:
     texts = "The rate in Bern is EUR 210.", "The rate in Zurich is EUR 180."
-    assert values("What is the rate in Zurich?", "It is EUR 210.", *texts) == Margins()
+    assert values("What is the rate in Zurich?", "It is EUR 210.", *texts) == 0
 
 
 def test_a_number_below_the_head_that_says_what_it_counts_is_a_quantity() -> None:
     table = "| Office | Days of leave |\n|---|---|\n| Lyon | 28 |\n| Porto | 25 |"
-    assert values("How much leave is there in Porto?", "There are 28 days of leave.", table).question > 0
-    assert values("How much leave is there in Porto?", "There are 25 days of leave.", table).question < 0
+    assert values("How much leave is there in Porto?", "There are 28 days of leave.", table) > 0
+    assert values("How much leave is there in Porto?", "There are 25 days of leave.", table) < 0
 
 
 def test_opening_hours_may_stand_in_two_parts() -> None:
@@ -87,8 +86,8 @@ def test_a_word_beside_a_rare_word_of_the_question_leads_on() -> None:
     zones = "Mill Lane is in zone North, Dock Street in zone South."
     fees = "| Zone | Fee |\n|---|---|\n| North | 96 euros |\n| South | 60 euros |"
     question = "What is the fee in Dock Street?"
-    assert values(question, "You pay 60 euros there.", zones, fees).question < 0
-    assert values(question, "You pay 96 euros there.", zones, fees).question > 0
+    assert values(question, "You pay 60 euros there.", zones, fees) < 0
+    assert values(question, "You pay 96 euros there.", zones, fees) > 0
 
 
 def test_another_row_may_fit_better_than_that_with_the_words_of_the_claim() -> None:

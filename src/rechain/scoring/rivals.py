@@ -29,12 +29,12 @@ _DATE = re.compile(r"=(?:\d{4})?-\d")
 
 
 class Margins(NamedTuple):
-    """How much better than the claimed thing its best rival fits; below 0 the claimed thing fits best."""
+    """How much better than a claimed name its best rival fits; below 0 the claimed one fits best."""
 
-    context: float = 0.0
+    context: float
     """fits question and answer"""
-    question: float = 0.0
-    """fits the question alone: an answer that takes all from a wrong row fits that row"""
+    question: float
+    """fits the question alone"""
 
 
 class Rivals:
@@ -87,8 +87,8 @@ class Rivals:
         """Return whether no passage has a value."""
         return not self._places(value)
 
-    def compare_values(self, claim: Claim) -> Margins:
-        """Return how a claim's values fit beside their rivals: that one which fits worst."""
+    def compare_values(self, claim: Claim) -> float:
+        """Return how much better than a value of a claim its best rival fits: of that value which fits worst."""
         found = []
         for value in self.claimed_values(claim):
             places = self._places(value)
@@ -104,7 +104,7 @@ class Rivals:
                 and not any(same(known, other) or same(other, known) for known in self._answered_values)
                 and not any(same(known, other) for known in self._asked_values)
             ]
-            found.append(self._compare([unit for _, unit in places], rivals, fits))
+            found.append(self._margin([unit for _, unit in places], rivals, fits))
         return _worst(found)
 
     def _places(self, value: Item) -> list[tuple[Item, int]]:
@@ -118,8 +118,8 @@ class Rivals:
     # --- Names --------------------------------------------------------------------------------------------------------
 
     def compare_names(self, claim: Claim) -> Margins:
-        """Return how a claim's names fit beside their rivals: that one which fits worst."""
-        found = []
+        """Return how much better than a name of a claim its best rival fits: of that name which fits worst."""
+        by_context, by_question = [], []
         for name in find_names(claim.text):
             words = terms(name)
             told, shared = words - self._question_words, words & self._question_words
@@ -132,8 +132,9 @@ class Rivals:
                 for other, unit in self._contexts.names
                 if (shared or len(other.split()) == size) and self._is_rival(terms(other), shared)
             ]
-            found.append(self._compare(own, rivals, self._fits(told)))
-        return _worst(found)
+            by_context.append(self._margin(own, rivals, self._fits(told)))
+            by_question.append(self._margin(own, rivals, self._question_fits))
+        return Margins(_worst(by_context), _worst(by_question))
 
     def _places_of_name(self, told: frozenset[str]) -> list[int]:
         named = [unit for other, unit in self._contexts.names if told <= terms(other)]
@@ -157,12 +158,8 @@ class Rivals:
         rows = [number for number, unit in enumerate(units) if unit.table == units[best].table]
         return 0.0 if units[best].table is None else self._lead(rows, [best], self._question_fits)
 
-    def _compare(self, own: Collection[int], rivals: Iterable[int], fits: Array) -> tuple[float | None, float | None]:
-        """Return the margins of rivals in the passages in which the claimed thing fits best; None without rivals."""
-        rivals = list(rivals)
-        return self._margin(own, rivals, fits), self._margin(own, rivals, self._question_fits)
-
     def _margin(self, own: Collection[int], rivals: Sequence[int], fits: Array) -> float | None:
+        """Return the lead of rivals in the passages in which the claimed thing fits best; None without rivals."""
         top = max(fits[unit] for unit in own)
         passages = {self._contexts.units[unit].passage for unit in own if fits[unit] >= top - 1e-9}
         near = [unit for unit in rivals if self._contexts.units[unit].passage in passages]
@@ -172,10 +169,9 @@ class Rivals:
         return float(max(fits[unit] for unit in some) - max(fits[unit] for unit in others))
 
 
-def _worst(found: Iterable[tuple[float | None, float | None]]) -> Margins:
-    """Return the margins of those that fit worst; 0 where nothing has rivals."""
-    margins = list(found)
-    return Margins(*(max((m for m in column if m is not None), default=0.0) for column in zip(*margins, strict=True)))
+def _worst(margins: Iterable[float | None]) -> float:
+    """Return the margin of what fits worst; 0 where nothing has rivals."""
+    return max((margin for margin in margins if margin is not None), default=0.0)
 
 
 def _values(text: str) -> list[Item]:

@@ -23,6 +23,9 @@ from rechain.scoring.rivals import Rivals
 _EVEN = 0.5
 _CERTAIN = 1e-4
 """confidence is never taken for more certain than this"""
+_ODDS = 6.0
+"""to 1, for an answer to be supported beforehand, beside the weights: these were fitted as if half of all answers were
+wrong and wrong ones counted half as much again, so that most of them are flagged; of logged answers one in five is"""
 _LEAD = 0.2
 """by which a rival fits better that counts as 1; one that fits far better is no surer to be right"""
 _BEHIND = -0.25
@@ -78,10 +81,15 @@ def conclude(claims: Sequence[ClaimVerdict]) -> tuple[Verdict, float]:
     least = min(claim.probability for claim in claims)
     most = max(claim.probability for claim in claims)
     if least >= _EVEN:
-        return "supported", least
+        return "supported", _as_in_logs(least)
     if most < _EVEN:
-        return "unsupported", 1 - most
-    return "partly", min(most, 1 - least)
+        return "unsupported", 1 - _as_in_logs(most)
+    return "partly", min(_as_in_logs(most), 1 - _as_in_logs(least))
+
+
+def _as_in_logs(probability: float) -> float:
+    """Return how likely a claim is supported where most answers are."""
+    return _ODDS * probability / (_ODDS * probability + 1 - probability)
 
 
 def describe_claims(
@@ -111,13 +119,12 @@ def _describe_phrase(confidence: float, judged: float | None) -> dict[str, float
 
 def _describe(rivals: Rivals, claim: Claim, chain: Candidate) -> dict[str, float]:
     """Return the numbers of any other claim."""
-    values, names = rivals.compare_values(claim), rivals.compare_names(claim)
+    names = rivals.compare_names(claim)
     return {
         "claim": 1.0,
         "claim: side by side": float(chain.shape == "parallel"),  # what is compared has more values than are asked for
         "claim: value stands nowhere": float(any(map(rivals.stands_nowhere, rivals.claimed_values(claim)))),
-        "claim: rival value": _ramp(values.context),
-        "claim: rival value by the question": _ramp(values.question),
+        "claim: rival value": _ramp(rivals.compare_values(claim)),
         "claim: rival name": _ramp(names.context),
         "claim: rival name by the question": _ramp(names.question),
         "claim: rival row": min(rivals.compare_rows(claim) / _LEAD, 1.0),
