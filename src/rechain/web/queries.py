@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 
 from rechain.schema import LinkKind
 
-Verdict = Literal["right", "wrong"]
+Judgement = Literal["right", "wrong"]
 Order = Literal["file", "least confident", "most confident"]
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -26,7 +26,7 @@ class Filters(BaseModel):
     )
     min_confidence: Share | None = None
     max_confidence: Share | None = None
-    verdict: Verdict | None = None
+    verdict: Judgement | None = None
     kind: LinkKind | None = Field(default=None, description="a kind of link that the best chain has")
     has_chain: bool | None = Field(default=None, alias="chain", description="whether there is a chain")
     order: Order = "file"
