@@ -48,8 +48,12 @@ _JSON_NAMES = (*_LINES_NAMES, ".json", ".json.gz")
 _TABLE_NAMES = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 # The names of all columns of a table fit into it; a longer first line belongs to no table.
 _LONGEST_HEADER = 1 << 16
-# A null in one of these fields is an answer that was not given, unlike a field that is not there.
-_ANSWERS = frozenset({"answer", "response", "result", "output", "output_text", "data", "reply", "completion"})
+# A null in one of these fields says something, unlike a field that is not there: no answer was given, or no passages
+# were retrieved.
+_TELLING_NULLS = frozenset(
+    {"answer", "response", "result", "output", "output_text", "data", "reply", "completion"}
+    | {"retrieved_contexts", "contexts", "context", "source_documents", "source_nodes", "nodes", "documents"}
+)
 _TOO_DEEP = "depth limit exceeded"  # what orjson says at its 1025th level
 _DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile)
 
@@ -77,14 +81,17 @@ class RawRecord(NamedTuple):
             return sum(len(cell) for cell in self.value.values() if isinstance(cell, str))
         return len(self.value) if isinstance(self.value, bytes) else 0
 
-    def parsed(self) -> "RawRecord":
-        """Return the record with its JSON parsed and without fields that are null."""
+    def parsed(self, keep_nulls: bool = False) -> "RawRecord":
+        """Return the record with its JSON parsed and, unless they are kept, without fields that are null."""
+        if isinstance(self.value, dict) and not keep_nulls:
+            return self._replace(value=without_nulls(self.value))
         if not isinstance(self.value, bytes):
             return self
         try:
             value = orjson.loads(self.value)
             # most records hold no null, and the search for it is far quicker than the walk through the fields
-            return self._replace(value=without_nulls(value) if b"null" in self.value else value)
+            has_nulls = b"null" in self.value and not keep_nulls
+            return self._replace(value=without_nulls(value) if has_nulls else value)
         except orjson.JSONDecodeError as error:
             if error.msg.startswith(_TOO_DEEP):
                 return self._replace(value=QuestionError("too_deep", f"{self.where}: the record is nested too deeply."))
@@ -246,13 +253,14 @@ def _rows(path: PathLike, start: bytes, stream: _Stream) -> Iterator[Located]:
     start = start.lstrip(b"\r\n")
     while b"\n" not in start and len(start) < _LONGEST_HEADER and (more := stream.read1(_LONGEST_HEADER)):
         start += more
+    encoding = encoding_of(start)
+    if start.decode(encoding, "ignore").lstrip().startswith(("{", "[")):  # UTF-8 would have been told by its first byte
+        raise InputError(f"{path} is JSON in UTF-16; save it as UTF-8, which is the encoding of JSON.")
     separator = separator_of(start)
     if separator is None:
         quoted = repr(start[:20].decode("utf-8", "replace"))
         raise InputError(f"{path} is neither JSON nor a table of three columns or more: it begins with {quoted}.")
-    encoding = encoding_of(start)
-    for where, number, row in read_rows(path, _replayed(start, stream), separator, encoding, LARGEST_RECORD):
-        yield where, number, row if isinstance(row, QuestionError) else without_nulls(row)
+    yield from read_rows(path, _replayed(start, stream), separator, encoding, LARGEST_RECORD)
 
 
 def _json_lines(path: PathLike, stream: io.BufferedReader, first: int) -> Iterator[Located]:
@@ -404,7 +412,7 @@ def _read_parquet(path: PathLike, opened: io.BufferedReader) -> Iterator[RawReco
                     number = next(numbers)
                     where, share = f"{path}, row {number}", number / file.metadata.num_rows
                     try:  # row by row: text that is not UTF-8 should cost one row, not the batch
-                        value = without_nulls(batch.slice(row, 1).to_pylist()[0])
+                        value = batch.slice(row, 1).to_pylist()[0]
                     except UnicodeDecodeError:
                         value = QuestionError("bad_encoding", f"{where}: not valid UTF-8.")
                     yield RawRecord(where, value, share, str(number))
@@ -428,7 +436,7 @@ def _read_dataset(path: Path) -> Iterator[RawRecord]:
                 full=True
             )  # a damaged offset leads out of the file's memory, and the system kills who follows
             for record, number in zip(rows.to_pylist(), numbers, strict=False):
-                yield RawRecord(f"{path}, row {number}", without_nulls(record), number / len(loaded), str(number))
+                yield RawRecord(f"{path}, row {number}", record, number / len(loaded), str(number))
     except (RechainError, OSError):  # which say by themselves what is wrong
         raise
     except Exception as error:  # the library raises much for a folder that it cannot read
@@ -438,11 +446,11 @@ def _read_dataset(path: Path) -> Iterator[RawRecord]:
 def without_nulls(value: Any) -> Any:
     """Drop fields that are null: tables have a column for every field, JSON leaves absent ones out.
 
-    An answer that is null stays: none was given.
+    An answer that is null stays, as none was given, and so do the passages of a log.
     """
     if not isinstance(value, dict):
         return _without_nulls(value, _READ_LEVELS)
-    kept = {name: field for name, field in value.items() if field is not None or name in _ANSWERS}
+    kept = {name: field for name, field in value.items() if field is not None or name in _TELLING_NULLS}
     return {name: _without_nulls(field, _READ_LEVELS - 1) for name, field in kept.items()}
 
 
