@@ -14,6 +14,7 @@ from rechain.recovery import Options
 from rechain.schema import (
     MOST_MENTIONS,
     WHOLE,
+    Answer,
     Gold,
     Name,
     Names,
@@ -98,7 +99,7 @@ class QuestionFields(BaseModel):
 
     id: Name | None = None
     question: Sentences
-    answer: Sentences
+    answer: Answer
     answer_aliases: Names | None = None
     question_entities: Names | None = None
     answer_entity: Name | None = None
@@ -152,9 +153,9 @@ class Listed(BaseModel):
     question: str
     answer: str
     confidence: float | None
-    verdict: Judgement | None
+    judgement: Judgement | None
     """whether the best chain is a gold chain"""
-    support: Verdict | None
+    verdict: Verdict | None
     """whether the passages support the answer, as the source says"""
     shape: Shape | None
     """the shape of the best chain"""
@@ -197,8 +198,8 @@ async def questions(site: AtSite, selection: Annotated[Selection, Query()]) -> L
             question=row.question,
             answer=row.answer,
             confidence=row.confidence,
+            judgement=row.judgement,
             verdict=row.verdict,
-            support=row.support,
             shape=row.shape,
             error=row.error,
             chain=row.summary,

@@ -26,8 +26,8 @@ class Filters(BaseModel):
     )
     min_confidence: Share | None = None
     max_confidence: Share | None = None
-    verdict: Judgement | None = None
-    support: Verdict | None = Field(default=None, description="whether the passages support the answer")
+    judgement: Judgement | None = None
+    verdict: Verdict | None = Field(default=None, description="whether the passages support the answer")
     shape: Shape | None = Field(default=None, description="the shape of the best chain")
     kind: LinkKind | None = Field(default=None, description="a kind of link that the best chain has")
     has_chain: bool | None = Field(default=None, alias="chain", description="whether there is a chain")
