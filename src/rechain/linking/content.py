@@ -81,9 +81,17 @@ def is_nearly_all(passages: int, of: int) -> bool:
 
 
 def are_parts(views: Sequence[PassageView]) -> bool:
-    """Return whether most passages are parts of documents, and not entries about what their titles name."""
-    entries = sum(bool(view.title.words) and view.title.joined in view.text.joined for view in views)
+    """Return whether most passages are parts of documents, and not entries that each say what one thing is."""
+    titles = Counter(view.title.joined for view in views)
+    entries = sum(_is_entry(view) for view in views if not view.title.words or titles[view.title.joined] == 1)
     return len(views) >= _FEWEST_PARTS and 4 * entries < len(views)
+
+
+def _is_entry(view: PassageView) -> bool:
+    """Return whether a passage is about what its title names or, where it has none, what its first words define."""
+    if view.title.words:
+        return view.title.joined in view.text.joined
+    return bool(_find_defined(view.passage.text))
 
 
 def is_common_in_parts(passages: int, of: int) -> bool:
@@ -167,6 +175,11 @@ def _find_heading(text: str) -> str:
     heading = _HEADING.match(text)
     if heading and (line := heading["marked"] or heading["short"].rstrip()) and not line.endswith(_ENDS_OF_SENTENCES):
         return _clean_title(line.rstrip("# "))
+    return _find_defined(text)
+
+
+def _find_defined(text: str) -> str:
+    """Return the rare name that the first words of a text define, or nothing."""
     defined = _DEFINED.match(text)
     if defined is None or (defined["comma"] and " " not in defined["name"]):  # "Yes, it is"
         return ""

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from math import fsum
+from typing import NamedTuple, Self
 
 import numpy as np
 import orjson
@@ -98,6 +99,27 @@ def describe(candidates: Candidates, features: Array, best: Mapping[Shape, int])
     return described
 
 
+class Comparison(NamedTuple):
+    """What tells whether a question compares things: each is 0 or 1."""
+
+    judgement: float
+    """whether the answer judges, "yes" or "the same" say"""
+    compares: float
+    chooses: float
+    answer_in_question: float
+
+    @classmethod
+    def of(cls, candidates: Candidates) -> Self:
+        """Return what tells of a question."""
+        query, answer = Text(candidates.question.question), phrase(candidates.question.answer)
+        return cls(
+            float(candidates.holdings.is_judgement),
+            float(not frames.words("comparisons").isdisjoint(query.terms)),
+            float(not frames.words("choices").isdisjoint(query.words) or "还 是" in query.joined),
+            float(bool(answer) and answer in query.joined),
+        )
+
+
 class _Asked:
     """The words of a question, and what passages hold of them."""
 
@@ -108,10 +130,6 @@ class _Asked:
         self.names = naming_words(query)
         self.total = fsum(self.rarities.values()) or 1.0
         self.total_of_names = fsum(map(self.rarities.__getitem__, self.names)) or 1.0
-        answer = phrase(candidates.question.answer)
-        self.names_answer = bool(answer) and answer in query.joined
-        self.chooses = not frames.words("choices").isdisjoint(query.words) or "还 是" in query.joined
-        self.compares = not frames.words("comparisons").isdisjoint(query.terms)
 
     def held(self, passages: Sequence[int]) -> frozenset[str]:
         views = self.candidates.views
@@ -175,13 +193,13 @@ def _of_single(asked: _Asked, chain: Candidate, row: Mapping[str, float], alone:
 
 def _of_parallel(asked: _Asked, chain: Candidate, row: Mapping[str, float], alone: Sequence[int]) -> dict[str, float]:
     holdings = asked.candidates.holdings
-    tails = set(holdings.tails)
+    tails, compared = set(holdings.tails), Comparison.of(asked.candidates)
     return {
         "parallel": 1.0,
-        "parallel: judgement": float(holdings.is_judgement),
-        "parallel: compares": float(asked.compares),
-        "parallel: chooses": float(asked.chooses),
-        "parallel: answer in question": float(asked.names_answer),
+        "parallel: judgement": compared.judgement,
+        "parallel: compares": compared.compares,
+        "parallel: chooses": compared.chooses,
+        "parallel: answer in question": compared.answer_in_question,
         "parallel: affinity": chain.weight / 20,
         "parallel: all hold answer": float(tails.issuperset(chain.passages)),
         "parallel: names passages": row["names passage"] + row["names tail"],
