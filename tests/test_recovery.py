@@ -164,7 +164,7 @@ def test_dicts_and_passages_will_do_too() -> None:
 
 @pytest.mark.parametrize(
     ("answer", "passages", "code"),
-    [(7, TEXTS, "bad_field"), ("Prague", [""], "empty_field"), ("Prague", [{"id": "p"}], "missing_field")],
+    [(["Prague"], TEXTS, "bad_field"), ("Prague", [""], "empty_field"), ("Prague", [{"id": "p"}], "missing_field")],
 )
 def test_a_question_that_lacks_something_says_what(answer: Any, passages: list[Any], code: str) -> None:
     with pytest.raises(QuestionError) as caught:
@@ -318,7 +318,7 @@ def test_a_dict_and_its_passages_need_no_ids(batch_fake: Fake) -> None:
 
 def test_a_dict_is_read_as_a_line_of_a_file_is(tmp_path: Path, bridge_question: Question, batch_fake: Fake) -> None:
     good = bridge_question.model_dump(mode="json")
-    changes: list[dict[str, object]] = [{}, {"answer": 7}, {"hops": 0}, {"passages": [{"id": "a"}]}, {"id": [7]}]
+    changes: list[dict[str, object]] = [{}, {"answer": [7]}, {"hops": 0}, {"passages": [{"id": "a"}]}, {"id": [7]}]
     records, path = [good | change for change in changes], tmp_path / "questions.jsonl"
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
     lines = list(Recoverer(batch_fake()).recover_many(read_entries(path)))

@@ -29,6 +29,24 @@ DEEPEST = 100
 up, so that whatever is read can also be stored, sent and written"""
 
 
+def number_as_text(value: Any) -> Any:
+    """Return a number as text: 7 and, as tables with gaps have it, 7.0 are "7"; anything else stays as it is."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+def _as_answer(value: Any) -> Any:
+    """Return the answer that a number, a boolean or nothing is, as tables and models with typed output give them."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "" if value is None else number_as_text(value)
+
+
+Answer = Annotated[str, StringConstraints(max_length=100_000), BeforeValidator(_as_answer)]
+"""an answer; null is one that was not given"""
+
+
 def _of_limited_depth(value: Any) -> Any:
     """Check level by level: a recursive function would itself fail at a field that is nested too deeply."""
     level = [value]
@@ -47,6 +65,8 @@ Anything = Annotated[Any, AfterValidator(_of_limited_depth)]
 Same = Literal["passages", "links"]
 Shape = Literal["single", "chain", "parallel"]
 """one passage that suffices; passages that link one to the next; passages side by side, as for a comparison"""
+SHAPES: dict[Shape, str] = {"single": "one passage", "chain": "a chain", "parallel": "side by side"}
+"""the shapes in words for people"""
 Match = Literal["phrase", "normalised", "words", "meaning"]
 """how a passage holds an answer, best first: word for word; but for how numbers, dates, units and plurals are written;
 the telling part of a longer answer; by what it means"""
@@ -89,7 +109,7 @@ class Passage(_Record):
     __pydantic_extra__: dict[str, Anything] = Field(init=False)
 
     id: Name
-    title: Annotated[str, Field(max_length=10_000)] = ""
+    title: Annotated[str, Field(coerce_numbers_to_str=True, max_length=10_000)] = ""
     text: NotBlank
     mentions: Annotated[list[Mention], Field(max_length=MOST_MENTIONS)] = []
 
@@ -113,7 +133,7 @@ class Question(_Record):
 
     id: Name
     question: Sentences
-    answer: Annotated[str, StringConstraints(max_length=100_000)]
+    answer: Answer
     """as people and chatbots write it; a blank one is no answer"""
     answer_aliases: Names = []
     question_entities: Names = []

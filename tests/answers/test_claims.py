@@ -261,6 +261,7 @@ def test_any_answer_is_read(question: str, answer: str) -> None:
         "<script></s>",
         '"a ',
         "A, and ",
+        "!",
     ],
 )
 def test_a_very_long_answer_is_read(piece: str) -> None:

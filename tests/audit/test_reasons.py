@@ -81,6 +81,10 @@ def test_an_answer_in_a_script_without_blanks_is_named_by_phrases(answered: Any)
     assert "九" in said
 
 
+def test_without_passages(answered: Any) -> None:
+    assert answered("unsupported", passages=[]).reason == "There is no passage that could support it."
+
+
 def test_without_an_answer_or_a_verdict(answered: Any) -> None:
     assert answered("no_answer", answer="I do not know.").reason == "The answer says that there is none."
     assert answered(None, error={"code": "no_link", "message": "no link."}).reason == "no link."

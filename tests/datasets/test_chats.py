@@ -126,3 +126,20 @@ def test_a_chat_of_ragas_is_read(tmp_path: Path) -> None:
     path.write_text(json.dumps({"user_input": turns, "reference": "Anton Q."}))
     (question,) = read_questions(path)
     assert (question.question, question.answer, question.passages[0].text) == ("Who?", "Anton", "Anton.")
+
+
+def test_what_a_tool_returned_in_parts_is_a_passage_a_part_and_nothing_is_none(tmp_path: Path) -> None:
+    parts = [{"type": "text", "text": text} for text in TEXTS]
+    for content in (parts, TEXTS, json.dumps([None, {}, *TEXTS])):
+        question = read(tmp_path, USER, CALL, tool(content), ANSWER)
+        assert isinstance(question, Question)
+        assert [passage.text for passage in question.passages] == TEXTS
+
+
+def test_a_field_for_the_answer_that_is_null_does_not_replace_the_last_message(tmp_path: Path) -> None:
+    question = read(tmp_path, USER, tool(TEXTS), ANSWER, output=None)
+    assert isinstance(question, Question)
+    assert question.answer == ANSWER["content"]
+    unanswered = read(tmp_path, USER, tool(TEXTS), output=None)
+    assert isinstance(unanswered, Question)
+    assert unanswered.answer == ""

@@ -140,6 +140,20 @@ def test_a_row_of_the_plain_format_is_read(tmp_path: Path) -> None:
     assert [passage.id for passage in question.passages] == ["3"]
 
 
+def test_the_column_without_a_name_that_pandas_writes_first_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text(",question,answer,contexts\n0,Who?,Anton,Anton sings.\n")
+    (question,) = read_questions(path)
+    assert (question.question, question.answer, question.model_extra) == ("Who?", "Anton", {})
+
+
+def test_json_in_utf_16_is_an_error_that_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text('{"question": "Who?", "answer": "Anton", "contexts": ["Anton."]}\n', "utf-16")
+    with pytest.raises(InputError, match="is JSON in UTF-16; save it as UTF-8"):
+        list(read_entries(path))
+
+
 @pytest.mark.parametrize(
     "content",
     [

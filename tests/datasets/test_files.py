@@ -323,7 +323,7 @@ def test_a_damaged_gzip_file_says_so(tmp_path: Path, at: str) -> None:
         (gzip.compress(b""), "is empty"),
         (b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", "is neither JSON nor a table"),
         (b"id,question\n1,Who?\n", "is neither JSON nor a table of three columns"),
-        ("{}".encode("utf-16"), "is neither JSON nor a table"),
+        ("{}".encode("utf-16"), "is JSON in UTF-16"),
         (gzip.compress(b"\x89PNG\r\n\x1a\n"), "is neither JSON nor a table"),
         (b"PAR1 but not really PAR1", "Parquet"),
     ],

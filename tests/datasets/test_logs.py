@@ -148,8 +148,9 @@ def test_pieces_of_a_document_with_its_id_get_ids_of_their_own(tmp_path: Path) -
     assert [passage.id for passage in question.passages] == ["7", "7.2", "7.3"]
 
 
-def test_an_empty_response_is_not_replaced_by_the_reference(tmp_path: Path) -> None:
-    record = {"user_input": ASKED, "retrieved_contexts": TEXTS, "reference": "Thalerhof", "response": ""}
+@pytest.mark.parametrize("response", ["", None])
+def test_a_response_that_was_not_given_is_not_replaced_by_the_reference(tmp_path: Path, response: str | None) -> None:
+    record = {"user_input": ASKED, "retrieved_contexts": TEXTS, "reference": "Thalerhof", "response": response}
     (question,) = read_questions(write_lines(tmp_path / "f", record))
     assert question.answer == ""
 
@@ -171,7 +172,7 @@ def test_all_that_is_missing_is_named_at_once(tmp_path: Path) -> None:
     assert "--map" in str(error)
 
 
-@pytest.mark.parametrize("value", [7, {"a": 1}, [7], [None], [{"node": {"node": {}}}], [{"score": 1}]], ids=repr)
+@pytest.mark.parametrize("value", [7, {"a": 1}, [7], [{"node": {"node": {}}}], [{"score": 1}]], ids=repr)
 def test_what_is_no_passage_is_the_error_of_its_record(tmp_path: Path, value: object) -> None:
     bad = RECORDS["ragas"][0] | {"retrieved_contexts": value}
     error = error_of(write_lines(tmp_path / "f", RECORDS["ragas"][0], bad))
@@ -189,3 +190,11 @@ def test_wrappers_without_end_are_an_error(tmp_path: Path) -> None:
     wrapped = json.loads('{"answers": [' * 300 + "{}" + "]}" * 300)
     path = write_lines(tmp_path / "f", RECORDS["haystack"][0], wrapped)
     assert "query, data and documents are missing" in str(error_of(path))
+
+
+def test_contexts_that_are_null_are_none_that_were_retrieved(tmp_path: Path) -> None:
+    record = RECORDS["ragas"][0]
+    path = write_lines(
+        tmp_path / "f", record | {"retrieved_contexts": [None, TEXTS[0]]}, record | {"retrieved_contexts": None}
+    )
+    assert [[passage.text for passage in question.passages] for question in read_questions(path)] == [[TEXTS[0]], []]

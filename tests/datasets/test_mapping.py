@@ -109,6 +109,13 @@ def test_what_no_map_names_is_missing(tmp_path: Path) -> None:
     assert "the fields answer and passages are missing; the record has" in error
 
 
+@pytest.mark.parametrize("path", ["docs.--1", "docs.-", "docs..x", "docs.²"])
+def test_a_path_that_leads_nowhere_is_a_missing_field_beside_the_others(tmp_path: Path, path: str) -> None:
+    record = {"q": "Who?", "docs": ["Anton."]}
+    error = one_error(write_lines(tmp_path / "f", record), f"question=q,answer=nope,passages={path}")
+    assert f"the fields nope and {path} are missing; the record has q and docs" in error
+
+
 @pytest.mark.parametrize("record", [{}, {"a": None}], ids=repr)
 def test_an_answer_that_is_mapped_and_not_there_was_not_given(tmp_path: Path, record: dict[str, Any]) -> None:
     path = write_lines(tmp_path / "f", {"q": "Who?", "docs": ["Anton."]} | record)

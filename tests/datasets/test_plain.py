@@ -118,7 +118,7 @@ def passage(**fields: object) -> dict[str, object]:
         (passage(id="p1"), "duplicate_passage", "passages[1].id"),
         (passage(text=""), "empty_field", "passages[1].text"),
         (passage(text=["a"]), "bad_field", "passages[1].text"),
-        (passage(title=7), "bad_field", "passages[1].title"),
+        (passage(title=["a"]), "bad_field", "passages[1].title"),
         (passage(mentions="none"), "bad_field", "passages[1].mentions"),
         (passage(mentions=[{"entity": "a", "start": 0}]), "missing_field", "passages[1].mentions[0].end"),
         (passage(mentions=[{"entity": "a", "start": 0, "end": 99}]), "bad_field", "passages[1].mentions[0]"),
@@ -129,7 +129,7 @@ def passage(**fields: object) -> dict[str, object]:
         (WITH_PASSAGES | {"passages": None}, "missing_field", "passages"),
         (WITH_PASSAGES | {"id": ""}, "empty_field", "id"),
         (WITH_PASSAGES | {"question": None}, "missing_field", "question"),
-        (WITH_PASSAGES | {"answer": 1869}, "bad_field", "answer"),
+        (WITH_PASSAGES | {"answer": ["1869"]}, "bad_field", "answer"),
         (WITH_PASSAGES | {"hops": 0}, "bad_field", "hops"),
         (WITH_PASSAGES | {"hops": 10**30}, "bad_field", "hops"),
         (WITH_PASSAGES | {"hops": 3}, "bad_field", "link_types"),
@@ -212,3 +212,16 @@ def test_ids_without_a_passages_file_are_a_mistake_about_the_whole_file(tmp_path
     path = write_lines(tmp_path / "questions", WITH_IDS)
     with pytest.raises(InputError, match="--passages"):
         list(read_entries(path))
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"), [(1869, "1869"), (27.0, "27"), (0.5, "0.5"), (True, "yes"), (False, "no"), (None, "")]
+)
+def test_answers_may_be_numbers_booleans_or_null(tmp_path: Path, answer: object, text: str) -> None:
+    (question,) = read_questions(write_lines(tmp_path / "f.jsonl", WITH_PASSAGES | {"answer": answer}))
+    assert question.answer == text
+
+
+def test_a_title_may_be_a_number(tmp_path: Path) -> None:
+    (question,) = read_questions(write_lines(tmp_path / "f.jsonl", passage(title=2023)))
+    assert question.passages[1].title == "2023"

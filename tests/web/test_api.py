@@ -247,7 +247,7 @@ def test_questions_are_listed_as_on_the_page(client: TestClient, towns: Make) ->
     }
     assert [one["id"] for one in listing["questions"]] == [question.id for question in towns(6)]
     first = listing["questions"][0]
-    assert first.keys() == {"id", "question", "answer", "confidence", "verdict", "support", "error", "chain"}
+    assert first.keys() == {"id", "question", "answer", "confidence", "verdict", "support", "shape", "error", "chain"}
     wrong = client.get("/questions?verdict=wrong").json()
     right = client.get("/questions?verdict=right").json()
     assert wrong["total"] + right["total"] == 6

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rechain.datasets import Entry
 from rechain.errors import QuestionError
-from rechain.schema import Chain, Gold, GoldChain, Link, LinkKind, Passage, Problem, Question, Recovered
+from rechain.schema import Chain, Gold, GoldChain, Link, LinkKind, Passage, Problem, Question, Recovered, Verdict
 from rechain.text.words import Text
 from rechain.web.index import COMPARISONS, PAGE_SIZE, Index, Row, Stored
 from rechain.web.queries import Filters
@@ -37,11 +37,13 @@ def chain(*passages: str, kind: LinkKind = "name", confidence: float | None = No
     return Chain(passages=list(passages), links=[link] * (len(passages) - 1), score=1.0, confidence=confidence)
 
 
-def tell(index: Index, source: int, name: str, *chains: Chain, error: str | None = None) -> None:
+def tell(
+    index: Index, source: int, name: str, *chains: Chain, error: str | None = None, support: Verdict | None = None
+) -> None:
     problem = None if error is None else Problem(code="no_tail", message=error)
     stored = index.named(name)
     assert stored is not None
-    index.store(source, [(stored, Recovered(id=name, chains=list(chains), error=problem))])
+    index.store(source, [(stored, Recovered(id=name, verdict=support, chains=list(chains), error=problem))])
 
 
 def ids(index: Index, wanted: Filters, source: int = 0) -> list[str]:
@@ -85,7 +87,7 @@ def test_a_question_that_cannot_be_read_is_listed_and_found_by_its_error() -> No
     assert (stored.content.code, str(stored.content)) == ("bad_field", "line 2: hops is peculiar.")
     assert ids(index, Filters(text="peculiar")) == ["b"]
     assert index.select(0, Filters()).rows[1] == Row(
-        1, "b", "line 2: hops is peculiar.", "", None, None, None, None, None
+        1, "b", "line 2: hops is peculiar.", "", None, None, None, None, None, None
     )
 
 
@@ -176,9 +178,11 @@ def judged() -> Index:
         Gold(id=name, chains=[GoldChain(passages=["0", "1"])], same="passages") for name in ("right", "wrong", "none")
     ]
     index = index_of(*(asked(name) for name in ("right", "wrong", "none", "later")), golds=golds)
-    tell(index, 0, "right", chain("0", "1", kind="title part", confidence=0.9), chain("0", "2", kind="word"))
-    tell(index, 0, "wrong", chain("0", "2", kind="title", confidence=0.4))
-    tell(index, 0, "none", error="no tail")
+    both = chain("0", "1", kind="title part", confidence=0.9), chain("0", "2", kind="word")
+    tell(index, 0, "right", *both, support="supported")
+    beside = chain("0", "2", kind="title", confidence=0.4).model_copy(update={"shape": "parallel"})
+    tell(index, 0, "wrong", beside, support="partly")
+    tell(index, 0, "none", error="no tail", support="unsupported")
     return index
 
 
@@ -196,6 +200,12 @@ def judged() -> Index:
         (Filters(kind="title"), ["wrong"]),
         (Filters(kind="title part"), ["right"]),
         (Filters(kind="word"), []),  # that of the best chain alone
+        (Filters(support="partly"), ["wrong"]),
+        (Filters(support="unsupported"), ["none"]),
+        (Filters(support="no_answer"), []),
+        (Filters(shape="chain"), ["right"]),
+        (Filters(shape="parallel"), ["wrong"]),
+        (Filters(shape="single"), []),
         (Filters(has_chain=True), ["right", "wrong"]),
         (Filters(has_chain=False), ["none"]),
         (Filters(text="right", verdict="right", kind="title part", has_chain=True, min_confidence=0.5), ["right"]),
@@ -211,9 +221,9 @@ def test_filters(judged: Index, wanted: Filters, found: list[str]) -> None:
 
 def test_a_row_tells_what_was_found(judged: Index) -> None:
     right, _, none, later = judged.select(0, Filters()).rows
-    assert right == Row(0, "right", "Who was it?", "Anna", "Head —Bob→ Tail", 0.9, "right", None, None)
-    assert none[4:] == (None, None, "wrong", "no tail", None)
-    assert later[4:] == (None, None, None, None, None)
+    assert right == Row(0, "right", "Who was it?", "Anna", "Head —Bob→ Tail", 0.9, "right", None, "supported", "chain")
+    assert none[4:] == (None, None, "wrong", "no tail", "unsupported", None)
+    assert later[4:] == (None, None, None, None, None, None)
 
 
 def test_a_source_knows_nothing_of_what_another_found(judged: Index) -> None:

@@ -355,6 +355,10 @@ def test_shapes_verdicts_and_claims_are_shown(make_site: Make, connect: Make, se
         "unsupported A <b>claim</b>.",
     ):
         assert text in page.text
-    assert "partly supported" in seen(client.get("/?source=2").text).text
-    assert client.get("/questions?source=2").json()["questions"][0]["support"] == "partly"
+    assert '<span class="support partly"' in client.get("/?source=2").text
+    listed = client.get("/questions?source=2&support=partly&shape=parallel").json()["questions"][0]
+    assert (listed["support"], listed["shape"]) == ("partly", "parallel")
+    assert "1 of 1 questions" in seen(client.get("/?source=2&support=partly&shape=parallel").text).text
+    assert "0 of 1 questions" in seen(client.get("/?source=2&support=supported").text).text
+    assert "0 of 1 questions" in seen(client.get("/?source=2&shape=single").text).text
     assert client.get(f"/questions/{question.id}?source=2").json()["recovered"]["verdict"] == "partly"

@@ -35,7 +35,7 @@ def reason(question: Question, recovered: Recovered) -> str:
         is_split = 0 < held < all_of_them
         return f"{held} of {all_of_them} claims held: {missing[0].lower()}{missing[1:]}" if is_split else missing
     if recovered.verdict == "unsupported":
-        return _missing(question, recovered)
+        return _missing(question, recovered) if question.passages else "There is no passage that could support it."
     return recovered.error.message if recovered.error else "The model gives no verdict."
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from rechain.datasets.formats import Format
-from rechain.datasets.logs import answer_of, first_of, logged_question
+from rechain.datasets.logs import first_of, given_of, logged_question
 from rechain.datasets.passages import has_text, make_passages, split_text
 from rechain.datasets.validation import MissingFieldsError
 from rechain.errors import QuestionError
@@ -58,8 +58,9 @@ class Chats(Format):
         if field is None or not isinstance(record[field], list):
             raise MissingFieldsError([_CHATS[0]])
         messages = list(_messages(field, record[field]))
-        other = answer_of(_ANSWERS, record)
-        end = len(messages) if other else _last(messages, "assistant", len(messages))
+        last = _last(messages, "assistant", len(messages))
+        other = first_of(_ANSWERS, record) if last is not None else given_of(_ANSWERS, record)
+        end = len(messages) if other else last
         asked = _last(messages, "user", end or 0)
         if asked is None or end is None:
             who = "user" if asked is None and end is not None else "assistant"
@@ -74,13 +75,21 @@ def _messages(field: str, messages: list[Any]) -> Iterator[_Message]:
     for number, message in enumerate(messages):
         if not isinstance(message, dict):
             raise QuestionError("bad_field", f"{field}[{number}] should be an object, in braces")
-        parts = message.get("content")
+        role, parts = _role(message), message.get("content")
+        if role == "tool":
+            yield from _tool_messages(parts)
+            continue
         results = [part for part in parts if _is_result(part)] if isinstance(parts, list) else []
         for part in results:
-            yield _Message("tool", _text(part.get("content")))
+            yield from _tool_messages(part.get("content"))
         text = _text(parts)
         if text or not results:
-            yield _Message(_role(message), text)
+            yield _Message(role, text)
+
+
+def _tool_messages(content: Any) -> Iterator[_Message]:
+    """Yield what a tool returned, each part by itself: a part is a document, and may be JSON."""
+    return (_Message("tool", _text(part)) for part in (content if isinstance(content, list) else [content]))
 
 
 def _role(message: dict[str, Any]) -> str:
@@ -126,4 +135,4 @@ def _results(text: str) -> list[Any]:
     if isinstance(value, dict):
         value = next((value[name] for name in _LISTS if isinstance(value.get(name), list)), [value])
     items = value if isinstance(value, list) else [text]
-    return [item if has_text(item) else orjson.dumps(item).decode() for item in items]
+    return [item if has_text(item) else orjson.dumps(item).decode() for item in items if item not in (None, {}, [])]

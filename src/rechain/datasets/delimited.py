@@ -28,7 +28,8 @@ def separator_of(start: bytes) -> str | None:
     first = start.decode(encoding_of(start), "replace").lstrip("\r\n").partition("\n")[0].rstrip("\r")
     for separator in SEPARATORS:
         names = _cells(first, separator)
-        if len(names) >= _FEWEST_COLUMNS and all(map(_NAME.fullmatch, names)):
+        named = names[1:] if names and not names[0] else names  # the numbers of the rows, as pandas writes them
+        if len(names) >= _FEWEST_COLUMNS and all(map(_NAME.fullmatch, named)):
             return separator
     return None
 
@@ -94,5 +95,5 @@ def _row(where: str, names: list[str], cells: list[str]) -> dict[str, Any] | Que
             "bad_record", f"{where}: the row has {len(cells)} cells, but there are {len(names)} columns."
         )
     if any("\udc80" <= character <= "\udcff" for cell in cells for character in cell if not cell.isascii()):
-        return QuestionError("bad_encoding", f"{where}: not valid UTF-8.")
-    return {name: cell if cell.strip() else None for name, cell in zip(names, cells, strict=False)}
+        return QuestionError("bad_encoding", f"{where}: not valid UTF-8; save the table as UTF-8 (Excel: CSV UTF-8).")
+    return {name: cell if cell.strip() else None for name, cell in zip(names, cells, strict=False) if name}

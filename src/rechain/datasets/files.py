@@ -48,8 +48,12 @@ _JSON_NAMES = (*_LINES_NAMES, ".json", ".json.gz")
 _TABLE_NAMES = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 # The names of all columns of a table fit into it; a longer first line belongs to no table.
 _LONGEST_HEADER = 1 << 16
-# A null in one of these fields is an answer that was not given, unlike a field that is not there.
-_ANSWERS = frozenset({"answer", "response", "result", "output", "output_text", "data", "reply", "completion"})
+# A null in one of these fields says something, unlike a field that is not there: no answer was given, or no passages
+# were retrieved.
+_TELLING_NULLS = frozenset(
+    {"answer", "response", "result", "output", "output_text", "data", "reply", "completion"}
+    | {"retrieved_contexts", "contexts", "context", "source_documents", "source_nodes", "nodes", "documents"}
+)
 _TOO_DEEP = "depth limit exceeded"  # what orjson says at its 1025th level
 _DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile)
 
@@ -246,11 +250,13 @@ def _rows(path: PathLike, start: bytes, stream: _Stream) -> Iterator[Located]:
     start = start.lstrip(b"\r\n")
     while b"\n" not in start and len(start) < _LONGEST_HEADER and (more := stream.read1(_LONGEST_HEADER)):
         start += more
+    encoding = encoding_of(start)
+    if start.decode(encoding, "ignore").lstrip().startswith(("{", "[")):  # UTF-8 would have been told by its first byte
+        raise InputError(f"{path} is JSON in UTF-16; save it as UTF-8, which is the encoding of JSON.")
     separator = separator_of(start)
     if separator is None:
         quoted = repr(start[:20].decode("utf-8", "replace"))
         raise InputError(f"{path} is neither JSON nor a table of three columns or more: it begins with {quoted}.")
-    encoding = encoding_of(start)
     for where, number, row in read_rows(path, _replayed(start, stream), separator, encoding, LARGEST_RECORD):
         yield where, number, row if isinstance(row, QuestionError) else without_nulls(row)
 
@@ -438,11 +444,11 @@ def _read_dataset(path: Path) -> Iterator[RawRecord]:
 def without_nulls(value: Any) -> Any:
     """Drop fields that are null: tables have a column for every field, JSON leaves absent ones out.
 
-    An answer that is null stays: none was given.
+    An answer that is null stays, as none was given, and so do the passages of a log.
     """
     if not isinstance(value, dict):
         return _without_nulls(value, _READ_LEVELS)
-    kept = {name: field for name, field in value.items() if field is not None or name in _ANSWERS}
+    kept = {name: field for name, field in value.items() if field is not None or name in _TELLING_NULLS}
     return {name: _without_nulls(field, _READ_LEVELS - 1) for name, field in kept.items()}
 
 

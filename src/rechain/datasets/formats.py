@@ -2,14 +2,9 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, ClassVar
-
-from pydantic import BeforeValidator
+from typing import Any, ClassVar
 
 from rechain.schema import Gold, Question, Same
-
-Answer = Annotated[str, BeforeValidator(lambda value: "" if value is None else value)]
-"""an answer; null is one that was not given"""
 
 
 class Format(ABC):

@@ -7,9 +7,9 @@ from typing import Annotated, Any, ClassVar
 from pydantic import AliasChoices, BaseModel, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from rechain.datasets.formats import Answer, Format, join_sentences
+from rechain.datasets.formats import Format, join_sentences
 from rechain.datasets.passages import make_passages
-from rechain.schema import Gold, GoldChain, NotBlank, Question, Shape
+from rechain.schema import Answer, Gold, GoldChain, NotBlank, Question, Shape
 
 
 def _as_pairs(first: str, second: str, value: Any) -> Any:
@@ -51,7 +51,7 @@ class HotpotQA(Format):
     _fields: ClassVar[type[HotpotQuestion]] = HotpotQuestion
 
     def recognises(self, record: dict[str, Any]) -> bool:
-        return "context" in record and "question" in record
+        return record.get("context") is not None and "question" in record
 
     def question(self, record: dict[str, Any]) -> Question:
         fields = self._fields.model_validate(record)

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from rechain.datasets.files import without_nulls
 from rechain.datasets.mapping import FieldMap
 from rechain.datasets.objects import as_record, plain_value
 from rechain.datasets.passages import make_passages
@@ -53,7 +54,7 @@ def as_question(where: str, name: str, question: str, answer: Any, passages: Ite
             raise content
         return content
     try:
-        fields = {"id": name, "question": question, "answer": answer or "", "passages": _as_passages(passages)}
+        fields = {"id": name, "question": question, "answer": plain_value(answer), "passages": _as_passages(passages)}
         return Question.model_validate(fields)
     except ValidationError as error:
         raise bad_record(where, error) from error
@@ -64,4 +65,4 @@ def as_question(where: str, name: str, question: str, answer: Any, passages: Ite
 def _as_passages(passages: Iterable[PassageLike]) -> list[Passage]:
     if isinstance(passages, str | Mapping) or not isinstance(passages, Iterable):
         raise QuestionError("bad_field", f"passages should be a list of passages, not {reprlib.repr(passages)}")
-    return make_passages("passages", map(plain_value, passages))
+    return make_passages("passages", (without_nulls(plain_value(passage)) for passage in passages))

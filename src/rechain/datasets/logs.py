@@ -16,20 +16,22 @@ class Log(Format):
     questions: ClassVar[tuple[str, ...]]
     """names of the field that holds the question, best first"""
     answers: ClassVar[tuple[str, ...]]
+    references: ClassVar[tuple[str, ...]] = ()
+    """names of the field that holds an answer of somebody else's, which is taken where there is no field for its own"""
     contexts: ClassVar[tuple[str, ...]]
-    """names of the field that holds the passages"""
+    """names of the field that holds the passages; null: none were retrieved"""
 
     def recognises(self, record: dict[str, Any]) -> bool:
         return bool(first_of(self.questions, record) and first_of(self.contexts, record))
 
     def question(self, record: dict[str, Any]) -> Question:
-        question, context = first_of(self.questions, record), first_of(self.contexts, record)
-        answer = answer_of(self.answers, record)
+        question, context = first_of(self.questions, record), given_of(self.contexts, record)
+        answer = given_of(self.answers, record) or given_of(self.references, record)
         found = {self.questions[0]: question, self.answers[0]: answer, self.contexts[0]: context}
         if missing := [name for name, place in found.items() if place is None]:
             raise MissingFieldsError(missing)
         assert question and answer and context
-        passages = make_passages(context, items_of(context, record[context]), logged=True)
+        passages = make_passages(context, items_of(context, record[context] or []), logged=True)
         return logged_question(record, {question, answer, context}, record[question], record[answer], passages)
 
 
@@ -38,8 +40,8 @@ def first_of(names: Iterable[str], record: dict[str, Any]) -> str | None:
     return next((name for name in names if record.get(name) is not None), None)
 
 
-def answer_of(names: Iterable[str], record: dict[str, Any]) -> str | None:
-    """Return the name of the field that holds the answer; one that is null counts only where there is no other."""
+def given_of(names: Iterable[str], record: dict[str, Any]) -> str | None:
+    """Return the first of the names of fields that a record has; a null counts only where there is no other."""
     return first_of(names, record) or next((name for name in names if name in record), None)
 
 
@@ -55,4 +57,4 @@ def _text_of(answer: Any) -> Any:
         return answer[0]
     if isinstance(answer, dict):
         return next((answer[name] for name in ("content", "text") if isinstance(answer.get(name), str)), answer)
-    return "" if answer is None else answer
+    return answer

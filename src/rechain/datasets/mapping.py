@@ -13,11 +13,11 @@ from typing import Any
 import orjson
 
 from rechain.datasets.formats import Format
-from rechain.datasets.passages import items_of, make_passages, number_as_text
+from rechain.datasets.passages import items_of, make_passages
 from rechain.datasets.plain import Plain
 from rechain.datasets.validation import MissingFieldsError
 from rechain.errors import RechainError
-from rechain.schema import Passage, Question
+from rechain.schema import Passage, Question, number_as_text
 
 _ABSENT = object()
 _NEEDED = ("question", "passages")
@@ -62,8 +62,9 @@ class FieldMap:
     def applied(self, record: dict[str, Any]) -> dict[str, Any]:
         """Return a record with the fields of the plain format; raises QuestionError where it lacks a needed one."""
         found = {target: _follow(path, record) for target, path in self._of_question()}
-        if missing := [path for target, path in self._of_question() if target in _NEEDED and found[target] is _ABSENT]:
-            raise MissingFieldsError(missing)
+        missing = {target: path for target, path in self._of_question() if found[target] is _ABSENT}
+        if not missing.keys().isdisjoint(_NEEDED):
+            raise MissingFieldsError([path for target, path in missing.items() if target in (*_NEEDED, "answer")])
         used = {path for _, path in self.paths} - found.keys()
         rest = {name: value for name, value in record.items() if name not in used}
         values = {target: value for target, value in found.items() if value is not _ABSENT}
@@ -102,7 +103,7 @@ def _follow(path: str, value: Any) -> Any:
         return value[path]
     first, dot, rest = path.partition(".")
     if isinstance(value, list):
-        if not first.lstrip("-").isdecimal():
+        if not first.removeprefix("-").isdecimal():
             found = [_follow(path, item) for item in value if isinstance(item, Mapping)]
             return [item for item in found if item is not _ABSENT] or _ABSENT
         value = {first: value[int(first)]} if -len(value) <= int(first) < len(value) else {}

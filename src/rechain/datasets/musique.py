@@ -5,9 +5,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from rechain.datasets.formats import Answer, Format
+from rechain.datasets.formats import Format
 from rechain.datasets.passages import make_passages
-from rechain.schema import Gold, GoldChain, NotBlank, Question
+from rechain.schema import Answer, Gold, GoldChain, NotBlank, Question
 
 _REFERENCE = re.compile(r"#(\d+)")
 

@@ -5,7 +5,7 @@ tables of pandas and Arrow.
 """
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from rechain.errors import RechainError
@@ -45,7 +45,10 @@ def _fields_of(value: Any) -> Mapping[Any, Any] | None:
     if dataclasses.is_dataclass(value):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if isinstance(names := getattr(type(value), "model_fields", None), Mapping):
-        return {name: getattr(value, name) for name in names}
+        # None that nobody gave is a field that is not there: a sample of Ragas has a response or only a reference.
+        given: Collection[str] = getattr(value, "model_fields_set", names)
+        fields = {name: getattr(value, name) for name in names}
+        return {name: field for name, field in fields.items() if field is not None or name in given}
     if callable(to_dict := getattr(value, "to_dict", None)):  # a row of pandas
         return fields if isinstance(fields := to_dict(), Mapping) else None
     return None

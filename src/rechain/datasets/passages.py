@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from rechain.datasets.validation import describe
 from rechain.errors import QuestionError
-from rechain.schema import Passage
+from rechain.schema import Passage, number_as_text
 
 Fields = Mapping[str, Any]
 
@@ -40,13 +40,6 @@ _LIST_TOKENS = (tokenize.STRING, tokenize.NL, tokenize.NEWLINE, tokenize.ENDMARK
 _LONGEST_PRINTED_LIST = 1 << 20
 _RULE = re.compile(r"\n[^\S\n]*-{3,}[^\S\n]*\n")
 _BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
-
-
-def number_as_text(value: Any) -> Any:
-    """Return an id that is a number as text: 7 and, as tables with gaps have it, 7.0 are "7"."""
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
 def items_of(field: str, value: Any) -> Sequence[Any]:
@@ -151,6 +144,8 @@ def make_passages(field: str, items: Iterable[Any], *, logged: bool = False) -> 
     taken: set[str] = set()
     passages: dict[tuple[Any, str, str], Passage] = {}
     for number, item in enumerate(items):
+        if logged and item is None:
+            continue
         fields = _fields_of(field, number, item, logged)
         if logged and _is_blank(fields):
             continue

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from rechain.datasets.formats import Format
-from rechain.datasets.passages import items_of, make_passages, number_as_text
+from rechain.datasets.passages import items_of, make_passages
 from rechain.datasets.validation import MissingFieldsError
 from rechain.errors import InputError, QuestionError
-from rechain.schema import Passage, Question
+from rechain.schema import Passage, Question, number_as_text
 
 _NEEDED = ("question", "answer", "passages")
 
@@ -28,8 +28,6 @@ class Plain(Format):
         return "question" in record and ("passages" in record or "passage_ids" in record)
 
     def question(self, record: dict[str, Any]) -> Question:
-        if record.get("answer", "") is None:
-            record = {**record, "answer": ""}
         given = record.keys() | ({"passages"} if "passage_ids" in record else set())
         if missing := [name for name in _NEEDED if name not in given]:
             raise MissingFieldsError(missing)

@@ -5,9 +5,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from rechain.datasets.formats import Answer, Format
+from rechain.datasets.formats import Format
 from rechain.datasets.passages import make_passages
-from rechain.schema import NotBlank, Question
+from rechain.schema import Answer, NotBlank, Question
 from rechain.text.identifiers import identifier
 
 _MEDHOP_QUERY = re.compile(r"interacts_with (\S+?)\?")

@@ -6,11 +6,12 @@ from rechain.datasets.logs import Log
 
 
 class Ragas(Log):
-    """The answer is the response; the reference is taken only where there is no response."""
+    """The answer is the response; the reference is taken only of a record without any, such as a test question."""
 
     name = "ragas"
     questions = ("user_input", "question")
-    answers = ("response", "answer", "reference", "ground_truth", "ground_truths")
+    answers = ("response", "answer")
+    references = ("reference", "ground_truth", "ground_truths")
     contexts = ("retrieved_contexts", "contexts")
 
     def recognises(self, record: dict[str, Any]) -> bool:

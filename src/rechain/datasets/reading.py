@@ -17,7 +17,6 @@ from rechain.datasets.langchain import LangChain
 from rechain.datasets.llamaindex import LlamaIndex
 from rechain.datasets.mapping import FieldMap, Mapped
 from rechain.datasets.musique import MuSiQue
-from rechain.datasets.passages import number_as_text
 from rechain.datasets.plain import Plain
 from rechain.datasets.qangaroo import Qangaroo
 from rechain.datasets.ragas import Ragas
@@ -25,7 +24,7 @@ from rechain.datasets.records import read_by_id
 from rechain.datasets.twowiki import TwoWiki
 from rechain.datasets.validation import MissingFieldsError, bad_record, fields_of, listed
 from rechain.errors import InputError, QuestionError
-from rechain.schema import Gold, Passage, Question, Same
+from rechain.schema import Gold, Passage, Question, Same, number_as_text
 from rechain.system.batches import batches
 from rechain.system.stores import path_of
 

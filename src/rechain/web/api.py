@@ -22,6 +22,7 @@ from rechain.schema import (
     Question,
     Recovered,
     Sentences,
+    Shape,
 )
 from rechain.schema import Verdict as Support
 from rechain.version import __version__
@@ -155,6 +156,8 @@ class Listed(BaseModel):
     """whether the best chain is a gold chain"""
     support: Support | None
     """whether the passages support the answer, as the source says"""
+    shape: Shape | None
+    """the shape of the best chain"""
     error: str | None
     chain: str | None
     """the best chain in one line"""
@@ -196,6 +199,7 @@ async def questions(site: AtSite, selection: Annotated[Selection, Query()]) -> L
             confidence=row.confidence,
             verdict=row.verdict,
             support=row.support,
+            shape=row.shape,
             error=row.error,
             chain=row.summary,
         )

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from rechain.datasets import Entry
 from rechain.errors import QuestionError
 from rechain.evaluation.judging import judge
-from rechain.schema import Chain, Gold, Problem, Question, Recovered
+from rechain.schema import Chain, Gold, Problem, Question, Recovered, Shape
 from rechain.schema import Verdict as Support
 from rechain.text.words import Text
 from rechain.web.queries import Filters, Order, Verdict
@@ -33,8 +33,8 @@ CREATE VIRTUAL TABLE search USING fts5 (words, content='', prefix='2 3',
     tokenize="unicode61 remove_diacritics 0 categories 'L* N* M* Co' tokenchars '+#_'");
 CREATE TABLE bodies (position INTEGER PRIMARY KEY, question TEXT, problem TEXT, gold TEXT);
 CREATE TABLE found (source INTEGER, position INTEGER, summary TEXT, identity TEXT, confidence REAL,
-    verdict TEXT, kinds TEXT, error TEXT, support TEXT, PRIMARY KEY (source, position)) WITHOUT ROWID;
-CREATE INDEX facets ON found (source, verdict, confidence, kinds, error IS NULL);
+    verdict TEXT, kinds TEXT, error TEXT, support TEXT, shape TEXT, PRIMARY KEY (source, position)) WITHOUT ROWID;
+CREATE INDEX facets ON found (source, verdict, support, shape, confidence, kinds, error IS NULL);
 CREATE TABLE chains (source INTEGER, position INTEGER, json TEXT, PRIMARY KEY (source, position));
 """
 _BODY = "SELECT position, q.id, b.question, problem, gold FROM questions q JOIN bodies b USING (position)"
@@ -60,6 +60,7 @@ class Row(NamedTuple):
     error: str | None
     support: Support | None
     """the source's own verdict: whether the passages support the answer"""
+    shape: Shape | None
 
 
 class Listing(NamedTuple):
@@ -151,7 +152,7 @@ class Index:
             rows = [(source, stored.position, *_summary(stored, recovered)) for stored, recovered in batch]
             chains = [(source, stored.position, recovered.model_dump_json()) for stored, recovered in batch]
             with self._transaction() as connection:
-                connection.executemany("INSERT OR REPLACE INTO found VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+                connection.executemany("INSERT OR REPLACE INTO found VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
                 connection.executemany("INSERT OR REPLACE INTO chains VALUES (?, ?, ?)", chains)
 
     def recovered(self, source: int, position: int) -> Recovered | None:
@@ -191,7 +192,8 @@ class Index:
     def _rows(self, source: int, positions: Sequence[int]) -> list[Row]:
         """Return the questions at some positions, in their order."""
         rows = self._read(
-            "SELECT q.position, q.id, q.question, q.answer, f.summary, f.confidence, f.verdict, f.error, f.support "
+            "SELECT q.position, q.id, q.question, q.answer, "
+            "f.summary, f.confidence, f.verdict, f.error, f.support, f.shape "
             "FROM questions q LEFT JOIN found f ON f.source = ? AND f.position = q.position "
             f"WHERE q.position IN ({', '.join('?' * len(positions))})",
             source,
@@ -295,10 +297,10 @@ def _summary(stored: Stored, recovered: Recovered) -> tuple[Any, ...]:
     if stored.gold is not None:
         verdict = "right" if judge(chain, stored.gold).correct else "wrong"
     if chain is None:
-        return None, None, None, verdict, "", error, recovered.verdict
+        return None, None, None, verdict, "", error, recovered.verdict, None
     kinds = "".join(f"|{link.kind}|" for link in chain.links)
     summary = _in_one_line(stored, chain)
-    return summary, dumps(chain.identity), chain.confidence, verdict, kinds, error, recovered.verdict
+    return summary, dumps(chain.identity), chain.confidence, verdict, kinds, error, recovered.verdict, chain.shape
 
 
 def _in_one_line(stored: Stored, chain: Chain) -> str:
@@ -327,6 +329,10 @@ def _matching(source: int, filters: Filters) -> tuple[str, str, list[Any]]:
         demand("confidence <= ?", filters.max_confidence)
     if filters.verdict is not None:
         demand("verdict = ?", filters.verdict)
+    if filters.support is not None:
+        demand("support = ?", filters.support)
+    if filters.shape is not None:
+        demand("shape = ?", filters.shape)
     if filters.kind is not None:
         demand("instr(kinds, ?)", f"|{filters.kind}|")
     if filters.has_chain is not None:

@@ -10,7 +10,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import Scope
 
 from rechain.linking import KINDS
-from rechain.schema import MATCHES, VERDICTS
+from rechain.schema import MATCHES, SHAPES, VERDICTS
 from rechain.version import __version__
 from rechain.web.index import PAGE_SIZE
 
@@ -32,7 +32,7 @@ def _templates() -> Environment:
     )
     templates.filters |= {"role_class": _role_class, "percent": _percent}
     templates.globals |= {"version": __version__, "link": link, "page_size": PAGE_SIZE, "kinds": KINDS}
-    templates.globals |= {"verdicts": VERDICTS, "matches": MATCHES}
+    templates.globals |= {"verdicts": VERDICTS, "matches": MATCHES, "shapes": SHAPES}
     return templates
 
 
