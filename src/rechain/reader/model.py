@@ -53,7 +53,7 @@ class ChainReaderModel:
         return self
 
     def score_many(self, batch: Sequence[Candidates]) -> list[Scores]:
-        """Return the scores of every question; the network knows entries alone, and does not read parts of documents."""
+        """Return the scores of every question; the network knows entries alone, and reads no parts of documents."""
         read = iter(self._score_entries([candidates for candidates in batch if not is_of_documents(candidates)]))
         scores = [score_documents(candidates) if is_of_documents(candidates) else next(read) for candidates in batch]
         if not self.network.judges:
