@@ -36,26 +36,10 @@ def test_a_text_is_a_row_of_words_and_values() -> None:
     [
         ("Staff get 27 days of leave.", "twenty-seven days", ["27 days"]),
         ("Refunds: 14 May 2023.", "May 14, 2023", ["14 May 2023"]),
-        ("A policy covers trips. Policies cover a trip.", "the policy covers a trip", []),
-        ("All policies cover trips; a policy covers a trip.", "policy covers a trip", ["policy covers a trip"]),
         ("Es sind fünf Tage und 5 Tage.", "5 days", ["fünf Tage", "5 Tage"]),
-        ("1 2 1 2 1", "1 2 1", ["1 2 1"]),
+        ("All policies cover a policy", "policy", ["policies", "policy"]),
         ("nothing", "27 days", []),
         ("", "27 days", []),
-    ],
-)
-def test_rows_of_items_are_found(passage: str, answer: str, found: list[str]) -> None:
-    spans = NormalText(passage).spans(NormalText(answer).items)
-    assert [passage[start:end] for start, end in spans] == found
-
-
-def test_no_items_are_found_nowhere() -> None:
-    assert list(NormalText("27 days").spans([])) == []
-
-
-@pytest.mark.parametrize(
-    ("passage", "answer", "found"),
-    [
         ("A month, 27 days or 27 %", "27", ["27 days", "27 %"]),
         ("27 vacation days, 27 employees, 27", "27 days", ["27", "27"]),
         ("27个工作日", "27天", ["27"]),
@@ -66,10 +50,9 @@ def test_no_items_are_found_nowhere() -> None:
         ("days and a day", "days", ["days", "day"]),
     ],
 )
-def test_single_items_are_found(passage: str, answer: str, found: list[str]) -> None:
-    text, item = NormalText(passage), NormalText(answer).items[0]
-    assert [passage[start:end] for start, end in text.find_item(item)] == found
-    assert text.holds(item) == bool(found)
+def test_items_of_a_passage_say_what_one_of_an_answer_says(passage: str, answer: str, found: list[str]) -> None:
+    (wanted, *_) = NormalText(answer).items
+    assert [passage[item.start : item.end] for item in NormalText(passage).items if same(wanted, item)] == found
 
 
 TEXTS = st.text(alphabet=st.sampled_from("ab1 27,.-€%天一 days May to é😀"), max_size=60)
@@ -84,17 +67,8 @@ def test_every_word_stands_in_one_item(text: str) -> None:
         assert any(item.start < end and start < item.end for item in items)
 
 
-@settings(max_examples=100)
-@given(TEXTS, TEXTS)
-def test_finding_agrees_with_comparing_each(passage: str, answer: str) -> None:
-    text = NormalText(passage)
-    for item in NormalText(answer).items:
-        wanted = [(found.start, found.end) for found in text.items if same(item, found)]
-        assert list(text.find_item(item)) == wanted
-
-
 @settings(max_examples=60)
 @given(TEXTS)
-def test_a_text_holds_itself(text: str) -> None:
-    read = NormalText(text)
-    assert not read.items or next(read.spans(read.items)) == (read.items[0].start, read.items[-1].end)
+def test_every_item_says_what_it_says_itself(text: str) -> None:
+    items = NormalText(text).items
+    assert all(map(same, items, NormalText(text).items))

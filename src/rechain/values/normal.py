@@ -1,11 +1,11 @@
 """A text as a row of items: its words in the singular, and its values whatever their wording."""
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 
-from rechain.text.words import Span, Text
+from rechain.text.words import Text
 from rechain.values.finding import find_values
 from rechain.values.items import Item, same
 from rechain.values.numerals import UNSPACED, ascii_digits
@@ -79,56 +79,6 @@ class NormalText:
     def __init__(self, text: str) -> None:
         self.items: list[Item] = _items(text)
         """its words and values, from left to right"""
-        self._places: dict[str, list[int]] | None = None
-        self._joined: str | None = None
-
-    def find_item(self, item: Item) -> Iterator[Span]:
-        """Yield where an item stands in the text."""
-        for number in self._find(item):
-            yield self.items[number].start, self.items[number].end
-
-    def holds(self, item: Item) -> bool:
-        """Return whether an item stands in the text."""
-        return next(self._find(item), None) is not None
-
-    def spans(self, wanted: Sequence[Item]) -> Iterator[Span]:
-        """Yield where a row of items stands in the text, each time that it occurs; occurrences do not overlap."""
-        if not wanted:
-            return
-        if self._joined is None:
-            self._joined = _join(self.items)
-        row, number, seen = _join(wanted), 0, 0
-        at = self._joined.find(row)
-        while at >= 0:
-            number += self._joined.count(" ", seen, at)
-            seen = at
-            found = self.items[number : number + len(wanted)]
-            if all(map(same, wanted, found)):
-                yield found[0].start, found[-1].end
-                at += len(row) - 2
-            at = self._joined.find(row, at + 1)
-
-    def _find(self, item: Item) -> Iterator[int]:
-        """Yield the numbers of the items that say what an item says."""
-        if self._places is None:
-            self._places = _index(self.items)
-        keys = (item.key, *item.others, *(f"={number}" for number in item.numbers), *(f"#{n}" for n in item.numbers))
-        numbers = {number for key in keys for number in self._places.get(key, ())}
-        return (number for number in sorted(numbers) if same(item, self.items[number]))
-
-
-def _join(items: Sequence[Item]) -> str:
-    """Return the words of items as one string, each with a blank on either side; any value is "="."""
-    return f" {' '.join('=' if item.is_value else item.key for item in items)} "
-
-
-def _index(items: Sequence[Item]) -> dict[str, list[int]]:
-    places: dict[str, list[int]] = {}
-    for number, item in enumerate(items):
-        places.setdefault(item.key, []).append(number)
-        for key in (*item.others, *item.implied, *(f"#{written}" for written in item.numbers)):
-            places.setdefault(key, []).append(number)
-    return places
 
 
 def _items(text: str) -> list[Item]:
