@@ -1,8 +1,9 @@
 """Fit what tells evidence in documents (rechain.scoring.documents): python benchmarks/documents.py LOGS [--write].
 
-LOGS is what benchmarks/logs/build.py filled; its halves fit and dev are read. Prints how often the best candidate has
-exactly the right passages where weights were fitted on other sets of documents alone (in FOLDS parts), and how well
-confidence is calibrated there; `--write` fits on all and writes src/rechain/data/documents.json.
+LOGS is what benchmarks/logs/build.py filled; its halves fit and dev are read, each question with all its passages and
+with as few as SIZES says, as retrievers are set. Prints how often the best candidate has exactly the right passages
+where weights were fitted on other sets of documents alone (in FOLDS parts), and how well confidence is calibrated
+there; `--write` fits on all and writes src/rechain/data/documents.json.
 """
 
 import argparse
@@ -16,17 +17,20 @@ import orjson
 import torch
 from common import print_heading, print_rows
 
+from rechain.answers.matching import Meaning
 from rechain.candidates import find_of_any_shape
 from rechain.datasets import read_questions
 from rechain.errors import QuestionError
 from rechain.evaluation.gold import read_gold
 from rechain.evaluation.statistics import expected_calibration_error
 from rechain.reader.pretrained import load
+from rechain.schema import Question
 from rechain.scoring.documents import NAMES, describe
 from rechain.scoring.model import BUNDLED
 from rechain.system.tensors import Array
 
 HALVES = ("fit", "dev")
+SIZES = (None, 5, 3)
 FOLDS = 6
 PULL = 0.005
 """holds the weights of standardised numbers to nothing: 0.001 and 0.02 differ by less than a point"""
@@ -38,6 +42,7 @@ class Case(NamedTuple):
 
     set: str
     kind: str
+    size: int | None
     numbers: Array
     right: Array
     passages: Sequence[frozenset[int]]
@@ -50,19 +55,23 @@ def read_cases(folder: Path) -> Iterator[Case]:
         questions = list(read_questions(folder / f"questions.{half}.jsonl"))
         gold = read_gold(folder / f"gold.{half}.jsonl", questions)
         for question in questions:
-            chains = {frozenset(chain.passages) for chain in gold[question.id].chains} if question.id in gold else set()
-            if not chains:
-                continue
-            name, kind = question.id.rpartition("-")[0], question.type or ""
-            try:
-                candidates = find_of_any_shape(question, meaning=meaning)
-            except QuestionError:
-                yield Case(name, kind, np.zeros((1, len(NAMES))), np.array([False]), [frozenset()])
-                continue
-            passages = [frozenset(chain.passages) for chain in candidates.chains]
-            ids = [view.passage.id for view in candidates.views]
-            right = np.array([frozenset(ids[place] for place in one) in chains for one in passages])
-            yield Case(name, kind, describe(candidates), right, passages)
+            for chain in gold[question.id].chains if question.id in gold else ():
+                yield from (read_case(question, chain.passages, size, meaning) for size in SIZES)
+
+
+def read_case(question: Question, needed: Sequence[str], size: int | None, meaning: Meaning) -> Case:
+    """Return a question with so many of its passages, those that are needed among them."""
+    others = [passage.id for passage in question.passages if passage.id not in needed]
+    kept = {*needed, *others[: None if size is None else max(size - len(needed), 0)]}
+    cut = question.model_copy(update={"passages": [passage for passage in question.passages if passage.id in kept]})
+    name, kind = question.id.rpartition("-")[0], question.type or ""
+    try:
+        candidates = find_of_any_shape(cut, meaning=meaning)
+    except QuestionError:
+        return Case(name, kind, size, np.zeros((1, len(NAMES))), np.array([False]), [frozenset()])
+    passages = [frozenset(chain.passages) for chain in candidates.chains]
+    wanted = {place for place, view in enumerate(candidates.views) if view.passage.id in needed}
+    return Case(name, kind, size, describe(candidates), np.array([one == wanted for one in passages]), passages)
 
 
 def fit(cases: Sequence[Case]) -> Array:
@@ -119,7 +128,9 @@ def main() -> None:
     fitted = [fit([case for case in cases if fold[case.set] != number]) for number in range(FOLDS)]
     judged = [judge(case, fitted[fold[case.set]]) for case in cases]
     print_rows(("type", "questions", "exact, %", "in C, %"), rows(cases, judged))
-    print(f"calibration error {expected_calibration_error(judged):.3f}")
+    for size in SIZES:
+        of_size = [one for case, one in zip(cases, judged, strict=True) if case.size == size]
+        print(f"calibration error, {size or 'all'} passages: {expected_calibration_error(of_size):.3f}")
     if told.write:
         table: Mapping[str, float] = dict(zip(NAMES, fit(cases).round(3).tolist(), strict=True))
         WEIGHTS.write_bytes(orjson.dumps(table, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
@@ -129,7 +140,7 @@ def rows(cases: Sequence[Case], judged: Sequence[tuple[float, bool]]) -> Iterato
     """Yield how many questions of every type there are, and are right."""
     groups: dict[str, list[tuple[bool, bool]]] = defaultdict(list)
     for case, (_, is_right) in zip(cases, judged, strict=True):
-        for name in ("all", case.kind):
+        for name in (f"all, {case.size} passages",) if case.size else ("all", case.kind):
             groups[name].append((is_right, bool(case.right.any())))
     for name, some in groups.items():
         exact, could = (100 * sum(values) / len(some) for values in zip(*some, strict=True))

@@ -84,7 +84,7 @@ def are_parts(views: Sequence[PassageView]) -> bool:
     """Return whether most passages are parts of documents, and not entries that each say what one thing is."""
     titles = Counter(view.title.joined for view in views)
     entries = sum(_is_entry(view) for view in views if not view.title.words or titles[view.title.joined] == 1)
-    return len(views) >= _FEWEST_PARTS and 4 * entries < len(views)
+    return 4 * entries < len(views)
 
 
 def _is_entry(view: PassageView) -> bool:
