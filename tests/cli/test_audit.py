@@ -126,6 +126,13 @@ def test_what_is_recovered_goes_with_its_own_question(towns: Any, few: int, monk
     assert [answer.recovered for answer in answers] == list(make().recover_many(entries))
 
 
+def test_chains_of_a_part_of_the_log_are_said_to_be_so(rechain: Command, log: Path, tmp_path: Path) -> None:
+    chains = write_lines(tmp_path / "chains", {"id": "q2", "verdict": "supported", "chains": [SINGLE]})
+    outcome = rechain("audit", log, "--chains", chains, "--out", tmp_path / "r.html")
+    assert "1 answer: 1 supported" in outcome.err
+    assert f"warning: {chains} lacks 3 questions of the log; the report is of the others." in outcome.err
+
+
 def test_chains_of_other_questions_are_refused(rechain: Command, log: Path, tmp_path: Path) -> None:
     chains = write_lines(tmp_path / "chains", {"id": "other", "verdict": "supported", "chains": []})
     outcome = rechain("audit", log, "--chains", chains, "--out", tmp_path / "r.html")

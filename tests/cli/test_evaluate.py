@@ -220,7 +220,7 @@ def test_pair_labels_of_other_data_are_no_traceback(
 
 
 def test_bad_questions_are_left_out_and_the_rest_goes_on(evaluate: Command, chains: Path, tmp_path: Path) -> None:
-    questions = write_lines(tmp_path / "questions.jsonl", HOTPOTQA, "{", AMBIGUOUS | {"answer": 7})
+    questions = write_lines(tmp_path / "questions.jsonl", HOTPOTQA, "{", AMBIGUOUS | {"answer": [7]})
     assert evaluate(chains, questions, "--json").figures["chain accuracy"] == 1.0
     strict = evaluate(chains, questions, "--strict")
     assert (strict.code, strict.out) == (2, "")

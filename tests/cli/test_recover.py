@@ -137,7 +137,7 @@ NO_PASSAGE = {"passages": [{"id": "opera", "text": "Prague"}]}
 BAD_LINES: list[tuple[str, object, str, str]] = [
     ("malformed", b'{"id": "bad", ', "bad_json", "JSON"),
     ("missing field", {"answer": ...}, "missing_field", "answer"),
-    ("wrong type", {"answer": 7}, "bad_field", "answer"),
+    ("wrong type", {"answer": [7]}, "bad_field", "answer"),
     ("passages of a wrong type", {"passages": 7}, "bad_field", "passages"),
     ("not UTF-8", b'{"id": "bad\xff"}', "bad_encoding", "UTF-8"),
     ("lone surrogate", b'{"id": "bad\\ud800"}', "bad_json", "JSON"),

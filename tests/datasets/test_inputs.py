@@ -53,6 +53,12 @@ def test_a_tuple_is_a_question_with_its_answer_and_passages() -> None:
         ((7, "Anton", TEXTS), "7", "bad_field", "question: input should be a valid string"),
         ({}, "7", "missing_field", "the fields question, answer and passages are missing"),
         ({"id": "q"}, "q", "missing_field", "the fields question, answer and passages are missing; the record has id"),
+        (
+            {"user_input": "Who?", "response": "Anton"},
+            "7",
+            "missing_field",
+            "the field retrieved_contexts is missing; the record has user_input and response",
+        ),
         ({"id": 8}, "8", "missing_field", "the fields question, answer and passages are missing"),
         ({"id": ["q"]}, None, "missing_field", "the fields question, answer and passages are missing"),
     ],

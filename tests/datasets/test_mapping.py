@@ -116,11 +116,32 @@ def test_a_path_that_leads_nowhere_is_a_missing_field_beside_the_others(tmp_path
     assert f"the fields nope and {path} are missing; the record has q and docs" in error
 
 
-@pytest.mark.parametrize("record", [{}, {"a": None}], ids=repr)
-def test_an_answer_that_is_mapped_and_not_there_was_not_given(tmp_path: Path, record: dict[str, Any]) -> None:
+@pytest.mark.parametrize("record", [{"a": None}, {"a": {"text": None}}], ids=repr)
+def test_an_answer_that_is_mapped_and_null_was_not_given(tmp_path: Path, record: dict[str, Any]) -> None:
     path = write_lines(tmp_path / "f", {"q": "Who?", "docs": ["Anton."]} | record)
-    (question,) = read_questions(path, mapping="question=q,answer=a,passages=docs")
+    (question,) = read_questions(path, mapping="question=q,answer=a.text,passages=docs")
     assert question.answer == ""
+
+
+def test_a_blank_cell_of_a_mapped_column_is_null(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("q,a,docs\nWho?,,Anton.\nWho?,Anton,\n")
+    first, second = read_questions(path, mapping="question=q,answer=a,passages=docs")
+    assert (first.answer, len(first.passages), second.answer, second.passages) == ("", 1, "Anton", [])
+
+
+@pytest.mark.parametrize("hits", [[], None, [{"doc": None}], [{"doc": {"t": None}}]], ids=repr)
+def test_passages_that_are_mapped_and_not_retrieved_are_none(tmp_path: Path, hits: object) -> None:
+    path = write_lines(tmp_path / "f", {"q": "Who?", "a": "Anton", "hits": hits})
+    (question,) = read_questions(path, mapping="question=q,answer=a,passages=hits.doc.t")
+    assert question.passages == []
+
+
+def test_a_mistake_in_the_name_of_the_answer_is_the_error_of_every_record(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "f", {"q": "Who?", "a": "Anton", "docs": ["Anton."]})
+    assert "the field answr is missing; the record has q, a and docs" in one_error(
+        path, "question=q,answer=answr,passages=docs"
+    )
 
 
 def test_a_file_without_any_mapped_field_says_so(tmp_path: Path) -> None:

@@ -71,6 +71,27 @@ def test_rows_of_a_table_are_questions(make: Any) -> None:
     assert (first.answer, first.model_extra, second.model_extra) == (SAID, {"tag": "travel"}, {})
 
 
+def test_what_pandas_has_for_nothing_was_not_given() -> None:
+    pandas = library("pandas")
+    table = pandas.DataFrame([ROW, ROW]).convert_dtypes()
+    table["created_at"] = pandas.to_datetime(["2026-03-01", None])
+    table.loc[1, "response"] = pandas.NA
+    table["retrieved_contexts"] = [TEXTS, float("nan")]
+    _, entry = entries_of(table)
+    assert isinstance(entry.content, Question)
+    assert (entry.content.answer, entry.content.passages, entry.content.model_extra) == ("", [], {"tag": "travel"})
+
+
+@pytest.mark.parametrize("library_name", ["pandas", "pyarrow"])
+def test_columns_of_the_same_name_are_a_mistake(library_name: str) -> None:
+    table = library("pandas").DataFrame([["a", "b"]], columns=["answer", "answer"])
+    if library_name == "pyarrow":
+        columns = [["a"], ["b"]]
+        table = library("pyarrow").Table.from_arrays(list(map(library("pyarrow").array, columns)), ["answer", "answer"])
+    with pytest.raises(RechainError, match="two columns of the table have the name 'answer'"):
+        list(rows_of(table))
+
+
 def test_cells_of_pandas_that_came_from_parquet_are_arrays(tmp_path: Path) -> None:
     pandas = library("pandas")
     pandas.DataFrame([ROW]).to_parquet(tmp_path / "log.parquet")

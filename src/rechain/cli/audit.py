@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from functools import partial
-from itertools import chain, islice
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
@@ -152,7 +152,7 @@ def _recovered(
 
 
 def _from_file(chains: Path, entries: "Iterable[Entry]") -> "Iterator[AuditedAnswer]":
-    """Yield the answers whose chains a file holds; both are in the same order."""
+    """Yield the answers whose chains a file holds; both are in the same order. Say how many answers have none there."""
     from rechain.audit.answers import audited
     from rechain.datasets.reading import Entry
     from rechain.datasets.records import read_rows
@@ -160,14 +160,19 @@ def _from_file(chains: Path, entries: "Iterable[Entry]") -> "Iterator[AuditedAns
     from rechain.exports.joining import next_of
     from rechain.schema import Recovered
 
-    remaining = ((entry, dict[str, list[str]]()) for entry in entries)
-    for where, recovered in read_rows(chains, Recovered):
+    asked, judged = count(), count()  # which say how many questions and rows were read
+    remaining = ((entry, dict[str, list[str]]()) for entry, _ in zip(entries, asked, strict=False))
+    for (where, recovered), _ in zip(read_rows(chains, Recovered), judged, strict=False):
         if recovered.id is not None:
             yield audited(next_of(where, recovered.id, remaining)[0], recovered)
         else:
             problem = recovered.error
             error = QuestionError(problem.code, problem.message) if problem else QuestionError("no_id", "no id")
             yield audited(Entry(where, None, error), recovered)
+    deque(remaining, maxlen=0)  # to its end
+    if left_out := next(asked) - next(judged):
+        questions = f"{left_out} question{'s' * (left_out != 1)}"
+        note(f"warning: {chains} lacks {questions} of the log; the report is of the others.")
 
 
 def _check_judged(summary: "Summary", source: Path | str) -> None:

@@ -81,14 +81,17 @@ class RawRecord(NamedTuple):
             return sum(len(cell) for cell in self.value.values() if isinstance(cell, str))
         return len(self.value) if isinstance(self.value, bytes) else 0
 
-    def parsed(self) -> "RawRecord":
-        """Return the record with its JSON parsed and without fields that are null."""
+    def parsed(self, keep_nulls: bool = False) -> "RawRecord":
+        """Return the record with its JSON parsed and, unless they are kept, without fields that are null."""
+        if isinstance(self.value, dict) and not keep_nulls:
+            return self._replace(value=without_nulls(self.value))
         if not isinstance(self.value, bytes):
             return self
         try:
             value = orjson.loads(self.value)
             # most records hold no null, and the search for it is far quicker than the walk through the fields
-            return self._replace(value=without_nulls(value) if b"null" in self.value else value)
+            has_nulls = b"null" in self.value and not keep_nulls
+            return self._replace(value=without_nulls(value) if has_nulls else value)
         except orjson.JSONDecodeError as error:
             if error.msg.startswith(_TOO_DEEP):
                 return self._replace(value=QuestionError("too_deep", f"{self.where}: the record is nested too deeply."))
@@ -257,8 +260,7 @@ def _rows(path: PathLike, start: bytes, stream: _Stream) -> Iterator[Located]:
     if separator is None:
         quoted = repr(start[:20].decode("utf-8", "replace"))
         raise InputError(f"{path} is neither JSON nor a table of three columns or more: it begins with {quoted}.")
-    for where, number, row in read_rows(path, _replayed(start, stream), separator, encoding, LARGEST_RECORD):
-        yield where, number, row if isinstance(row, QuestionError) else without_nulls(row)
+    yield from read_rows(path, _replayed(start, stream), separator, encoding, LARGEST_RECORD)
 
 
 def _json_lines(path: PathLike, stream: io.BufferedReader, first: int) -> Iterator[Located]:
@@ -410,7 +412,7 @@ def _read_parquet(path: PathLike, opened: io.BufferedReader) -> Iterator[RawReco
                     number = next(numbers)
                     where, share = f"{path}, row {number}", number / file.metadata.num_rows
                     try:  # row by row: text that is not UTF-8 should cost one row, not the batch
-                        value = without_nulls(batch.slice(row, 1).to_pylist()[0])
+                        value = batch.slice(row, 1).to_pylist()[0]
                     except UnicodeDecodeError:
                         value = QuestionError("bad_encoding", f"{where}: not valid UTF-8.")
                     yield RawRecord(where, value, share, str(number))
@@ -434,7 +436,7 @@ def _read_dataset(path: Path) -> Iterator[RawRecord]:
                 full=True
             )  # a damaged offset leads out of the file's memory, and the system kills who follows
             for record, number in zip(rows.to_pylist(), numbers, strict=False):
-                yield RawRecord(f"{path}, row {number}", without_nulls(record), number / len(loaded), str(number))
+                yield RawRecord(f"{path}, row {number}", record, number / len(loaded), str(number))
     except (RechainError, OSError):  # which say by themselves what is wrong
         raise
     except Exception as error:  # the library raises much for a folder that it cannot read

@@ -24,6 +24,10 @@ class Log(Format):
     def recognises(self, record: dict[str, Any]) -> bool:
         return bool(first_of(self.questions, record) and first_of(self.contexts, record))
 
+    def lacks_passages(self, record: dict[str, Any]) -> bool:
+        """Return whether a record has a question and an answer of this format, but no field for its passages."""
+        return bool(first_of(self.questions, record) and first_of(self.answers, record))
+
     def question(self, record: dict[str, Any]) -> Question:
         question, context = first_of(self.questions, record), given_of(self.contexts, record)
         answer = given_of(self.answers, record) or given_of(self.references, record)

@@ -8,10 +8,11 @@ after a list means that field of every item. What is mapped wins over what a for
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import orjson
 
+from rechain.datasets.files import without_nulls
 from rechain.datasets.formats import Format
 from rechain.datasets.passages import items_of, make_passages
 from rechain.datasets.plain import Plain
@@ -20,7 +21,7 @@ from rechain.errors import RechainError
 from rechain.schema import Passage, Question, number_as_text
 
 _ABSENT = object()
-_NEEDED = ("question", "passages")
+_NEEDED = ("question", "answer", "passages")
 _OF_PASSAGES = "passage."
 TARGETS = (*Question.model_fields, "passage_ids", *(_OF_PASSAGES + name for name in Passage.model_fields))
 """what a map can name"""
@@ -62,17 +63,16 @@ class FieldMap:
     def applied(self, record: dict[str, Any]) -> dict[str, Any]:
         """Return a record with the fields of the plain format; raises QuestionError where it lacks a needed one."""
         found = {target: _follow(path, record) for target, path in self._of_question()}
-        missing = {target: path for target, path in self._of_question() if found[target] is _ABSENT}
-        if not missing.keys().isdisjoint(_NEEDED):
-            raise MissingFieldsError([path for target, path in missing.items() if target in (*_NEEDED, "answer")])
+        if missing := [path for target, path in self._of_question() if target in _NEEDED and found[target] is _ABSENT]:
+            raise MissingFieldsError(missing)
         used = {path for _, path in self.paths} - found.keys()
         rest = {name: value for name, value in record.items() if name not in used}
         values = {target: value for target, value in found.items() if value is not _ABSENT}
-        if "answer" in found:
-            values.setdefault("answer", None)  # mapped and not there: none was given
         if "id" in values:
             values["id"] = number_as_text(values["id"])
-        return {**rest, **values}
+        if values.get("passages", ()) is None:
+            values["passages"] = []  # none were retrieved
+        return cast(dict[str, Any], without_nulls({**rest, **values}))
 
     def names_of(self, record: dict[str, Any]) -> list[str]:
         """Return what the map names and a record has."""
@@ -93,7 +93,12 @@ class FieldMap:
 
 
 def _follow(path: str, value: Any) -> Any:
-    """Return what a path leads to, or _ABSENT. A field may have dots in its name, as columns of flat tables do."""
+    """Return what a path leads to, None where a null stands in its way, or _ABSENT.
+
+    A field may have dots in its name, as columns of flat tables do.
+    """
+    if value is None or value == []:
+        return value
     if isinstance(value, str) and value.lstrip().startswith(("{", "[")):  # JSON, as a cell of a table
         try:
             value = orjson.loads(value)
@@ -128,6 +133,6 @@ class Mapped(Format):
     def question(self, record: dict[str, Any]) -> Question:
         record = self.fields.applied(record)
         if "passages" in record:
-            items = [self.fields.passage(item) for item in items_of("passages", record["passages"])]
+            items = [without_nulls(self.fields.passage(item)) for item in items_of("passages", record["passages"])]
             record["passages"] = make_passages("passages", items, logged=True)
         return self.plain.question(record)

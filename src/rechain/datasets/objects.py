@@ -5,6 +5,7 @@ tables of pandas and Arrow.
 """
 
 import dataclasses
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -14,6 +15,7 @@ from rechain.schema import Passage
 # As deep as the readers of files look: a result holds an answer, which holds nodes, which hold a node with metadata.
 _LEVELS = 8
 _TABLE_BATCH = 256  # rows in memory at once, as of a file
+_MISSING = ("NAType", "NaTType")  # what pandas has for no text and no time
 _PLAIN = (str, int, float, bool, bytes, Passage)
 
 
@@ -31,6 +33,8 @@ def plain_value(value: Any, levels: int = _LEVELS) -> Any:
         return [plain_value(item, levels - 1) for item in value]
     if callable(listed := getattr(value, "tolist", None)):  # arrays and numbers of numpy and torch
         return plain_value(listed(), levels - 1)
+    if type(value).__name__ in _MISSING:
+        return None
     fields = _fields_of(value)
     if fields is not None:
         return {name: plain_value(field, levels - 1) for name, field in fields.items()}
@@ -71,11 +75,19 @@ def rows_of(table: Any) -> Iterable[Any]:
 
 
 def _pandas_rows(table: Any) -> Iterator[dict[str, Any]]:
-    names = [str(name) for name in table.columns]
+    names = _distinct([str(name) for name in table.columns])
     return (dict(zip(names, row, strict=True)) for row in table.itertuples(index=False, name=None))
 
 
 def _arrow_rows(table: Any) -> Iterator[dict[str, Any]]:
     batches = table.to_batches(_TABLE_BATCH) if hasattr(table, "to_batches") else table
+    _distinct(table.schema.names)
     for batch in batches:
         yield from batch.to_pylist()
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """Return the names of a table's columns; raises RechainError where two are the same, as one would be lost."""
+    if repeated := next((name for name, number in Counter(names).items() if number > 1), None):
+        raise RechainError(f"two columns of the table have the name '{repeated:.80}'; rename one of them.")
+    return names

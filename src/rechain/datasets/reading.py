@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from rechain.datasets.chats import Chats
-from rechain.datasets.files import LARGEST_RECORD, RawRecord, read_parts, without_nulls
+from rechain.datasets.files import LARGEST_RECORD, RawRecord, read_parts
 from rechain.datasets.formats import Format
 from rechain.datasets.haystack import Haystack
 from rechain.datasets.hotpotqa import HotpotQA
 from rechain.datasets.langchain import LangChain
 from rechain.datasets.llamaindex import LlamaIndex
+from rechain.datasets.logs import Log
 from rechain.datasets.mapping import FieldMap, Mapped
 from rechain.datasets.musique import MuSiQue
 from rechain.datasets.plain import Plain
@@ -100,7 +101,7 @@ class QuestionReader:
         """Yield the questions of a chunk that are of a wanted type, and the errors among them."""
         form = self._formats[chunk.form] if chunk.form else None
         for raw in chunk.records:
-            entry = _entry(raw.parsed(), form)
+            entry = _entry(raw.parsed(keep_nulls=isinstance(form, Mapped)), form)
             if not self._only or isinstance(entry.content, QuestionError) or entry.content.type in self._only:
                 yield entry
 
@@ -137,13 +138,27 @@ def chunks_of(
     formats = _formats(mapping)
     for raw in islice(remaining, _UNKNOWN_RECORDS):
         first.append(raw)
-        value = raw.parsed().value
-        if form := next((known for known in formats if isinstance(value, dict) and known.recognises(value)), None):
+        value = raw.parsed(keep_nulls=mapping is not None).value
+        if isinstance(value, dict) and (form := _recognised(value, formats)):
             break
     for batch in batches(chain(first, remaining if form else ()), size, lambda record: record.size, most_bytes):
         yield Chunk(form.name if form else None, batch)
     if first and form is None:
         raise _no_format(path, first, mapping)
+
+
+def _recognised(record: dict[str, Any], formats: Sequence[Format]) -> Format | None:
+    """Return the format of a record; one whose passages are null is of a format only where it is of no other."""
+    for fields in (record, {name: [] if value is None else value for name, value in record.items()}):
+        if form := next((known for known in formats if known.recognises(fields)), None):
+            return form
+    return None
+
+
+def _nearest(record: dict[str, Any]) -> Format:
+    """Return the format that says best what a record of no known format lacks."""
+    logs = (form for form in FORMATS if isinstance(form, Log) and "question" not in record)
+    return next((form for form in logs if form.lacks_passages(record)), _PLAIN)
 
 
 def _no_format(path: str | Path, records: Sequence[RawRecord], mapping: FieldMap | None) -> InputError:
@@ -199,7 +214,7 @@ def read_record(where: str, record: Mapping[str, Any], name: str = "", mapping: 
 
     `name` is the id of a question that has none.
     """
-    raw = RawRecord(where, without_nulls(dict(record)), name=name)
+    raw = RawRecord(where, dict(record), name=name)
     chunk = next(chunks_of(where, [raw], 1, mapping=mapping))
     return next(QuestionReader({}, mapping=mapping).entries(chunk))
 
@@ -251,7 +266,7 @@ def _entry(raw: RawRecord, form: Format | None) -> Entry:
         elif not isinstance(record, dict):
             raise QuestionError("bad_record", "a question should be an object, in braces")
         else:
-            content = (form or _PLAIN).question(_with_identity(record, name))
+            content = (form or _nearest(record)).question(_with_identity(record, name))
     except ValidationError as error:
         content = bad_record(where, error, record)
     except MissingFieldsError as error:

@@ -50,7 +50,7 @@ THREE = [passage("one", "Quux", "Wibble"), passage("two", "Wibble", "Zanzibar"),
 SMALL = question("small", *THREE)
 HUGE = question("huge", passage("one", "Quux", "Wibble", text=huge_text()), passage("two", "Wibble", "Zanzibar"))
 NUL = question("nul \0 nul", *({**one, "text": f"\0{one['text']}\0", "mentions": []} for one in THREE))
-BROKEN = {"id": evil("broken"), "question": evil("question"), "answer": 7, "passages": []}
+BROKEN = {"id": evil("broken"), "question": evil("question"), "answer": [7], "passages": []}
 
 
 @pytest.fixture(scope="module")
