@@ -641,7 +641,7 @@ def chatter(number: int) -> str:
 def large(size: int) -> list[dict[str, str]]:
     """Passages that all hold the answer and a common name; two of them are what the question means."""
     rows = [
-        {"title": f"Place {number}", "text": f"{chatter(number)} Near Quorvath there is Ostrela, number {number}."}
+        {"title": f"Place {number}", "text": f"{chatter(number)} Near Place {number} and Quorvath there is Ostrela."}
         for number in range(size - 2)
     ]
     rows.insert(size // 2, {"title": "Zimbelot", "text": "Zimbelot is an opera by Anton Brimlad."})

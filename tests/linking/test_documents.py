@@ -131,14 +131,18 @@ def views(*passages: tuple[str, str]) -> list[PassageView]:
 @pytest.mark.parametrize(("entries", "others", "expected"), [(0, 2, True), (1, 3, False), (1, 4, True), (2, 6, False)])
 def test_few_passages_of_documents_say_what_their_titles_name(entries: int, others: int, expected: bool) -> None:
     named = [(f"Vexlor{n}", f"Vexlor{n} sings.") for n in range(entries)]
-    pages = [(f"Page {n}", "A town.") for n in range(others)]
+    pages = [(f"Page {n}", "Switch it off. Wait.") for n in range(others)]
     assert are_parts(views(*named, *pages)) == expected
 
 
 def test_passages_that_share_a_title_are_parts_of_one_document() -> None:
-    assert are_parts(views(*[("Vexlor Manual", f"The Vexlor Manual has a page {n}.") for n in range(6)]))
+    assert are_parts(views(*[("Vexlor Manual", f"The Vexlor Manual has pages. This is {n}.") for n in range(6)]))
 
 
 def test_passages_without_titles_are_entries_if_they_begin_by_defining_something() -> None:
     assert not are_parts(views(*[("", f"Zimbelot Vexlor{n} is an opera.") for n in range(6)]))
-    assert are_parts(views(*[("", f"Switch it off for {n} hours.") for n in range(6)]))
+    assert are_parts(views(*[("", f"Switch it off. Wait for {n} hours.") for n in range(6)]))
+
+
+def test_lone_sentences_are_no_parts_of_documents() -> None:
+    assert not are_parts(views(*[("", f"Switch it off for {n} hours.") for n in range(6)]))

@@ -1,6 +1,8 @@
 """Evidence in documents: the numbers of a small question by hand, and confidences that are probabilities."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import zip_longest
 from math import log
 
 import numpy as np
@@ -14,14 +16,19 @@ from rechain.scoring.documents import NAMES, confidences, describe, is_of_docume
 from rechain.scoring.evidence import FEATURES, weigh
 
 
-def find(asked: str, answer: str, texts: Sequence[str], hops: int | None = None) -> Candidates:
-    passages = [Passage(id=str(number), text=text) for number, text in enumerate(texts)]
+def find(
+    asked: str, answer: str, texts: Sequence[str], titles: Sequence[str] = (), hops: int | None = None
+) -> Candidates:
+    named = zip_longest(texts, titles, fillvalue="")
+    passages = [Passage(id=str(number), title=title, text=text) for number, (text, title) in enumerate(named)]
     return find_of_any_shape(Question(id="q", question=asked, answer=answer, passages=passages, hops=hops))
 
 
 ASKED = "Who signs a Zimbelot form?"
-BRIDGE = find(ASKED, "Ostrela", ["A Zimbelot form goes to Vexlor.", "Ask Vexlor. That is Ostrela.", "Lunch is at noon."])
-COMPARED = find("Which is older, Zimbelot or Quorvath?", "Quorvath", ["Of Zimbelot: old.", "Of Quorvath: older."])
+BRIDGE = find(
+    ASKED, "Ostrela", ["A Zimbelot form goes to Vexlor.", "Ask Vexlor. That is Ostrela.", "Lunch is at noon."]
+)
+COMPARED = find("Which is older, Zimbelot or Quorvath?", "Quorvath", ["Old.", "Older."], ["Zimbelot", "Quorvath"])
 
 
 def numbers(candidates: Candidates, passages: tuple[int, ...]) -> dict[str, float]:
@@ -99,9 +106,7 @@ def test_candidates_with_the_same_passages_share_their_confidence() -> None:
 
 
 def test_where_the_data_names_the_answers_entity_passages_are_no_documents() -> None:
-    question = BRIDGE.question
-    assert is_of_documents(BRIDGE)
-    given_entity = Candidates(
-        question.model_copy(update={"answer_entity": "E1"}), BRIDGE.views, BRIDGE.tails, BRIDGE.chains, False
-    )
-    assert not is_of_documents(given_entity)
+    found = find(ASKED, "Ostrela", ["A Zimbelot form goes out. Ask Vexlor.", "Go to Ostrela. Find Vexlor."])
+    assert is_of_documents(found)
+    question = found.question.model_copy(update={"answer_entity": "E1"})
+    assert not is_of_documents(replace(found, question=question))
