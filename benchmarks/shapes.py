@@ -23,7 +23,7 @@ from rechain.errors import QuestionError
 from rechain.evaluation.gold import read_gold
 from rechain.schema import Question, Shape
 from rechain.scoring.evidence import weigh
-from rechain.scoring.shapes import SHAPES, best_of_shapes, describe, weigh_prior
+from rechain.scoring.shapes import SHAPES, best_of_shapes, describe, weigh_answer, weigh_prior
 
 WEIGHT = {"HotpotQA train_300": 25.0, "MuSiQue, partial": 0.3}
 """how much a set counts beside the others, which count 1: bridge questions that one passage nearly answers are many in
@@ -88,7 +88,7 @@ def cases(questions: Iterable[tuple[str, Question, Golds]]) -> Iterator[Case]:
         except QuestionError:
             continue
         features = weigh(candidates)
-        best = best_of_shapes(candidates, weigh_prior(candidates, features))
+        best = best_of_shapes(candidates, weigh_prior(features, weigh_answer(candidates)))
         right = {
             shape: frozenset(candidates.views[place].passage.id for place in candidates.chains[number].passages) in gold
             for shape, number in best.items()

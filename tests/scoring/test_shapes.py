@@ -30,12 +30,14 @@ ALL = (BRIDGE, COMPARED, JUDGED)
 
 def described(candidates: Candidates) -> dict[str, dict[str, float]]:
     features = weigh(candidates)
-    return dict(describe(candidates, features, best_of_shapes(candidates, weigh_prior(candidates, features))))
+    return dict(
+        describe(candidates, features, best_of_shapes(candidates, weigh_prior(features, weigh_answer(candidates))))
+    )
 
 
 def odds(candidates: Candidates) -> dict[str, float]:
     features = weigh(candidates)
-    return dict(shape_odds(candidates, features, weigh_prior(candidates, features)))
+    return dict(shape_odds(candidates, features, weigh_prior(features, weigh_answer(candidates))))
 
 
 def test_a_chain_beside_the_passage_that_may_suffice_alone() -> None:
@@ -140,7 +142,7 @@ def test_holding_less_of_an_answer_than_others_tells_against_a_candidate() -> No
 
 def test_the_prior_adds_what_is_compared() -> None:
     features = weigh(COMPARED)
-    added = weigh_prior(COMPARED, features) - features @ PRIOR
+    added = weigh_prior(features, weigh_answer(COMPARED)) - features @ PRIOR
     weighed = [0.3 * chain.weight if chain.shape == "parallel" else 0.0 for chain in COMPARED.chains]
     np.testing.assert_allclose(added, weighed, rtol=1e-5, atol=1e-5)
 

@@ -63,3 +63,8 @@ def test_the_weakest_and_the_strongest_claim_decide(
     held = HeldClaim(Claim("x", (), ()), {})
     found = conclude([ClaimVerdict(held, value, None, None) for value in probabilities])
     assert found == (verdict, pytest.approx(probability))
+
+
+def test_a_question_of_very_many_values_hides_no_rival() -> None:
+    question = f"What is the rate in Zurich, not {' '.join(map(str, range(1000, 5000)))}?"
+    assert numbers(question, "EUR 210")["phrase: rival value"] == 1

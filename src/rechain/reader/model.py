@@ -143,7 +143,7 @@ class WeighedQuestion:
         }
         """the numbers of the candidates of each group"""
         # The prior, not what was learnt: training compares chains of one length, so it teaches nothing about lengths.
-        prior = weigh_prior(candidates, features)
+        prior = weigh_prior(features, self._answer)
         self._shapes = shape_odds(candidates, features, prior)
         """the log-probability of each shape"""
         self._odds = self._group_odds(prior)

@@ -44,9 +44,12 @@ def weigh_answer(candidates: Candidates) -> Array:
     return against
 
 
-def weigh_prior(candidates: Candidates, features: Array) -> Array:
-    """Return how much tells for every candidate among those of its shape before anything is learnt, [candidates]."""
-    prior: Array = features @ PRIOR + weigh_answer(candidates)
+def weigh_prior(features: Array, answer: Array) -> Array:
+    """Return how much tells for every candidate among those of its shape before anything is learnt, [candidates].
+
+    `answer` is what `weigh_answer` returns.
+    """
+    prior: Array = features @ PRIOR + answer
     return prior
 
 

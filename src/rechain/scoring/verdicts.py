@@ -7,8 +7,9 @@ weighs them.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
+from itertools import islice
 from math import exp, fsum, log
 from typing import NamedTuple
 
@@ -25,6 +26,8 @@ from rechain.values.normal import Item, NormalText, same
 _EVEN = 0.5
 _MOST_SENTENCES = 2000
 """of a passage that are compared; a longer one is a whole book, of which other sentences would take seconds"""
+_MOST_VALUES = 200
+"""of a question, claim or sentence that are compared"""
 _CERTAIN = 1e-4
 """confidence is never taken for more certain than this"""
 
@@ -137,18 +140,32 @@ class _Fits:
         fits = zip(self._places, self._fits, strict=True)
         return best - max((f for (number, (at, _)), f in fits if number == passage and start <= at < end), default=0.0)
 
+    @cached_property
+    def _asked(self) -> list[Item]:
+        """The values of the question."""
+        return _values(self._question)
+
+    @cached_property
+    def _values_of_best(self) -> list[Item]:
+        """The values of the sentence that fits best."""
+        if not self._fits:
+            return []
+        return _values(self._text(self._places[max(range(len(self._fits)), key=self._fits.__getitem__)]))
+
     def has_rival_value(self, claim: str) -> bool:
         """Return whether the sentence that fits best has another value where the claim has one of that kind."""
-        asked = NormalText(self._question).items
-        values = [v for v in NormalText(claim).items if v.is_value and not any(same(v, other) for other in asked)]
-        if not values or not self._fits:
-            return False
-        place = self._places[max(range(len(self._fits)), key=self._fits.__getitem__)]
-        there = [item for item in NormalText(self._text(place)).items if item.is_value]
+        values = [v for v in _values(claim) if not any(same(v, other) for other in self._asked)]
+        there = self._values_of_best if values else []
         return any(
             not any(same(value, other) for other in there) and any(_kind(value) == _kind(other) for other in there)
             for value in values
         )
+
+
+def _values(text: str) -> list[Item]:
+    """Return the values of a text, each once and not those of a whole table, as every two are compared."""
+    values = (item._replace(start=0, end=0) for item in NormalText(text).items if item.is_value)
+    return list(islice(dict.fromkeys(values), _MOST_VALUES))
 
 
 def _kind(value: Item) -> str:

@@ -23,12 +23,12 @@ from rechain.schema import (
     Recovered,
     Sentences,
     Shape,
+    Verdict,
 )
-from rechain.schema import Verdict as Support
 from rechain.version import __version__
 from rechain.web.forms import MOST_PASSAGES, of_bounded_size
 from rechain.web.index import PAGE_SIZE
-from rechain.web.queries import Filters, PageNumber, SourceNumber, Verdict
+from rechain.web.queries import Filters, Judgement, PageNumber, SourceNumber
 from rechain.web.service import MOST_WAITING
 from rechain.web.site import AtSite, ask_for
 
@@ -152,9 +152,9 @@ class Listed(BaseModel):
     question: str
     answer: str
     confidence: float | None
-    verdict: Verdict | None
+    verdict: Judgement | None
     """whether the best chain is a gold chain"""
-    support: Support | None
+    support: Verdict | None
     """whether the passages support the answer, as the source says"""
     shape: Shape | None
     """the shape of the best chain"""

@@ -14,10 +14,9 @@ from typing import Any, NamedTuple
 from rechain.datasets import Entry
 from rechain.errors import QuestionError
 from rechain.evaluation.judging import judge
-from rechain.schema import Chain, Gold, Problem, Question, Recovered, Shape
-from rechain.schema import Verdict as Support
+from rechain.schema import Chain, Gold, Problem, Question, Recovered, Shape, Verdict
 from rechain.text.words import Text
-from rechain.web.queries import Filters, Order, Verdict
+from rechain.web.queries import Filters, Judgement, Order
 
 PAGE_SIZE = 25
 _SHOWN_TEXT, _SHOWN_TITLE = 300, 80
@@ -55,10 +54,10 @@ class Row(NamedTuple):
     answer: str
     summary: str | None
     confidence: float | None
-    verdict: Verdict | None
+    verdict: Judgement | None
     """whether the chain is a gold chain"""
     error: str | None
-    support: Support | None
+    support: Verdict | None
     """the source's own verdict: whether the passages support the answer"""
     shape: Shape | None
 
@@ -77,8 +76,8 @@ class Pair(NamedTuple):
     question: str
     one: str | None
     two: str | None
-    one_verdict: Verdict | None
-    two_verdict: Verdict | None
+    one_verdict: Judgement | None
+    two_verdict: Judgement | None
 
 
 class Stored(NamedTuple):
