@@ -89,7 +89,8 @@ def confidences(candidates: Candidates, logits: Array) -> Array:
     sets = [frozenset(chain.passages) for chain in candidates.chains]
     for passages, value in zip(sets, likely.tolist(), strict=True):
         together[passages] = together.get(passages, 0.0) + value
-    return np.array([together[passages] for passages in sets]) / likely.sum()
+    found: Array = np.array([together[passages] for passages in sets]) / likely.sum()
+    return found
 
 
 def describe(candidates: Candidates) -> Array:
