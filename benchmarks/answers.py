@@ -18,7 +18,7 @@ from common import Pair, bridge_pairs, parser, percent, print_heading, print_row
 
 from rechain.answers.claims import AnswerReading, read_answer
 from rechain.evaluation.comparison import compare
-from rechain.evaluation.judging import Verdict, summarise
+from rechain.evaluation.judging import JudgedChain, summarise
 from rechain.evaluation.statistics import mean_with_interval
 from rechain.schema import Question
 from rechain.text.rarity import naming_words
@@ -151,7 +151,7 @@ def chain_rows(pairs: Sequence[Pair], forms: Sequence[str]) -> list[tuple[object
     return rows
 
 
-def accuracy(found: Sequence[Verdict]) -> str:
+def accuracy(found: Sequence[JudgedChain]) -> str:
     """Return how many chains have exactly the right passages."""
     return percent(summarise(found)["chain accuracy"])
 

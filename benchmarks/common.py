@@ -25,7 +25,7 @@ from rechain.datasets import read_questions
 from rechain.datasets.files import read_records
 from rechain.errors import QuestionError
 from rechain.evaluation.gold import read_gold
-from rechain.evaluation.judging import Verdict, is_unambiguous, judge
+from rechain.evaluation.judging import JudgedChain, is_unambiguous, judge
 from rechain.evaluation.statistics import Figure
 from rechain.recovery import Recoverer
 from rechain.schema import Gold, Question
@@ -131,7 +131,7 @@ def candidates_of(
             continue
 
 
-def verdicts(pairs: Sequence[Pair], model: str | Model | BatchModel, hops: int | None = None) -> list[Verdict]:
+def verdicts(pairs: Sequence[Pair], model: str | Model | BatchModel, hops: int | None = None) -> list[JudgedChain]:
     """Recover the chain of every question and judge it."""
     recoverer = Recoverer(model, settings=CandidateSettings(hops=hops))
     recovered = recoverer.recover_many([question for question, _ in pairs])

@@ -10,8 +10,8 @@ DATA is a folder as ../shared/data, ENCODER one with the weights of all-MiniLM-L
 `train` needs torch, transformers, numpy and safetensors alone, so that STAGE can be carried to a GPU machine; `--set
 NAME=VALUE` changes a setting of `ReaderSettings`, `--pseudo` warms up with pseudo questions, `--gru` reads with a GRU
 instead. Questions and answers of HotpotQA open and train_300 and of DrugHop open are learnt from; gold evidence of open
-is read by `judge` and `bundle`, for figures alone. The judge of answers learns from all types of HotpotQA's questions;
-with `prepare --made` also from made-up records and gaps in sentences (`judge_material.py`), as the bundled one did not.
+is read by `judge` and `bundle`, for figures alone. The judge of answers learns from all types of HotpotQA's
+questions.
 """
 
 import argparse
@@ -19,7 +19,7 @@ import json
 import shutil
 import time
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,10 +52,9 @@ if TYPE_CHECKING:
 
 PSEUDO, ENCODER = "pseudo.safetensors", "encoder"
 PSEUDO_A_FOLD = 1600
-RECORDS, GAPS_A_FOLD = 4000, 600
 
 
-def prepare(data: Path, stage: Path, encoder: Path, made: bool) -> None:
+def prepare(data: Path, stage: Path, encoder: Path) -> None:
     """Write the chains of all questions, and pseudo questions made from HotpotQA's passages, as arrays."""
     from rechain.reader.pretrained import read_tokenizer
     from rechain.scoring.evidence import PRIOR
@@ -81,11 +80,11 @@ def prepare(data: Path, stage: Path, encoder: Path, made: bool) -> None:
     index = {"ids": preparation.ids, "kept": preparation.kept, "sets": sets, "prior": PRIOR.tolist()}
     (stage / INDEX).write_text(json.dumps(index), encoding="utf-8")
     save_arrays(pseudo_arrays(tokenizer, asked[HOTPOT], folds[HOTPOT]), stage / PSEUDO)
-    save_arrays(judged_arrays(tokenizer, data, made), stage / JUDGED)
+    save_arrays(judged_arrays(tokenizer, data), stage / JUDGED)
     save_arrays(verdict_arrays(tokenizer, data), stage / VERDICTS)
 
 
-def judged_arrays(tokenizer: Any, data: Path, made: bool) -> dict[str, Array]:
+def judged_arrays(tokenizer: Any, data: Path) -> dict[str, Array]:
     """Write right and wrong answers of HotpotQA's questions, of every type, as the judge learns from them."""
     from rechain.preparation.wrong_answers import WrongAnswers
     from rechain.reader.arrays import JudgePreparation, answer_spans
@@ -100,24 +99,7 @@ def judged_arrays(tokenizer: Any, data: Path, made: bool) -> dict[str, Array]:
         views = [PassageView(passage) for passage in question.passages]
         tails = [number for number, view in enumerate(views) if answer_spans(question, view)]
         preparation.add(question, wrong.choose(question, views, tails, settings.wrong_answers))
-    for question, answers, fold in made_material(asked[HOTPOT], folds) if made else ():
-        folds[question.id] = fold
-        preparation.add(question, answers)
     return preparation.arrays() | {"fold": np.array([folds.get(id, -1) for id in preparation.ids])}
-
-
-def made_material(
-    questions: "Sequence[Question]", folds: dict[str, int]
-) -> "Iterator[tuple[Question, list[str], int]]":
-    """Yield questions of made-up records and of gaps in sentences, with wrong answers and the fold of each."""
-    from judge_material import gaps, records
-
-    for number, (question, wrong) in enumerate(records(RECORDS)):
-        yield question, wrong, number % FOLDS
-    for fold in range(FOLDS):
-        passages = [passage for q in questions if folds[q.id] == fold for passage in q.passages]
-        for question, wrong in gaps(passages, GAPS_A_FOLD):
-            yield question.model_copy(update={"id": f"{question.id} of {fold}"}), wrong, fold
 
 
 def verdict_arrays(tokenizer: Any, data: Path) -> dict[str, Array]:
@@ -330,7 +312,6 @@ def main() -> None:
         for path in paths:
             step.add_argument(path, type=Path)
     steps.choices["prepare"].add_argument("--encoder", type=Path, required=True)
-    steps.choices["prepare"].add_argument("--made", action="store_true")
     steps.choices["train"].add_argument("--name", required=True)
     steps.choices["train"].add_argument("--fold", type=int)
     steps.choices["train"].add_argument("--set", dest="changes", action="append", default=[])

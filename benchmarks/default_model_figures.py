@@ -16,7 +16,7 @@ from rechain.reader.settings import ReaderSettings
 from rechain.system.tensors import Array, load_arrays
 
 if TYPE_CHECKING:
-    from rechain.evaluation.judging import Verdict
+    from rechain.evaluation.judging import JudgedChain
     from rechain.evaluation.statistics import Figure
     from rechain.reader.card import Facts
     from rechain.schema import Question
@@ -64,7 +64,7 @@ class Judged:
                 (place, [is_gold_chain(found, found.chains[chain], told) for chain in kept] if found else [])
             )
 
-    def verdicts(self, scores: Array, nothing: float = -1e9) -> "list[Verdict]":
+    def verdicts(self, scores: Array, nothing: float = -1e9) -> "list[JudgedChain]":
         """Judge the best chain of each question that the scores tell of; `nothing` is the score that none is right."""
         return [self._verdict(scores, nothing, *row) for row in self.rows if self._is_told(scores, row[0])]
 
@@ -74,15 +74,15 @@ class Judged:
             return not np.isnan(scores[self._starts[place]])
         return not any(np.isnan(scores[self._starts[other]]) for other, _ in self.rows if other >= 0)
 
-    def _verdict(self, scores: Array, nothing: float, place: int, is_right: Sequence[bool]) -> "Verdict":
-        from rechain.evaluation.judging import Verdict
+    def _verdict(self, scores: Array, nothing: float, place: int, is_right: Sequence[bool]) -> "JudgedChain":
+        from rechain.evaluation.judging import JudgedChain
 
         if place < 0:
-            return Verdict(False, False)
+            return JudgedChain(False, False)
         own = scores[self._starts[place] : self._starts[place + 1]]
         chances = np.exp(np.append(own, nothing) - own.max())
         best = int(own.argmax())
-        return Verdict(True, is_right[best], confidence=float(chances[best] / chances.sum()))
+        return JudgedChain(True, is_right[best], confidence=float(chances[best] / chances.sum()))
 
     def read_within(self, evidence: Array, margin: float) -> float:
         """Return how many chains a question are read when only those within a margin of the best by evidence are."""
@@ -267,7 +267,7 @@ def _round(value: float | None) -> str:
     return "" if value is None else f"{value:.4f}"
 
 
-def _percent(verdicts: "Sequence[Verdict]") -> str:
+def _percent(verdicts: "Sequence[JudgedChain]") -> str:
     return f"{100 * sum(verdict.correct for verdict in verdicts) / len(verdicts):.2f}"
 
 

@@ -34,7 +34,7 @@ from common import (
 )
 
 from rechain.candidates import Candidates
-from rechain.evaluation.judging import Verdict, most_confident
+from rechain.evaluation.judging import JudgedChain, most_confident
 from rechain.evaluation.statistics import expected_calibration_error, mean_with_interval
 from rechain.game.model import TrainedModel
 from rechain.game.players import Players
@@ -61,7 +61,7 @@ def compare(data: Path, model: ChainReaderModel) -> None:
     """Print the default model beside the lexical rule, told how many hops there are or not."""
     rows = []
     for name, parts, hops in sets(data):
-        found: dict[str, list[Verdict]] = {
+        found: dict[str, list[JudgedChain]] = {
             "lexical": [],
             "lexical, told the hops": [],
             "default": [],
@@ -91,7 +91,7 @@ def compare(data: Path, model: ChainReaderModel) -> None:
     print_rows(("questions", "number", "model", "ordered chains, %", "over lexical, points", "links, %"), rows)
 
 
-def share_right(chosen: Sequence[Verdict]) -> str:
+def share_right(chosen: Sequence[JudgedChain]) -> str:
     """Return how many of some chains are right, in per cent."""
     return f"{100 * sum(verdict.correct for verdict in chosen) / len(chosen):.2f}"
 

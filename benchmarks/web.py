@@ -103,7 +103,7 @@ def pages(draw: random.Random, questions: Sequence[Question]) -> Iterator[str]:
         question = draw.choice(questions)
         word = draw.choice(question.question.split())
         yield draw.choice(
-            ["/", f"/?page={draw.randint(1, 100)}", "/?verdict=wrong", "/?kind=name&order=least+confident"]
+            ["/", f"/?page={draw.randint(1, 100)}", "/?judgement=wrong", "/?kind=name&order=least+confident"]
         )
         yield "/?" + urlencode({"text": word})
         yield f"/question?id={quote(question.id)}"

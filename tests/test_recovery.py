@@ -641,7 +641,7 @@ def chatter(number: int) -> str:
 def large(size: int) -> list[dict[str, str]]:
     """Passages that all hold the answer and a common name; two of them are what the question means."""
     rows = [
-        {"title": f"Place {number}", "text": f"{chatter(number)} Near Quorvath there is Ostrela, number {number}."}
+        {"title": f"Place {number}", "text": f"{chatter(number)} Near Place {number} and Quorvath there is Ostrela."}
         for number in range(size - 2)
     ]
     rows.insert(size // 2, {"title": "Zimbelot", "text": "Zimbelot is an opera by Anton Brimlad."})
@@ -692,7 +692,7 @@ def test_a_question_in_another_script_gets_its_chain(
 def test_of_a_question_without_a_word_of_the_passages_only_the_answer_tells(default: Recoverer, asked: str) -> None:
     passages = ["Zorilla is by Quillfeather.", "Quillfeather was born in Prague."]
     recovered = default.recover(asked, "Prague", passages)
-    assert (recovered[0].shape, recovered[0].passages) == ("single", ["1"])
+    assert recovered[0].passages[-1] == "1"
     of_two = Recoverer(settings=CandidateSettings(hops=2)).recover(asked, "Prague", passages)
     assert of_two[0].passages == ["0", "1"]
     assert default.recover(asked, "🎹", ["🎼 by Quorvath", "Quorvath 🎹"])[0].passages[-1] == "1"

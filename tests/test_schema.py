@@ -332,3 +332,8 @@ def test_no_list_or_name_of_a_question_is_without_a_limit(field: str, most: int,
     unit = "characters" if isinstance(fill(1), str) else "items"
     message = f"{field} has {most + 1:,} {unit}; the most are {most:,}"
     assert describe(refused.value) == ("too_large", message)
+
+
+def test_a_number_too_long_to_be_written_is_no_answer() -> None:
+    with pytest.raises(ValidationError, match="should be a valid string"):
+        Question(id="q", question="How many?", answer=10**5000, passages=[])  # type: ignore[arg-type]

@@ -29,11 +29,16 @@ DEEPEST = 100
 up, so that whatever is read can also be stored, sent and written"""
 
 
+_LARGEST_NUMBER = 10**1000
+"""Python refuses to write numbers of more than 4,300 digits"""
+
+
 def number_as_text(value: Any) -> Any:
     """Return a number as text: 7 and, as tables with gaps have it, 7.0 are "7"; anything else stays as it is."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return str(value) if is_number and abs(value) < _LARGEST_NUMBER else value
 
 
 def _as_answer(value: Any) -> Any:

@@ -61,6 +61,20 @@ def only(asked: Question, meaning: Meaning | None = None) -> tuple[int, Holding,
         ("Straße", "die STRASSE", True),
         ("!!!", "The band !!! plays.", True),
         ("!!!", "The band plays!", False),
+        ("€120", "It costs €120.", True),
+        ("€120", "It costs 120 euros.", True),
+        ("120 €", "It costs EUR 120.", True),
+        ("€120", "It costs 120.", False),
+        ("€120", "It costs $120, or €130.", False),
+        ("€120", "There are 120 guests.", False),
+        ("€120 a night", "They pay €120 a night.", True),
+        ("€120 a night", "They pay €120. Some 120 a night come.", False),
+        ("50%", "Some 50 percent of 90.", True),
+        ("50%", "Page 50.", False),
+        ("$5 million", "They got 5 million dollars.", True),
+        ("$5 million", "It has 5 million readers.", False),
+        ("20°", "At 20° it melts.", True),
+        ("A$AP Rocky", "A$AP Rocky sings.", True),
         ("東京", "彼は東京に住む", True),
         ("1990", "in 1990.", True),
         ("spider man", "Spider-Man", True),
@@ -70,6 +84,17 @@ def only(asked: Question, meaning: Meaning | None = None) -> tuple[int, Holding,
 )
 def test_an_answer_is_held_as_whole_folded_words(answer: str, text: str, held: bool) -> None:
     assert AnswerMatcher(question(answer)).is_held_by(Passage(id="p", text=text)) is held
+
+
+def test_a_number_without_the_answers_unit_is_a_weaker_match_or_none() -> None:
+    texts = "There are 120 guests.", "| Price in EUR |\n|---|\n| 120 |"
+    assert only(question("€120", *texts)) == (1, Holding("words", 1.0, (25, 28)), "120")
+    number, holding, words = only(question("€120", *texts, "It has 120 rooms. The fee is €120."))
+    assert (number, holding.match, words) == (2, "phrase", "120")
+    fee = question("€120", "It has 120 rooms. The fee is €120.")
+    assert sentences(fee) == {"€120": ["The fee is €120."]}
+    assert hold(fee).spans(0, PassageView(fee.passages[0])) == [(30, 33)]
+    assert tails(question("50%", passages=[Passage(id="p", title="The 50 % rule", text="It rains.")])) == [0]
 
 
 def test_the_title_counts_too_but_not_across_into_the_text() -> None:

@@ -143,3 +143,9 @@ def test_lines_for_people(answered: Any) -> None:
         "2 answers: 1 supported, 0 partly supported, 0 unsupported, 0 no answer given.",
         "Not judged: 1 no_verdict.",
     ]
+
+
+def test_of_a_long_question_the_beginning_is_shown(answered: Any) -> None:
+    html = page(answered(question="What is it? " * 8000))
+    assert "What is it? What is it?" in html
+    assert len(html) < 50_000

@@ -1,5 +1,5 @@
 from rechain.evaluation.comparison import Comparison, compare
-from rechain.evaluation.judging import Verdict
+from rechain.evaluation.judging import JudgedChain
 from rechain.evaluation.statistics import paired_difference
 
 
@@ -12,8 +12,8 @@ def test_pairs_are_counted_and_the_second_is_compared_with_the_first() -> None:
 
 
 def test_figures_that_gold_does_not_decide_are_left_out() -> None:
-    first = [Verdict(True, True, ordered=True), Verdict(True, False)]
-    second = [Verdict(False, False, ordered=False), Verdict(True, True)]
+    first = [JudgedChain(True, True, ordered=True), JudgedChain(True, False)]
+    second = [JudgedChain(False, False, ordered=False), JudgedChain(True, True)]
     compared = compare(first, second)
     assert compared["chain accuracy"] == (0, 1, 1, 0)
     assert compared["ordered accuracy"] == (0, 1, 0, 0)

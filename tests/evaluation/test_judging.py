@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rechain.evaluation.judging import (
     CONFIDENCES,
-    Verdict,
+    JudgedChain,
     accuracy_at_confidence,
     is_correct,
     is_same_entity,
@@ -107,31 +107,31 @@ ORDERED = gold(GoldChain(passages=["a", "b"], links=["The Beatles"]), same="pass
 @pytest.mark.parametrize(
     ("recovered", "verdict"),
     [
-        (chain("ab", "Beatles", confidence=0.9), Verdict(True, True, True, True, True, True, 0.9, with_links=True)),
-        (chain("ab", "Stones"), Verdict(True, True, True, True, True, False, with_links=False)),
-        (chain("ba", "Beatles"), Verdict(True, True, False, False, False, with_links=False)),
-        (chain("ac", "Beatles"), Verdict(True, False, False, True, False, with_links=False)),
-        (chain("cb", "Beatles"), Verdict(True, False, False, False, True, with_links=False)),
-        (None, Verdict(False, False, False, False, False, with_links=False)),
+        (chain("ab", "Beatles", confidence=0.9), JudgedChain(True, True, True, True, True, True, 0.9, with_links=True)),
+        (chain("ab", "Stones"), JudgedChain(True, True, True, True, True, False, with_links=False)),
+        (chain("ba", "Beatles"), JudgedChain(True, True, False, False, False, with_links=False)),
+        (chain("ac", "Beatles"), JudgedChain(True, False, False, True, False, with_links=False)),
+        (chain("cb", "Beatles"), JudgedChain(True, False, False, False, True, with_links=False)),
+        (None, JudgedChain(False, False, False, False, False, with_links=False)),
     ],
 )
-def test_a_verdict_tells_what_is_right(recovered: Chain | None, verdict: Verdict) -> None:
+def test_a_verdict_tells_what_is_right(recovered: Chain | None, verdict: JudgedChain) -> None:
     assert judge(recovered, ORDERED) == verdict
 
 
 def test_order_head_and_tail_are_not_judged_where_the_gold_does_not_tell_them() -> None:
     unordered = gold(GoldChain(passages=["a", "b"], ordered=False), same="passages")
-    assert judge(chain("ba", "x"), unordered) == Verdict(True, True)
-    assert judge(None, unordered) == Verdict(False, False)
+    assert judge(chain("ba", "x"), unordered) == JudgedChain(True, True)
+    assert judge(None, unordered) == JudgedChain(False, False)
 
 
 def test_any_of_several_gold_chains_will_do() -> None:
     several = gold(
         GoldChain(passages=["a", "b", "c"], links=["x", "y"]), GoldChain(passages=["d", "b", "c"], links=["z", "y"])
     )
-    assert judge(chain("dbc", "z", "y"), several) == Verdict(True, True, True, True, True, True, with_links=True)
-    assert judge(chain("dbc", "x", "y"), several) == Verdict(True, False, True, True, True, False, with_links=False)
-    assert judge(chain("abe", "x", "y"), several) == Verdict(True, False, False, True, False, with_links=False)
+    assert judge(chain("dbc", "z", "y"), several) == JudgedChain(True, True, True, True, True, True, with_links=True)
+    assert judge(chain("dbc", "x", "y"), several) == JudgedChain(True, False, True, True, True, False, with_links=False)
+    assert judge(chain("abe", "x", "y"), several) == JudgedChain(True, False, False, True, False, with_links=False)
 
 
 def test_a_question_is_unambiguous_where_one_gold_passage_holds_the_answer() -> None:
@@ -149,10 +149,10 @@ def test_a_question_is_unambiguous_where_one_gold_passage_holds_the_answer() -> 
 
 def test_every_figure_is_taken_over_the_questions_that_allow_it() -> None:
     verdicts = [
-        Verdict(True, True, True, True, True, True),
-        Verdict(True, True, False, False, False, None),
-        Verdict(True, False),
-        Verdict(False, False, False, False, False, None),
+        JudgedChain(True, True, True, True, True, True),
+        JudgedChain(True, True, False, False, False, None),
+        JudgedChain(True, False),
+        JudgedChain(False, False, False, False, False, None),
     ]
     figures = {name: (figure.value, figure.questions) for name, figure in summarise(verdicts).items()}
     third = pytest.approx(1 / 3)
@@ -167,16 +167,16 @@ def test_every_figure_is_taken_over_the_questions_that_allow_it() -> None:
 
 
 def test_figures_that_nothing_allows_are_left_out() -> None:
-    assert set(summarise([Verdict(True, True)])) == {"chain accuracy", "coverage"}
+    assert set(summarise([JudgedChain(True, True)])) == {"chain accuracy", "coverage"}
     assert summarise([]) == {}
 
 
 def test_accuracy_is_told_at_every_confidence() -> None:
     verdicts = [
-        Verdict(True, True, confidence=0.99),
-        Verdict(True, True, confidence=0.9),
-        Verdict(True, False, confidence=0.6),
-        Verdict(False, False),
+        JudgedChain(True, True, confidence=0.99),
+        JudgedChain(True, True, confidence=0.9),
+        JudgedChain(True, False, confidence=0.6),
+        JudgedChain(False, False),
     ]
     table = {row.min_confidence: row for row in accuracy_at_confidence(verdicts)}
     assert tuple(table) == CONFIDENCES
@@ -188,20 +188,20 @@ def test_accuracy_is_told_at_every_confidence() -> None:
 
 
 def test_a_confidence_that_nothing_reaches_has_no_accuracy() -> None:
-    last = accuracy_at_confidence([Verdict(True, True, confidence=0.5)])[-1]
+    last = accuracy_at_confidence([JudgedChain(True, True, confidence=0.5)])[-1]
     assert (last.kept, last.accuracy) == (0.0, None)
 
 
 def test_models_without_confidence_have_no_table() -> None:
-    assert accuracy_at_confidence([Verdict(True, True)]) == []
+    assert accuracy_at_confidence([JudgedChain(True, True)]) == []
     assert accuracy_at_confidence([]) == []
 
 
-def sure(confidence: float, correct: bool) -> Verdict:
-    return Verdict(True, correct, confidence=confidence)
+def sure(confidence: float, correct: bool) -> JudgedChain:
+    return JudgedChain(True, correct, confidence=confidence)
 
 
-NOTHING = Verdict(False, False)
+NOTHING = JudgedChain(False, False)
 
 
 def test_accuracy_is_told_of_the_most_confident_questions() -> None:
@@ -225,7 +225,7 @@ def test_chains_that_were_dropped_do_not_change_the_best_half() -> None:
 
 
 def test_models_without_confidence_have_no_figures_of_it() -> None:
-    verdicts = [Verdict(True, True), NOTHING]
+    verdicts = [JudgedChain(True, True), NOTHING]
     assert most_confident(verdicts, 0.5) == []
     assert set(summarise(verdicts)) == {"chain accuracy", "coverage"}
 
@@ -241,19 +241,19 @@ def parallel(passages: str, *links: str) -> Chain:
 def test_passages_side_by_side_count_in_any_order(same: str) -> None:
     side_by_side = gold(GoldChain(shape="parallel", passages=["a", "b"]), same=same)
     for found in (parallel("ab"), parallel("ba"), chain("ba", "x")):
-        assert judge(found, side_by_side) == Verdict(True, True)
+        assert judge(found, side_by_side) == JudgedChain(True, True)
     assert not judge(parallel("ac"), side_by_side).correct
-    assert judge(None, side_by_side) == Verdict(False, False)
+    assert judge(None, side_by_side) == JudgedChain(False, False)
 
 
 def test_passages_side_by_side_are_no_chain_whose_links_count() -> None:
     assert judge(parallel("ba"), gold(GoldChain(passages=["a", "b"]))).correct
     named = gold(GoldChain(passages=["a", "b"], links=["x"]))
-    assert judge(parallel("ab"), named) == Verdict(True, False, False, False, False, with_links=False)
+    assert judge(parallel("ab"), named) == JudgedChain(True, False, False, False, False, with_links=False)
 
 
 def test_a_single_is_right_by_its_one_passage() -> None:
     single = gold(GoldChain(passages=["a"], links=[]))
     found = chain("a").model_copy(update={"shape": "single"})
-    assert judge(found, single) == Verdict(True, True, True, True, True)
-    assert judge(chain("ab", "x"), single) == Verdict(True, False, False, True, False)
+    assert judge(found, single) == JudgedChain(True, True, True, True, True)
+    assert judge(chain("ab", "x"), single) == JudgedChain(True, False, False, True, False)

@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+from rechain.linking.content import are_parts
 from rechain.linking.graph import DEFAULT_MIN_WEIGHT, LinkGraph
 from rechain.schema import Passage
 from rechain.text import segments
@@ -121,3 +122,27 @@ def test_chinese_links_are_words_with_and_without_the_segmenter(
         assert links(*CHINESE) == {(0, 1): {"复合滤芯"}, (1, 2): {"售后服务部门"}, (0, 3): {"GTX"}}
     finally:
         segments.read_segmenter.cache_clear()
+
+
+def views(*passages: tuple[str, str]) -> list[PassageView]:
+    return [PassageView(Passage(id=str(n), title=title, text=text)) for n, (title, text) in enumerate(passages)]
+
+
+@pytest.mark.parametrize(("entries", "others", "expected"), [(0, 2, True), (1, 3, False), (1, 4, True), (2, 6, False)])
+def test_few_passages_of_documents_say_what_their_titles_name(entries: int, others: int, expected: bool) -> None:
+    named = [(f"Vexlor{n}", f"Vexlor{n} sings.") for n in range(entries)]
+    pages = [(f"Page {n}", "Switch it off. Wait.") for n in range(others)]
+    assert are_parts(views(*named, *pages)) == expected
+
+
+def test_passages_that_share_a_title_are_parts_of_one_document() -> None:
+    assert are_parts(views(*[("Vexlor Manual", f"The Vexlor Manual has pages. This is {n}.") for n in range(6)]))
+
+
+def test_passages_without_titles_are_entries_if_they_begin_by_defining_something() -> None:
+    assert not are_parts(views(*[("", f"Zimbelot Vexlor{n} is an opera.") for n in range(6)]))
+    assert are_parts(views(*[("", f"Switch it off. Wait for {n} hours.") for n in range(6)]))
+
+
+def test_lone_sentences_are_no_parts_of_documents() -> None:
+    assert not are_parts(views(*[("", f"Switch it off for {n} hours.") for n in range(6)]))

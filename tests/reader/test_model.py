@@ -218,7 +218,7 @@ def share_of_shapes(candidates: Candidates, scores: Scores) -> dict[str, float]:
 
 def probabilities(candidates: Candidates) -> dict[str, float]:
     features = weigh(candidates)
-    odds = shape_odds(candidates, features, weigh_prior(candidates, features))
+    odds = shape_odds(candidates, features, weigh_prior(features, weigh_answer(candidates)))
     return {shape: exp(value) for shape, value in odds.items()}
 
 

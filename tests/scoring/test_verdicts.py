@@ -24,8 +24,9 @@ def numbers(answer: str, *texts: str, asked: str = "What is the hotel rate in Zu
     return described
 
 
-def test_an_answer_that_stands_word_for_word_is_judged_by_the_judge() -> None:
-    assert numbers("EUR 180", RATES) == {"phrase": 1.0, "phrase: confidence": 0.0, "phrase: judge": 0.5}
+def test_an_answer_that_stands_word_for_word_in_an_entry_is_judged_by_the_judge() -> None:
+    found = numbers("EUR 180", "Entry 0 is a hotel in Zurich, for EUR 180.", "Entry 1 is one in Bern, for EUR 210.")
+    assert found == {"phrase": 1.0, "phrase: confidence": 0.0, "phrase: judge": 0.5}
 
 
 def test_the_same_answer_in_parts_of_documents_is_judged_by_its_rivals() -> None:
@@ -63,3 +64,8 @@ def test_the_weakest_and_the_strongest_claim_decide(
     held = HeldClaim(Claim("x", (), ()), {})
     found = conclude([ClaimVerdict(held, value, None, None) for value in probabilities])
     assert found == (verdict, pytest.approx(probability))
+
+
+def test_a_question_of_very_many_values_hides_no_rival() -> None:
+    asked = f"What is the hotel rate in Zurich, not {' '.join(map(str, range(1000, 5000)))}?"
+    assert numbers("They pay EUR 210 in Zurich.", RATES, asked=asked)["claim: rival value"] > 0

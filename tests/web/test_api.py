@@ -70,6 +70,8 @@ def test_fields_that_nobody_knows_do_no_harm(client: TestClient) -> None:
 @pytest.mark.parametrize(
     ("change", "code", "message"),
     [
+        ({"answer": None}, "no_answer", "the answer is empty, or says that there is none"),
+        ({"answer": " "}, "no_answer", "the answer is empty, or says that there is none"),
         ({"answer": "Nowhere"}, "no_tail", "no tail: no passage holds the answer 'Nowhere', nor what it says"),
         ({"passages": []}, "too_few_passages", "the question has no passages"),
         ({"passages": [{"id": "a", "text": "x"}] * 2}, "duplicate_passage", "passages[1].id repeats the id 'a'."),
@@ -116,7 +118,7 @@ def test_what_only_reading_the_question_shows_is_told_in_its_place(
             "the body has 257 items; the most are 256.",
         ),
         (ASKED | {"question": " \n"}, "empty_field", "question is empty."),
-        (ASKED | {"answer": 5}, "bad_field", "answer: input should be a valid string."),
+        (ASKED | {"answer": [5]}, "bad_field", "answer: input should be a valid string."),
         (ASKED | {"answer": "\ud800"}, "bad_field", f"answer: {UNICODE}"),
         (ASKED | {"hops": 9}, "bad_field", "hops: input should be less than or equal to 8."),
         (ASKED | {"hops": "2"}, "bad_field", "hops: input should be a valid integer."),
@@ -247,9 +249,9 @@ def test_questions_are_listed_as_on_the_page(client: TestClient, towns: Make) ->
     }
     assert [one["id"] for one in listing["questions"]] == [question.id for question in towns(6)]
     first = listing["questions"][0]
-    assert first.keys() == {"id", "question", "answer", "confidence", "verdict", "support", "shape", "error", "chain"}
-    wrong = client.get("/questions?verdict=wrong").json()
-    right = client.get("/questions?verdict=right").json()
+    assert first.keys() == {"id", "question", "answer", "confidence", "judgement", "verdict", "shape", "error", "chain"}
+    wrong = client.get("/questions?judgement=wrong").json()
+    right = client.get("/questions?judgement=right").json()
     assert wrong["total"] + right["total"] == 6
     assert client.get("/questions?text=town-3&chain=true&kind=title&order=most confident").json()["total"] == 1
     assert client.get("/questions?page=2").json()["questions"] == []

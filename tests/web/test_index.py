@@ -38,12 +38,12 @@ def chain(*passages: str, kind: LinkKind = "name", confidence: float | None = No
 
 
 def tell(
-    index: Index, source: int, name: str, *chains: Chain, error: str | None = None, support: Verdict | None = None
+    index: Index, source: int, name: str, *chains: Chain, error: str | None = None, verdict: Verdict | None = None
 ) -> None:
     problem = None if error is None else Problem(code="no_tail", message=error)
     stored = index.named(name)
     assert stored is not None
-    index.store(source, [(stored, Recovered(id=name, verdict=support, chains=list(chains), error=problem))])
+    index.store(source, [(stored, Recovered(id=name, verdict=verdict, chains=list(chains), error=problem))])
 
 
 def ids(index: Index, wanted: Filters, source: int = 0) -> list[str]:
@@ -179,10 +179,10 @@ def judged() -> Index:
     ]
     index = index_of(*(asked(name) for name in ("right", "wrong", "none", "later")), golds=golds)
     both = chain("0", "1", kind="title part", confidence=0.9), chain("0", "2", kind="word")
-    tell(index, 0, "right", *both, support="supported")
+    tell(index, 0, "right", *both, verdict="supported")
     beside = chain("0", "2", kind="title", confidence=0.4).model_copy(update={"shape": "parallel"})
-    tell(index, 0, "wrong", beside, support="partly")
-    tell(index, 0, "none", error="no tail", support="unsupported")
+    tell(index, 0, "wrong", beside, verdict="partly")
+    tell(index, 0, "none", error="no tail", verdict="unsupported")
     return index
 
 
@@ -195,22 +195,22 @@ def judged() -> Index:
         (Filters(max_confidence=0.4), ["wrong"]),
         (Filters(min_confidence=0.0, max_confidence=1.0), ["right", "wrong"]),
         (Filters(min_confidence=0.9, max_confidence=0.4), []),
-        (Filters(verdict="right"), ["right"]),
-        (Filters(verdict="wrong"), ["wrong", "none"]),
+        (Filters(judgement="right"), ["right"]),
+        (Filters(judgement="wrong"), ["wrong", "none"]),
         (Filters(kind="title"), ["wrong"]),
         (Filters(kind="title part"), ["right"]),
         (Filters(kind="word"), []),  # that of the best chain alone
-        (Filters(support="partly"), ["wrong"]),
-        (Filters(support="unsupported"), ["none"]),
-        (Filters(support="no_answer"), []),
+        (Filters(verdict="partly"), ["wrong"]),
+        (Filters(verdict="unsupported"), ["none"]),
+        (Filters(verdict="no_answer"), []),
         (Filters(shape="chain"), ["right"]),
         (Filters(shape="parallel"), ["wrong"]),
         (Filters(shape="single"), []),
         (Filters(has_chain=True), ["right", "wrong"]),
         (Filters(has_chain=False), ["none"]),
-        (Filters(text="right", verdict="right", kind="title part", has_chain=True, min_confidence=0.5), ["right"]),
-        (Filters(text="right", verdict="wrong"), []),
-        (Filters(text="who", verdict="wrong", order="most confident"), ["wrong", "none"]),
+        (Filters(text="right", judgement="right", kind="title part", has_chain=True, min_confidence=0.5), ["right"]),
+        (Filters(text="right", judgement="wrong"), []),
+        (Filters(text="who", judgement="wrong", order="most confident"), ["wrong", "none"]),
         (Filters(order="least confident"), ["wrong", "right", "none", "later"]),
         (Filters(order="most confident"), ["right", "wrong", "none", "later"]),
     ],
@@ -234,7 +234,7 @@ def test_a_source_knows_nothing_of_what_another_found(judged: Index) -> None:
 
 def test_what_is_found_again_takes_the_place_of_what_was(judged: Index) -> None:
     tell(judged, 0, "wrong", chain("0", "1", confidence=1.0))
-    assert ids(judged, Filters(verdict="right")) == ["right", "wrong"]
+    assert ids(judged, Filters(judgement="right")) == ["right", "wrong"]
     assert judged.count_found(0) == 3
     recovered = judged.recovered(0, 1)
     assert recovered is not None
@@ -267,13 +267,13 @@ def test_neighbours(judged: Index) -> None:
         ("wrong", "later"),
         ("none", None),
     ]
-    assert judged.neighbours(0, Filters(verdict="wrong"), 0) == (None, "wrong")
-    assert judged.neighbours(0, Filters(verdict="right"), 2) == ("right", None)
+    assert judged.neighbours(0, Filters(judgement="wrong"), 0) == (None, "wrong")
+    assert judged.neighbours(0, Filters(judgement="right"), 2) == ("right", None)
 
 
 def test_accuracy_is_over_the_questions_whose_gold_is_known(judged: Index) -> None:
     right, known = judged.accuracy(0)
-    assert (right, known) == (1, sum(judged.select(0, Filters(verdict=one)).total for one in ("right", "wrong")))
+    assert (right, known) == (1, sum(judged.select(0, Filters(judgement=one)).total for one in ("right", "wrong")))
     assert judged.accuracy(7) == (0, 0)
 
 
@@ -318,7 +318,7 @@ def test_every_comparison_is_tested() -> None:
 
 def test_verdicts_are_counted_where_both_have_looked(compared: Index) -> None:
     counts = {("right", "right"): 1, ("right", "wrong"): 1, ("wrong", "right"): 1, ("wrong", "wrong"): 1, ("", ""): 1}
-    assert compared.verdicts(0, 1) == counts
+    assert compared.judgements(0, 1) == counts
 
 
 def test_chains_are_the_same_by_passages_and_by_the_entities_that_the_data_gives() -> None:

@@ -300,11 +300,11 @@ def test_gold_that_is_no_candidate_says_so(make_site: Make, connect: Make, towns
 
 
 def test_a_filter_is_kept_from_question_to_question(client: TestClient, seen: Make) -> None:
-    listed = seen(client.get("/?verdict=wrong").text)
+    listed = seen(client.get("/?judgement=wrong").text)
     first, second = [link for link in listed.links if link.startswith("/question")]
-    assert first.endswith("verdict=wrong")
+    assert first.endswith("judgement=wrong")
     page = seen(client.get(first).text)
-    assert second in page.links and "/?verdict=wrong" in page.links
+    assert second in page.links and "/?judgement=wrong" in page.links
 
 
 def test_the_list_tells_how_many_are_right(client: TestClient, seen: Make) -> None:
@@ -355,10 +355,10 @@ def test_shapes_verdicts_and_claims_are_shown(make_site: Make, connect: Make, se
         "unsupported A <b>claim</b>.",
     ):
         assert text in page.text
-    assert '<span class="support partly"' in client.get("/?source=2").text
-    listed = client.get("/questions?source=2&support=partly&shape=parallel").json()["questions"][0]
-    assert (listed["support"], listed["shape"]) == ("partly", "parallel")
-    assert "1 of 1 questions" in seen(client.get("/?source=2&support=partly&shape=parallel").text).text
-    assert "0 of 1 questions" in seen(client.get("/?source=2&support=supported").text).text
+    assert '<span class="verdict partly"' in client.get("/?source=2").text
+    listed = client.get("/questions?source=2&verdict=partly&shape=parallel").json()["questions"][0]
+    assert (listed["verdict"], listed["shape"]) == ("partly", "parallel")
+    assert "1 of 1 questions" in seen(client.get("/?source=2&verdict=partly&shape=parallel").text).text
+    assert "0 of 1 questions" in seen(client.get("/?source=2&verdict=supported").text).text
     assert "0 of 1 questions" in seen(client.get("/?source=2&shape=single").text).text
     assert client.get(f"/questions/{question.id}?source=2").json()["recovered"]["verdict"] == "partly"

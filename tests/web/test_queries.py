@@ -19,7 +19,7 @@ def test_all_filters_are_read() -> None:
         "text": " who ",
         "min_confidence": "0.25",
         "max_confidence": "1",
-        "verdict": "wrong",
+        "judgement": "wrong",
         "kind": "title part",
         "found": "no",
         "order": "most confident",
@@ -30,7 +30,7 @@ def test_all_filters_are_read() -> None:
         text="who",
         min_confidence=0.25,
         max_confidence=1.0,
-        verdict="wrong",
+        judgement="wrong",
         kind="title part",
         has_chain=False,
         order="most confident",
@@ -40,7 +40,7 @@ def test_all_filters_are_read() -> None:
 
 @pytest.mark.parametrize("blank", ["", " "])
 def test_blanks_do_not_count(blank: str) -> None:
-    names = ("text", "min_confidence", "max_confidence", "verdict", "kind", "found", "order", "source")
+    names = ("text", "min_confidence", "max_confidence", "judgement", "kind", "found", "order", "source")
     assert read(dict.fromkeys(names, blank)) == read({}) == PageFilters()
 
 
@@ -55,7 +55,7 @@ def test_blanks_do_not_count(blank: str) -> None:
             "x" * 99,
             "min_confidence: input should be a valid number, unable to parse string as a number",
         ),
-        ("verdict", "maybe", "verdict: input should be 'right' or 'wrong'"),
+        ("judgement", "maybe", "judgement: input should be 'right' or 'wrong'"),
         ("found", "maybe", "found: input should be a valid boolean, unable to interpret input"),
         ("order", "random", "order: input should be 'file', 'least confident' or 'most confident'"),
         ("text", "x" * 301, "text has 301 characters; the most are 300"),
@@ -76,7 +76,7 @@ _SHARES = st.none() | st.floats(min_value=0, max_value=1)
         text=st.text(max_size=100).map(str.strip),
         min_confidence=_SHARES,
         max_confidence=_SHARES,
-        verdict=st.sampled_from([None, "right", "wrong"]),
+        judgement=st.sampled_from([None, "right", "wrong"]),
         kind=st.sampled_from([None, "name", "title part"]),
         has_chain=st.sampled_from([None, True, False]),
         order=st.sampled_from(["file", "least confident", "most confident"]),

@@ -5,7 +5,7 @@ numbers, dates, units and plurals are written ("normalised"); the telling part o
 sentence means what the answer says ("meaning"). Where a passage holds the answer word for word, nothing else is asked.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
 from typing import NamedTuple
@@ -17,6 +17,7 @@ from rechain.text.passages import PassageView, SentenceOverlaps
 from rechain.text.rarity import idf, is_foreign, rarities
 from rechain.text.words import Span, Text, is_unspaced, phrase
 from rechain.values.normal import Item, NormalText, same
+from rechain.values.units import SYMBOLS
 
 Meaning = Callable[[Sequence[str], Sequence[str]], Sequence[Sequence[float]]]
 """returns how alike each of some claims is to each of some sentences, 0 to 1, [claims][sentences]"""
@@ -121,8 +122,8 @@ class Holdings:
         """Return where a passage holds what was looked for; None is its title."""
         spans = {span for words in self.phrases for span in view.text.spans(words)}
         holding = self.best(passage)
-        if holding is not None and holding.span is not None and not spans:
-            spans = {holding.span}
+        if holding is not None and holding.span is not None and (holding.match == "phrase" or not spans):
+            spans = {holding.span}  # also of "€120", whose words stand wherever "120" does
         is_in_title = any(words in view.title.joined for words in self.phrases)
         return [*([None] if is_in_title else []), *sorted(spans)]
 
@@ -143,6 +144,12 @@ class AnswerMatcher:
         self.phrases = frozenset(filter(None, phrases.values()))
         # An answer without any letter or digit ("!!!") is looked for as it stands.
         self._symbols = [text.strip() for text, words in phrases.items() if not words and text.strip()]
+        # Words do not show a unit that is written as a symbol: they find "€120" wherever "120" stands.
+        self._amounts = {
+            words: [item for item in NormalText(text).items if item.units]
+            for text, words in phrases.items()
+            if not SYMBOLS.isdisjoint(text)
+        }
 
     def is_held_by(self, passage: Passage | PassageView) -> bool:
         """Return whether a passage holds the answer word for word, case and accents folded.
@@ -152,9 +159,14 @@ class AnswerMatcher:
         view = passage if isinstance(passage, PassageView) else PassageView(passage)
         if self.entity is not None:
             return bool(view.mentions(self.entity))
-        return any(words in view.joined for words in self.phrases) or any(
+        return any(words in view.joined and self._has_units(words, view) for words in self.phrases) or any(
             text in view.passage.title or text in view.passage.text for text in self._symbols
         )
+
+    def _has_units(self, words: str, view: PassageView) -> bool:
+        """Return whether the words of an answer stand somewhere with the units that it writes as symbols."""
+        amounts = self._amounts.get(words)
+        return not amounts or any(next(_find_amounts(words, amounts, text), None) for text in (view.text, view.title))
 
     def hold(self, views: Sequence[PassageView], meaning: Meaning | None = None) -> Holdings:
         """Return which passages hold what of the answer; raises QuestionError where there is no answer or no tail."""
@@ -192,13 +204,25 @@ class AnswerMatcher:
         """Return that some passages hold the answer word for word; it is one claim then, whatever it says."""
         text = self._question.answer
         claim = reading.claims[0] if len(reading.claims) == 1 else Claim(text, tuple(self.phrases), ())
-        holdings = {tail: Holding("phrase", 1.0, self._find_symbols(view)) for tail, view in tails.items()}
+        holdings = {tail: Holding("phrase", 1.0, self._find_apart(view)) for tail, view in tails.items()}
         return Holdings([HeldClaim(claim, holdings, phrases=self.phrases)], self.phrases, frozenset(Text(text).words))
 
-    def _find_symbols(self, view: PassageView) -> Span | None:
-        """Return where an answer without any letter or digit stands in a text."""
+    def _find_apart(self, view: PassageView) -> Span | None:
+        """Return where an answer stands in a text that its words alone do not find."""
+        for words, amounts in self._amounts.items():
+            if amounts and (span := next(_find_amounts(words, amounts, view.text), None)):
+                return span
         places = ((view.passage.text.find(symbols), len(symbols)) for symbols in self._symbols)
         return next(((start, start + length) for start, length in places if start >= 0), None)
+
+
+def _find_amounts(words: str, amounts: Sequence[Item], text: Text) -> Iterator[Span]:
+    """Yield where words stand in a text together with all of some amounts, whatever their units are written like."""
+    values = [value for value in NormalText(text.original).items if value.units]
+    for start, end in text.spans(words):
+        there = [value for value in values if value.start < end and start < value.end]
+        if all(any(same(amount, value) for value in there) for amount in amounts):
+            yield start, end
 
 
 def _check_any(views: Sequence[PassageView]) -> None:

@@ -26,6 +26,8 @@ from rechain.system.provenance import Facts
 _MOST_TAGS = 30
 """tags of the chart, the most frequent; the JSON has all"""
 _INLINE = ("style.css", "script.js")
+_LONGEST_QUESTION = 1_000
+"""characters that are shown; a prompt with all its documents is a question, too"""
 _SURE = 0.9
 """evidence of what is supported with less probability is shown at once, the rest after a click"""
 
@@ -48,6 +50,8 @@ class Listed(NamedTuple):
     def of(cls, place: int, answered: AuditedAnswer) -> "Listed":
         """Return what the page shows of an answer."""
         question = getattr(answered.content, "question", answered.where)
+        if len(question) > _LONGEST_QUESTION:
+            question = f"{question[:_LONGEST_QUESTION]}…"
         facts = answered.recovered, answered.reason, answered.tags, answered.day
         return cls(place, answered.recovered.id, question, *facts, evidence_of(answered))
 

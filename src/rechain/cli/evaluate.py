@@ -23,7 +23,7 @@ from rechain.system.terminal import note
 
 if TYPE_CHECKING:
     from rechain.evaluation.comparison import Comparison
-    from rechain.evaluation.judging import AtConfidence, Verdict
+    from rechain.evaluation.judging import AtConfidence, JudgedChain
     from rechain.evaluation.statistics import Figure
     from rechain.evaluation.verdicts import JudgedAnswer
     from rechain.schema import Recovered
@@ -104,7 +104,7 @@ class _Judged(NamedTuple):
     """What is right about the chains and the verdict of a question, and which files hold it; file by file."""
 
     id: str
-    verdicts: "Sequence[Verdict]"
+    verdicts: "Sequence[JudgedChain]"
     is_held: Sequence[bool]
     has_chain: bool
     """whether there may be a chain; none is right for an answer that nothing supports"""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from rechain.evaluation.judging import Verdict
+from rechain.evaluation.judging import JudgedChain
 from rechain.evaluation.statistics import Figure, paired_difference
 
 COMPARED = {
@@ -38,7 +38,7 @@ class Comparison(NamedTuple):
         return paired_difference(self.only_second, self.only_first, sum(self))
 
 
-def compare(first: Sequence[Verdict], second: Sequence[Verdict]) -> dict[str, Comparison]:
+def compare(first: Sequence[JudgedChain], second: Sequence[JudgedChain]) -> dict[str, Comparison]:
     """Return, by the name of the figure, how the verdicts of two sources on the same questions compare."""
     comparisons = {}
     for name, field in COMPARED.items():

@@ -52,7 +52,7 @@ def _bare(name: str) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class JudgedChain:
     """What is right about a question's best chain; None where gold cannot decide it."""
 
     has_chain: bool
@@ -65,19 +65,19 @@ class Verdict:
     with_links: bool | None = None
 
 
-def judge(chain: Chain | None, gold: Gold) -> Verdict:
+def judge(chain: Chain | None, gold: Gold) -> JudgedChain:
     """Compare a question's best chain with its gold; a parallel states no order, so none of it is in order."""
     ordered = [candidate for candidate in gold.chains if candidate.has_order]
     names_links = any(map(_names_links, ordered))
     if chain is None:
         wrong = False if ordered else None
-        return Verdict(False, False, wrong, wrong, wrong, with_links=False if names_links else None)
+        return JudgedChain(False, False, wrong, wrong, wrong, with_links=False if names_links else None)
     links = [link.entity for link in chain.links]
     stated = [] if chain.shape == "parallel" else chain.passages
     in_order = [candidate for candidate in ordered if candidate.passages == stated]
     named = [candidate.links or [] for candidate in in_order if _names_links(candidate)]
     agree = any(_are_same(links, gold_links) for gold_links in named) if named else None
-    return Verdict(
+    return JudgedChain(
         has_chain=True,
         correct=is_correct(chain.passages, links, gold, chain.shape),
         ordered=bool(in_order) if ordered else None,
@@ -94,7 +94,7 @@ def _names_links(gold: GoldChain) -> bool:
     return gold.links is not None and len(gold.passages) > 1
 
 
-def summarise(verdicts: Sequence[Verdict]) -> dict[str, Figure]:
+def summarise(verdicts: Sequence[JudgedChain]) -> dict[str, Figure]:
     """Return every figure that the verdicts allow, by name."""
     columns: dict[str, list[bool]] = {
         "chain accuracy": [v.correct for v in verdicts],
@@ -111,7 +111,7 @@ def summarise(verdicts: Sequence[Verdict]) -> dict[str, Figure]:
     return {name: figure for name, figure in figures.items() if figure is not None}
 
 
-def most_confident(verdicts: Sequence[Verdict], share: float) -> list[Verdict]:
+def most_confident(verdicts: Sequence[JudgedChain], share: float) -> list[JudgedChain]:
     """Return the verdicts on the most confident chains, a share of all; nothing for models without confidence.
 
     The share is one of all questions, so that chains which were dropped do not change it: they come last.
@@ -122,7 +122,7 @@ def most_confident(verdicts: Sequence[Verdict], share: float) -> list[Verdict]:
     return ranked[: ceil(share * len(ranked))]
 
 
-def _have_confidence(verdicts: Iterable[Verdict]) -> bool:
+def _have_confidence(verdicts: Iterable[JudgedChain]) -> bool:
     return any(verdict.confidence is not None for verdict in verdicts)
 
 
@@ -134,7 +134,7 @@ class AtConfidence(NamedTuple):
     accuracy: Figure | None
 
 
-def accuracy_at_confidence(verdicts: Sequence[Verdict]) -> list[AtConfidence]:
+def accuracy_at_confidence(verdicts: Sequence[JudgedChain]) -> list[AtConfidence]:
     """Return accuracy among the chains of at least each confidence; nothing for models without confidence."""
     if not _have_confidence(verdicts):
         return []

@@ -12,7 +12,7 @@ from rechain.text.passages import PassageView
 from rechain.text.rarity import phrase_idf
 from rechain.text.words import Text, strip_suffix
 
-_FEWEST_PARTS = 6
+FEWEST_PARTS = 6
 """passages: of fewer it cannot be told whether what they share is their maker's name or a link"""
 FEWEST_OF_MANY = 4
 """passages: of fewer, what more than half of them share may well be what the question is about"""
@@ -81,14 +81,22 @@ def is_nearly_all(passages: int, of: int) -> bool:
 
 
 def are_parts(views: Sequence[PassageView]) -> bool:
-    """Return whether most passages are parts of documents, and not entries about what their titles name."""
-    entries = sum(bool(view.title.words) and view.title.joined in view.text.joined for view in views)
-    return len(views) >= _FEWEST_PARTS and 4 * entries < len(views)
+    """Return whether most passages are parts of documents: neither entries about one thing nor lone sentences."""
+    titles = Counter(view.title.joined for view in views)
+    entries = sum(_is_entry(view) for view in views if not view.title.words or titles[view.title.joined] == 1)
+    return 4 * entries < len(views) and 2 * sum(len(view.sentences) > 1 for view in views) >= len(views)
+
+
+def _is_entry(view: PassageView) -> bool:
+    """Return whether a passage is about what its title names or, where it has none, what its first words define."""
+    if view.title.words:
+        return view.title.joined in view.text.joined
+    return bool(_find_defined(view.passage.text))
 
 
 def is_common_in_parts(passages: int, of: int) -> bool:
     """Return whether so many parts of documents share a name that it says what they all are about."""
-    return of >= _FEWEST_PARTS and 5 * passages > 2 * of
+    return of >= FEWEST_PARTS and 5 * passages > 2 * of
 
 
 def read_contents(views: Sequence[PassageView]) -> list[PassageView]:
@@ -167,6 +175,11 @@ def _find_heading(text: str) -> str:
     heading = _HEADING.match(text)
     if heading and (line := heading["marked"] or heading["short"].rstrip()) and not line.endswith(_ENDS_OF_SENTENCES):
         return _clean_title(line.rstrip("# "))
+    return _find_defined(text)
+
+
+def _find_defined(text: str) -> str:
+    """Return the rare name that the first words of a text define, or nothing."""
     defined = _DEFINED.match(text)
     if defined is None or (defined["comma"] and " " not in defined["name"]):  # "Yes, it is"
         return ""

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from rechain.linking.content import are_parts, is_common_in_parts, is_nearly_all, read_contents
+from rechain.linking.content import FEWEST_PARTS, are_parts, is_common_in_parts, is_nearly_all, read_contents
 from rechain.linking.linkers import Context, Entity, find_entities
 from rechain.linking.registry import DEFAULT_LINKERS, LINKERS
 from rechain.linking.spacy_names import DEFAULT_SPACY_MODEL
@@ -35,6 +35,7 @@ class LinkGraph:
         entity links a passage to no more than `most_partners` others.
         """
         chosen = [linker for name, linker in LINKERS.items() if name in linkers]
+        self._are_parts = len(views) >= FEWEST_PARTS and are_parts(views)
         if not all(linker.is_given for linker in chosen):  # else the texts need not be read
             views = read_contents(views)
         self._views = views
@@ -44,7 +45,6 @@ class LinkGraph:
         self._edges: dict[tuple[int, int, int], Edge] = {}
         self._entities: list[list[Entity]] = [[] for _ in views]
         context = Context(views, range(len(views)) if ends is None else ends, min_weight, spacy_model)
-        self._are_parts = are_parts(views)
         found = (e for e in find_entities(chosen, context) if not _is_everywhere(e, len(views), self._are_parts))
         for entity in sorted(found, key=lambda entity: (-entity.weight, entity.name, entity.kind)):
             if entity.weight < min_weight:

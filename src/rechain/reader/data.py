@@ -46,11 +46,7 @@ class ReaderData:
 
     def batch(self, questions: Array | Tensor) -> QuestionBatch:
         """Return the chains of questions of these numbers, [B]."""
-        questions = torch.as_tensor(questions)
-        first, after = self._starts[questions, None], self._starts[questions + 1, None]  # [B, 1]
-        place = torch.arange(int((after - first).max()))  # [K]
-        is_chain = place < after - first  # [B, K]
-        chains = (first + place).where(is_chain, first)
+        chains, is_chain = _numbers(self._starts, questions)
         index = chains.to(self.device)
         return QuestionBatch(is_chain.to(self.device), chains, self._features[index], self._made[index].bool())
 
@@ -78,8 +74,17 @@ class JudgeData:
 
     def batch(self, questions: Array | Tensor) -> CaseBatch:
         """Return the answers to questions of these numbers, [B]."""
-        questions = torch.as_tensor(questions)
-        first, after = self._starts[questions, None], self._starts[questions + 1, None]  # [B, 1]
-        place = torch.arange(int((after - first).max()))  # [K]
-        is_case = place < after - first  # [B, K]
-        return CaseBatch(is_case.to(self.device), (first + place)[is_case])
+        cases, is_case = _numbers(self._starts, questions)
+        return CaseBatch(is_case.to(self.device), cases[is_case])
+
+
+def _numbers(starts: Tensor, questions: Array | Tensor) -> tuple[Tensor, Tensor]:
+    """Return the numbers of what belongs to each question, [B, K], and where there is something, [B, K].
+
+    It begins at each question's start and ends at the next one's; where there is no more, the first is repeated.
+    """
+    questions = torch.as_tensor(questions)
+    first, after = starts[questions, None], starts[questions + 1, None]  # [B, 1]
+    place = torch.arange(int((after - first).max()))  # [K]
+    exists = place < after - first  # [B, K]
+    return (first + place).where(exists, first), exists

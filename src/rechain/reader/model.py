@@ -10,12 +10,12 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from rechain.candidates import Candidate, Candidates
-from rechain.linking.content import are_parts
 from rechain.models.chain_reader import ChainReader, TextBatch, Texts
 from rechain.models.cpu import in_threads, tokens_a_thread
 from rechain.reader.settings import ReaderSettings
 from rechain.reader.texts import Case, ChainTexts, Tails, TokenText, flat_texts
 from rechain.schema import Shape
+from rechain.scoring.documents import is_of_documents, score_documents
 from rechain.scoring.evidence import nothing, weigh
 from rechain.scoring.model import Contributions, PlayerStep, Scores
 from rechain.scoring.shapes import shape_odds, weigh_answer, weigh_prior
@@ -29,8 +29,6 @@ cannot make up for that"""
 
 _SENTENCE_TOKENS = 96
 """tokens of a sentence or claim whose meaning is compared"""
-_PARTS_ODDS, _PARTS_SLOPE = -0.2, 0.4
-"""how confidence in chains of parts of documents is calibrated: on the development half of benchmarks/logs"""
 
 Group = tuple[Shape, int]
 """candidates that are compared with one another: chains of one length, singles, parallels"""
@@ -55,13 +53,9 @@ class ChainReaderModel:
         return self
 
     def score_many(self, batch: Sequence[Candidates]) -> list[Scores]:
-        """Return the scores of every question; the chains that are worth reading are read together."""
-        questions = [WeighedQuestion(candidates, self._evidence, self.settings) for candidates in batch]
-        written = [question.write(self.tokenizer) for question in questions]
-        ranks = self._read([chains for chains, _ in written], self.network.rank)
-        entities = max((len(edges) for question in questions for edges in question.open_tails.values()), default=0)
-        links = self._read([tails for _, tails in written], lambda texts: self.network.name_links(texts, entities))
-        scores = [question.scores(*outputs) for question, *outputs in zip(questions, ranks, links, strict=True)]
+        """Return the scores of every question; the network knows entries alone, and reads no parts of documents."""
+        read = iter(self._score_entries([candidates for candidates in batch if not is_of_documents(candidates)]))
+        scores = [score_documents(candidates) if is_of_documents(candidates) else next(read) for candidates in batch]
         if not self.network.judges:
             return scores
         cases = [best_cases(*of) for of in zip(batch, scores, strict=True)]
@@ -70,6 +64,15 @@ class ChainReaderModel:
             one._replace(support=list(islice(support, len(of_question))))
             for one, of_question in zip(scores, cases, strict=True)
         ]
+
+    def _score_entries(self, batch: Sequence[Candidates]) -> list[Scores]:
+        """Return the scores of questions about entries; the chains that are worth reading are read together."""
+        questions = [WeighedQuestion(candidates, self._evidence, self.settings) for candidates in batch]
+        written = [question.write(self.tokenizer) for question in questions]
+        ranks = self._read([chains for chains, _ in written], self.network.rank)
+        entities = max((len(edges) for question in questions for edges in question.open_tails.values()), default=0)
+        links = self._read([tails for _, tails in written], lambda texts: self.network.name_links(texts, entities))
+        return [question.scores(*outputs) for question, *outputs in zip(questions, ranks, links, strict=True)]
 
     def judge(self, cases: Sequence[Case]) -> Array:
         """Return for each of some cases how well the passages support the answer, as a logit; it needs a judge."""
@@ -140,7 +143,7 @@ class WeighedQuestion:
         }
         """the numbers of the candidates of each group"""
         # The prior, not what was learnt: training compares chains of one length, so it teaches nothing about lengths.
-        prior = weigh_prior(candidates, features)
+        prior = weigh_prior(features, self._answer)
         self._shapes = shape_odds(candidates, features, prior)
         """the log-probability of each shape"""
         self._odds = self._group_odds(prior)
@@ -194,8 +197,6 @@ class WeighedQuestion:
         # one candidate more stands for "none of these"
         logits = np.append(np.sum(list(parts.values()), axis=0), self._nothing) / self._settings.temperature
         confidences = np.exp(logits[:-1] - _log_sum(logits)).clip(0, 1)
-        if are_parts(self._candidates.views):
-            confidences = _calibrate(confidences)
         return Scores(contributions, [float(value) for value in confidences], self._steps(ranks, named))
 
     def _named(self, links: Array) -> Array:
@@ -248,14 +249,6 @@ class WeighedQuestion:
                 PlayerStep("reasoner", float(np.exp(named[place])), last, last - 1),
             ]
         return steps
-
-
-def _calibrate(confidences: Array) -> Array:
-    """Return confidences in chains of parts of documents, of which evidence is less sure than of entries."""
-    certain = confidences.clip(1e-6, 1 - 1e-6)
-    odds = _PARTS_ODDS + _PARTS_SLOPE * np.log(certain / (1 - certain))
-    calibrated: Array = 1 / (1 + np.exp(-odds))
-    return calibrated
 
 
 def _group(chain: Candidate) -> Group:

@@ -94,6 +94,7 @@ class Contexts:
             self._sentences += read.sentences
         self._passages = [frozenset(map(stem, view.terms)) for view in views]
         self._counts = Counter(term for sentence in self._sentences for term in sentence.terms)
+        self._sentence_of = np.array([unit.sentence for unit in self.units], dtype=int)
         self._closeness: dict[str, Array] = {}
 
     @property
@@ -130,7 +131,7 @@ class Contexts:
                 ]
             )
             inside = np.array([term in unit.terms for unit in self.units])
-            self._closeness[term] = np.where(inside, 1.0, sentences[[unit.sentence for unit in self.units]])
+            self._closeness[term] = np.where(inside, 1.0, sentences[self._sentence_of])
         return self._closeness[term]
 
     @cached_property

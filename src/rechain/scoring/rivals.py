@@ -7,7 +7,11 @@ the claimed value: what other passages say is mostly about something else.
 
 import re
 from collections.abc import Collection, Iterable, Sequence
+from functools import cached_property
+from math import fsum
 from typing import NamedTuple
+
+import numpy as np
 
 from rechain.answers.claims import Claim
 from rechain.answers.telling import stem
@@ -22,6 +26,10 @@ _NEIGHBOURS = 0.3
 "Zone Mitte" beside the street that the question names"""
 _MOST_WITH, _MOST_NEIGHBOURS = 4, 8
 """sentences with a rare word of the question, and with a word beside it: more lead nowhere"""
+_MOST_WORDS = 200
+"""of question and answer that are looked for, those that tell most"""
+_MOST_VALUES, _MOST_CLAIMED = 200, 20
+"""values of a question or answer, and values or names of a claim, that are compared: one with more is a document"""
 _ONE = frozenset("one first a an ein eine einen einer einem erste ersten erster zuerst 一".split())  # noqa: SIM905
 """ways to write 1 that are seldom meant as a value"""
 _YEAR = re.compile(r"=(?:1[89]|20)\d\d")
@@ -46,8 +54,16 @@ class Rivals:
         self._asked = terms(question.question)
         self._answered = terms(question.answer)
         self._question_words = frozenset(map(stem, Text(question.question).words))
-        self._asked_values = _values(question.question)
-        self._answered_values = _values(question.answer)
+        self._asked_values = _Values((value, 0) for value in _values(question.question))
+        answered = _Values((value, 0) for value in _values(question.answer))
+        self._values = _Values(self._contexts.values)
+        # what question and answer give is no rival of what the answer gives
+        self._rivals = [
+            (_kinds(value), unit)
+            for value, unit in self._contexts.values
+            if not (answered.says(value) or answered.is_said_by(value) or self._asked_values.is_said_by(value))
+        ]
+        self._names = [(terms(name), len(name.split()), unit) for name, unit in self._contexts.names]
         self._neighbours = self._find_neighbours()
         self._question_fits = self._contexts.fits(self._contexts.weigh(sorted(self._asked)) | self._neighbours)
 
@@ -68,10 +84,24 @@ class Rivals:
             word: _NEIGHBOURS * min(shares[word], 1.0) * weight for word, weight in self._contexts.weigh(few).items()
         }
 
+    @cached_property
+    def _known(self) -> dict[str, float]:
+        """What question and answer say that tells sentences apart, and how much each word does."""
+        known = self._contexts.weigh(sorted(self._asked | self._answered))
+        return dict(sorted(known.items(), key=lambda one: -one[1])[:_MOST_WORDS]) | self._neighbours
+
+    @cached_property
+    def _known_fits(self) -> Array:
+        return self._contexts.fits(self._known)
+
     def _fits(self, without: frozenset[str]) -> Array:
         """Return how well units fit question and answer, but for the claimed thing itself."""
-        known = sorted((self._asked | self._answered) - without)
-        return self._contexts.fits(self._contexts.weigh(known) | self._neighbours)
+        taken = {word: self._known[word] for word in sorted(without & self._known.keys())}
+        all_words, taken_words = fsum(self._known.values()), fsum(taken.values())
+        if taken_words == all_words:
+            return np.zeros_like(self._known_fits)
+        fits: Array = all_words * self._known_fits - taken_words * self._contexts.fits(taken)
+        return fits / (all_words - taken_words)
 
     # --- Values -------------------------------------------------------------------------------------------------------
 
@@ -79,8 +109,8 @@ class Rivals:
         """Return the values of a claim that the question does not give."""
         return [
             value
-            for value in _values(claim.text)
-            if claim.text[value.start : value.end].casefold() not in _ONE and not _any_same(value, self._asked_values)
+            for value in _values(claim.text)[:_MOST_CLAIMED]
+            if claim.text[value.start : value.end].casefold() not in _ONE and not self._asked_values.says(value)
         ]
 
     def stands_nowhere(self, value: Item) -> bool:
@@ -97,22 +127,16 @@ class Rivals:
             fits = self._fits(terms(claim.text[value.start : value.end]))
             own, _ = max(places, key=lambda place: fits[place[1]])
             kinds = _kinds(value) & _kinds(own) or _kinds(own)  # "28 days" stands as 28 below "Days of leave"
-            rivals = [
-                unit
-                for other, unit in self._contexts.values
-                if not kinds.isdisjoint(_kinds(other))
-                and not any(same(known, other) or same(other, known) for known in self._answered_values)
-                and not any(same(known, other) for known in self._asked_values)
-            ]
+            rivals = [unit for others, unit in self._rivals if not kinds.isdisjoint(others)]
             found.append(self._margin([unit for _, unit in places], rivals, fits))
         return _worst(found)
 
     def _places(self, value: Item) -> list[tuple[Item, int]]:
         """Return where a value stands; of opening hours also where they begin and where they end."""
-        whole = [place for place in self._contexts.values if same(value, place[0])]
+        whole = self._values.find(value)
         if whole or ".." not in value.key or not value.implied:
             return whole
-        ends = [[p for p in self._contexts.values if same(Item(key, 0, 0), p[0])] for key in value.implied]
+        ends = [self._values.find(Item(key, 0, 0)) for key in value.implied]
         return [place for places in ends for place in places] if all(ends) else []
 
     # --- Names --------------------------------------------------------------------------------------------------------
@@ -120,7 +144,7 @@ class Rivals:
     def compare_names(self, claim: Claim) -> Margins:
         """Return how much better than a name of a claim its best rival fits: of that name which fits worst."""
         by_context, by_question = [], []
-        for name in find_names(claim.text):
+        for name in find_names(claim.text)[:_MOST_CLAIMED]:
             words = terms(name)
             told, shared = words - self._question_words, words & self._question_words
             own = told and self._places_of_name(told)
@@ -129,15 +153,15 @@ class Rivals:
             size = len(name.split())
             rivals = [
                 unit
-                for other, unit in self._contexts.names
-                if (shared or len(other.split()) == size) and self._is_rival(terms(other), shared)
+                for other, other_size, unit in self._names
+                if (shared or other_size == size) and self._is_rival(other, shared)
             ]
             by_context.append(self._margin(own, rivals, self._fits(told)))
             by_question.append(self._margin(own, rivals, self._question_fits))
         return Margins(_worst(by_context), _worst(by_question))
 
     def _places_of_name(self, told: frozenset[str]) -> list[int]:
-        named = [unit for other, unit in self._contexts.names if told <= terms(other)]
+        named = [unit for other, _, unit in self._names if told <= other]
         return named or [number for number, unit in enumerate(self._contexts.units) if told <= unit.terms]
 
     def _is_rival(self, other: frozenset[str], shared: frozenset[str]) -> bool:
@@ -174,12 +198,40 @@ def _worst(margins: Iterable[float | None]) -> float:
     return max((margin for margin in margins if margin is not None), default=0.0)
 
 
+class _Values:
+    """Values with the numbers of their units, found by what they say."""
+
+    def __init__(self, values: Iterable[tuple[Item, int]]) -> None:
+        self._by_key: dict[str, list[tuple[Item, int]]] = {}
+        for value, unit in values:
+            for key in _keys(value):
+                self._by_key.setdefault(key, []).append((value, unit))
+
+    def _alike(self, value: Item) -> list[tuple[Item, int]]:
+        """Return the values that share a key or number with a value, each once, in their order."""
+        found = (place for key in sorted(_keys(value)) for place in self._by_key.get(key, ()))
+        return sorted(dict.fromkeys(found), key=lambda place: (place[1], place[0].start))
+
+    def find(self, value: Item) -> list[tuple[Item, int]]:
+        """Return those that say what a value says."""
+        return [place for place in self._alike(value) if same(value, place[0])]
+
+    def says(self, value: Item) -> bool:
+        """Return whether one of them says what a value says."""
+        return bool(self.find(value))
+
+    def is_said_by(self, value: Item) -> bool:
+        """Return whether a value says what one of them says."""
+        return any(same(known, value) for known, _ in self._alike(value))
+
+
+def _keys(value: Item) -> set[str]:
+    """Return what two values have in common if they may say the same."""
+    return {value.key, *value.others, *value.implied, *(f"#{number}" for number in value.numbers)}
+
+
 def _values(text: str) -> list[Item]:
-    return [item for item in NormalText(text).items if item.is_value]
-
-
-def _any_same(value: Item, others: Iterable[Item]) -> bool:
-    return any(same(value, other) for other in others)
+    return [item for item in NormalText(text).items if item.is_value][:_MOST_VALUES]
 
 
 def _kinds(value: Item) -> frozenset[str]:

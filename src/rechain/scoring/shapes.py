@@ -8,19 +8,18 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from math import fsum
+from typing import NamedTuple, Self
 
 import numpy as np
 import orjson
 
 from rechain.answers import frames
-from rechain.answers.telling import stem
 from rechain.candidates import Candidate, Candidates
-from rechain.linking.content import are_parts
 from rechain.schema import Shape
 from rechain.scoring.evidence import FEATURES, PRIOR
 from rechain.system.tensors import Array
 from rechain.text.rarity import idf, naming_words, phrase_idf, rarities
-from rechain.text.words import Text, lazy, phrase
+from rechain.text.words import Text, phrase
 
 SHAPES: Sequence[Shape] = ("chain", "single", "parallel")
 _ANSWER = 12.0
@@ -28,11 +27,6 @@ _ANSWER = 12.0
 was said is seldom the right end"""
 _AFFINITY = 0.3
 """what the things that a question compares weigh in the choice among passages side by side"""
-_CONTENT = 1.0
-"""rarity of a word that says something: function words have less"""
-_TELLING = 8.0
-"""what it weighs that parts of documents hold all of question and answer that tells passages apart. Entries of an
-encyclopaedia are told apart by their titles: there it made bridge questions of HotpotQA train_300 worse"""
 
 
 @cache
@@ -47,15 +41,15 @@ def weigh_answer(candidates: Candidates) -> Array:
     coverage = np.array([candidates.holdings.coverage(chain.passages) for chain in candidates.chains])
     affinity = np.array([chain.weight if chain.shape == "parallel" else 0.0 for chain in candidates.chains])
     against: Array = _ANSWER * (coverage - coverage.max()) + _AFFINITY * affinity
-    if are_parts(candidates.views):
-        telling = _TellingWords(candidates).shares([chain.passages for chain in candidates.chains])
-        against += _TELLING * (telling - telling.max())
     return against
 
 
-def weigh_prior(candidates: Candidates, features: Array) -> Array:
-    """Return how much tells for every candidate among those of its shape before anything is learnt, [candidates]."""
-    prior: Array = features @ PRIOR + weigh_answer(candidates)
+def weigh_prior(features: Array, answer: Array) -> Array:
+    """Return how much tells for every candidate among those of its shape before anything is learnt, [candidates].
+
+    `answer` is what `weigh_answer` returns.
+    """
+    prior: Array = features @ PRIOR + answer
     return prior
 
 
@@ -91,11 +85,31 @@ def describe(candidates: Candidates, features: Array, best: Mapping[Shape, int])
         described[shape] = {
             f"{shape}: question": asked.share(held),
             f"{shape}: names": asked.share_of_names(held),
-            f"{shape}: telling": asked.share_telling(chain.passages),
             "answer": candidates.holdings.coverage(chain.passages),
             **_OF_SHAPE[shape](asked, chain, row, alone),
         }
     return described
+
+
+class Comparison(NamedTuple):
+    """What tells whether a question compares things: each is 0 or 1."""
+
+    judgement: float
+    """whether the answer judges, "yes" or "the same" say"""
+    compares: float
+    chooses: float
+    answer_in_question: float
+
+    @classmethod
+    def of(cls, candidates: Candidates) -> Self:
+        """Return what tells of a question."""
+        query, answer = Text(candidates.question.question), phrase(candidates.question.answer)
+        return cls(
+            float(candidates.holdings.is_judgement),
+            float(not frames.words("comparisons").isdisjoint(query.terms)),
+            float(not frames.words("choices").isdisjoint(query.words) or "还 是" in query.joined),
+            float(bool(answer) and answer in query.joined),
+        )
 
 
 class _Asked:
@@ -108,33 +122,16 @@ class _Asked:
         self.names = naming_words(query)
         self.total = fsum(self.rarities.values()) or 1.0
         self.total_of_names = fsum(map(self.rarities.__getitem__, self.names)) or 1.0
-        answer = phrase(candidates.question.answer)
-        self.names_answer = bool(answer) and answer in query.joined
-        self.chooses = not frames.words("choices").isdisjoint(query.words) or "还 是" in query.joined
-        self.compares = not frames.words("comparisons").isdisjoint(query.terms)
 
     def held(self, passages: Sequence[int]) -> frozenset[str]:
         views = self.candidates.views
         return frozenset().union(*(self.rarities.keys() & views[number].terms for number in passages))
-
-    def added_answer(self, passages: Sequence[int]) -> float:
-        """Return how much more of the answer some passages hold together than the best of them alone."""
-        coverage = self.candidates.holdings.coverage
-        return coverage(passages) - max(coverage([passage]) for passage in passages)
 
     def share(self, words: frozenset[str]) -> float:
         return fsum(map(self.rarities.__getitem__, words)) / self.total
 
     def share_of_names(self, words: frozenset[str]) -> float:
         return fsum(map(self.rarities.__getitem__, words & self.names)) / self.total_of_names
-
-    def share_telling(self, passages: Sequence[int]) -> float:
-        """Return how much some passages hold of what question and answer say, as it tells passages apart."""
-        return float(self._telling.shares([tuple(passages)])[0])
-
-    @lazy
-    def _telling(self) -> "_TellingWords":
-        return _TellingWords(self.candidates)
 
     def named_title(self, passage: int) -> tuple[float, float]:
         """Return how much of a passage's title the question names: its rarity, and the share of it."""
@@ -150,7 +147,6 @@ def _of_chain(asked: _Asked, chain: Candidate, row: Mapping[str, float], alone: 
     titles = [asked.named_title(passage) for passage in added] or [(0.0, 0.0)]
     words = asked.held(chain.passages) - asked.held(alone)
     return {
-        "chain: adds answer": asked.added_answer(chain.passages),
         "chain: weakest link": row["weakest link"],
         "chain: names passage": row["names passage"],
         "chain: passages": row["passages"],
@@ -158,7 +154,6 @@ def _of_chain(asked: _Asked, chain: Candidate, row: Mapping[str, float], alone: 
         "chain: adds title": max(rarity for rarity, _ in titles) / 10,
         "chain: adds whole title": max(share for _, share in titles),
         "chain: adds words": asked.share(words),
-        "chain: adds telling": asked.share_telling(chain.passages) - asked.share_telling(alone),
         "chain: adds names": asked.share_of_names(words),
     }
 
@@ -166,7 +161,6 @@ def _of_chain(asked: _Asked, chain: Candidate, row: Mapping[str, float], alone: 
 def _of_single(asked: _Asked, chain: Candidate, row: Mapping[str, float], alone: Sequence[int]) -> dict[str, float]:
     return {
         "single": 1.0,
-        "single: of an encyclopaedia": float(not are_parts(asked.candidates.views)),
         "single: answering sentence": 10 * row["answering sentence"] / asked.total,
         "single: names passage": row["names tail"],
         "single: title words": row["tail title words"],
@@ -175,48 +169,17 @@ def _of_single(asked: _Asked, chain: Candidate, row: Mapping[str, float], alone:
 
 def _of_parallel(asked: _Asked, chain: Candidate, row: Mapping[str, float], alone: Sequence[int]) -> dict[str, float]:
     holdings = asked.candidates.holdings
-    tails = set(holdings.tails)
+    tails, compared = set(holdings.tails), Comparison.of(asked.candidates)
     return {
         "parallel": 1.0,
-        "parallel: judgement": float(holdings.is_judgement),
-        "parallel: compares": float(asked.compares),
-        "parallel: chooses": float(asked.chooses),
-        "parallel: answer in question": float(asked.names_answer),
+        "parallel: judgement": compared.judgement,
+        "parallel: compares": compared.compares,
+        "parallel: chooses": compared.chooses,
+        "parallel: answer in question": compared.answer_in_question,
         "parallel: affinity": chain.weight / 20,
         "parallel: all hold answer": float(tails.issuperset(chain.passages)),
         "parallel: names passages": row["names passage"] + row["names tail"],
-        "parallel: adds answer": asked.added_answer(chain.passages),
     }
 
 
 _OF_SHAPE = {"chain": _of_chain, "single": _of_single, "parallel": _of_parallel}
-
-
-class _TellingWords:
-    """The words of question and answer that some passages hold, and how much each tells these passages apart.
-
-    Rarity is counted among the passages of the question, so that it needs no table of any language.
-    """
-
-    def __init__(self, candidates: Candidates) -> None:
-        asked = rarities(Text(candidates.question.question))
-        wanted = {stem(word) for word in asked if asked[word] >= _CONTENT} | {
-            stem(w) for w in candidates.holdings.words
-        }
-        held = [wanted & {stem(word) for word in view.terms} for view in candidates.views]
-        words = sorted(frozenset().union(*held))
-        self._holds = np.array([[word in some for some in held] for word in words], dtype=bool)  # [words, passages]
-        self._weights = np.log((len(held) + 1) / self._holds.sum(1)) if words else np.zeros(0)
-
-    def shares(self, rows: Sequence[Sequence[int]]) -> Array:
-        """Return how much each of some rows of passages holds together, 0 to 1."""
-        shares = np.zeros(len(rows))
-        if not len(self._weights):
-            return shares
-        lengths = np.array([len(row) for row in rows])
-        for length in np.unique(lengths[lengths > 0]):
-            numbers = np.flatnonzero(lengths == length).tolist()
-            passages = np.array([rows[number] for number in numbers])  # [rows, length]
-            holds = self._holds[:, passages].any(-1)  # [words, rows]
-            shares[numbers] = self._weights @ holds / self._weights.sum()
-        return shares

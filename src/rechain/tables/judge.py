@@ -10,7 +10,7 @@ import numpy as np
 
 from rechain.candidates import Candidates, CandidateSettings, find_candidates
 from rechain.errors import InputError, QuestionError, RechainError
-from rechain.evaluation.judging import Verdict, is_same_entity, is_unambiguous, judge
+from rechain.evaluation.judging import JudgedChain, is_same_entity, is_unambiguous, judge
 from rechain.evaluation.statistics import Figure, mean_with_interval
 from rechain.game.plan import make_plan
 from rechain.game.plays import QUESTIONS
@@ -51,7 +51,7 @@ class Outcome(NamedTuple):
     """the share of linking entities that are named right when the gold passages are read"""
 
     @classmethod
-    def of(cls, verdict: Verdict) -> "Outcome":
+    def of(cls, verdict: JudgedChain) -> "Outcome":
         """Return what the table shows of a verdict."""
         return cls(verdict.correct, verdict.ordered, verdict.head, verdict.tail, verdict.links)
 

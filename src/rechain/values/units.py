@@ -174,6 +174,8 @@ def _read_tables() -> dict[str, tuple[Unit, ...]]:
 
 UNITS = _read_tables()
 """by name; a name may stand for two ("pound")"""
+SYMBOLS = frozenset(name for name in UNITS if not any(map(str.isalnum, name)))
+"""names that belong to no word, as € and %"""
 CURRENCIES = frozenset(line.split()[0] for line in _CURRENCIES.strip().splitlines())
 
 

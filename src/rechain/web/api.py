@@ -14,6 +14,7 @@ from rechain.recovery import Options
 from rechain.schema import (
     MOST_MENTIONS,
     WHOLE,
+    Answer,
     Gold,
     Name,
     Names,
@@ -23,12 +24,12 @@ from rechain.schema import (
     Recovered,
     Sentences,
     Shape,
+    Verdict,
 )
-from rechain.schema import Verdict as Support
 from rechain.version import __version__
 from rechain.web.forms import MOST_PASSAGES, of_bounded_size
 from rechain.web.index import PAGE_SIZE
-from rechain.web.queries import Filters, PageNumber, SourceNumber, Verdict
+from rechain.web.queries import Filters, Judgement, PageNumber, SourceNumber
 from rechain.web.service import MOST_WAITING
 from rechain.web.site import AtSite, ask_for
 
@@ -98,7 +99,7 @@ class QuestionFields(BaseModel):
 
     id: Name | None = None
     question: Sentences
-    answer: Sentences
+    answer: Answer
     answer_aliases: Names | None = None
     question_entities: Names | None = None
     answer_entity: Name | None = None
@@ -152,9 +153,9 @@ class Listed(BaseModel):
     question: str
     answer: str
     confidence: float | None
-    verdict: Verdict | None
+    judgement: Judgement | None
     """whether the best chain is a gold chain"""
-    support: Support | None
+    verdict: Verdict | None
     """whether the passages support the answer, as the source says"""
     shape: Shape | None
     """the shape of the best chain"""
@@ -197,8 +198,8 @@ async def questions(site: AtSite, selection: Annotated[Selection, Query()]) -> L
             question=row.question,
             answer=row.answer,
             confidence=row.confidence,
+            judgement=row.judgement,
             verdict=row.verdict,
-            support=row.support,
             shape=row.shape,
             error=row.error,
             chain=row.summary,

@@ -14,10 +14,9 @@ from typing import Any, NamedTuple
 from rechain.datasets import Entry
 from rechain.errors import QuestionError
 from rechain.evaluation.judging import judge
-from rechain.schema import Chain, Gold, Problem, Question, Recovered, Shape
-from rechain.schema import Verdict as Support
+from rechain.schema import Chain, Gold, Problem, Question, Recovered, Shape, Verdict
 from rechain.text.words import Text
-from rechain.web.queries import Filters, Order, Verdict
+from rechain.web.queries import Filters, Judgement, Order
 
 PAGE_SIZE = 25
 _SHOWN_TEXT, _SHOWN_TITLE = 300, 80
@@ -33,8 +32,8 @@ CREATE VIRTUAL TABLE search USING fts5 (words, content='', prefix='2 3',
     tokenize="unicode61 remove_diacritics 0 categories 'L* N* M* Co' tokenchars '+#_'");
 CREATE TABLE bodies (position INTEGER PRIMARY KEY, question TEXT, problem TEXT, gold TEXT);
 CREATE TABLE found (source INTEGER, position INTEGER, summary TEXT, identity TEXT, confidence REAL,
-    verdict TEXT, kinds TEXT, error TEXT, support TEXT, shape TEXT, PRIMARY KEY (source, position)) WITHOUT ROWID;
-CREATE INDEX facets ON found (source, verdict, support, shape, confidence, kinds, error IS NULL);
+    judgement TEXT, kinds TEXT, error TEXT, verdict TEXT, shape TEXT, PRIMARY KEY (source, position)) WITHOUT ROWID;
+CREATE INDEX facets ON found (source, judgement, verdict, shape, confidence, kinds, error IS NULL);
 CREATE TABLE chains (source INTEGER, position INTEGER, json TEXT, PRIMARY KEY (source, position));
 """
 _BODY = "SELECT position, q.id, b.question, problem, gold FROM questions q JOIN bodies b USING (position)"
@@ -55,10 +54,10 @@ class Row(NamedTuple):
     answer: str
     summary: str | None
     confidence: float | None
-    verdict: Verdict | None
+    judgement: Judgement | None
     """whether the chain is a gold chain"""
     error: str | None
-    support: Support | None
+    verdict: Verdict | None
     """the source's own verdict: whether the passages support the answer"""
     shape: Shape | None
 
@@ -77,8 +76,8 @@ class Pair(NamedTuple):
     question: str
     one: str | None
     two: str | None
-    one_verdict: Verdict | None
-    two_verdict: Verdict | None
+    one_judgement: Judgement | None
+    two_judgement: Judgement | None
 
 
 class Stored(NamedTuple):
@@ -193,7 +192,7 @@ class Index:
         """Return the questions at some positions, in their order."""
         rows = self._read(
             "SELECT q.position, q.id, q.question, q.answer, "
-            "f.summary, f.confidence, f.verdict, f.error, f.support, f.shape "
+            "f.summary, f.confidence, f.judgement, f.error, f.verdict, f.shape "
             "FROM questions q LEFT JOIN found f ON f.source = ? AND f.position = q.position "
             f"WHERE q.position IN ({', '.join('?' * len(positions))})",
             source,
@@ -218,13 +217,13 @@ class Index:
 
     def accuracy(self, source: int) -> tuple[int, int]:
         """Return how many best chains of a source are right, and how many were judged."""
-        rows = dict(self._read("SELECT verdict, count(*) FROM found WHERE source = ? GROUP BY verdict", source))
+        rows = dict(self._read("SELECT judgement, count(*) FROM found WHERE source = ? GROUP BY judgement", source))
         return rows.get("right", 0), rows.get("right", 0) + rows.get("wrong", 0)
 
-    def verdicts(self, one: int, two: int) -> dict[tuple[str, str], int]:
-        """Count the questions by the verdicts on two sources: right, wrong or not judged ("")."""
+    def judgements(self, one: int, two: int) -> dict[tuple[str, str], int]:
+        """Count the questions by the judgements on two sources: right, wrong or not judged ("")."""
         rows = self._read(
-            "SELECT coalesce(a.verdict, ''), coalesce(b.verdict, ''), count(*) FROM found a "
+            "SELECT coalesce(a.judgement, ''), coalesce(b.judgement, ''), count(*) FROM found a "
             "JOIN found b USING (position) WHERE a.source = ? AND b.source = ? GROUP BY 1, 2",
             one,
             two,
@@ -237,7 +236,7 @@ class Index:
         where = f"a.source = ? AND b.source = ? AND {COMPARISONS[comparison]}"
         ((total,),) = self._read(f"SELECT count(*) FROM {tables} WHERE {where}", one, two)
         rows = self._read(
-            "SELECT q.id, q.question, a.summary, b.summary, a.verdict, b.verdict "
+            "SELECT q.id, q.question, a.summary, b.summary, a.judgement, b.judgement "
             f"FROM {tables} WHERE {where} ORDER BY q.position LIMIT ? OFFSET ?",
             one,
             two,
@@ -251,10 +250,10 @@ _SAME = "(a.identity IS b.identity)"
 COMPARISONS = {
     "different": f"NOT {_SAME}",
     "same": _SAME,
-    "only the first right": "a.verdict = 'right' AND b.verdict = 'wrong'",
-    "only the second right": "a.verdict = 'wrong' AND b.verdict = 'right'",
-    "both right": "a.verdict = 'right' AND b.verdict = 'right'",
-    "both wrong": "a.verdict = 'wrong' AND b.verdict = 'wrong'",
+    "only the first right": "a.judgement = 'right' AND b.judgement = 'wrong'",
+    "only the second right": "a.judgement = 'wrong' AND b.judgement = 'right'",
+    "both right": "a.judgement = 'right' AND b.judgement = 'right'",
+    "both wrong": "a.judgement = 'wrong' AND b.judgement = 'wrong'",
     "all": "1",
 }
 """ways to compare two sources, each with its condition on `found` a and b"""
@@ -293,14 +292,14 @@ def _summary(stored: Stored, recovered: Recovered) -> tuple[Any, ...]:
     """Return the row of `found` of a question's best chain, without source and position."""
     chain = recovered.chains[0] if recovered.chains else None
     error = None if chain else recovered.error.message if recovered.error else "no chain"
-    verdict = None
+    judgement = None
     if stored.gold is not None:
-        verdict = "right" if judge(chain, stored.gold).correct else "wrong"
+        judgement = "right" if judge(chain, stored.gold).correct else "wrong"
     if chain is None:
-        return None, None, None, verdict, "", error, recovered.verdict, None
+        return None, None, None, judgement, "", error, recovered.verdict, None
     kinds = "".join(f"|{link.kind}|" for link in chain.links)
     summary = _in_one_line(stored, chain)
-    return summary, dumps(chain.identity), chain.confidence, verdict, kinds, error, recovered.verdict, chain.shape
+    return summary, dumps(chain.identity), chain.confidence, judgement, kinds, error, recovered.verdict, chain.shape
 
 
 def _in_one_line(stored: Stored, chain: Chain) -> str:
@@ -327,10 +326,10 @@ def _matching(source: int, filters: Filters) -> tuple[str, str, list[Any]]:
         demand("confidence >= ?", filters.min_confidence)
     if filters.max_confidence is not None:
         demand("confidence <= ?", filters.max_confidence)
+    if filters.judgement is not None:
+        demand("judgement = ?", filters.judgement)
     if filters.verdict is not None:
         demand("verdict = ?", filters.verdict)
-    if filters.support is not None:
-        demand("support = ?", filters.support)
     if filters.shape is not None:
         demand("shape = ?", filters.shape)
     if filters.kind is not None:

@@ -127,7 +127,7 @@ async def compare(site: AtSite, query: Annotated[ComparisonQuery, Query()]) -> H
     if query.show not in COMPARISONS:
         raise NotThereError(f"there is no comparison '{query.show[:40]}'; there are {', '.join(COMPARISONS)}.")
     pairs, total = site.index.compare(one.number, two.number, query.show, query.page)
-    counts = site.index.verdicts(one.number, two.number)
+    counts = site.index.judgements(one.number, two.number)
     return page(
         "compare.html",
         here="compare",
@@ -193,4 +193,4 @@ async def _drawn(
 def _gain(counts: dict[tuple[str, str], int]) -> Figure | None:
     """Return by how much the second source is more often right, over the questions on which both are judged."""
     kinds = (("right", "right"), ("right", "wrong"), ("wrong", "right"), ("wrong", "wrong"))
-    return Comparison(*(counts.get(verdicts, 0) for verdicts in kinds)).gain
+    return Comparison(*(counts.get(judgements, 0) for judgements in kinds)).gain

@@ -4,10 +4,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from rechain.schema import LinkKind, Shape
-from rechain.schema import Verdict as Support
+from rechain.schema import LinkKind, Shape, Verdict
 
-Verdict = Literal["right", "wrong"]
+Judgement = Literal["right", "wrong"]
 Order = Literal["file", "least confident", "most confident"]
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -27,8 +26,8 @@ class Filters(BaseModel):
     )
     min_confidence: Share | None = None
     max_confidence: Share | None = None
-    verdict: Verdict | None = None
-    support: Support | None = Field(default=None, description="whether the passages support the answer")
+    judgement: Judgement | None = None
+    verdict: Verdict | None = Field(default=None, description="whether the passages support the answer")
     shape: Shape | None = Field(default=None, description="the shape of the best chain")
     kind: LinkKind | None = Field(default=None, description="a kind of link that the best chain has")
     has_chain: bool | None = Field(default=None, alias="chain", description="whether there is a chain")

@@ -38,9 +38,9 @@ def explore(page: Page, listed: list[dict[str, Any]]) -> None:
     assert 0 < len(low) < len(everything)
     assert set(filtered(page, max_confidence="0.9")) == low
     assert set(filtered(page, min_confidence="0.9")) == everything - low
-    wrong = {row["id"] for row in listed if row["verdict"] == "wrong"}
-    assert set(filtered(page, verdict="wrong")) == wrong
-    assert set(filtered(page, verdict="right")) == everything - wrong
+    wrong = {row["id"] for row in listed if row["judgement"] == "wrong"}
+    assert set(filtered(page, judgement="wrong")) == wrong
+    assert set(filtered(page, judgement="right")) == everything - wrong
     assert filtered(page, text="no such words anywhere") == []
 
 

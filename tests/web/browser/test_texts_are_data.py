@@ -229,6 +229,7 @@ def test_a_whole_evil_question_is_pasted_as_json(visit: Any, served: Any) -> Non
         at("/question", id=EVIL),
         at("/label/question", id=SMALL["id"], mode=EVIL),
         at("/compare", show=EVIL),
+        at("/", judgement=EVIL),
         at("/", verdict=EVIL),
         at("/question", id=BROKEN["id"]),
         f"/{quote(EVIL)}",

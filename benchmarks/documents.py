@@ -1,0 +1,151 @@
+"""Fit what tells evidence in documents (rechain.scoring.documents): python benchmarks/documents.py LOGS [--write].
+
+LOGS is what benchmarks/logs/build.py filled; its halves fit and dev are read, each question with all its passages and
+with as few as SIZES says, as retrievers are set. Prints how often the best candidate has exactly the right passages
+where weights were fitted on other sets of documents alone (in FOLDS parts), and how well confidence is calibrated
+there; `--write` fits on all and writes src/rechain/data/documents.json.
+"""
+
+import argparse
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import orjson
+import torch
+from common import print_heading, print_rows
+
+from rechain.answers.matching import Meaning
+from rechain.candidates import find_of_any_shape
+from rechain.datasets import read_questions
+from rechain.errors import QuestionError
+from rechain.evaluation.gold import read_gold
+from rechain.evaluation.statistics import expected_calibration_error
+from rechain.reader.pretrained import load
+from rechain.schema import Question
+from rechain.scoring.documents import NAMES, describe
+from rechain.scoring.model import BUNDLED
+from rechain.system.tensors import Array
+
+HALVES = ("fit", "dev")
+SIZES = (None, 5, 3)
+FOLDS = 6
+PULL = 0.005
+"""holds the weights of standardised numbers to nothing: 0.001 and 0.02 differ by less than a point"""
+WEIGHTS = Path(__file__).parent.parent / "src/rechain/data/documents.json"
+
+
+class Case(NamedTuple):
+    """A question with its candidates: their numbers, which have the right passages, and which passages they have."""
+
+    set: str
+    kind: str
+    size: int | None
+    numbers: Array
+    right: Array
+    passages: Sequence[frozenset[int]]
+
+
+def read_cases(folder: Path) -> Iterator[Case]:
+    """Yield the supported questions of both halves; one without candidates is counted, and never right."""
+    meaning = load(BUNDLED, "cpu").meaning
+    for half in HALVES:
+        questions = list(read_questions(folder / f"questions.{half}.jsonl"))
+        gold = read_gold(folder / f"gold.{half}.jsonl", questions)
+        for question in questions:
+            for chain in gold[question.id].chains if question.id in gold else ():
+                yield from (read_case(question, chain.passages, size, meaning) for size in SIZES)
+
+
+def read_case(question: Question, needed: Sequence[str], size: int | None, meaning: Meaning) -> Case:
+    """Return a question with so many of its passages, those that are needed among them."""
+    others = [passage.id for passage in question.passages if passage.id not in needed]
+    kept = {*needed, *others[: None if size is None else max(size - len(needed), 0)]}
+    cut = question.model_copy(update={"passages": [passage for passage in question.passages if passage.id in kept]})
+    name, kind = question.id.rpartition("-")[0], question.type or ""
+    try:
+        candidates = find_of_any_shape(cut, meaning=meaning)
+    except QuestionError:
+        return Case(name, kind, size, np.zeros((1, len(NAMES))), np.array([False]), [frozenset()])
+    passages = [frozenset(chain.passages) for chain in candidates.chains]
+    wanted = {place for place, view in enumerate(candidates.views) if view.passage.id in needed}
+    return Case(name, kind, size, describe(candidates), np.array([one == wanted for one in passages]), passages)
+
+
+def fit(cases: Sequence[Case]) -> Array:
+    """Return the weights under which the right candidates are likeliest."""
+    cases = [case for case in cases if case.right.any()]
+    numbers = np.concatenate([case.numbers for case in cases])
+    spread = numbers.std(0)
+    spread[spread == 0] = np.inf  # a number that never varies weighs nothing
+    inputs, right = torch.from_numpy(numbers / spread), torch.from_numpy(np.concatenate([case.right for case in cases]))
+    of = torch.repeat_interleave(torch.arange(len(cases)), torch.tensor([len(case.right) for case in cases]))
+    weights = torch.zeros(len(NAMES), dtype=torch.double, requires_grad=True)
+    optimiser = torch.optim.LBFGS([weights], max_iter=300, line_search_fn="strong_wolfe")
+
+    def log_sum(logits: torch.Tensor) -> torch.Tensor:
+        sums = torch.zeros(len(cases), dtype=torch.double).index_add(0, of, logits.exp())
+        return sums.clamp_min(1e-300).log()
+
+    def loss() -> torch.Tensor:
+        optimiser.zero_grad()
+        logits = inputs @ weights
+        greatest = torch.zeros(len(cases), dtype=torch.double).scatter_reduce(
+            0, of, logits.detach(), "amax", include_self=False
+        )
+        logits = logits - greatest[of]
+        value = (
+            log_sum(logits) - log_sum(logits.masked_fill(~right, -torch.inf))
+        ).mean() + PULL * weights.square().sum()
+        value.backward()  # type: ignore[no-untyped-call]
+        return value
+
+    optimiser.step(loss)  # type: ignore[no-untyped-call]
+    found: Array = weights.detach().numpy() / spread
+    return found
+
+
+def judge(case: Case, weights: Array) -> tuple[float, bool]:
+    """Return the confidence in the best candidate of a question, and whether it is right."""
+    logits = case.numbers @ weights
+    best = int(logits.argmax())
+    likely = np.exp(logits - logits.max())
+    same = [one == case.passages[best] for one in case.passages]
+    return float(likely[same].sum() / likely.sum()), bool(case.right[best])
+
+
+def main() -> None:
+    """Judge every set by weights that were fitted on others; with --write, fit on all."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("logs", type=Path)
+    options.add_argument("--write", action="store_true")
+    told = options.parse_args()
+    print_heading()
+    cases = list(read_cases(told.logs))
+    fold = {name: number % FOLDS for number, name in enumerate(sorted({case.set for case in cases}))}
+    fitted = [fit([case for case in cases if fold[case.set] != number]) for number in range(FOLDS)]
+    judged = [judge(case, fitted[fold[case.set]]) for case in cases]
+    print_rows(("type", "questions", "exact, %", "in C, %"), rows(cases, judged))
+    for size in SIZES:
+        of_size = [one for case, one in zip(cases, judged, strict=True) if case.size == size]
+        print(f"calibration error, {size or 'all'} passages: {expected_calibration_error(of_size):.3f}")
+    if told.write:
+        table: Mapping[str, float] = dict(zip(NAMES, fit(cases).round(3).tolist(), strict=True))
+        WEIGHTS.write_bytes(orjson.dumps(table, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+
+
+def rows(cases: Sequence[Case], judged: Sequence[tuple[float, bool]]) -> Iterator[Sequence[object]]:
+    """Yield how many questions of every type there are, and are right."""
+    groups: dict[str, list[tuple[bool, bool]]] = defaultdict(list)
+    for case, (_, is_right) in zip(cases, judged, strict=True):
+        for name in (f"all, {case.size} passages",) if case.size else ("all", case.kind):
+            groups[name].append((is_right, bool(case.right.any())))
+    for name, some in groups.items():
+        exact, could = (100 * sum(values) / len(some) for values in zip(*some, strict=True))
+        yield name, len(some), f"{exact:.0f}", f"{could:.0f}"
+
+
+if __name__ == "__main__":
+    main()
