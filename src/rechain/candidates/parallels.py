@@ -30,8 +30,8 @@ _TEXT = 0.3
 _MOST_A_SIDE = 4
 """passages that are tried for each thing"""
 _LEAST, _LEAST_OF_PARTS = 4.0, 2.0
-"""how much of a thing a passage must hold, in rarity: a word that is not quite common; of parts of documents less, as no
-title names what they are about: with 4.0, six of 109 questions of benchmarks/logs that compare or list lose theirs"""
+"""how much of a thing a passage must hold, in rarity: a word that is not quite common; of parts of documents less, as
+no title names what they are about: with 4.0, six of 109 questions of benchmarks/logs that compare or list lose it"""
 _MOST = 8
 """parallels that are kept, the best"""
 _MOST_CLAIMS = 4
