@@ -3,8 +3,7 @@
 LOGS is what benchmarks/logs/build.py filled; its halves fit and dev are read, each question with all its passages and
 with as few as SIZES says, as retrievers are set. Prints how often the best candidate has exactly the right passages
 where weights were fitted on other sets of documents alone (in FOLDS parts), and how well confidence is calibrated
-there; `--write` fits on all and writes src/rechain/data/documents.json. The temperature is that under which the
-confidences in questions of other sets are likeliest.
+there; `--write` fits on all and writes src/rechain/data/documents.json.
 """
 
 import argparse
@@ -35,7 +34,6 @@ SIZES = (None, 5, 3)
 FOLDS = 6
 PULL = 0.005
 """holds the weights of standardised numbers to nothing: 0.001 and 0.02 differ by less than a point"""
-TEMPERATURES = (0.7, 0.85, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0)
 WEIGHTS = Path(__file__).parent.parent / "src/rechain/data/documents.json"
 
 
@@ -109,19 +107,13 @@ def fit(cases: Sequence[Case]) -> Array:
     return found
 
 
-def judge(case: Case, weights: Array, temperature: float) -> tuple[float, bool]:
+def judge(case: Case, weights: Array) -> tuple[float, bool]:
     """Return the confidence in the best candidate of a question, and whether it is right."""
     logits = case.numbers @ weights
     best = int(logits.argmax())
-    likely = np.exp((logits - logits.max()) / temperature)
+    likely = np.exp(logits - logits.max())
     same = [one == case.passages[best] for one in case.passages]
     return float(likely[same].sum() / likely.sum()), bool(case.right[best])
-
-
-def log_loss(judged: Sequence[tuple[float, bool]]) -> float:
-    """Return how unlikely confidences make what came true."""
-    told = np.array([one if is_right else 1 - one for one, is_right in judged])
-    return -float(np.log(told.clip(1e-6)).mean())
 
 
 def main() -> None:
@@ -134,17 +126,13 @@ def main() -> None:
     cases = list(read_cases(told.logs))
     fold = {name: number % FOLDS for number, name in enumerate(sorted({case.set for case in cases}))}
     fitted = [fit([case for case in cases if fold[case.set] != number]) for number in range(FOLDS)]
-    judge_at = {t: [judge(case, fitted[fold[case.set]], t) for case in cases] for t in TEMPERATURES}
-    temperature = min(TEMPERATURES, key=lambda t: log_loss(judge_at[t]))
-    judged = judge_at[temperature]
+    judged = [judge(case, fitted[fold[case.set]]) for case in cases]
     print_rows(("type", "questions", "exact, %", "in C, %"), rows(cases, judged))
-    print(f"temperature {temperature}")
     for size in SIZES:
         of_size = [one for case, one in zip(cases, judged, strict=True) if case.size == size]
         print(f"calibration error, {size or 'all'} passages: {expected_calibration_error(of_size):.3f}")
     if told.write:
-        weights = dict(zip(NAMES, fit(cases).round(3).tolist(), strict=True))
-        table: Mapping[str, float] = {**weights, "temperature": temperature}
+        table: Mapping[str, float] = dict(zip(NAMES, fit(cases).round(3).tolist(), strict=True))
         WEIGHTS.write_bytes(orjson.dumps(table, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rechain.candidates import Candidates, find_of_any_shape
 from rechain.schema import Passage, Question
-from rechain.scoring.documents import NAMES, confidences, describe, fitted, is_of_documents, score_documents
+from rechain.scoring.documents import NAMES, confidences, describe, is_of_documents, score_documents, weights
 from rechain.scoring.evidence import FEATURES, weigh
 
 
@@ -85,7 +85,7 @@ def test_a_question_without_a_word_of_the_passages_has_numbers_too() -> None:
 def test_scores_are_the_weighed_numbers_and_the_best_chain_is_found() -> None:
     scores = score_documents(BRIDGE)
     sums = [sum(parts.values()) for parts in scores.contributions]
-    np.testing.assert_allclose(sums, describe(BRIDGE) @ [fitted()[name] for name in NAMES])
+    np.testing.assert_allclose(sums, describe(BRIDGE) @ weights())
     assert BRIDGE.chains[int(np.argmax(sums))].passages == (0, 1)
     assert list(scores.contributions[0]) == ["evidence", "answer", "shape"]
 

@@ -61,15 +61,15 @@ def is_of_documents(candidates: Candidates) -> bool:
 
 
 @cache
-def fitted() -> Mapping[str, float]:
-    """Return what each number weighs, and the temperature of confidences, as `benchmarks/documents.py` fitted them."""
-    table: dict[str, float] = orjson.loads(files("rechain").joinpath("data/documents.json").read_bytes())
-    return table
+def weights() -> Array:
+    """Return what each number weighs, as `benchmarks/documents.py` fitted them."""
+    table: Mapping[str, float] = orjson.loads(files("rechain").joinpath("data/documents.json").read_bytes())
+    return np.array([table[name] for name in NAMES])
 
 
 def score_documents(candidates: Candidates) -> Scores:
     """Return the scores of the candidates of a question, of all shapes."""
-    terms = describe(candidates) * [fitted()[name] for name in NAMES]  # [candidates, names]
+    terms = describe(candidates) * weights()  # [candidates, names]
     of_shape = NAMES.index("single")
     parts = {
         "evidence": terms[:, : len(FEATURES)].sum(1),
@@ -84,7 +84,7 @@ def score_documents(candidates: Candidates) -> Scores:
 
 def confidences(candidates: Candidates, logits: Array) -> Array:
     """Return how likely each candidate has exactly the right passages, whatever their order and links."""
-    likely = np.exp((logits - logits.max()) / fitted()["temperature"])
+    likely = np.exp(logits - logits.max())
     together: dict[frozenset[int], float] = {}
     sets = [frozenset(chain.passages) for chain in candidates.chains]
     for passages, value in zip(sets, likely.tolist(), strict=True):
