@@ -297,6 +297,12 @@ def test_the_entity_of_the_answer_is_one_claim_of_the_passages_that_mention_it()
 # ---- meaning
 
 
+def test_a_value_is_missing_in_a_sentence_that_means_the_same_without_it() -> None:
+    asked = question("It opened in 1850", "A start was made long ago.", question="When did it open?")
+    _, holding, _ = only(asked, lambda claims, sentences: [[1.0] * len(sentences)] * len(claims))
+    assert (holding.match, holding.missing) == ("meaning", ("=1850",))
+
+
 def test_meaning_is_asked_where_words_do_not_show_a_claim() -> None:
     calls: list[tuple[list[str], list[str]]] = []
 

@@ -143,3 +143,29 @@ def test_a_field_for_the_answer_that_is_null_does_not_replace_the_last_message(t
     unanswered = read(tmp_path, USER, tool(TEXTS), output=None)
     assert isinstance(unanswered, Question)
     assert unanswered.answer == ""
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "Context:\n{}\n\nQuestion: {}",
+        "Context: {}\n\nQuestion: {}\nHelpful Answer:",
+        "Use the following pieces of context to answer the question at the end:\n\n{}\n\nQuestion: {}\nAnswer:",
+        "Answer from this.\n\n## Context:\n{}\n\n**Question:**\n{}",
+        "<context>\n{}\n</context>\n\n{}",
+    ],
+)
+def test_a_prompt_may_hold_its_context(tmp_path: Path, prompt: str) -> None:
+    user = {"role": "user", "content": prompt.format("\n\n".join(TEXTS), USER["content"])}
+    question = read(tmp_path, user, ANSWER)
+    assert isinstance(question, Question)
+    assert (question.question, [passage.text for passage in question.passages]) == (USER["content"], TEXTS)
+
+
+@pytest.mark.parametrize(
+    "prompt", ["Question: which one?", "In this context: which one?", "<context></context>", "Context:"]
+)
+def test_a_prompt_without_a_context_is_the_question(tmp_path: Path, prompt: str) -> None:
+    question = read(tmp_path, {"role": "user", "content": prompt}, ANSWER)
+    assert isinstance(question, Question)
+    assert (question.question, question.passages) == (prompt, [])

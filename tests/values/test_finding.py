@@ -25,6 +25,10 @@ May 14, 2023 = 14 May 2023 = 2023-05-14 = 14.05.2023 = 14. Mai 2023 = 2023年5�
 May 14th, 2023 = 2023/05/14 = 05/14/2023 = 14/05/2023 = 二〇二三年五月十四日 = 14-May-2023 = fourteenth of May 2023
 Sept. 1, 2020 = 1 September 2020 = 1. September 2020 = 2020-09-01 = first of September 2020 = 2020年9月1日
 29.02.2024 = Feb 29, 2024 = 29. Februar 2024
+nineteen ninety-eight = 1998 = nineteen hundred and ninety-eight
+twenty twenty-three = 2023
+nineteen oh five = 1905
+2019–23 = 2019-2023 = 2019 to 2023
 May 2023 = Mai 2023 = 2023年5月 = 05/2023
 May 14 = 14 May = 14. Mai = 5月14日 = 五月十四号
 May 14-16, 2023 = 14.-16. Mai 2023 = 14 to 16 May 2023

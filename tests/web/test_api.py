@@ -403,3 +403,10 @@ def test_a_question_that_would_keep_others_waiting_is_refused(client: TestClient
     answer = client.post("/recover", json=ASKED | {field: value})
     assert answer.status_code == 422
     assert answer.json()["error"]["message"].startswith(field)
+
+
+def test_ids_and_titles_may_be_numbers(client: TestClient) -> None:
+    texts = [passage if isinstance(passage, str) else passage["text"] for passage in ASKED["passages"]]
+    passages = [{"id": number, "title": 2023, "text": text} for number, text in enumerate(texts)]
+    recovered = client.post("/recover", json=ASKED | {"id": 7, "passages": passages}).json()
+    assert (recovered["id"], recovered["chains"][0]["passages"]) == ("7", ["0", "1"])

@@ -52,7 +52,7 @@ NO_ANSWER = AnswerReading("none", None, (), False)
 _FUNCTION, _CLAUSE, _YES, _NO, _ABBREVIATIONS = map(frames.words, ("function", "clause", "yes", "no", "abbreviations"))
 # Markup, a colon, a question, the end of a sentence that is no initial's or abbreviation's, a list.
 _NOT_SHORT = re.compile(r"[*_`#<>\[\]&|~\n\r\\•:?？。！、]|[a-z\d]{3}[.!]|,.*\b(?:and|or|und|oder)\b")
-_WORDLESS = re.compile(r"[\s\-–—_.…?,;:*'\"]*")
+_WORDLESS = re.compile(r"[\s\-–—_.…?,;:*'\"\u00ad\u200b-\u200f\u202a-\u202e\u2060\ufeff]*")
 """what is no answer; any other text without words ("!!!") may be a name"""
 _STANCE = re.compile(
     r"\W*(?:(?P<yes>(?:yes|yeah|yep|yup|ja|doch|oui)\b(?:[\s,.;:!—–-]+|$)"

@@ -289,7 +289,7 @@ class _ClaimSearch:
         wanted = [_wanted(claim) for claim in self._claims]
         found = [self._by_words(claim, some) for claim, some in zip(self._claims, wanted, strict=True)]
         if self._meaning is not None:
-            found = self._with_meaning(found, self._meaning)
+            found = self._with_meaning(found, wanted, self._meaning)
         held = [
             HeldClaim(claim, _best(holdings), {n: view.keys(some) for n, view in enumerate(self._sentences)})
             for claim, holdings, some in zip(self._claims, found, wanted, strict=True)
@@ -304,7 +304,9 @@ class _ClaimSearch:
         found = ((number, sentences.hold(wanted, claim.phrases)) for number, sentences in enumerate(self._sentences))
         return {number: holding for number, holding in found if holding.strength >= _LEAST_STRENGTH}
 
-    def _with_meaning(self, found: Sequence[dict[int, Holding]], meaning: Meaning) -> list[dict[int, Holding]]:
+    def _with_meaning(
+        self, found: Sequence[dict[int, Holding]], wanted: Sequence[Sequence[_Wanted]], meaning: Meaning
+    ) -> list[dict[int, Holding]]:
         """Add the passages with a sentence that means what a claim says, where words did not show it.
 
         The encoder has learnt English: to it all sentences of another language are alike.
@@ -321,7 +323,8 @@ class _ClaimSearch:
                 known = added[claim].get(number)
                 strength = _MEANING * float(alike)
                 if alike >= _ALIKE and (known is None or known.strength < strength):
-                    added[claim][number] = Holding("meaning", strength, span)
+                    missing = self._sentences[number].missing_values(wanted[claim])
+                    added[claim][number] = Holding("meaning", strength, span, missing)
         return added
 
     def _compared(self) -> list[tuple[int, Span]]:
@@ -368,6 +371,11 @@ class _NormalSentences:
         is_whole = all(of_one.get(best) == one.weight for one, of_one in zip(wanted, worth, strict=True))
         match: Match = "normalised" if is_whole and found is None else "words"
         return Holding(match, min(strengths[best], 1.0), span if inside else None, missing)
+
+    def missing_values(self, wanted: Sequence[_Wanted]) -> tuple[str, ...]:
+        """Return the values among what is wanted that stand nowhere in the passage: other words cannot say them."""
+        found = self.keys(wanted)
+        return tuple(one.key for one in wanted if one.value is not None and one.key not in found)
 
     def keys(self, wanted: Iterable[_Wanted]) -> frozenset[str]:
         """Return what of all that is wanted stands anywhere in the passage."""

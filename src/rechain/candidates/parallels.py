@@ -10,6 +10,7 @@ from itertools import combinations, product
 from math import fsum
 
 from rechain.answers.matching import Holdings
+from rechain.linking.content import are_parts
 from rechain.schema import Question
 from rechain.text.passages import PassageView
 from rechain.text.rarity import idf
@@ -28,8 +29,9 @@ _TEXT = 0.3
 """what a word counts that stands in a passage's text and not in its title"""
 _MOST_A_SIDE = 4
 """passages that are tried for each thing"""
-_LEAST = 4.0
-"""how much of a thing a passage must hold, in rarity: a word that is not quite common"""
+_LEAST, _LEAST_OF_PARTS = 4.0, 2.0
+"""how much of a thing a passage must hold, in rarity: a word that is not quite common; of parts of documents less, as
+no title names what they are about: with 4.0, six of 109 questions of benchmarks/logs that compare or list lose it"""
 _MOST = 8
 """parallels that are kept, the best"""
 _MOST_CLAIMS = 4
@@ -54,8 +56,9 @@ def find_parallels(
 
 def _compared(query: Text, views: Sequence[PassageView]) -> Iterator[tuple[tuple[int, ...], float]]:
     """Yield a passage for each side of a conjunction."""
+    least = _LEAST_OF_PARTS if are_parts(views) else _LEAST
     for sides in _sides(query.words):
-        for choice in product(*(_rank(side, views) for side in sides)):
+        for choice in product(*(_rank(side, views, least) for side in sides)):
             yield tuple(passage for passage, _ in choice), fsum(affinity for _, affinity in choice)
 
 
@@ -75,10 +78,10 @@ def _side(words: Sequence[str]) -> Side:
     return side
 
 
-def _rank(side: Side, views: Sequence[PassageView]) -> list[tuple[int, float]]:
-    """Return the passages that hold most of a thing, and how much."""
+def _rank(side: Side, views: Sequence[PassageView], least: float) -> list[tuple[int, float]]:
+    """Return the passages that hold most of a thing, `least` of it at least, and how much."""
     affinities = [(number, _affinity(side, view)) for number, view in enumerate(views)]
-    enough = [one for one in affinities if one[1] >= _LEAST]
+    enough = [one for one in affinities if one[1] >= least]
     return sorted(enough, key=lambda one: -one[1])[:_MOST_A_SIDE]
 
 

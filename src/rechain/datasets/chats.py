@@ -25,12 +25,19 @@ _ROLES = {"human": "user", "ai": "assistant", "function": "tool", "developer": "
 """roles by the names of other libraries"""
 _LISTS = ("results", "documents", "passages", "contexts", "chunks", "hits", "matches", "nodes", "sources", "data")
 """where the result of a tool keeps its passages"""
-# "Context:", "Use the following documents to answer:", "<context>": what comes after it was retrieved.
+# "Context: …", "Use the following documents to answer:", "<context>": what comes after it was retrieved.
+# Bounded, so that a text full of tags without ends, or a long line without a colon, does not take quadratic time.
 _CONTEXT = re.compile(
-    r"<(context|documents|sources)>(?P<tagged>.*?)</\1>"
-    r"|^[^\n]*\b(?:context|documents|passages|sources|excerpts)\b[^\n]*:[^\S\n]*\n(?P<rest>.+)",
+    r"<(context|documents|sources)>(?P<tagged>(?:(?!</?\1>).)*+)</\1>|^[^\w\n]*context[^\w\n]*:[^\S\n]*(?P<inline>\S.*)"
+    r"|^[^\n]{0,200}\b(?:context|documents|passages|sources|excerpts)\b[^\n]{0,200}:[^\S\n]*\n(?P<rest>.+)",
     re.DOTALL | re.IGNORECASE | re.MULTILINE,
 )
+# The question of a prompt that has its context before or after it, and the label of the answer at its end.
+_ASKED = re.compile(
+    r"^[^\w\n]*(?:(?:user )?(?:question|query)|frage)[^\w\n]*:[*\s]*(?P<asked>[^*\s][^\n]*)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_ANSWER_LABEL = re.compile(r"\n[^\w\n]*(?:\w+ )?(?:answer|antwort)[^\w\n]*+\s*+$", re.IGNORECASE)
 
 
 class _Message(NamedTuple):
@@ -41,7 +48,7 @@ class _Message(NamedTuple):
 class Chats(Format):
     """The answer is the assistant's last message, the question is the user's last before it.
 
-    The passages are what tools returned and what system messages give as a context.
+    The passages are what tools returned and what system messages or, without any, the question give as a context.
     """
 
     name = "chat"
@@ -66,9 +73,11 @@ class Chats(Format):
             who = "user" if asked is None and end is not None else "assistant"
             raise QuestionError("missing_field", f"{field} hold no message of the {who}")
         answer = record[other] if other else messages[end].text
-        texts = [part for message in messages[:end] for part in _passages(message)]
+        texts, question = [part for message in messages[:end] for part in _passages(message)], messages[asked].text
+        if not texts:
+            question, texts = _split_prompt(question)
         passages = make_passages(field, texts, logged=True)
-        return logged_question(record, {field, other or field}, messages[asked].text, answer, passages)
+        return logged_question(record, {field, other or field}, question, answer, passages)
 
 
 def _messages(field: str, messages: list[Any]) -> Iterator[_Message]:
@@ -121,9 +130,23 @@ def _passages(message: _Message) -> list[Any]:
     if message.role == "tool":
         return _results(message.text)
     if message.role == "system":
-        contexts = (found["tagged"] or found["rest"] or "" for found in _CONTEXT.finditer(message.text))
-        return [part for context in contexts for part in split_text(context)]
+        return [part for found in _CONTEXT.finditer(message.text) for part in _texts_of(found)]
     return []
+
+
+def _texts_of(context: re.Match[str]) -> list[Any]:
+    return split_text(context["tagged"] or context["inline"] or context["rest"] or "")
+
+
+def _split_prompt(prompt: str) -> tuple[str, list[Any]]:
+    """Return the question of a prompt and the passages of its context; one without a context is the question."""
+    asked = _ASKED.search(prompt)
+    rest = _ANSWER_LABEL.sub("", f"{prompt[: asked.start()]}{prompt[asked.end() :]}" if asked else prompt)
+    context = _CONTEXT.search(rest)
+    if context is None or not (asked or context["tagged"]):
+        return prompt, []
+    question = asked["asked"] if asked else f"{rest[: context.start()]}{rest[context.end() :]}"
+    return question.strip() or prompt, _texts_of(context)
 
 
 def _results(text: str) -> list[Any]:

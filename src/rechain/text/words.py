@@ -31,6 +31,8 @@ _BLANKED = bytes(
     ord(",") if chr(c) == _KEPT_COMMA else c if c > 127 or chr(c).isalnum() or chr(c) in "_+#" else ord(" ")
     for c in range(256)
 )
+# Soft hyphens, joiners and byte order marks: nobody sees them, and they part no words. (A blank of no width does.)
+_INVISIBLE = "\u00ad\u200c\u200d\u2060\ufeff"
 _BRACKETED_SUFFIX = re.compile(r"\([^()]*\)$")
 # Up to this many different characters are quicker replaced one by one than by str.translate, which looks at every one.
 _MANY = 20
@@ -50,7 +52,7 @@ def fold(text: str) -> str:
 @cache
 def _folded_character(character: str) -> str:
     decomposed = unicodedata.normalize("NFKD", character).casefold()
-    return "".join(c for c in decomposed if not unicodedata.combining(c) and not c.isspace())
+    return "".join(c for c in decomposed if not (unicodedata.combining(c) or c.isspace() or c in _INVISIBLE))
 
 
 def is_unspaced(text: str) -> bool:
@@ -197,7 +199,7 @@ def _blank_beyond_ascii(text: str) -> str:
 
 @cache
 def _is_mark(character: str) -> bool:
-    return unicodedata.category(character).startswith("M")
+    return unicodedata.category(character).startswith("M") or character in _INVISIBLE
 
 
 @cache

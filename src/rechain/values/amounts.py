@@ -279,7 +279,8 @@ def _amount_item(amount: _Amount, start: int, minus: str) -> Item:
 
 def _range_item(first: _Amount, last: _Amount, start: int) -> Item:
     units = last.units or first.units
-    pairs = [(a, b) for a, b in zip(_scaled_alike(first.number, last.number), last.number.readings, strict=False)]
+    ends = _within_century(first.number, last.number) if not units else last.number.readings
+    pairs = list(zip(_scaled_alike(first.number, last.number), ends, strict=False))
     keys = [f"={a}..{b}" for a, b in pairs]
     if units:
         keys = [
@@ -289,6 +290,13 @@ def _range_item(first: _Amount, last: _Amount, start: int) -> Item:
         ]
     numbers = tuple(f"{plain(Decimal(a))}..{plain(Decimal(b))}" for a, b in pairs)
     return Item(keys[0], start, last.end, tuple(keys[1:]), numbers=numbers, units=tuple(unit.name for unit in units))
+
+
+def _within_century(first: Numeral, last: Numeral) -> tuple[str, ...]:
+    """Return the readings of a range's end, where it is the last two digits of a year ("1914-18")."""
+    year, end = first.readings[0], last.readings[0]
+    is_short = len(year) == 4 and year.isdecimal() and len(end) == 2 and end.isdecimal() and end > year[2:]
+    return (year[:2] + end,) if is_short else last.readings
 
 
 def _scaled_alike(first: Numeral, last: Numeral) -> tuple[str, ...]:

@@ -42,6 +42,13 @@ _RUN_EN = re.compile(
     rf"(?:(?:[ \u00a0-]|\s+and\s+){ENGLISH}){{0,20}}(?!\w)",
     re.IGNORECASE,
 )
+_DIGIT_EN, _TEEN_EN = ("|".join(_ONES_EN.split()[first:end]) for first, end in ((1, 10), (10, 20)))
+_TWO_DIGITS_EN = rf"{_TEEN_EN}|(?:{_TENS_EN.replace(' ', '|')})(?:[ -](?:{_DIGIT_EN}))?"
+# "nineteen ninety-eight", "twenty ten", "nineteen oh five"; but "eleven twenty-minute calls" are none.
+_YEAR_EN = re.compile(
+    rf"(?!ten)({_TEEN_EN}|twenty)[ -](?:oh?[ -]({_DIGIT_EN})|({_TWO_DIGITS_EN}))(?!\w|-|[ \u00a0]{ENGLISH}\b)",
+    re.IGNORECASE,
+)
 _RUN_WORD = re.compile(r"\w+")
 _ONES_DE = "null eins zwei zwo drei vier fünf fuenf sechs sieben acht neun zehn elf zwölf zwoelf sech sieb"
 _TENS_DE = "zwanzig dreißig dreissig vierzig fünfzig fuenfzig sechzig siebzig achtzig neunzig"
@@ -137,6 +144,9 @@ def read_words(text: str, at: int, is_german: Callable[[], bool | None]) -> Nume
     """Return the number that words give, from `at` on."""
     if text[at] in CHINESE:
         return _read_chinese(text, at)
+    if match := _YEAR_EN.match(text, at):
+        century, *rest = (_spoken(words, "en") for words in match.groups() if words)
+        return Numeral(match.end(), (f"{century}{rest[0]:0>2}",))
     if match := _RUN_EN.match(text, at):
         return _read_english(text, match)
     return _read_german(text, at, is_german)

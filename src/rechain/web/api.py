@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Body, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
-from pydantic import BaseModel, Discriminator, Field, Tag
+from pydantic import BaseModel, BeforeValidator, Discriminator, Field, Tag
 from starlette.convertors import Convertor, register_url_convertor
 
 from rechain.datasets import Entry
@@ -25,6 +25,7 @@ from rechain.schema import (
     Sentences,
     Shape,
     Verdict,
+    number_as_text,
 )
 from rechain.version import __version__
 from rechain.web.forms import MOST_PASSAGES, of_bounded_size
@@ -68,6 +69,10 @@ register_url_convertor("anything", _Anything())
 router = APIRouter(responses=refusals())
 
 
+NameOrNumber = Annotated[Name, BeforeValidator(number_as_text)]
+"""an id"""
+
+
 class MentionFields(BaseModel):
     """An entity's occurrence in a passage's text."""
 
@@ -79,8 +84,8 @@ class MentionFields(BaseModel):
 class PassageFields(BaseModel):
     """A passage; without an id it is named after its title or its position."""
 
-    id: Name | None = None
-    title: str | None = None
+    id: NameOrNumber | None = None
+    title: Annotated[str, Field(coerce_numbers_to_str=True)] | None = None
     text: NotBlank
     mentions: Annotated[list[MentionFields], Field(max_length=MOST_MENTIONS)] | None = None
 
@@ -97,7 +102,7 @@ TextOrFields = Annotated[
 class QuestionFields(BaseModel):
     """A question as it is in a file; ids may be left out, and a passage may be its text alone."""
 
-    id: Name | None = None
+    id: NameOrNumber | None = None
     question: Sentences
     answer: Answer
     answer_aliases: Names | None = None
