@@ -3,12 +3,14 @@
 LOGS is what benchmarks/logs/build.py filled; its halves fit and dev are read, each question with all its passages and
 with as few as SIZES says, as retrievers are set. Prints how often the best candidate has exactly the right passages
 where weights were fitted on other sets of documents alone (in FOLDS parts), and how well confidence is calibrated
-there; `--write` fits on all and writes src/rechain/data/documents.json.
+there, false answers included, whose evidence is never right; `--write` fits on all and writes
+src/rechain/data/documents.json.
 """
 
 import argparse
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,12 +22,12 @@ from common import print_heading, print_rows
 from rechain.answers.matching import Meaning
 from rechain.candidates import find_of_any_shape
 from rechain.datasets import read_questions
+from rechain.datasets.records import read_by_id
 from rechain.errors import QuestionError
-from rechain.evaluation.gold import read_gold
 from rechain.evaluation.statistics import expected_calibration_error
 from rechain.reader.pretrained import load
-from rechain.schema import Question
-from rechain.scoring.documents import NAMES, describe
+from rechain.schema import Gold, Question
+from rechain.scoring.documents import NAMES, NOTHING, describe
 from rechain.scoring.model import BUNDLED
 from rechain.system.tensors import Array
 
@@ -34,6 +36,8 @@ SIZES = (None, 5, 3)
 FOLDS = 6
 PULL = 0.005
 """holds the weights of standardised numbers to nothing: 0.001 and 0.02 differ by less than a point"""
+NOTHINGS = tuple(np.arange(-4.0, 16.0, 0.5).tolist())
+"""weights that are tried for "none of these", after the others: fitted with them it makes the best candidates worse"""
 WEIGHTS = Path(__file__).parent.parent / "src/rechain/data/documents.json"
 
 
@@ -49,14 +53,15 @@ class Case(NamedTuple):
 
 
 def read_cases(folder: Path) -> Iterator[Case]:
-    """Yield the supported questions of both halves; one without candidates is counted, and never right."""
+    """Yield the questions of both halves whose answer is right, in part at least, or false."""
     meaning = load(BUNDLED, "cpu").meaning
     for half in HALVES:
-        questions = list(read_questions(folder / f"questions.{half}.jsonl"))
-        gold = read_gold(folder / f"gold.{half}.jsonl", questions)
-        for question in questions:
-            for chain in gold[question.id].chains if question.id in gold else ():
-                yield from (read_case(question, chain.passages, size, meaning) for size in SIZES)
+        gold = read_by_id(folder / f"gold.{half}.jsonl", Gold)
+        for question in read_questions(folder / f"questions.{half}.jsonl"):
+            of = gold[question.id]
+            if of.verdict != "no_answer":
+                needed = of.chains[0].passages if of.chains else []
+                yield from (read_case(question, needed, size, meaning) for size in SIZES)
 
 
 def read_case(question: Question, needed: Sequence[str], size: int | None, meaning: Meaning) -> Case:
@@ -64,18 +69,18 @@ def read_case(question: Question, needed: Sequence[str], size: int | None, meani
     others = [passage.id for passage in question.passages if passage.id not in needed]
     kept = {*needed, *others[: None if size is None else max(size - len(needed), 0)]}
     cut = question.model_copy(update={"passages": [passage for passage in question.passages if passage.id in kept]})
-    name, kind = question.id.rpartition("-")[0], question.type or ""
-    try:
+    numbers, passages = np.zeros((0, len(NAMES))), list[frozenset[int]]()
+    with suppress(QuestionError):
         candidates = find_of_any_shape(cut, meaning=meaning)
-    except QuestionError:
-        return Case(name, kind, size, np.zeros((1, len(NAMES))), np.array([False]), [frozenset()])
-    passages = [frozenset(chain.passages) for chain in candidates.chains]
-    wanted = {place for place, view in enumerate(candidates.views) if view.passage.id in needed}
-    return Case(name, kind, size, describe(candidates), np.array([one == wanted for one in passages]), passages)
+        numbers, passages = describe(candidates), [frozenset(chain.passages) for chain in candidates.chains]
+    wanted = {place for place, passage in enumerate(cut.passages) if passage.id in needed}
+    right = [bool(needed) and one == wanted for one in passages]
+    name, kind = question.id.rpartition("-")[0], question.type or ""
+    return Case(name, kind, size, numbers, np.array(right, dtype=bool), passages)
 
 
 def fit(cases: Sequence[Case]) -> Array:
-    """Return the weights under which the right candidates are likeliest."""
+    """Return the weights under which the right candidates are likeliest, where one is."""
     cases = [case for case in cases if case.right.any()]
     numbers = np.concatenate([case.numbers for case in cases])
     spread = numbers.std(0)
@@ -107,13 +112,21 @@ def fit(cases: Sequence[Case]) -> Array:
     return found
 
 
-def judge(case: Case, weights: Array) -> tuple[float, bool]:
+def judge(case: Case, weights: Array, nothing: float) -> tuple[float, bool]:
     """Return the confidence in the best candidate of a question, and whether it is right."""
+    if not len(case.right):
+        return 0.0, False
     logits = case.numbers @ weights
-    best = int(logits.argmax())
-    likely = np.exp(logits - logits.max())
+    best, most = int(logits.argmax()), logits.max()
+    likely = np.exp(logits - most)
     same = [one == case.passages[best] for one in case.passages]
-    return float(likely[same].sum() / likely.sum()), bool(case.right[best])
+    return float(likely[same].sum() / (likely.sum() + np.exp(nothing - most))), bool(case.right[best])
+
+
+def log_loss(judged: Sequence[tuple[float, bool]]) -> float:
+    """Return how unlikely confidences make what came true."""
+    told = np.array([one if is_right else 1 - one for one, is_right in judged])
+    return -float(np.log(told.clip(1e-6)).mean())
 
 
 def main() -> None:
@@ -126,13 +139,16 @@ def main() -> None:
     cases = list(read_cases(told.logs))
     fold = {name: number % FOLDS for number, name in enumerate(sorted({case.set for case in cases}))}
     fitted = [fit([case for case in cases if fold[case.set] != number]) for number in range(FOLDS)]
-    judged = [judge(case, fitted[fold[case.set]]) for case in cases]
-    print_rows(("type", "questions", "exact, %", "in C, %"), rows(cases, judged))
+    judge_by = {nothing: [judge(case, fitted[fold[case.set]], nothing) for case in cases] for nothing in NOTHINGS}
+    nothing = min(NOTHINGS, key=lambda value: log_loss(judge_by[value]))
+    judged = judge_by[nothing]
+    true = [(case, one) for case, one in zip(cases, judged, strict=True) if case.kind != "unsupported"]
+    print_rows(("type", "questions", "exact, %", "in C, %"), rows(*zip(*true, strict=True)))
     for size in SIZES:
         of_size = [one for case, one in zip(cases, judged, strict=True) if case.size == size]
         print(f"calibration error, {size or 'all'} passages: {expected_calibration_error(of_size):.3f}")
     if told.write:
-        table: Mapping[str, float] = dict(zip(NAMES, fit(cases).round(3).tolist(), strict=True))
+        table = dict(zip(NAMES, fit(cases).round(3).tolist(), strict=True)) | {NOTHING: nothing}
         WEIGHTS.write_bytes(orjson.dumps(table, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
 
 

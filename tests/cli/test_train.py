@@ -322,6 +322,7 @@ def start(questions: Path, out: Path, *arguments: str, **options: Any) -> "subpr
     return subprocess.Popen(command, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["SIGINT", "SIGTERM"])
 def test_a_signal_ends_a_run_with_one_sentence_and_it_can_be_resumed(town_file: Path, tmp_path: Path, how: str) -> None:
     long = changes(**QUICK | {"pretrain_epochs": 25, "game_epochs": 0, "patience": 99, "checkpoint_steps": 1})

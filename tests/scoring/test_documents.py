@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import zip_longest
-from math import log
+from math import exp, log
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rechain.candidates import Candidates, find_of_any_shape
 from rechain.schema import Passage, Question
-from rechain.scoring.documents import NAMES, confidences, describe, is_of_documents, score_documents, weights
+from rechain.scoring.documents import NAMES, NOTHING, confidences, describe, is_of_documents, score_documents, weights
 from rechain.scoring.evidence import FEATURES, weigh
 
 
@@ -85,16 +85,17 @@ def test_a_question_without_a_word_of_the_passages_has_numbers_too() -> None:
 def test_scores_are_the_weighed_numbers_and_the_best_chain_is_found() -> None:
     scores = score_documents(BRIDGE)
     sums = [sum(parts.values()) for parts in scores.contributions]
-    np.testing.assert_allclose(sums, describe(BRIDGE) @ weights())
+    np.testing.assert_allclose(sums, describe(BRIDGE) @ [weights()[name] for name in NAMES])
     assert BRIDGE.chains[int(np.argmax(sums))].passages == (0, 1)
     assert list(scores.contributions[0]) == ["evidence", "answer", "shape"]
 
 
 @given(st.data())
-def test_confidences_of_different_passages_sum_to_one(data: st.DataObject) -> None:
+def test_confidences_of_different_passages_and_of_none_sum_to_one(data: st.DataObject) -> None:
     logits = np.array([data.draw(st.floats(-50, 50)) for _ in BRIDGE.chains])
     found = dict(zip([frozenset(c.passages) for c in BRIDGE.chains], confidences(BRIDGE, logits), strict=True))
-    assert sum(found.values()) == pytest.approx(1)
+    nothing = exp(weights()[NOTHING])
+    assert sum(found.values()) == pytest.approx(1 - nothing / (nothing + np.exp(logits).sum()))
 
 
 def test_candidates_with_the_same_passages_share_their_confidence() -> None:
@@ -102,7 +103,8 @@ def test_candidates_with_the_same_passages_share_their_confidence() -> None:
     found = confidences(both, np.zeros(len(both.chains)))
     of_both = [value for chain, value in zip(both.chains, found, strict=True) if len(chain.passages) == 2]
     assert len(of_both) > 1
-    assert of_both == pytest.approx([len(of_both) / len(both.chains)] * len(of_both))
+    expected = len(of_both) / (len(both.chains) + exp(weights()[NOTHING]))
+    assert of_both == pytest.approx([expected] * len(of_both))
 
 
 def test_where_the_data_names_the_answers_entity_passages_are_no_documents() -> None:

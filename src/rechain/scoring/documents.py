@@ -49,6 +49,8 @@ NAMES = (
     "parallel: answer in question",
 )
 """the numbers that describe a candidate, in order"""
+NOTHING = "none of these"
+"""stands for one candidate more: that no candidate is right, as it is where an answer is false"""
 _CONTENT = 1.0
 """rarity of a word that says something: function words have less"""
 _MOST_SENTENCES = 200
@@ -61,15 +63,15 @@ def is_of_documents(candidates: Candidates) -> bool:
 
 
 @cache
-def weights() -> Array:
-    """Return what each number weighs, as `benchmarks/documents.py` fitted them."""
-    table: Mapping[str, float] = orjson.loads(files("rechain").joinpath("data/documents.json").read_bytes())
-    return np.array([table[name] for name in NAMES])
+def weights() -> Mapping[str, float]:
+    """Return what each number weighs, and that there is nothing, as `benchmarks/documents.py` fitted them."""
+    table: dict[str, float] = orjson.loads(files("rechain").joinpath("data/documents.json").read_bytes())
+    return table
 
 
 def score_documents(candidates: Candidates) -> Scores:
     """Return the scores of the candidates of a question, of all shapes."""
-    terms = describe(candidates) * weights()  # [candidates, names]
+    terms = describe(candidates) * [weights()[name] for name in NAMES]  # [candidates, names]
     of_shape = NAMES.index("single")
     parts = {
         "evidence": terms[:, : len(FEATURES)].sum(1),
@@ -85,11 +87,12 @@ def score_documents(candidates: Candidates) -> Scores:
 def confidences(candidates: Candidates, logits: Array) -> Array:
     """Return how likely each candidate has exactly the right passages, whatever their order and links."""
     likely = np.exp(logits - logits.max())
+    nothing = np.exp(weights()[NOTHING] - logits.max())
     together: dict[frozenset[int], float] = {}
     sets = [frozenset(chain.passages) for chain in candidates.chains]
     for passages, value in zip(sets, likely.tolist(), strict=True):
         together[passages] = together.get(passages, 0.0) + value
-    found: Array = np.array([together[passages] for passages in sets]) / likely.sum()
+    found: Array = np.array([together[passages] for passages in sets]) / (likely.sum() + nothing)
     return found
 
 

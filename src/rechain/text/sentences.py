@@ -28,7 +28,8 @@ _STOP = re.compile(
 _FULL_WIDTH_STOP = re.compile(r"[。！？；][」』”’）】]?(\s*)(?=[^\s。！？；」』”’）】])")
 # The cells of a table's row stay together.
 _CLOSING_TAG = re.compile(r"(?:</(?:p|li|tr|h\d|dd|div)>|<br ?/?>)(\s*)(?=\S)", re.IGNORECASE)
-_LINE_BREAK = re.compile(r"(?<=\S)(\s*\n\s*)(?=\S)")
+# Possessive, as blanks at the end of a text would take quadratic time.
+_LINE_BREAK = re.compile(r"(?<=\S)([^\S\n]*+\n\s*+)(?=\S)")
 _BEGINS_A_LINE = re.compile(r"#{1,6}\s|[-*+•‣◦–]\s|\d{1,3}[.)]\s|[|>]|<\w")
 """a Markdown heading, an item of a list, a row of a table, a quotation, or an HTML tag"""
 _CELLS = re.compile(r"\S(?:\s*\|\s*|\t+| {3,})\S")
