@@ -29,6 +29,12 @@ def test_an_answer_that_stands_word_for_word_in_an_entry_is_judged_by_the_judge(
     assert found == {"phrase": 1.0, "phrase: confidence": 0.0, "phrase: judge": 0.5}
 
 
+def test_an_amount_of_a_passage_about_several_things_is_judged_by_its_rivals() -> None:
+    entry, rates = "Entry 0 is about leave.", "Zurich: EUR 180 per night. Oslo: EUR 210 per night."
+    assert numbers("EUR 210", entry, rates)["claim: rival value"] > 0
+    assert numbers("EUR 180", entry, rates)["claim: rival value"] < 0
+
+
 def test_the_same_answer_in_parts_of_documents_is_judged_by_its_rivals() -> None:
     parts = [f"Part {n} of the handbook, which says nothing of that.\n\nPage {n} of 9" for n in range(8)]
     rows = [Passage(id=str(n), title="", text=text) for n, text in enumerate((RATES, *parts))]

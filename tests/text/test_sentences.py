@@ -104,3 +104,11 @@ def test_sentences_follow_one_another_and_leave_out_nothing_but_blanks(text: str
 def test_no_text_takes_more_than_its_length(text: str) -> None:
     """Were any expression quadratic, this would take minutes."""
     assert find_sentences(text)
+
+
+def test_rows_without_a_mark_before_the_first_cell_are_sentences_of_their_own() -> None:
+    rows = [
+        "Merrow, Station Yard 1, near the harbour | 9:00-19:00 | Amara Lofthouse | South",
+        "lower desk   10:00   none",
+    ]
+    assert cut("\n".join((*rows, "closed rooms"))) == [*rows, "closed rooms"]

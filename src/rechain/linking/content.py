@@ -83,11 +83,11 @@ def is_nearly_all(passages: int, of: int) -> bool:
 def are_parts(views: Sequence[PassageView]) -> bool:
     """Return whether most passages are parts of documents: neither entries about one thing nor lone sentences."""
     titles = Counter(view.title.joined for view in views)
-    entries = sum(_is_entry(view) for view in views if not view.title.words or titles[view.title.joined] == 1)
+    entries = sum(is_entry(view) for view in views if not view.title.words or titles[view.title.joined] == 1)
     return 4 * entries < len(views) and 2 * sum(len(view.sentences) > 1 for view in views) >= len(views)
 
 
-def _is_entry(view: PassageView) -> bool:
+def is_entry(view: PassageView) -> bool:
     """Return whether a passage is about what its title names or, where it has none, what its first words define."""
     if view.title.words:
         return view.title.joined in view.text.joined

@@ -230,6 +230,11 @@ def _keys(value: Item) -> set[str]:
     return {value.key, *value.others, *value.implied, *(f"#{number}" for number in value.numbers)}
 
 
+def has_quantities(text: str) -> bool:
+    """Return whether a text has an amount, a measure or a time of day."""
+    return any(item.units for item in NormalText(text).items)
+
+
 def _values(text: str) -> list[Item]:
     return [item for item in NormalText(text).items if item.is_value][:_MOST_VALUES]
 

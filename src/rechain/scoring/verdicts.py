@@ -16,9 +16,10 @@ import orjson
 from rechain.answers.claims import Claim
 from rechain.answers.matching import HeldClaim, Holding
 from rechain.candidates import Candidate, Candidates
-from rechain.linking.content import are_parts
+from rechain.linking.content import are_parts, is_entry
 from rechain.schema import Verdict
-from rechain.scoring.rivals import Rivals
+from rechain.scoring.rivals import Rivals, has_quantities
+from rechain.text.passages import PassageView
 
 _EVEN = 0.5
 _CERTAIN = 1e-4
@@ -102,12 +103,21 @@ def describe_claims(
     for number, held in enumerate(candidates.holdings.claims):
         passage = best_passage(held, chain)
         holding = None if passage is None else held.holdings[passage]
-        if holding is not None and holding.match == "phrase" and not of_documents:
+        is_phrase = holding is not None and holding.match == "phrase" and not of_documents
+        if is_phrase and passage is not None and not _is_of_list(held.claim, candidates.views[passage]):
             described.append(_describe_phrase(confidence, support[number] if support else None))
         else:
             rivals = rivals or Rivals(candidates)
             described.append(_describe(rivals, held.claim, chain))
     return described
+
+
+def _is_of_list(claim: Claim, view: PassageView) -> bool:
+    """Return whether a claim is an amount in a passage that is about no single thing, as prices and limits stand in.
+
+    Years, dates and numbers of an encyclopaedia are better judged by the judge also there.
+    """
+    return not is_entry(view) and has_quantities(claim.text)
 
 
 def _describe_phrase(confidence: float, judged: float | None) -> dict[str, float]:
