@@ -58,7 +58,8 @@ class ChainReaderModel:
         scores = [score_documents(candidates) if is_of_documents(candidates) else next(read) for candidates in batch]
         if not self.network.judges:
             return scores
-        cases = [best_cases(*of) for of in zip(batch, scores, strict=True)]
+        # In documents verdicts come without the judge, which has read entries alone.
+        cases = [[] if is_of_documents(of[0]) else best_cases(*of) for of in zip(batch, scores, strict=True)]
         support = iter(self.judge([case for of_question in cases for case in of_question]).tolist())
         return [
             one._replace(support=list(islice(support, len(of_question))))
