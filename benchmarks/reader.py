@@ -1,9 +1,9 @@
 """The default model on data it was not trained on, what its bytes cost, and how fast it is on a CPU.
 
-    python benchmarks/reader.py ../shared/data FLOAT_MODEL
+    python benchmarks/reader.py ../shared/data [FLOAT_MODEL]
 
-FLOAT_MODEL is a folder with the same model unquantised (`benchmarks/default_model.py bundle … --floats`). Needs
-sentence-transformers. Every speed is repeated; ratios are of one run. Bootstrap: seed 0. Nothing else should run
+FLOAT_MODEL is a folder with the same model unquantised (`benchmarks/default_model.py bundle … --floats`); without it
+there is neither cost nor speed. Speed needs sentence-transformers. Every speed is repeated; ratios are of one run. Bootstrap: seed 0. Nothing else should run
 beside it: two threads that wait for each other are slow on busy cores.
 """
 
@@ -193,9 +193,12 @@ def speeds(data: Path, default: ChainReaderModel, floats: ChainReaderModel) -> N
 def main() -> None:
     """Print the tables."""
     data = data_folder()
-    default, floats = load(), load(Path(sys.argv[2]))
+    default = load()
     print_heading()
     compare(data, default)
+    if len(sys.argv) < 3:
+        return
+    floats = load(Path(sys.argv[2]))
     speeds(data, default, floats)
     cost_of_bytes(
         bridge_pairs(data)[:JUDGED],
