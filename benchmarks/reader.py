@@ -3,8 +3,8 @@
     python benchmarks/reader.py ../shared/data [FLOAT_MODEL]
 
 FLOAT_MODEL is a folder with the same model unquantised (`benchmarks/default_model.py bundle … --floats`); without it
-there is neither cost nor speed. Speed needs sentence-transformers. Every speed is repeated; ratios are of one run. Bootstrap: seed 0. Nothing else should run
-beside it: two threads that wait for each other are slow on busy cores.
+neither cost nor speed is measured. Speed needs sentence-transformers, is repeated, and its ratios are of one run.
+Bootstrap: seed 0. Nothing else should run beside it: two threads that wait for each other are slow on busy cores.
 """
 
 import sys
