@@ -21,9 +21,9 @@ from rechain.candidates import find_of_any_shape
 from rechain.datasets import read_questions
 from rechain.errors import QuestionError
 from rechain.evaluation.gold import read_gold
-from rechain.schema import Question, Shape
+from rechain.schema import SHAPES, Question, Shape
 from rechain.scoring.evidence import weigh
-from rechain.scoring.shapes import SHAPES, best_of_shapes, describe, weigh_answer, weigh_prior
+from rechain.scoring.shapes import best_of_shapes, describe, weigh_answer, weigh_prior
 
 WEIGHT = {"HotpotQA train_300": 25.0, "MuSiQue, partial": 0.3}
 """how much a set counts beside the others, which count 1: bridge questions that one passage nearly answers are many in
@@ -104,7 +104,7 @@ def fit(sample: Sequence[Case], names: Sequence[str]) -> dict[str, float]:
     absent, right = np.ones(values.shape[:2], dtype=bool), np.zeros(values.shape[:2], dtype=bool)
     for row, case in enumerate(sample):
         for shape, described in case.described.items():
-            place = SHAPES.index(shape)
+            place = list(SHAPES).index(shape)
             values[row, place] = [described.get(name, 0.0) for name in names]
             absent[row, place], right[row, place] = False, case.right[shape]
     inputs, shares = torch.from_numpy(values), torch.tensor([WEIGHT.get(c.set, 1.0) / sizes[c.set] for c in sample])

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from rechain.candidates import Candidates, find_of_any_shape
-from rechain.schema import Passage, Question
+from rechain.schema import SHAPES, Passage, Question
 from rechain.scoring.evidence import PRIOR, weigh
-from rechain.scoring.shapes import SHAPES, best_of_shapes, describe, shape_odds, weigh_answer, weigh_prior, weights
+from rechain.scoring.shapes import best_of_shapes, describe, shape_odds, weigh_answer, weigh_prior, weights
 from rechain.text.rarity import idf, phrase_idf
 
 RAREST = idf("zimbelot")

@@ -54,12 +54,20 @@ class ChainReaderModel:
 
     def score_many(self, batch: Sequence[Candidates]) -> list[Scores]:
         """Return the scores of every question; the network knows entries alone, and reads no parts of documents."""
-        read = iter(self._score_entries([candidates for candidates in batch if not is_of_documents(candidates)]))
-        scores = [score_documents(candidates) if is_of_documents(candidates) else next(read) for candidates in batch]
+        of_documents = list(map(is_of_documents, batch))
+        entries = [candidates for candidates, is_of in zip(batch, of_documents, strict=True) if not is_of]
+        read = iter(self._score_entries(entries))
+        scores = [
+            score_documents(candidates) if is_of else next(read)
+            for candidates, is_of in zip(batch, of_documents, strict=True)
+        ]
         if not self.network.judges:
             return scores
         # In documents verdicts come without the judge, which has read entries alone.
-        cases = [[] if is_of_documents(of[0]) else best_cases(*of) for of in zip(batch, scores, strict=True)]
+        cases = [
+            [] if is_of else best_cases(candidates, one)
+            for candidates, one, is_of in zip(batch, scores, of_documents, strict=True)
+        ]
         support = iter(self.judge([case for of_question in cases for case in of_question]).tolist())
         return [
             one._replace(support=list(islice(support, len(of_question))))

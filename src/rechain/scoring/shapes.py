@@ -1,7 +1,8 @@
-"""Which shape the evidence of a question has: one passage, a chain, or passages side by side.
+"""Which shape the evidence of a question about entries has: one passage, a chain, or passages side by side.
 
-Candidates of different shapes cannot be compared by the same evidence: a single has no link, a parallel may have none.
-So the best candidate of each shape is described by a few numbers, and a softmax over the shapes weighs them.
+The network compares chains alone: a single has no link, a parallel may have none. So the best candidate of each shape
+is described by a few numbers, and a softmax over the shapes weighs them. Evidence in documents, which the network does
+not read, is weighed in `documents`, all shapes together.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +22,6 @@ from rechain.system.tensors import Array
 from rechain.text.rarity import idf, naming_words, phrase_idf, rarities
 from rechain.text.words import Text, phrase
 
-SHAPES: Sequence[Shape] = ("chain", "single", "parallel")
 _ANSWER = 12.0
 """what holding all of an answer weighs beside other evidence: more than a link, as a passage that holds half of what
 was said is seldom the right end"""
