@@ -2,10 +2,11 @@
 
 import pytest
 
+from rechain.candidates import find_candidates
 from rechain.linking.graph import LinkGraph
 from rechain.linking.linkers import Context
 from rechain.linking.titles import TITLE, TITLE_PART, phrases
-from rechain.schema import Passage
+from rechain.schema import Passage, Question
 from rechain.text.passages import PassageView
 from rechain.text.rarity import idf, phrase_idf
 
@@ -87,3 +88,13 @@ def test_a_whole_title_weighs_more_than_a_part_of_it() -> None:
         2: TITLE_PART.bonus + idf("quillfeather"),
     }
     assert by_passage[1] > by_passage[2]
+
+
+def test_a_part_of_a_document_is_linked_by_its_own_heading() -> None:
+    passages = [
+        Passage(id="a", title="Handbook > Travel", text="Trips are booked with the Zeldanor Desk."),
+        Passage(id="b", title="Handbook > Offices > Zeldanor Desk", text="It is in Quorvath, on the river."),
+    ]
+    question = Question(id="q", question="Where are trips booked?", answer="Quorvath", passages=passages)
+    (chain,) = find_candidates(question).chains
+    assert (chain.links[0].entity, chain.links[0].kind) == ("Zeldanor Desk", "title")

@@ -8,7 +8,8 @@ from rechain.candidates import find_candidates
 from rechain.linking import KINDS
 from rechain.recovery import Recoverer
 from rechain.schema import Mention, Passage, Question
-from rechain.scoring.lexical import LINK_FACTOR, MENTION_FACTOR, Lexical
+from rechain.scoring.lexical import LINK_FACTOR, Lexical
+from rechain.scoring.pairs import MENTION_FACTOR
 from rechain.text.rarity import idf
 
 

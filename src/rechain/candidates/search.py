@@ -22,6 +22,7 @@ from rechain.candidates.parallels import find_parallels
 from rechain.errors import QuestionError, RechainError
 from rechain.linking import DEFAULT_LINKERS, DEFAULT_MIN_WEIGHT, DEFAULT_SPACY_MODEL, LINKERS, Edge, LinkGraph
 from rechain.schema import Link, Question, Shape
+from rechain.text.collection import Statistics
 from rechain.text.identifiers import identifier
 from rechain.text.passages import PassageView
 from rechain.text.rarity import naming_words
@@ -99,6 +100,8 @@ class Candidates:
     """how they were built"""
     holdings: Holdings = field(default_factory=Holdings)
     """what the passages hold of the answer"""
+    collection: Statistics | None = None
+    """what is known of the collection that the passages come from, if there is one"""
 
     @property
     def hops(self) -> int:
@@ -125,26 +128,32 @@ class Candidates:
         """Find the links between all passages, not only those that chains need; or those of some passages."""
         linkers = _linkers(self.question, self.link_types, self.settings)
         model = self.settings.spacy_model
-        return LinkGraph(self.views, self.settings.min_weight, linkers, ends=ends, spacy_model=model)
+        least, collection = self.settings.min_weight, self.collection
+        return LinkGraph(self.views, least, linkers, ends=ends, spacy_model=model, collection=collection)
 
 
-def find_candidates(question: Question, settings: CandidateSettings | None = None) -> Candidates:
+def find_candidates(
+    question: Question, settings: CandidateSettings | None = None, collection: Statistics | None = None
+) -> Candidates:
     """Build C of a question. Raises QuestionError, which says why, where C is empty."""
     settings = settings or CandidateSettings()
     views = [PassageView(passage) for passage in question.passages]
     holdings = AnswerMatcher(question).hold(views)
     hops = settings.hops or question.hops or DEFAULT_HOPS
     if hops == 1:
-        return Candidates(question, views, holdings.tails, _singles(holdings), False, settings, holdings)
+        return Candidates(question, views, holdings.tails, _singles(holdings), False, settings, holdings, collection)
     if holdings.is_judgement:
         raise QuestionError("no_tail", f"no tail: the answer '{question.answer}' judges, and no passage can hold it")
-    chains = _find_chains(question, views, holdings.tails, hops, settings)
+    chains = _find_chains(question, views, holdings.tails, hops, settings, collection)
     is_cut = len(chains) > settings.limit
-    return Candidates(question, views, holdings.tails, chains[: settings.limit], is_cut, settings, holdings)
+    return Candidates(question, views, holdings.tails, chains[: settings.limit], is_cut, settings, holdings, collection)
 
 
 def find_of_any_shape(
-    question: Question, settings: CandidateSettings | None = None, meaning: Meaning | None = None
+    question: Question,
+    settings: CandidateSettings | None = None,
+    meaning: Meaning | None = None,
+    collection: Statistics | None = None,
 ) -> Candidates:
     """Build all that a question's evidence may be: chains, single passages, and passages side by side.
 
@@ -161,7 +170,7 @@ def find_of_any_shape(
     is_cut, problem = False, None
     for length in _lengths(hops, len(views)):
         try:
-            found = _find_chains(question, views, holdings.tails, length, settings)
+            found = _find_chains(question, views, holdings.tails, length, settings, collection)
         except QuestionError as error:
             problem = problem or error
         else:
@@ -178,7 +187,7 @@ def find_of_any_shape(
         raise QuestionError("no_tail", "no tail: no passage holds what the question says and the answer judges")
     if not chains:
         raise problem or QuestionError("no_link", "no passages stand side by side, and none is linked to another")
-    return Candidates(question, views, holdings.tails, chains, is_cut, settings, holdings)
+    return Candidates(question, views, holdings.tails, chains, is_cut, settings, holdings, collection)
 
 
 def _lengths(hops: int | None, passages: int) -> Sequence[int]:
@@ -193,7 +202,12 @@ def _singles(holdings: Holdings) -> list[Candidate]:
 
 
 def _find_chains(
-    question: Question, views: Sequence[PassageView], tails: Sequence[int], hops: int, settings: CandidateSettings
+    question: Question,
+    views: Sequence[PassageView],
+    tails: Sequence[int],
+    hops: int,
+    settings: CandidateSettings,
+    collection: Statistics | None,
 ) -> list[Candidate]:
     """Return the chains of some length, one more than the limit if there are more."""
     if len(views) < hops:
@@ -208,6 +222,7 @@ def _find_chains(
         links_a_pair=hops - 1,
         most_partners=None if hops == 2 else _MOST_PARTNERS,
         spacy_model=settings.spacy_model,
+        collection=collection,
     )
     search = _Search(graph, hops, heads, types, _given_ends(question, hops), settings.limit)
     chains = search.chains(tails)

@@ -16,6 +16,7 @@ from rechain.candidates import Candidate, Candidates, CandidateSettings, find_of
 from rechain.errors import QuestionError
 from rechain.linking import Edge
 from rechain.schema import NotBlank, Question, Shape
+from rechain.text.collection import Statistics
 from rechain.text.words import lazy, phrase
 
 Value = Literal["yes", "no", "unsure"]
@@ -154,12 +155,18 @@ class Units:
         return self._units[passage, one, two]
 
 
-def find_units(question: Question, settings: CandidateSettings | None = None) -> Units:
-    """Return the units of a question's candidate chains, which have any length where nothing fixes one."""
+def find_units(
+    question: Question, settings: CandidateSettings | None = None, collection: Statistics | None = None
+) -> Units:
+    """Return the units of a question's candidate chains, which have any length where nothing fixes one.
+
+    `collection` is where its passages come from, as what is common there does not link.
+    """
     try:
-        return Units(find_of_any_shape(question, settings))
+        return Units(find_of_any_shape(question, settings, collection=collection))
     except QuestionError:
-        return Units(Candidates(question, [], [], [], False, settings or CandidateSettings()))
+        settings = settings or CandidateSettings()
+        return Units(Candidates(question, [], [], [], False, settings, collection=collection))
 
 
 def _steps(candidates: Candidates, chain: Candidate) -> Iterator[tuple[int, str, str]]:

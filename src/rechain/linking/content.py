@@ -6,8 +6,10 @@ nothing of the kind, and are taken as they are.
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence, Set
+from collections.abc import Sequence, Set
 
+from rechain.text.collection import BatchStatistics, Statistics
+from rechain.text.lines import blank_lines, find_lines
 from rechain.text.passages import PassageView
 from rechain.text.rarity import phrase_idf
 from rechain.text.words import Text, strip_suffix
@@ -50,12 +52,11 @@ _FURNITURE = re.compile(
     re.IGNORECASE,
 )
 """what headers and footers of pages say; a line that two passages share and that says so is one"""
-_LONGEST_FURNITURE = 160
-"""characters: a longer line is prose"""
+_FEWEST_IN_COLLECTION, _SHARE_OF_COLLECTION = 10, 20
+"""passages that share a line, and one of how many passages of a collection: a document of some pages has one footer a
+page, or only one of its five or ten passages has its menu"""
 _NO_WORDS = " \t-–—_.,:;/|()[]#*"
 _ENDS_OF_SENTENCES = (".", "!", "?", ",", ";", "。", "！", "？", "，", "；")
-_NUMBER = re.compile(r"\d+")
-_LINE = re.compile(r"[^\n]+")
 _HEADING = re.compile(r"\s*(?:#{1,6}\s+(?P<marked>[^\n]+)|(?P<short>[^\n]{2,80})\n)")
 _RARE = 6.0
 """idf: "It is", "This was" and "Employees are" define nothing"""
@@ -99,15 +100,15 @@ def is_common_in_parts(passages: int, of: int) -> bool:
     return of >= FEWEST_PARTS and 5 * passages > 2 * of
 
 
-def read_contents(views: Sequence[PassageView]) -> list[PassageView]:
+def read_contents(views: Sequence[PassageView], collection: Statistics | None = None) -> list[PassageView]:
     """Return passages as linking sees them: those that have nothing to leave out, and a title, as they are."""
     texts = [view.passage.text for view in views]
-    furniture = _find_furniture(texts) if any("\n" in text for text in texts) else frozenset()
+    furniture = _find_furniture(texts, collection) if any("\n" in text for text in texts) else frozenset()
     titles = [view.passage.title for view in views]
     shared = _find_shared(titles) if len(set(titles)) < len(titles) else ()
     contents = []
     for view, title, text in zip(views, titles, texts, strict=True):
-        linking = _blank_lines(text, furniture) if furniture else text
+        linking = blank_lines(text, furniture.__contains__) if furniture else text
         linking = _blank_markup(linking, view.vocabulary)
         name = "" if title in shared else _clean_title(title)
         name = name if name.strip(_NO_WORDS) else _find_heading(linking)
@@ -137,26 +138,28 @@ def _content(view: PassageView, title: str, text: str) -> PassageView:
     return content
 
 
-def _find_furniture(texts: Sequence[str]) -> frozenset[str]:
-    """Return the lines, but for their numbers, of headers and footers: most passages have them, or they say so."""
-    counts = Counter(line for text in texts if "\n" in text for line in set(_lines(text)))
-    return frozenset(
+def _find_furniture(texts: Sequence[str], collection: Statistics | None) -> frozenset[str]:
+    """Return the lines, but for their numbers, of headers and footers: most passages have them, or they say so.
+
+    So does a collection of which many passages have them, though few of the question's may.
+    """
+    counts = Counter(line for text in texts for line in set(find_lines(text)))
+    furniture = {
         line
         for line, passages in counts.items()
         if passages > 1 and (passages == len(texts) or is_most(passages, len(texts)) or _FURNITURE.search(line))
-    )
+    }
+    if collection is not None:
+        others = [line for line in counts if line not in furniture]
+        if isinstance(collection, BatchStatistics):
+            collection.count_ahead(lines=others)
+        furniture.update(line for line in others if _is_in_many(collection.count_line(line), collection.passages))
+    return frozenset(furniture)
 
 
-def _lines(text: str) -> Iterator[str]:
-    return (_normal(match.group()) for match in _LINE.finditer(text) if len(match.group()) <= _LONGEST_FURNITURE)
-
-
-def _normal(line: str) -> str:
-    return _NUMBER.sub("0", line.strip())
-
-
-def _blank_lines(text: str, furniture: Collection[str]) -> str:
-    return _LINE.sub(lambda match: _blanks(match) if _normal(match.group()) in furniture else match.group(), text)
+def _is_in_many(passages: int, of: int) -> bool:
+    """Return whether so many passages of a collection share a line that it is part of their layout."""
+    return passages >= _FEWEST_IN_COLLECTION and passages * _SHARE_OF_COLLECTION >= of
 
 
 def _blanks(match: re.Match[str]) -> str:

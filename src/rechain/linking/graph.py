@@ -4,11 +4,13 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
+from rechain.linking.commonness import count_ahead, is_everywhere, less_where_shared
 from rechain.linking.content import FEWEST_PARTS, are_parts, is_common_in_parts, is_nearly_all, read_contents
 from rechain.linking.linkers import Context, Entity, find_entities
 from rechain.linking.registry import DEFAULT_LINKERS, LINKERS
 from rechain.linking.spacy_names import DEFAULT_SPACY_MODEL
 from rechain.schema import Link
+from rechain.text.collection import Statistics
 from rechain.text.passages import PassageView
 from rechain.text.words import Span, Text, lazy
 
@@ -28,16 +30,17 @@ class LinkGraph:
         links_a_pair: int = 1,
         most_partners: int | None = None,
         spacy_model: str = DEFAULT_SPACY_MODEL,
+        collection: Statistics | None = None,
     ) -> None:
         """Find all links, or those that have one of `ends` at one end.
 
         Of the links that are names found in the texts, `links_a_pair` different ones between two passages are kept. An
-        entity links a passage to no more than `most_partners` others.
+        entity links a passage to no more than `most_partners` others. Nor does what is everywhere in `collection` link.
         """
         chosen = [linker for name, linker in LINKERS.items() if name in linkers]
         self._are_parts = len(views) >= FEWEST_PARTS and are_parts(views)
         if not all(linker.is_given for linker in chosen):  # else the texts need not be read
-            views = read_contents(views)
+            views = read_contents(views, collection)
         self._views = views
         self._links_a_pair = links_a_pair
         self._most_partners = most_partners
@@ -46,6 +49,11 @@ class LinkGraph:
         self._entities: list[list[Entity]] = [[] for _ in views]
         context = Context(views, range(len(views)) if ends is None else ends, min_weight, spacy_model)
         found = (e for e in find_entities(chosen, context) if not _is_everywhere(e, len(views), self._are_parts))
+        if collection is not None:  # weights only fall, and counting takes time
+            weighty = [entity for entity in found if entity.weight >= min_weight]
+            count_ahead(weighty, collection)
+            kept = (entity for entity in weighty if not is_everywhere(entity, collection, self._are_parts))
+            found = (less_where_shared(entity, collection) for entity in kept)
         for entity in sorted(found, key=lambda entity: (-entity.weight, entity.name, entity.kind)):
             if entity.weight < min_weight:
                 break

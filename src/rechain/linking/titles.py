@@ -12,12 +12,14 @@ TITLE_PART = Kind("title part", 4.0, "a word of one passage's title stands in th
 
 
 def phrases(context: Context) -> Iterator[str]:
-    """Yield every title without its bracketed suffix, and the words of titles that may weigh enough as a part."""
+    """Yield every title without its bracketed suffix, the last heading of a path, and the words of titles.
+
+    Words that are too common to weigh enough as a part of a title are left out.
+    """
     title_words: set[str] = set()
     for view in context.views:
-        if view.title.words:
-            yield view.title.joined
-            title_words.update(view.title.words)
+        yield from view.names
+        title_words.update(view.title.words)
     at_ends = frozenset().union(*(context.views[end].vocabulary for end in context.ends))
     for word in (title_words & at_ends) - HEADING_WORDS - words_below(context.min_weight - TITLE_PART.bonus):
         if not is_unspaced(word):
@@ -32,7 +34,7 @@ def find(context: Context, holders: Holders) -> Iterator[Entity]:
     views = context.views
     for name, numbers in holders.items():
         words = name.split()
-        whole = frozenset(number for number in numbers if views[number].title.joined == name)
+        whole = frozenset(number for number in numbers if name in views[number].names)
         if whole and not HEADING_WORDS.issuperset(words):
             yield Entity(name, TITLE.name, TITLE.bonus + phrase_idf(words), numbers, whole)
         if len(words) == 1 and words[0] not in HEADING_WORDS and not is_unspaced(words[0]):

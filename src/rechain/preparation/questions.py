@@ -14,7 +14,8 @@ from rechain.errors import QuestionError
 from rechain.preparation.arrays import ANSWER, ASKED, BESIDE
 from rechain.preparation.lexicon import Lexicon
 from rechain.schema import Question
-from rechain.scoring.lexical import EntityPairs, Lexical
+from rechain.scoring.lexical import Lexical
+from rechain.scoring.pairs import EntityPairs
 from rechain.system.tensors import Array
 from rechain.text.passages import PassageView
 from rechain.text.words import Text

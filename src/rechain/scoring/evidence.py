@@ -13,7 +13,7 @@ import numpy as np
 
 from rechain.answers.matching import Holdings
 from rechain.candidates import Candidate, Candidates
-from rechain.scoring.lexical import NEVER_TOGETHER, EntityPairs
+from rechain.scoring.pairs import NEVER_TOGETHER, EntityPairs
 from rechain.system.tensors import Array
 from rechain.text.passages import PassageView, SentenceOverlaps
 from rechain.text.rarity import idf, phrase_idf, rarities
@@ -72,7 +72,7 @@ def weigh(candidates: Candidates) -> Array:
     for chain in candidates.chains:
         of_pairs: tuple[float, ...] = (0.0, 0.0, 0.0)
         if pairs and (steps := pairs.steps(chain)):
-            together, mentions = zip(*steps, strict=True)
+            together, mentions, _ = zip(*steps, strict=True)
             of_pairs = sum(together), min(together), sum(mentions)
         rows.append([*words.of(chain), *of_pairs, len(chain.passages) - 2])
     return np.array(rows, dtype=np.float32)

@@ -44,12 +44,12 @@ def weigh_answer(candidates: Candidates) -> Array:
     return against
 
 
-def weigh_prior(features: Array, answer: Array) -> Array:
+def weigh_prior(features: Array, others: Array) -> Array:
     """Return how much tells for every candidate among those of its shape before anything is learnt, [candidates].
 
-    `answer` is what `weigh_answer` returns.
+    `others` is what `weigh_answer` returns and, where the data names entities, what `weigh_beside` does.
     """
-    prior: Array = features @ PRIOR + answer
+    prior: Array = features @ PRIOR + others
     return prior
 
 

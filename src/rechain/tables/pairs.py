@@ -14,7 +14,7 @@ from rechain.game.model import TrainedModel
 from rechain.preparation.lexicon import Lexicon
 from rechain.preparation.questions import Preparation
 from rechain.schema import Passage, Question
-from rechain.scoring.lexical import MENTION_FACTOR, closeness
+from rechain.scoring.pairs import MENTION_FACTOR, closeness
 from rechain.system.tensors import Array
 from rechain.text.identifiers import identifier
 from rechain.text.passages import PassageView
@@ -74,7 +74,7 @@ def judge_pairs(pairs: Sequence[Pair], model: TrainedModel | None = None, name: 
 def lexical_scores(pairs: Sequence[Pair]) -> Array:
     """Return how closely the entities of each pair stand together in their passage."""
     counts = [closeness(PassageView(pair.passage), pair.one, pair.two) for pair in pairs]
-    return np.array([together + MENTION_FACTOR * mentions for together, mentions in counts])
+    return np.array([count.together + MENTION_FACTOR * count.mentions for count in counts])
 
 
 def guess_scores(pairs: Sequence[Pair]) -> Array:

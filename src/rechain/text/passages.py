@@ -14,6 +14,16 @@ _VERY_LONG, _PART, _STEP = 1000, 300, 240
 at a cut is whole in one of them"""
 
 
+HEADINGS = " > "
+"""between the headings of a path, which is the title of a part of a document"""
+
+
+def names_of(title: str) -> list[str]:
+    """Return what other texts call a passage: its title and, of a path, the last heading, as `Text.joined`."""
+    parts = (title, title.rsplit(HEADINGS, 1)[-1]) if HEADINGS in title else (title,)
+    return [name.joined for name in (Text(strip_suffix(part)) for part in parts) if name.words]
+
+
 def title_before(passage: Passage) -> str:
     """Return the title as it is to be read before the text: nothing where the text begins with it."""
     title, text = passage.title.strip(), passage.text
@@ -32,6 +42,13 @@ class PassageView:
     def title(self) -> Text:
         """The title without its bracketed suffix."""
         return Text(strip_suffix(self.passage.title))
+
+    @lazy
+    def names(self) -> Sequence[str]:
+        """What other texts may call it: its title and, of a part of a document, its own heading."""
+        if HEADINGS in self.passage.title:
+            return names_of(self.passage.title)
+        return [self.title.joined] if self.title.words else []
 
     @lazy
     def text(self) -> Text:
