@@ -18,6 +18,7 @@ from rechain.schema import Shape
 from rechain.scoring.documents import is_of_documents, score_documents
 from rechain.scoring.evidence import nothing, weigh
 from rechain.scoring.model import Contributions, PlayerStep, Scores
+from rechain.scoring.pairs import weigh_beside
 from rechain.scoring.shapes import shape_odds, weigh_answer, weigh_prior
 from rechain.scoring.verdicts import best_passage
 from rechain.system.devices import precision
@@ -91,11 +92,16 @@ class ChainReaderModel:
 
     def meaning(self, claims: Sequence[str], sentences: Sequence[str]) -> list[list[float]]:
         """Return how alike each claim and each sentence are, by the mean states of the encoder: 0 to 1."""
-        texts = [_cut_to(encoding.ids) for encoding in self.tokenizer.encode_batch([*claims, *sentences])]
-        (states,) = self._read([texts], self.network.embed)
-        unit = states / np.linalg.norm(states, axis=1, keepdims=True).clip(1e-9)
+        unit = self.embed([*claims, *sentences], _SENTENCE_TOKENS)
         likeness: list[list[float]] = (unit[: len(claims)] @ unit[len(claims) :].T).clip(0, 1).tolist()
         return likeness
+
+    def embed(self, texts: Sequence[str], most: int) -> Array:
+        """Return the mean states of the encoder for texts, cut to so many tokens, each of unit length, [texts, d]."""
+        cut = [_cut_to(encoding.ids, most) for encoding in self.tokenizer.encode_batch(texts)]
+        (states,) = self._read([cut], self.network.embed)
+        unit: Array = states / np.linalg.norm(states, axis=1, keepdims=True).clip(1e-9)
+        return unit
 
     def _read(self, texts: Sequence[list[TokenText]], head: Callable[[TextBatch], Tensor]) -> list[Array]:
         """Return the outputs of a head of the network for the texts of each question."""
@@ -112,9 +118,9 @@ class ChainReaderModel:
         return np.split(outputs.float().cpu().numpy(), np.cumsum([len(of_question) for of_question in texts])[:-1])
 
 
-def _cut_to(ids: Sequence[int]) -> TokenText:
-    """Return a sentence as tokens without marks, its beginning if it is very long."""
-    kept = np.array(ids[:_SENTENCE_TOKENS], dtype=np.uint32)
+def _cut_to(ids: Sequence[int], most: int) -> TokenText:
+    """Return a text as tokens without marks, its beginning if it is very long."""
+    kept = np.array(ids[:most], dtype=np.uint32)
     nothing_marked = np.zeros(len(kept), dtype=np.uint8)
     return TokenText(kept, nothing_marked, nothing_marked)
 
@@ -143,7 +149,14 @@ class WeighedQuestion:
         self._settings = settings
         features = weigh(candidates)  # [chains, features]
         self._evidence = features @ weights  # [chains]
-        self._answer = weigh_answer(candidates)  # [chains]
+        answer = weigh_answer(candidates)  # [chains]
+        # Training knows nothing of these, so that they are no features of the evidence that was learnt.
+        beside = weigh_beside(candidates)
+        self._beside = {**beside, "answer": answer} if answer.any() else beside
+        """what else tells for every chain, by its name"""
+        others = np.sum([*beside.values(), answer], axis=0)
+        self._cheap = self._evidence + others
+        """all that tells for every chain before the network reads"""
         self._nothing = float(nothing(features) @ weights)
         groups = [_group(chain) for chain in candidates.chains]
         self._members: dict[Group, Array] = {
@@ -152,7 +165,7 @@ class WeighedQuestion:
         }
         """the numbers of the candidates of each group"""
         # The prior, not what was learnt: training compares chains of one length, so it teaches nothing about lengths.
-        prior = weigh_prior(features, self._answer)
+        prior = weigh_prior(features, others)
         self._shapes = shape_odds(candidates, features, prior)
         """the log-probability of each shape"""
         self._odds = self._group_odds(prior)
@@ -171,10 +184,9 @@ class WeighedQuestion:
     def _worth_reading(self) -> list[int]:
         """Return the chains to read: of each likely length the best, if the network can still change which that is."""
         chosen = []
-        evidence = self._evidence + self._answer
         for group, members in self._members.items():
-            ranked = members[np.argsort(-evidence[members], kind="stable")]
-            close = ranked[evidence[ranked] >= evidence[ranked[0]] - self._settings.margin]
+            ranked = members[np.argsort(-self._cheap[members], kind="stable")]
+            close = ranked[self._cheap[ranked] >= self._cheap[ranked[0]] - self._settings.margin]
             is_likely = self._odds[group] >= np.log(_UNLIKELY)
             if group[0] == "chain" and is_likely and len(close) > 1:  # the network has learnt from chains alone
                 chosen += close[: self._settings.most_chains].tolist()
@@ -195,9 +207,8 @@ class WeighedQuestion:
             "evidence": self._evidence,
             "ranker": self._settings.ranker_weight * self._spread(ranks),
             "reasoner": self._settings.reasoner_weight * self._spread(named),
+            **self._beside,
         }
-        if self._answer.any():
-            parts["answer"] = self._answer
         if len(self._odds) > 1:
             parts["shape"] = self._for_group(np.sum(list(parts.values()), axis=0))
         contributions: list[Contributions] = [

@@ -2,8 +2,8 @@
 
 import json
 from collections.abc import Mapping
+from hashlib import blake2b, sha256
 from hashlib import file_digest as digest_of_file
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,11 @@ def file_digest(path: Path) -> str:
     """Return the SHA-256 of a file."""
     with regular(path).open("rb") as file:
         return digest_of_file(file, SHA256).hexdigest()
+
+
+def short_hash(text: str) -> int:
+    """Return a number of 63 bits that depends on a text alone, unlike Python's own hash: not for secrets."""
+    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()) >> 1
 
 
 def json_digest(content: Any) -> str:

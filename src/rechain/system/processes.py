@@ -53,16 +53,18 @@ def in_order(
     describe: Callable[[Task], str] = str,
     ahead: int | None = None,
     preload: Sequence[str] = (),
+    substitute: Callable[[Task, str], Result] | None = None,
 ) -> Iterator[Result]:
     """Do tasks in worker processes, and yield the results in the order of the tasks.
 
     `describe` names a task in errors. `ahead` is how many tasks are taken before the first of them is done; the default
     of two a process keeps all busy with tasks of about the same length. `preload` names modules that the processes
     share: they are imported once, before the processes are forked. An error of the source is raised after the results
-    of the tasks before it.
+    of the tasks before it. `substitute` returns, from a task and how its processes ended, what stands for the result of
+    a task that kills them; without it, that is an error.
     """
     source = DeferredErrors(tasks)
-    pool = _Pool(make_worker, workers, describe, _context(preload))
+    pool = _Pool(make_worker, workers, describe, _context(preload), substitute)
     most_pending = ahead or _MOST_IN_HAND * workers
     try:
         for task in source:
@@ -82,8 +84,14 @@ class _Pool(Generic[Task, Result]):
     """Processes, the tasks that they have, and the results that wait for those of earlier tasks."""
 
     def __init__(
-        self, make_worker: MakeWorker[Task, Result], workers: int, describe: Callable[[Task], str], context: Any
+        self,
+        make_worker: MakeWorker[Task, Result],
+        workers: int,
+        describe: Callable[[Task], str],
+        context: Any,
+        substitute: Callable[[Task, str], Result] | None,
     ) -> None:
+        self._substitute = substitute
         self._context = context
         self._make_worker = pickle.dumps(make_worker)
         self._workers = workers
@@ -170,12 +178,15 @@ class _Pool(Generic[Task, Result]):
             )
         for number in dead.in_hand:
             self._deaths[number] += number == dead.in_hand[0]
-            if self._deaths[number] == _MOST_DEATHS:
-                task = self._tasks[number][0]
+            if self._deaths[number] < _MOST_DEATHS:
+                self._give(number)
+                continue
+            description, task = self._tasks.pop(number)
+            if self._substitute is None:
                 raise ResumableError(
-                    f"a worker process died {_MOST_DEATHS} times at {task} ({how}); try fewer workers."
+                    f"a worker process died {_MOST_DEATHS} times at {description} ({how}); try fewer workers."
                 )
-            self._give(number)
+            self._outcomes[number] = _Outcome(self._substitute(pickle.loads(task), how))
 
     def end(self) -> None:
         """End the idle processes and wait for them."""
