@@ -19,6 +19,7 @@ from rechain.errors import QuestionError, RechainError
 from rechain.schema import Chain, Link, Mention, Passage, Problem, Question, Recovered
 from rechain.scoring import BASELINES
 from rechain.scoring.model import BatchModel, Model, Scores
+from rechain.text.collection import PassageCollection
 
 if TYPE_CHECKING:
     from rechain.reader.model import ChainReaderModel
@@ -884,3 +885,48 @@ def test_mistaken_arguments_for_many_questions_are_one_sentence() -> None:
         recoverer.recover_many(None)
     with pytest.raises(RechainError, match=r"^batch_size should be a whole number, 1 or more, not 'a'\.$"):
         recoverer.recover_many([], batch_size="a")
+
+
+@pytest.mark.parametrize("model", ["lexical", "default"])
+def test_every_record_has_the_stamp_of_the_collection(bridge_question: Question, model: str) -> None:
+    collection = PassageCollection({passage.id: passage for passage in bridge_question.passages})
+    unanswered = bridge_question.model_copy(update={"answer": "Nobody at all"})
+    recoverer = pickle.loads(pickle.dumps(Recoverer(model, corpus=collection)))
+    found, none = recoverer.recover_many([bridge_question, unanswered])
+    assert found.chains
+    assert none.error
+    assert found.collection == none.collection == collection.stamp
+    assert json.loads(found.to_json())["collection"] == collection.stamp
+
+
+def test_without_a_collection_a_record_does_not_speak_of_one(bridge_question: Question) -> None:
+    recovered = Recoverer("lexical").recover(bridge_question)
+    assert recovered.collection is None
+    assert "collection" not in recovered.to_dict()
+
+
+@pytest.mark.parametrize("corpus", [{"p": Passage(id="p", text="Prague lies on a river.")}, 7, [], object()])
+def test_what_is_no_collection_is_refused(corpus: Any) -> None:
+    kind = type(corpus).__name__
+    with pytest.raises(RechainError, match=rf"^a corpus should be .* or a PassageCollection, not {kind}\.$"):
+        Recoverer("lexical", corpus=corpus)
+
+
+@pytest.mark.parametrize("found", [0, 5000, -1, 2.5, "many"])
+def test_a_number_of_passages_that_cannot_be_found_is_refused_at_once(found: Any) -> None:
+    with pytest.raises(RechainError, match=r"^1 to 1,000 passages may be looked at for a question, not "):
+        Recoverer("lexical", found=found)
+
+
+def test_another_process_has_the_same_index_or_says_that_it_is_another(tmp_path: Path) -> None:
+    from rechain.retrieval import BuildSettings, build_index
+
+    source = tmp_path / "passages.jsonl"
+    source.write_text('{"id": "a", "text": "Prague lies on a river."}\n')
+    build_index([source], tmp_path / "index", BuildSettings(workers=0))
+    sent = pickle.dumps(Recoverer("lexical", corpus=str(tmp_path / "index")))
+    assert pickle.loads(sent).collection.passages == 1
+    source.write_text('{"id": "a", "text": "Brno lies on a river."}\n')
+    build_index([source], tmp_path / "index", BuildSettings(workers=0))
+    with pytest.raises(RechainError, match="was built anew while it was read"):
+        pickle.loads(sent)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from rechain.datasets import read_questions as read_questions
     from rechain.errors import RechainError as RechainError
     from rechain.recovery import Recoverer as Recoverer
+    from rechain.retrieval import Index as Index
+    from rechain.retrieval import build_index as build_index
     from rechain.schema import Chain as Chain
     from rechain.schema import Gold as Gold
     from rechain.schema import Link as Link
@@ -28,6 +30,7 @@ _PUBLIC = {
     "datasets": ("read_questions",),
     "errors": ("RechainError",),
     "recovery": ("Recoverer",),
+    "retrieval": ("Index", "build_index"),
     "schema": ("Chain", "Gold", "Link", "Mention", "Passage", "Question", "Recovered"),
     "version": ("__version__",),
 }

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Siz
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from inspect import getattr_static
 from math import isfinite
 from numbers import Integral, Real
 from pathlib import Path
@@ -15,23 +16,31 @@ from rechain.candidates import Candidate, Candidates, CandidateSettings, find_ca
 from rechain.datasets.inputs import PassageLike, QuestionLike, as_entry, as_question
 from rechain.datasets.mapping import FieldMap
 from rechain.datasets.objects import rows_of
-from rechain.datasets.reading import Entry, MappingLike
+from rechain.datasets.reading import Entry, MappingLike, PassageSource
+from rechain.datasets.records import read_by_id
 from rechain.errors import QuestionError, RechainError
-from rechain.schema import Chain, Claim, HeldAnswer, Link, Problem, Question, Recovered, Verdict
+from rechain.schema import Chain, Claim, HeldAnswer, Link, Passage, Problem, Question, Recovered, Verdict
 from rechain.scoring import BASELINES
 from rechain.scoring.model import BUNDLED, BatchModel, Contributions, Model, PlayerStep, StepwiseModel, bundled_folder
 from rechain.scoring.verdicts import conclude, judge_claims
 from rechain.system.batches import batches
 from rechain.system.digests import SHA256, file_digest, read_json
+from rechain.system.stores import path_of
+from rechain.text.collection import PassageCollection, Statistics
 
 if TYPE_CHECKING:
+    from rechain.reader.embedding import BundledEncoder
     from rechain.reader.model import ChainReaderModel
+    from rechain.retrieval.finding import FindSettings
+    from rechain.retrieval.index import Index
 
 _VERDICT_OF_ERROR: Mapping[str, Verdict] = {"no_answer": "no_answer", "no_tail": "unsupported"}
 """what errors say of an answer; others say nothing, such as that no chain has as many passages as were asked for"""
 _SURE = 0.95
 """how often such an answer is what it seems: "I could not find it" may go on with something that can be checked, and
 what a passage says in quite other words is not found"""
+_STATISTICS = [name for name in vars(Statistics) if name in ("stamp", "passages") or name.startswith("count_")]
+"""what a collection has"""
 BATCH_SIZE = 32
 """questions that a network scores together: more are no faster on a CPU and take more memory"""
 
@@ -86,12 +95,20 @@ class Recoverer:
         explain: bool = False,
         device: str | None = None,
         min_confidence: float | None = None,
+        corpus: "Statistics | Index | str | Path | None" = None,
+        found: int | None = None,
     ) -> None:
         """Set up recovery: `top` chains a question; `explain` adds what contributed to each score.
 
         `device` is where a trained model computes: a GPU if there is one, unless it is named. Chains of less than
-        `min_confidence` are dropped, which only a model with confidence allows.
+        `min_confidence` are dropped, which only a model with confidence allows. `corpus` is the collection that the
+        questions' passages come from: its statistics say what is rare. In an index, or the folder of one, `found`
+        passages (12, or 60 where the data names a question's entities) are sought for every question; a
+        `PassageCollection` has those that questions name by id.
         """
+        self.collection = _opened(corpus)
+        """the collection that passages come from, if there is one"""
+        self._find_settings = _find_settings(found)
         self.factory = partial(
             Recoverer,
             model,
@@ -100,6 +117,8 @@ class Recoverer:
             explain=explain,
             device=device,
             min_confidence=min_confidence,
+            corpus=self.collection,  # not its folder, in which another process may find another index
+            found=found,
         )
         """makes such a recoverer again, in another process say"""
         self._model: Model | BatchModel
@@ -113,6 +132,7 @@ class Recoverer:
             self._name, self._model = type(model).__name__, model
             self._move(device)
         self._settings = settings or CandidateSettings()
+        self._encoder: BundledEncoder | None = None
         self._options = self._check(Options(top, explain, min_confidence))
 
     def __reduce__(self) -> tuple[Callable[[], "Recoverer"], tuple[()]]:
@@ -160,7 +180,8 @@ class Recoverer:
         """
         if isinstance(question, str):
             question = as_question("question", "question", question, answer, passages)
-        entry = as_entry("question", "question", question, FieldMap.of(mapping) if mapping else None)
+        fields = FieldMap.of(mapping) if mapping else None
+        entry = as_entry("question", "question", question, fields, self.index)
         if isinstance(entry.content, QuestionError):
             raise entry.content
         return next(self.recover_entries([entry]))
@@ -215,7 +236,8 @@ class Recoverer:
             yield from recovered
 
     def _recover_batch(self, mapping: FieldMap | None, batch: Sequence[tuple[int, QuestionLike]]) -> list[Recovered]:
-        entries = (as_entry(f"questions[{number}]", str(number), question, mapping) for number, question in batch)
+        index = self.index
+        entries = (as_entry(f"questions[{n}]", str(n), question, mapping, index) for n, question in batch)
         return list(self.recover_entries(entries))
 
     def map(
@@ -223,13 +245,16 @@ class Recoverer:
     ) -> Any:
         """Return a Hugging Face dataset of questions, in any known format, with its chains as further columns.
 
-        They are `verdict`, `verdict_probability`, `claims`, `chains` and `error`. A mapping says which columns hold
-        what, as for `recover`. Options are those of the dataset's own `map`, such as `num_proc`.
+        They are `verdict`, `verdict_probability`, `claims`, `chains` and `error`, and with a collection `collection`. A
+        mapping says which columns hold what, as for `recover`. Options are those of the dataset's own `map`, such as
+        `num_proc`.
         """
-        from rechain.exports.hf_datasets import map_dataset
+        from rechain.exports.hf_datasets import columns_with, map_dataset
 
         fields = FieldMap.of(mapping) if mapping else None
-        return map_dataset(dataset, self.recover_entries, model_facts(self.factory), batch_size, fields, **options)
+        stamp = model_facts(self.factory), self._stamp
+        columns = columns_with(self.collection is not None)
+        return map_dataset(dataset, self.recover_entries, stamp, batch_size, fields, columns, self.index, **options)
 
     def recover_entries(self, entries: Iterable[Entry]) -> Iterator[Recovered]:
         """Recover the chains of questions that were read: all together if the model can score many, else one by one."""
@@ -245,7 +270,37 @@ class Recoverer:
             self._check(options)
         return list(self._recover(batch))
 
+    @property
+    def index(self) -> "Index | None":
+        """The index that finds passages, if there is one."""
+        if self.collection is None:
+            return None
+        from rechain.retrieval.index import Index  # not at the top: the search engine is loaded where there is an index
+
+        return self.collection if isinstance(self.collection, Index) else None
+
+    def with_passages(self, entries: Sequence[Entry]) -> list[Entry]:
+        """Return entries with the passages that the index has for their questions, if there is an index."""
+        if self.collection is None or (index := self.index) is None:
+            return list(entries)
+        from rechain.retrieval.finding import fill_entries
+
+        return fill_entries(index, entries, self._find_settings, self._encoder_for(index))
+
+    def _encoder_for(self, index: "Index") -> "BundledEncoder | None":
+        """Return what embeds questions, if the index has vectors: for all models that which embedded the passages."""
+        if index.info.vectors is None:
+            return None
+        if self._encoder is None:
+            from rechain.reader.embedding import BundledEncoder
+
+            is_bundled = self._name == f"'{BUNDLED}'"  # then it is here already
+            self._encoder = BundledEncoder(self._reader() if is_bundled else None)
+        return self._encoder
+
     def _recover(self, batch: Sequence[tuple[Entry, Options]]) -> Iterator[Recovered]:
+        entries = self.with_passages([entry for entry, _ in batch])
+        batch = [(entry, options) for entry, (_, options) in zip(entries, batch, strict=True)]
         found = [self._find(entry.content) for entry, _ in batch]
         explain = any(options.explain for _, options in batch)
         scored = iter(_score(self._model, [c for c in found if isinstance(c, Candidates)], explain))
@@ -259,6 +314,11 @@ class Recoverer:
             else:
                 yield _recovered(entry, candidates, of_question, options)
 
+    @property
+    def _stamp(self) -> str | None:
+        """The stamp of the collection, if there is one."""
+        return None if self.collection is None else self.collection.stamp
+
     def _unanswered(self, entry: Entry, error: QuestionError) -> Recovered:
         """Return that a question has no chain and, if only for its answer, what that says of the answer."""
         question, verdict, claims = entry.content, None, list[Claim]()
@@ -269,6 +329,7 @@ class Recoverer:
                 claims = [Claim(text=claim.text, verdict=verdict) for claim in read.claims]
         return Recovered(
             id=entry.id,
+            collection=self._stamp,
             verdict=verdict,
             verdict_probability=None if verdict is None else _SURE,
             claims=claims,
@@ -283,8 +344,9 @@ class Recoverer:
             if isinstance(question, QuestionError):
                 return question
             if not chooses_hops:
-                return find_candidates(question, self._settings)
-            return find_of_any_shape(question, self._settings, getattr(self._model, "meaning", None))
+                return find_candidates(question, self._settings, self.collection)
+            meaning = getattr(self._model, "meaning", None)
+            return find_of_any_shape(question, self._settings, meaning, self.collection)
         except QuestionError as error:
             return error
 
@@ -355,7 +417,8 @@ def _recovered(entry: Entry, candidates: Candidates, scored: Sequence[_Scored], 
     """Return the best chains of a question that are confident enough, or that the best is not; and the verdict."""
     pairs = zip(scored, candidates.chains, strict=True)
     ranked = sorted(pairs, key=lambda pair: -_sum(pair[0].contributions))[: options.top]
-    chains = [_chain(candidates, candidate, scores, options.explain) for scores, candidate in ranked]
+    own = entry.own or frozenset()
+    chains = [_chain(candidates, candidate, scores, own, options.explain) for scores, candidate in ranked]
     least, reached = options.min_confidence or 0.0, chains[0].confidence or 0.0
     error = None
     if reached < least:  # without the best chain there is none
@@ -364,6 +427,7 @@ def _recovered(entry: Entry, candidates: Candidates, scored: Sequence[_Scored], 
     verdict, probability, claims = _judge(candidates, *ranked[0])
     return Recovered(
         id=candidates.question.id,
+        collection=None if candidates.collection is None else candidates.collection.stamp,
         verdict=verdict,
         verdict_probability=probability,
         claims=claims,
@@ -391,7 +455,7 @@ def _judge(
     return *conclude(judged), claims
 
 
-def _chain(candidates: Candidates, candidate: Candidate, scored: _Scored, explain: bool) -> Chain:
+def _chain(candidates: Candidates, candidate: Candidate, scored: _Scored, own: frozenset[str], explain: bool) -> Chain:
     passages = [candidates.views[number].passage.id for number in candidate.passages]
     confidence = scored.confidence
     if confidence is not None and not 0 <= confidence <= 1:
@@ -401,6 +465,7 @@ def _chain(candidates: Candidates, candidate: Candidate, scored: _Scored, explai
         passages=passages,
         links=candidate.links,
         answer=_held_answer(candidates, candidate),
+        own=[passage for passage in passages if passage in own],
         score=_sum(scored.contributions),
         confidence=None if confidence is None else float(confidence),
         why=_why(scored, passages, candidate.links) if explain else None,
@@ -438,6 +503,36 @@ def _sum(contributions: Contributions) -> float:
     if not isfinite(score):
         raise RechainError(f"the model gave a chain the score {score}, by {dict(contributions)}.")
     return score
+
+
+def _opened(corpus: "Statistics | Index | str | Path | None") -> "Statistics | None":
+    """Return a collection; one that is named by its folder is an index, which is opened."""
+    if isinstance(corpus, str | Path):
+        from rechain.retrieval.index import Index
+
+        return Index(corpus)
+    # Without a look at the values: a stamp takes a while to compute.
+    if corpus is not None and any(getattr_static(corpus, name, None) is None for name in _STATISTICS):
+        raise RechainError(
+            f"a corpus should be an index or its folder, or a PassageCollection, not {type(corpus).__name__}."
+        )
+    return corpus
+
+
+def _find_settings(found: int | None) -> "FindSettings | None":
+    """Return how many passages are sought; it is a mistake to seek none, or too many."""
+    if found is None:
+        return None
+    from rechain.retrieval.finding import FindSettings  # not at the top: it loads the search engine
+
+    return FindSettings(found)
+
+
+def read_collection(source: PassageSource) -> PassageCollection | None:
+    """Return passages that questions name by id, or the file of them, as a collection; None where there are none."""
+    if source is None or isinstance(source, PassageCollection):
+        return source
+    return PassageCollection(source if isinstance(source, Mapping) else read_by_id(path_of(source), Passage))
 
 
 def model_facts(factory: partial[Recoverer]) -> dict[str, str]:

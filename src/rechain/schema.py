@@ -197,6 +197,8 @@ class Chain(_Record):
     passages: list[str] = Field(min_length=1)
     links: list[Link]
     answer: HeldAnswer | None = None
+    own: list[str] = []
+    """of a chain from an index: the passages that the record itself gave"""
     score: float
     confidence: float | None = Field(default=None, ge=0, le=1)
     why: Annotated[dict[str, Anything] | None, JSON_TEXT] = None
@@ -220,7 +222,7 @@ class Chain(_Record):
     @property
     def _absent(self) -> set[str]:
         """The optional fields that it does not have, which are not written."""
-        return {name for name in ("answer", "why") if getattr(self, name) is None}
+        return {name for name in ("answer", "own", "why") if getattr(self, name) in (None, [])}
 
     def __str__(self) -> str:
         """Return one line for people: confidence, or score where there is none, passages and links."""
@@ -256,10 +258,11 @@ class Recovered(_Record):
     """A question's chains, best first, or why there are none. It is a sequence of its chains, and false without any.
 
     The verdict says whether the passages support the answer; `verdict_probability` is the calibrated probability that
-    the verdict is right.
+    the verdict is right. `collection` is the stamp of the collection that the passages come from, if there is one.
     """
 
     id: str | None = None
+    collection: str | None = None
     verdict: Verdict | None = None
     verdict_probability: float | None = Field(default=None, ge=0, le=1)
     claims: list[Claim] = []
@@ -277,7 +280,7 @@ class Recovered(_Record):
     @property
     def _absent(self) -> dict[str, Any]:
         """The optional fields that it and its chains do not have, which are not written: lines stay short."""
-        names = ("verdict", "verdict_probability", "claims")
+        names = ("collection", "verdict", "verdict_probability", "claims")
         absent: dict[str, Any] = {name: True for name in names if getattr(self, name) in (None, [])}
         return {**absent, "chains": {number: chain._absent for number, chain in enumerate(self.chains)}}
 

@@ -19,7 +19,8 @@ from rechain.datasets.files import RawRecord
 from rechain.datasets.reading import Chunk, read_chunks
 from rechain.errors import InputError, QuestionError
 from rechain.recovery import Recoverer
-from rechain.schema import Chain, Problem, Question, Recovered
+from rechain.schema import Chain, Passage, Problem, Question, Recovered
+from rechain.text.collection import PassageCollection
 
 Towns = Callable[..., list[Question]]
 LEXICAL = partial(Recoverer, "lexical")
@@ -208,3 +209,40 @@ def test_verdicts_are_counted_where_there_are_any() -> None:
     one.add(other)
     assert one.counts()["verdicts"] == {"supported": 1, "partly": 1}
     assert "verdicts" not in Tally().counts()
+
+
+def by_id(questions: Sequence[Question]) -> tuple[list[bytes], dict[str, Passage]]:
+    """Return the JSON of questions that name their passages by id, and the passages."""
+    passages = {f"{q.id} {p.id}": p.model_copy(update={"id": f"{q.id} {p.id}"}) for q in questions for p in q.passages}
+    records = []
+    for question in questions:
+        fields = question.model_dump(exclude_none=True, exclude={"passages"})
+        records.append(json.dumps(fields | {"passage_ids": [f"{question.id} {p.id}" for p in question.passages]}))
+    return [record.encode() for record in records], passages
+
+
+def test_the_passages_are_a_collection_whose_stamp_every_line_has(towns: Towns, tmp_path: Path) -> None:
+    records, passages = by_id(towns(3))
+    file = tmp_path / "passages.jsonl"
+    file.write_text("".join(passage.model_dump_json() + "\n" for passage in reversed(passages.values())))
+    stamp = PassageCollection(passages).stamp
+    for source in (passages, file):
+        lines = Worker(Work(LEXICAL, source))(chunk_of([*records, b"{}"])).lines.splitlines()
+        assert [json.loads(line)["collection"] for line in lines] == [stamp] * 4
+    other = PassageCollection({})
+    lines = Worker(Work(partial(LEXICAL, corpus=other), passages))(chunk_of(records)).lines.splitlines()
+    assert {json.loads(line)["collection"] for line in lines} == {other.stamp}
+
+
+def test_a_line_does_not_depend_on_the_questions_beside_it(towns: Towns) -> None:
+    records, passages = by_id(towns(5))
+    worker = Worker(Work(LEXICAL, passages))
+    alone = [worker(chunk_of([record])).lines for record in records]
+    assert worker(chunk_of(records)).lines == b"".join(alone)
+    assert Worker(Work(LEXICAL, passages))(chunk_of(records[::-1])).lines == b"".join(alone[::-1])
+
+
+def test_a_collection_of_the_recoverers_own_is_among_what_results_depend_on() -> None:
+    collection = PassageCollection({"p": Passage(id="p", text="A text.")})
+    assert Work(partial(LEXICAL, corpus=collection)).described()["settings"]["collection"] == collection.stamp
+    assert "collection" not in Work(LEXICAL).described()["settings"]

@@ -95,6 +95,43 @@ def test_a_folder_is_made_gone_on_with_and_replaced_as_asked(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("shards", [1, 3])
+def test_passages_are_found_in_an_index(
+    on_ray: Command, rechain: Command, town_file: Path, tmp_path: Path, shards: int
+) -> None:
+    """The lines are those of one machine; a folder is gone on with as long as the index is the same."""
+    index, passages, log, out = (tmp_path / name for name in ("index", "passages.jsonl", "log.jsonl", "out"))
+    questions = [Question.model_validate_json(line) for line in town_file.read_text().splitlines()]
+    records = [
+        {"id": f"{question.id}/{passage.id}", "title": passage.title, "text": passage.text}
+        for question in questions
+        for passage in question.passages
+    ]
+    log.write_text("".join(json.dumps({"question": q.question, "answer": q.answer}) + "\n" for q in questions))
+
+    def build(some: list[dict[str, str]]) -> None:
+        passages.write_text("".join(json.dumps(record) + "\n" for record in some))
+        assert rechain("index", passages, "--out", index, "--shards", shards, "--workers", 0).code == 0
+
+    build(records)
+    options = ("--model", "lexical", "--corpus", index, "--workers", 0)
+    expected = rechain("recover", log, *options, "--batch-size", 2).out
+    outcome = on_ray(log, out, "--corpus", index)
+    assert (outcome.code, report(outcome.err)) == (0, "12 questions, 12 with a chain.\n")
+    assert joined(out).decode() == expected
+    stamps = {json.loads(line)["collection"] for line in expected.splitlines()}
+    assert stamps == {json.loads(content(out)["_rechain.json"])["settings"]["collection"]}
+
+    (out / "00000-000001.jsonl").unlink()
+    assert report(on_ray(log, out, "--corpus", index, "--resume").err) == "4 questions, 4 with a chain.\n"
+    assert joined(out).decode() == expected
+    build(records[1:])
+    outcome = on_ray(log, out, "--corpus", index, "--resume")
+    assert (outcome.code, outcome.err.count("\n")) == (2, 1)
+    assert outcome.err.startswith(f"rechain: {out} was begun with another input, model or option (")
+
+
+@pytest.mark.slow
 def test_whether_too_many_failed_is_a_matter_of_the_whole_folder(
     on_ray: Command, town_file: Path, tmp_path: Path
 ) -> None:

@@ -193,3 +193,68 @@ def test_the_provenance_of_chains_is_shown_and_what_does_not_fit_is_warned_of(
             assert "chains.jsonl: by rechain" in page
             assert page.count("was recovered from other questions") == warnings
         clients[-1].app.state.site.close()
+
+
+@pytest.fixture
+def open_site(rechain: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """Run `rechain serve` up to the server, and return the site that it would serve."""
+    sites: list[Any] = []
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("rechain.web.app.create_app", lambda site, **_: sites.append(site))
+    monkeypatch.setattr("uvicorn.Server.run", lambda *_, **__: None)
+
+    def run(*arguments: Any) -> Any:
+        outcome = rechain("serve", *arguments, "--model", "lexical", "--port", "0")
+        assert outcome.code == 0, outcome.err
+        sites[-1].notes = outcome.err
+        return sites[-1]
+
+    yield run
+    for site in sites:
+        site.close()
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Path:
+    """The folder of an index of two documents."""
+    from rechain.retrieval import BuildSettings, build_index
+
+    documents = tmp_path / "documents"
+    documents.mkdir()
+    (documents / "opera.md").write_text("# Zorilla\n\nZorilla is an opera by Anton Quillfeather.\n")
+    (documents / "people.md").write_text("# Anton Quillfeather\n\nAnton Quillfeather was born in Prague.\n")
+    build_index([documents], tmp_path / "index", BuildSettings(workers=0))
+    return tmp_path / "index"
+
+
+def test_questions_without_passages_are_served_with_those_of_an_index(
+    open_site: Command, index: Path, tmp_path: Path
+) -> None:
+    asked = {"question": "Where was the composer of Zorilla born?", "answer": "Prague"}
+    own = {"id": "mine", "text": "Prague is a city."}
+    rows = [{"id": "a", **asked}, {"id": "b", **asked, "passages": [own]}]
+    (tmp_path / "log.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    site = open_site("log.jsonl", "--corpus", index, "--found", "1")
+    bare, noted = (site.question(name) for name in "ab")
+    assert (len(bare.content.passages), bare.own) == (1, frozenset())
+    assert (noted.content.passages[0].id, noted.own) == ("mine", {"mine"})
+    assert site.corpus.index.stamp == site.recovery.recoverer.collection.stamp
+
+
+def test_chains_of_another_collection_are_warned_of(open_site: Command, index: Path, tmp_path: Path) -> None:
+    row = {"id": "a", "question": "Where was the composer of Zorilla born?", "answer": "Prague"}
+    (tmp_path / "log.jsonl").write_text(json.dumps(row))
+    for stamp, warnings in (("0123456789abcdef", 1), (None, 0)):
+        (tmp_path / "chains.jsonl").write_text(json.dumps({"id": "a", "collection": stamp, "chains": []}))
+        notes = open_site("log.jsonl", "--corpus", index, "--chains", "chains.jsonl").notes
+        assert notes.count("warning: chains.jsonl was recovered from another collection than the index") == warnings
+
+
+def test_an_index_alone_is_served_without_the_examples(open_site: Command, index: Path) -> None:
+    site = open_site("--corpus", index)
+    assert (len(site.index), len(site.corpus.index), site.has_gold) == (0, 2, False)
+
+
+def test_an_index_that_is_not_there(serve: Command, town_file: Path) -> None:
+    assert_refused(serve("--corpus", "none"), "there is no index ")
+    assert_refused(serve(town_file, "--corpus", "none", "--passages", town_file), "choose one of them.")

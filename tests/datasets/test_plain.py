@@ -92,7 +92,7 @@ def test_every_field_is_read(tmp_path: Path) -> None:
 def test_questions_may_name_passages_of_another_file(tmp_path: Path) -> None:
     passages = write_lines(tmp_path / "passages", *PASSAGES)
     questions = write_lines(tmp_path / "questions", WITH_IDS)
-    expected = Question.model_validate(REST | {"passages": PASSAGES[::-1]})
+    expected = Question.model_validate(REST | {"passages": PASSAGES[::-1], "passage_ids": ["p2", "p1"]})
     assert list(read_questions(questions, passages=passages)) == [expected]
     assert list(read_questions(questions, passages=read_by_id(passages, Passage))) == [expected]
 

@@ -9,10 +9,11 @@ import datasets
 import pytest
 
 from rechain.errors import RechainError
-from rechain.exports.hf_datasets import COLUMNS, _Mapping, recovered_columns
+from rechain.exports.hf_datasets import COLUMNS, _Mapping, columns_with, recovered_columns
 from rechain.exports.parquet import from_row, to_row
 from rechain.recovery import Recoverer, model_facts
-from rechain.schema import Question, Recovered
+from rechain.schema import Passage, Question, Recovered
+from rechain.text.collection import PassageCollection
 
 Row = dict[str, Any]
 
@@ -252,3 +253,15 @@ def test_a_column_of_the_datasets_own_is_not_lost(lexical: Recoverer, rows: list
     dataset = datasets.Dataset.from_list([row | {"verdict": "fine"} for row in rows])
     with pytest.raises(RechainError, match="the dataset has a column 'verdict' of its own"):
         lexical.map(dataset)
+
+
+def test_with_a_collection_its_stamp_is_a_column(rows: list[Row]) -> None:
+    collection = PassageCollection({"p": Passage(id="p", text="A text.")})
+    mapped = Recoverer("lexical", corpus=collection).map(datasets.Dataset.from_list(rows))
+    assert mapped["collection"][:] == [collection.stamp] * len(rows)
+    assert mapped.column_names[-len(columns_with(True)) :] == ["collection", *COLUMNS]
+
+
+def test_without_one_a_column_of_that_name_is_left_alone(lexical: Recoverer, rows: list[Row]) -> None:
+    mapped = lexical.map(datasets.Dataset.from_list([row | {"collection": "mine"} for row in rows]))
+    assert mapped["collection"][:] == ["mine"] * len(rows)

@@ -43,6 +43,7 @@ PROBLEMS = st.none() | st.builds(Problem, code=st.text(), message=st.text())
 RECOVERED = st.builds(
     Recovered,
     id=st.none() | st.text(),
+    collection=st.none() | st.text(),
     verdict=st.none() | VERDICTS,
     verdict_probability=st.none() | st.floats(0, 1),
     claims=st.lists(CLAIMS, max_size=2),
@@ -63,8 +64,9 @@ def test_rows_of_the_table_are_what_they_were_made_of(chains: list[Recovered]) -
 
 def test_the_schema() -> None:
     chain = parquet.SCHEMA.field("chains").type.value_type
-    assert parquet.SCHEMA.names == ["id", "verdict", "verdict_probability", "claims", "chains", "error"]
-    assert [field.name for field in chain] == ["shape", "passages", "links", "answer", "score", "confidence", "why"]
+    assert parquet.SCHEMA.names == ["id", "collection", "verdict", "verdict_probability", "claims", "chains", "error"]
+    names = ["shape", "passages", "links", "answer", "own", "score", "confidence", "why"]
+    assert [field.name for field in chain] == names
     assert str(chain.field("links").type.value_type.field("mentions").type.value_type.value_type) == "int32"
     assert parquet.SCHEMA is parquet.SCHEMA
 

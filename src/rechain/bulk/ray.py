@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 from rechain.bulk.journal import input_digest
 from rechain.bulk.parts import ExistingParts, Manifest, Part, PartsFolder
+from rechain.bulk.ray_shards import with_shards
 from rechain.bulk.storage import Storage
 from rechain.bulk.work import Tally, Work, Worker, WorkResult
 from rechain.datasets.files import named_after, question_files, read_opened
@@ -36,7 +37,7 @@ from rechain.errors import (
     ResumableError,
 )
 from rechain.exports import parquet
-from rechain.exports.hf_datasets import COLUMNS, check_columns, recovered_columns
+from rechain.exports.hf_datasets import check_columns, columns_with, recovered_columns
 from rechain.recovery import BATCH_SIZE, Recoverer
 from rechain.scoring import BASELINES
 from rechain.system.batches import DeferredErrors, batches
@@ -110,27 +111,35 @@ def recover_parts(
     manifest = Manifest({file.label: file.size for file in files}, {**sizes, **work.described()})
     existing = folder.inspect(manifest, overwrite, resume)
     cutter = _Cutter(work, storage, folder, ExistingParts() if overwrite else existing, cluster)
-    if existing.names and overwrite:  # a run that cannot succeed should not delete the parts of an earlier one
-        Worker(work)
-        cutter.check_any(files)
-    cutter.check_first(files[0])
-    folder.begin(manifest, existing, overwrite)
-    rows = _pipeline(ray, files, cutter, (work, folder), actors, gpus).iter_rows()
     tally, made = Tally(), dict[str, Part]()
-    try:
+    with with_shards(ray, work) as work, _resumable(ray):
+        if existing.names and overwrite:  # a run that cannot succeed should not delete the parts of an earlier one
+            Worker(work)
+            cutter.check_any(files)
+        cutter.check_first(files[0])
+        folder.begin(manifest, existing, overwrite)
+        # Pickled here, so that a worker that cannot open the index can say why: Ray would unpickle it before.
+        rows = _pipeline(ray, files, cutter, (ray.cloudpickle.dumps(work), folder), actors, gpus).iter_rows()
         for result in _results(rows, partial(folder.mark_unread, manifest, existing), made):
             tally.add(result.tally)
             yield result
-    except ray.exceptions.RayError as error:
-        reason = (*str(error).splitlines(), "")[0]
-        raise ResumableError(f"Ray has given up ({type(error).__name__}): {reason}") from error
     if not tally.questions and (overwrite or not existing.names):
         raise no_question(storage.address_of(""), work.only)
     folder.finish(manifest, made)
 
 
+@contextmanager
+def _resumable(ray: Any) -> Iterator[None]:
+    """Raise what Ray raises as something after which the run can go on."""
+    try:
+        yield
+    except ray.exceptions.RayError as error:
+        reason = (*str(error).splitlines(), "")[0]
+        raise ResumableError(f"Ray has given up ({type(error).__name__}): {reason}") from error
+
+
 def _pipeline(
-    ray: Any, files: Sequence[_File], cutter: "_Cutter", arguments: tuple[Work, PartsFolder], actors: int, gpus: float
+    ray: Any, files: Sequence[_File], cutter: "_Cutter", arguments: tuple[bytes, PartsFolder], actors: int, gpus: float
 ) -> Any:
     """Return a lazy Ray dataset with a row of results for every part."""
     items = ray.data.from_items([file._asdict() for file in files], override_num_blocks=len(files))
@@ -204,10 +213,12 @@ class _Columns:
     def __call__(self, table: Any) -> Any:
         import pyarrow
 
-        check_columns(table.column_names)
+        columns = columns_with(self._recoverer.collection is not None)
+        check_columns(table.column_names, columns)
         rows = [("a row", str(place), row) for place, row in enumerate(table.to_pylist())]
-        table = table.drop_columns([name for name in COLUMNS if name in table.column_names])
-        for name, values in recovered_columns(self._recoverer.recover_entries, rows).items():
+        table = table.drop_columns([name for name in columns if name in table.column_names])
+        recover, index = self._recoverer.recover_entries, self._recoverer.index
+        for name, values in recovered_columns(recover, rows, None, columns, index).items():
             table = table.append_column(name, pyarrow.array(values, parquet.SCHEMA.field(name).type))
         return table
 
@@ -298,8 +309,9 @@ class _Cutter:
         self, work: Work, storage: Storage, folder: PartsFolder, existing: ExistingParts, cluster: Cluster
     ) -> None:
         self._only = work.only
-        self._mapping = work.mapping
-        self._make_reader = partial(QuestionReader, work.passages, work.only, work.mapping)
+        needs = work.needs_passages
+        self._make_reader = partial(QuestionReader, work.passages, work.only, work.mapping, needs)
+        self._cut = partial(chunks_of, size=cluster.batch_size, mapping=work.mapping, needs_passages=needs)
         self._storage = storage
         self._folder = folder
         self._existing = existing
@@ -374,7 +386,7 @@ class _Cutter:
         with self._storage.open(file.name) as opened:
             records = read_opened(address, opened, file.size)
             named = named_after(file.name, records) if file.name else records
-            yield DeferredErrors(chunks_of(address, named, self._cluster.batch_size, mapping=self._mapping))
+            yield DeferredErrors(self._cut(address, named))
 
 
 def _row(file: _File, part: str, chunks: list[Chunk], share: float, unread: str = "") -> Row:
@@ -392,12 +404,15 @@ def _row(file: _File, part: str, chunks: list[Chunk], share: float, unread: str 
 class _Actor:
     """A worker process of the cluster: has a model, and makes parts."""
 
-    def __init__(self, work: Work, folder: PartsFolder) -> None:
-        """Load the model; if that fails, the reason comes with the parts: Ray would make the actor again and again."""
+    def __init__(self, work: bytes, folder: PartsFolder) -> None:
+        """Load the model and open the index of pickled work.
+
+        If that fails, the reason comes with the parts: Ray would make the actor again and again.
+        """
         self._folder = folder
         self._problem = ""
         try:
-            self._worker = Worker(work)
+            self._worker = Worker(pickle.loads(work))
         except RechainError as error:
             self._problem = str(error)
         relax_collector()

@@ -13,7 +13,7 @@ from rechain.candidates import CandidateSettings
 from rechain.datasets.mapping import FieldMap
 from rechain.datasets.reading import Chunk, PassageSource, QuestionReader
 from rechain.errors import QuestionError
-from rechain.recovery import Recoverer, model_facts
+from rechain.recovery import Recoverer, model_facts, read_collection
 from rechain.schema import Recovered
 from rechain.scoring import BASELINES
 from rechain.system.batches import batches
@@ -104,6 +104,7 @@ class Work:
 
     make_recoverer: partial[Recoverer]
     passages: PassageSource = None
+    """those that questions name by id: the collection, unless the recoverer has another"""
     only: tuple[str, ...] = ()
     strict: bool = False
     """stop at the first question that has an error"""
@@ -113,20 +114,34 @@ class Work:
     def described(self) -> dict[str, Any]:
         """Return all that results depend on, except the questions; a device only changes their rounding."""
         make = self.make_recoverer
-        options = {name: value for name, value in make.keywords.items() if name not in ("device", "settings")}
+        options = {name: value for name, value in make.keywords.items() if name not in ("device", "settings", "corpus")}
         settings = asdict(make.keywords.get("settings") or CandidateSettings())
-        mapping = {"map": str(self.mapping)} if self.mapping else {}  # so that files of earlier versions can be resumed
+        # What is not there is left out, so that files of earlier versions can be resumed.
+        mapping = {"map": str(self.mapping)} if self.mapping else {}
+        corpus = make.keywords.get("corpus")
+        collection = {} if corpus is None else {"collection": corpus.stamp}
+        if options.get("found") is None:
+            options.pop("found", None)
         return {
             "model": model_facts(make),
-            "settings": {**options, "only": self.only, **settings, **mapping},
+            "settings": {**options, "only": self.only, **settings, **mapping, **collection},
             "passages": None if isinstance(self.passages, Mapping) else describe_input(self.passages),
         }
+
+    @property
+    def needs_passages(self) -> bool:
+        """Whether records have to bring their passages, as no index finds them."""
+        if (corpus := self.make_recoverer.keywords.get("corpus")) is None:
+            return True
+        from rechain.retrieval.index import Index  # not at the top: the search engine is loaded where there is an index
+
+        return not isinstance(corpus, Index)
 
     def line_counter(self) -> Callable[[Chunk], int]:
         """Return a function that counts the lines which a chunk will have."""
         if not self.only:
             return lambda chunk: len(chunk.records)
-        reader = QuestionReader(self.passages, self.only, self.mapping)
+        reader = QuestionReader(self.passages, self.only, self.mapping, self.needs_passages)
         return lambda chunk: sum(1 for _ in reader.entries(chunk))
 
 
@@ -135,8 +150,12 @@ class Worker:
 
     def __init__(self, work: Work) -> None:
         """Load the model and the passages."""
-        self._recoverer = work.make_recoverer()
-        self._reader = QuestionReader(work.passages, work.only, work.mapping)
+        passages = read_collection(work.passages)
+        corpus = work.make_recoverer.keywords.get("corpus")
+        self._recoverer = work.make_recoverer(corpus=passages if corpus is None else corpus)
+        index = self._recoverer.index
+        named = index if passages is None else passages
+        self._reader = QuestionReader(named, work.only, work.mapping, needs_passages=index is None)
         self._strict = work.strict
 
     def __call__(self, chunk: Chunk) -> WorkResult:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rechain.audit.answers import AuditedAnswer
     from rechain.audit.summary import Summary
     from rechain.datasets import Entry
+    from rechain.exports.joining import Complete
     from rechain.recovery import Recoverer
     from rechain.system.provenance import Facts
 
@@ -74,8 +75,12 @@ def audit(
     _check(questions, out, json, chains, serve_url, overwrite)
     make = partial(Recoverer, model, settings=candidates.settings(), device=device)
     made_by = _made_by(questions, chains, make)
-    entries = questions.entries("Auditing")
-    answers = _from_file(chains, entries) if chains else _recovered(make, entries, workers)
+    collection = questions.collection()
+    entries = questions.entries("Auditing", collection=collection)
+    if chains:
+        answers = _from_file(chains, entries, questions.completion(collection))
+    else:
+        answers = _recovered(partial(make, corpus=collection), entries, workers)
     summary, doubtful = Summary(), MostDoubtful(most)
     with ExitStack() as stack:
         records = JsonReport(stack.enter_context(replacing(json))) if json else None
@@ -151,20 +156,25 @@ def _recovered(
         yield audited(waiting.popleft(), recovered)
 
 
-def _from_file(chains: Path, entries: "Iterable[Entry]") -> "Iterator[AuditedAnswer]":
+def _from_file(
+    chains: Path, entries: "Iterable[Entry]", complete: "Complete | None" = None
+) -> "Iterator[AuditedAnswer]":
     """Yield the answers whose chains a file holds; both are in the same order. Say how many answers have none there."""
     from rechain.audit.answers import audited
     from rechain.datasets.reading import Entry
     from rechain.datasets.records import read_rows
     from rechain.errors import QuestionError
     from rechain.exports.joining import next_of
-    from rechain.schema import Recovered
+    from rechain.schema import Question, Recovered
 
     asked, judged = count(), count()  # which say how many questions and rows were read
     remaining = ((entry, dict[str, list[str]]()) for entry, _ in zip(entries, asked, strict=False))
     for (where, recovered), _ in zip(read_rows(chains, Recovered), judged, strict=False):
         if recovered.id is not None:
-            yield audited(next_of(where, recovered.id, remaining)[0], recovered)
+            entry, _ = next_of(where, recovered.id, remaining)
+            if complete and isinstance(entry.content, Question):
+                entry = entry._replace(content=complete(entry.content, recovered))
+            yield audited(entry, recovered)
         else:
             problem = recovered.error
             error = QuestionError(problem.code, problem.message) if problem else QuestionError("no_id", "no id")

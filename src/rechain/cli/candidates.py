@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rechain.candidates import CandidateSettings
     from rechain.evaluation.candidates import CandidateCount
     from rechain.schema import Gold, Question
+    from rechain.text.collection import Statistics
 
 
 @grouped
@@ -36,11 +37,11 @@ def candidates(
     from rechain.evaluation.candidates import errors_of, summarise_candidates
 
     settings = options.settings()
-    golds = questions.gold(gold)
+    golds, collection = questions.gold(gold), questions.collection()
     counts: list[CandidateCount] = []
     with RunLog(log, "candidates", {"input": str(questions.path)}) as run:
-        for entry in questions.entries("Building candidates", run):
-            count = _count(entry.content, settings, golds)
+        for entry in questions.entries("Building candidates", run, collection):
+            count = _count(entry.content, settings, golds, collection)
             if count.error:
                 if strict:
                     raise entry.located(count.error)
@@ -63,7 +64,10 @@ def candidates(
 
 
 def _count(
-    content: "Question | QuestionError", settings: "CandidateSettings", golds: "Mapping[str, Gold]"
+    content: "Question | QuestionError",
+    settings: "CandidateSettings",
+    golds: "Mapping[str, Gold]",
+    collection: "Statistics | None",
 ) -> "CandidateCount":
     """Build C of a question that can be read, and count its chains or say why there are none."""
     from rechain.candidates import find_candidates
@@ -73,6 +77,6 @@ def _count(
         return CandidateCount(0, 0, None, content)
     gold = golds.get(content.id)
     try:
-        return count_candidates(content, find_candidates(content, settings), gold)
+        return count_candidates(content, find_candidates(content, settings, collection), gold)
     except QuestionError as error:
         return count_candidates(content, error, gold)

@@ -9,6 +9,8 @@ from typer import Argument, Option
 
 from rechain.cli.options import (
     STDIN,
+    Corpus,
+    Found,
     Map,
     MinConfidence,
     OutputOptions,
@@ -45,6 +47,8 @@ def export(
         Option(metavar="FILE", parser=path_of, help="The questions, in any known format; only parquet needs none."),
     ] = None,
     passages: Passages = None,
+    corpus: Corpus = None,
+    found: Found = None,
     mapping: Map = None,
     output: OutputOptions,
     min_confidence: MinConfidence = None,
@@ -79,9 +83,12 @@ def export(
         output.write_provenance(made_by, {"questions": selection.exported})
     else:
         path = _questions_of(to, chosen, chains, questions)
-        entries = QuestionsInput(path, passages, mapping=mapping).entries("Exporting")
-        sentences = None if mapping else path
-        output.write(chosen.lines(read_rows(chains, Recovered), entries, sentences, selection, options), made_by)
+        asked = QuestionsInput(path, passages, None, mapping, corpus, found)
+        collection = asked.collection()
+        entries = asked.entries("Exporting", collection=collection)
+        sentences, complete = None if mapping else path, asked.completion(collection)
+        lines = chosen.lines(read_rows(chains, Recovered), entries, sentences, selection, options, complete)
+        output.write(lines, made_by)
     exported = f"{selection.exported} question{'s' * (selection.exported != 1)}"
     reasons = ", ".join(f"{count} {reason}" for reason, count in selection.left_out.most_common())
     note(f"{exported} exported{'; left out: ' + reasons if reasons else ''}.")

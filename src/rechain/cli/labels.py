@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from rechain.cli.options import CandidateOptions, OutputOptions, QuestionsInput, grouped
+from rechain.cli.options import CandidateOptions, OutputOptions, QuestionsInput, grouped, open_corpus
 from rechain.cli.tables import Json, print_json, print_table
 from rechain.errors import InputError
 from rechain.system.stores import path_of
@@ -57,12 +57,12 @@ def export(
     from rechain.labels.exchange import export_gold, export_pairs
     from rechain.system.provenance import describe_input, heading
 
-    settings = candidates.settings()
+    settings, index = candidates.settings(), open_corpus(questions.corpus, questions.passages)
     ids: set[str] = set()
     left_out: Counter[str] = Counter()
 
     def source() -> "Iterator[Question]":
-        for question in questions.readable("Exporting labels"):
+        for question in questions.readable("Exporting labels", collection=index):
             ids.add(question.id)  # the questions themselves are too many to keep
             yield question
 
@@ -70,11 +70,12 @@ def export(
         output.check(labels_file, questions.path, questions.passages)
         if to == To.gold:
             what = "question decided", "questions decided"
-            golds = export_gold(source(), store, settings, left_out)
+            golds = export_gold(source(), store, settings, left_out, index)
             lines = (gold.model_dump_json(exclude_none=True, exclude_defaults=True) for gold in golds)
         else:
             what = "labelled pair", "labelled pairs"
-            lines = (orjson.dumps(row).decode() for row in export_pairs(source(), store, settings, left_out))
+            rows = export_pairs(source(), store, settings, left_out, index)
+            lines = (orjson.dumps(row).decode() for row in rows)
         made_by = heading(
             "labels export",
             settings={"to": to, **asdict(settings)},
@@ -110,9 +111,10 @@ def import_(
     from rechain.labels.store import LabelStore
 
     rows, settings = read_label_rows(file), candidates.settings()
+    index = open_corpus(questions.corpus, questions.passages)
     with LabelStore(labels_file) as store:
-        source = questions.readable("Importing labels")
-        imported = labels_from_rows(rows, source, annotator, settings, questions.same_chain)
+        source = questions.readable("Importing labels", collection=index)
+        imported = labels_from_rows(rows, source, annotator, settings, questions.same_chain, index)
         if not imported.labels:
             raise InputError(f"{file} holds no label of the questions in {questions.path}.")
         store.add(imported.labels)

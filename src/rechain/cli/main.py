@@ -16,6 +16,7 @@ from rechain.cli.demo import demo
 from rechain.cli.evaluate import evaluate
 from rechain.cli.exits import ExitCode, code_of, flush, raising_terminated
 from rechain.cli.export import export
+from rechain.cli.index import index
 from rechain.cli.labels import labels
 from rechain.cli.recover import recover
 from rechain.cli.reproduce import reproduce
@@ -50,7 +51,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, recover, audit, serve, candidates, evaluate, export, train, reproduce):
+for command in (demo, index, recover, audit, serve, candidates, evaluate, export, train, reproduce):
     app.command()(command)
 app.add_typer(labels, name="labels")
 

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, fields, is_dataclass
-from functools import wraps
+from functools import partial, wraps
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,8 +20,11 @@ if TYPE_CHECKING:
     from rechain.candidates import CandidateSettings
     from rechain.cli.logs import RunLog
     from rechain.datasets import Entry
+    from rechain.exports.joining import Complete
+    from rechain.retrieval.index import Index
     from rechain.schema import Gold, Question, Same
     from rechain.system.provenance import Facts, Provenance
+    from rechain.text.collection import PassageCollection
 
 STDIN = Path("-")
 
@@ -35,6 +38,18 @@ Questions = Annotated[
 ]
 Passages = Annotated[
     Path | None, Option(metavar="FILE", parser=path_of, help="Passages that the questions name by id.")
+]
+Corpus = Annotated[
+    Path | None,
+    Option(metavar="INDEX", help="An index of documents (rechain index) in which the questions' passages are found."),
+]
+Found = Annotated[
+    int | None,
+    Option(
+        min=1,
+        max=1000,
+        help="Passages that are looked for in the index for a question (12, or 60 where the data names its entities).",
+    ),
 ]
 Map = Annotated[
     str | None,
@@ -95,6 +110,17 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     return call
 
 
+def open_corpus(corpus: Path | None, passages: Path | None, *, is_elsewhere: bool = False) -> "Index | None":
+    """Open the index that --corpus names, if it does; where it is read elsewhere, read only what it is."""
+    if corpus is None:
+        return None
+    if passages is not None:
+        raise RechainError("--passages is a file of passages and --corpus an index of them; choose one of them.")
+    from rechain.retrieval.index import Index
+
+    return Index(corpus.absolute(), shards=[] if is_elsewhere else None)
+
+
 @dataclass(frozen=True)
 class QuestionsInput:
     """The questions that a command reads."""
@@ -103,17 +129,38 @@ class QuestionsInput:
     passages: Passages = None
     only: Only = None
     mapping: Map = None
+    corpus: Corpus = None
+    found: Found = None
 
-    def entries(self, activity: str, log: "RunLog | None" = None) -> Iterator["Entry"]:
-        """Read questions under a progress bar or a log; it is a mistake if none is of a type that `only` names."""
-        from rechain.cli.progress import shows_bars, with_progress, working
-        from rechain.datasets.reading import no_question, read_entries
-        from rechain.datasets.records import read_by_id
-        from rechain.schema import Passage
+    def collection(self) -> "PassageCollection | Index | None":
+        """Read the passages that questions name by id, or open the index in which passages are found."""
+        from rechain.cli.progress import working
+        from rechain.recovery import read_collection
 
         with working("Reading passages"):
-            passages = None if self.passages is None else read_by_id(self.passages, Passage)
-        entries = read_entries(self.path, passages=passages, only=self.only or (), mapping=self.mapping)
+            index = open_corpus(self.corpus, self.passages)
+            return read_collection(self.passages) if index is None else index  # one without passages is false
+
+    def entries(
+        self, activity: str, log: "RunLog | None" = None, collection: "PassageCollection | Index | None" = None
+    ) -> Iterator["Entry"]:
+        """Read questions under a progress bar or a log; it is a mistake if none is of a type that `only` names.
+
+        `collection` has their passages, if it is read already.
+        """
+        from rechain.cli.progress import shows_bars, with_progress
+        from rechain.datasets.reading import no_question, read_entries
+
+        collection = collection if collection is not None else self.collection()
+        entries = read_entries(
+            self.path,
+            passages=collection,
+            only=self.only or (),
+            mapping=self.mapping,
+            needs_passages=self.corpus is None,
+        )
+        if self.corpus is not None:
+            entries = self._with_passages(entries, collection)
         number = 0
         for number, entry in enumerate(with_progress(entries, activity) if shows_bars() else entries, start=1):
             if log:
@@ -122,10 +169,37 @@ class QuestionsInput:
         if not number:
             raise no_question(self.path, self.only or ())
 
-    def readable(self, activity: str, log: "RunLog | None" = None) -> Iterator["Question"]:
+    def _with_passages(self, entries: "Iterator[Entry]", index: Any) -> "Iterator[Entry]":
+        """Yield questions with the passages that the index has for them."""
+        from rechain.retrieval.finding import FindSettings, fill_entries
+
+        settings = FindSettings(self.found) if self.found else None
+        encoder = None
+        if index.info.vectors is not None:
+            from rechain.reader.embedding import BundledEncoder
+
+            encoder = BundledEncoder()
+        for entry in entries:
+            yield from fill_entries(index, [entry], settings, encoder)
+
+    def completion(self, collection: "PassageCollection | Index | None") -> "Complete | None":
+        """Return what adds to a question the passages that its chains name and that were not found, if that can be.
+
+        Chains may come from a run that looked for more of them.
+        """
+        if self.corpus is None:
+            return None
+        from rechain.retrieval.finding import add_named
+        from rechain.retrieval.index import Index
+
+        return partial(add_named, collection) if isinstance(collection, Index) else None
+
+    def readable(
+        self, activity: str, log: "RunLog | None" = None, collection: "PassageCollection | Index | None" = None
+    ) -> Iterator["Question"]:
         """Read the questions that can be read; then print how many cannot, and why the first of them cannot."""
         errors: list[QuestionError] = []
-        for entry in self.entries(activity, log):
+        for entry in self.entries(activity, log, collection):
             if isinstance(entry.content, QuestionError):
                 errors.append(entry.content)
             else:
@@ -143,7 +217,9 @@ class QuestionsInput:
         def questions() -> "Iterator[Question]":
             if self.path == STDIN:
                 raise RechainError("standard input can be read only once; put the questions into a file.")
-            entries = read_entries(self.path, passages=self.passages, mapping=self.mapping)
+            entries = read_entries(
+                self.path, passages=self.collection(), mapping=self.mapping, needs_passages=self.corpus is None
+            )
             contents = (entry.content for entry in entries)
             yield from (content for content in contents if not isinstance(content, QuestionError))
 

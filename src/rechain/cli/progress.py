@@ -24,7 +24,7 @@ def shows_bars() -> bool:
 
 def with_progress(entries: "Iterable[Entry]", activity: str) -> "Iterator[Entry]":
     """Go through a file's entries under a bar: share of the file, questions, questions a second, time left."""
-    with _bar(activity) as show:
+    with bar(activity) as show:
         for number, entry in enumerate(entries, start=1):
             yield entry
             show(entry.share, number, "")
@@ -35,7 +35,7 @@ def with_tally(results: "Iterable[WorkResult]", tally: "Tally") -> "Iterator[Wor
 
     Whoever goes through them adds each to the tally before the next.
     """
-    with _bar("Recovering") as show:
+    with bar("Recovering") as show:
         for result in results:
             yield result
             confidence = tally.mean_confidence
@@ -45,22 +45,22 @@ def with_tally(results: "Iterable[WorkResult]", tally: "Tally") -> "Iterator[Wor
 
 
 @contextmanager
-def _bar(activity: str) -> Iterator[Callable[[float | None, int, str], None]]:
-    """Show a bar and yield a function that sets it: the share of the file, the number of questions, further text."""
+def bar(activity: str, unit: str = "questions") -> Iterator[Callable[[float | None, int, str], None]]:
+    """Show a bar and yield a function that sets it: the share of the input, the number of units, further text."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-    counter = TextColumn("{task.fields[questions]} questions, {task.fields[rate]:.0f}/s{task.fields[more]}")
+    counter = TextColumn(f"{{task.fields[done]}} {unit}, {{task.fields[rate]:.0f}}/s{{task.fields[more]}}")
     columns = [TextColumn("{task.description}"), BarColumn(10), TaskProgressColumn(), counter, TimeRemainingColumn()]
     # On a terminal rich prints lines above the bar; elsewhere it would move them from standard output to the bar's.
     redirect = sys.stdout.isatty()
     with Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=redirect) as progress:
-        task = progress.add_task(activity, total=None, questions=0, rate=0.0, more="")
+        task = progress.add_task(activity, total=None, done=0, rate=0.0, more="")
 
-        def show(share: float | None, questions: int, more: str) -> None:
-            rate = questions / max(progress.tasks[task].elapsed or 0.0, 0.001)
+        def show(share: float | None, done: int, more: str) -> None:
+            rate = done / max(progress.tasks[task].elapsed or 0.0, 0.001)
             total = None if share is None else 1.0
-            progress.update(task, total=total, completed=share or 0.0, questions=questions, rate=rate, more=more)
+            progress.update(task, total=total, completed=share or 0.0, done=done, rate=rate, more=more)
 
         yield show
 

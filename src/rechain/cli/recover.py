@@ -16,7 +16,9 @@ from rechain.cli.exits import ExitCode, too_many_errors
 from rechain.cli.logs import Log, RunLog
 from rechain.cli.options import (
     CandidateOptions,
+    Corpus,
     Device,
+    Found,
     Map,
     MaxErrorRate,
     MinConfidence,
@@ -26,6 +28,7 @@ from rechain.cli.options import (
     Passages,
     Strict,
     grouped,
+    open_corpus,
 )
 from rechain.errors import QuestionError, RechainError, ResumableError
 from rechain.system.files import LostOutputError
@@ -94,6 +97,8 @@ def recover(
     ray: RayOptions,
     device: Device = None,
     passages: Passages = None,
+    corpus: Corpus = None,
+    found: Found = None,
     only: Only = None,
     mapping: Map = None,
     candidates: CandidateOptions,
@@ -120,6 +125,8 @@ def recover(
         explain=explain,
         device=device,
         min_confidence=min_confidence,
+        corpus=open_corpus(corpus, passages, is_elsewhere=engine == Engine.ray),
+        found=found,
     )
     is_special = passages and is_local(passages) and passages.exists() and not (passages.is_file() or passages.is_dir())
     if is_special and workers != 0:
@@ -173,7 +180,7 @@ def _recover_here(
 
     out = output.out
     head = {} if out is None else _heading(work, questions, {"batch_size": batch_size, "workers": workers}, run)
-    chunks = read_chunks(questions, batch_size, work.mapping)
+    chunks = read_chunks(questions, batch_size, work.mapping, work.needs_passages)
     before: Progress | None = None
     if out and resume and out.exists():
         before, chunks = find_progress(out, head, chunks, work.line_counter())

@@ -1,7 +1,7 @@
 """rechain serve: chains in the browser, and the same by REST."""
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from importlib.resources import as_file, files
 from ipaddress import ip_address
@@ -13,7 +13,20 @@ from urllib.parse import quote
 
 from typer import Argument, Option
 
-from rechain.cli.options import STDIN, CandidateOptions, Device, GoldFile, Map, Only, Passages, QuestionsInput, grouped
+from rechain.cli.options import (
+    STDIN,
+    CandidateOptions,
+    Corpus,
+    Device,
+    Found,
+    GoldFile,
+    Map,
+    Only,
+    Passages,
+    QuestionsInput,
+    grouped,
+    open_corpus,
+)
 from rechain.cli.progress import working
 from rechain.errors import InputError, MissingExtraError, RechainError
 from rechain.system.stores import path_of
@@ -25,7 +38,10 @@ if TYPE_CHECKING:
 
     from rechain.candidates import CandidateSettings
     from rechain.datasets import Entry
-    from rechain.schema import Gold
+    from rechain.recovery import Recoverer
+    from rechain.retrieval.index import Index
+    from rechain.schema import Gold, Recovered
+    from rechain.web import corpus as web_corpus
     from rechain.web.site import Site
 
 _SHORTEST_TOKEN = 8
@@ -40,7 +56,11 @@ def serve(
     *,
     questions: Annotated[
         Path | None,
-        Argument(metavar="[QUESTIONS]", parser=path_of, help="Questions, in any known format; without, the examples."),
+        Argument(
+            metavar="[QUESTIONS]",
+            parser=path_of,
+            help="Questions, in any known format; without, the examples, or with --corpus none.",
+        ),
     ] = None,
     chains: Annotated[
         list[Path] | None,
@@ -66,6 +86,8 @@ def serve(
     max_body: Annotated[int, Option(min=1, metavar="MB", help="The largest request, in megabytes.")] = 10,
     time_limit: Annotated[float, Option(min=0.1, metavar="SECONDS", help="The longest a request may take.")] = 60.0,
     passages: Passages = None,
+    corpus: Corpus = None,
+    found: Found = None,
     only: Only = None,
     mapping: Map = None,
     device: Device = None,
@@ -74,23 +96,28 @@ def serve(
     """Explore, compare and label chains in the browser, and recover them by REST.
 
     Example: rechain serve questions.jsonl --chains chains.jsonl --gold gold.jsonl
+
+    With an index (rechain index) questions need no passages, and its documents are searched and shown.
     """
     try:
         import uvicorn
 
+        from rechain.recovery import Recoverer
         from rechain.web.app import create_app
         from rechain.web.guard import Limits
     except ImportError as error:
         raise MissingExtraError("rechain serve", "web") from error
     token, listening = _token(host, token), _listen(host, port)
-    settings = candidates.settings()
+    settings, index = candidates.settings(), open_corpus(corpus, passages)
     with as_file(files("rechain").joinpath("data")) as data:
-        if questions is None:
+        if questions is None and index is None:
             questions, gold = data / "demo.jsonl", gold or data / "demo.gold.jsonl"
-        site = _site(questions, labels, overlap, guidelines, settings)
-        _add_questions(site, QuestionsInput(questions, passages, only, mapping), gold)
+        site = _site(questions or corpus or STDIN, labels, overlap, guidelines, settings)
+        site.corpus = _corpus(index, found)
+        if questions is not None:
+            _add_questions(site, QuestionsInput(questions, passages, only, mapping, corpus, found), gold, index)
         _add_files(site, chains or [], questions)
-        _add_models(site, model or [], settings, device)
+        _add_models(site, model or [], partial(Recoverer, settings=settings, device=device, corpus=index, found=found))
     limits = Limits(body=max_body * 1_000_000, seconds=time_limit)
     app = create_app(site, token=token, limits=limits)
     config = uvicorn.Config(
@@ -147,11 +174,20 @@ def _site(
     return Site(Index(), store, Queue(store, overlap), text, settings)
 
 
-def _add_questions(site: "Site", questions: QuestionsInput, gold: Path | None) -> None:
+def _corpus(index: "Index | None", found: int | None) -> "web_corpus.Corpus | None":
+    """Return what the server finds passages with; one without an index does not load the search engine."""
+    if index is None:
+        return None
+    from rechain.web.corpus import Corpus
+
+    return Corpus(index, found)
+
+
+def _add_questions(site: "Site", questions: QuestionsInput, gold: Path | None, index: "Index | None") -> None:
     golds = questions.gold(gold)
 
     def with_gold() -> "Iterator[tuple[Entry, Gold | None]]":
-        for entry in questions.entries("Reading"):
+        for entry in questions.entries("Reading", collection=index):
             right = golds.get(entry.id or "")
             site.has_gold |= right is not None
             yield entry, right
@@ -162,7 +198,7 @@ def _add_questions(site: "Site", questions: QuestionsInput, gold: Path | None) -
     site.same = questions.same_chain
 
 
-def _add_files(site: "Site", chains: list[Path], questions: Path) -> None:
+def _add_files(site: "Site", chains: list[Path], questions: Path | None) -> None:
     from rechain.datasets.records import read_with_id
     from rechain.schema import Recovered
     from rechain.system.provenance import read_provenance
@@ -174,23 +210,32 @@ def _add_files(site: "Site", chains: list[Path], questions: Path) -> None:
             if provenance := read_provenance(path):
                 misfits = provenance.misfits(questions)
                 origin = Origin(provenance.summary(), misfits, provenance.made_by, provenance.end)
-            unknown = site.add_file(str(path), (recovered for _, recovered in read_with_id(path, Recovered)), origin)
+            stamps = set[str | None]()
+            unknown = site.add_file(str(path), _noting(read_with_id(path, Recovered), stamps), origin)
         for misfit in origin.warnings if origin else ():
             note(f"warning: {misfit}")
+        if site.corpus is not None and stamps - {None, site.corpus.index.stamp}:
+            note(f"warning: {path} was recovered from another collection than the index; its passages may be missing.")
         if unknown:
             note(f"{path}: {unknown} of its questions are not among those that are served.")
         if site.index.count_found(len(site.sources) - 1) == 0:
             raise RechainError(f"{path} holds the chains of none of these questions.")
 
 
-def _add_models(site: "Site", names: list[str], settings: "CandidateSettings", device: str | None) -> None:
+def _noting(rows: "Iterable[tuple[str, Recovered]]", stamps: set[str | None]) -> "Iterator[Recovered]":
+    """Yield the chains of questions, and note of which collections they are."""
+    for _, recovered in rows:
+        stamps.add(recovered.collection)
+        yield recovered
+
+
+def _add_models(site: "Site", names: list[str], load: "partial[Recoverer]") -> None:
     """Add models as sources, the default one where there is no other source; the first takes what people send."""
-    from rechain.recovery import Recoverer, model_facts
+    from rechain.recovery import model_facts
     from rechain.scoring.model import BUNDLED
     from rechain.web.service import RecoveryService
     from rechain.web.site import Origin
 
-    load = partial(Recoverer, settings=settings, device=device)
     for name in names or ([] if site.sources else [BUNDLED]):
         make = partial(load, name)
         with working("Loading the model"):

@@ -12,6 +12,12 @@ SEPARATORS = ("\t", ";", ",")
 # A table of questions has a column for the question, the answer and the passages at least; a sentence that is no table
 # seldom has two separators of one kind before its first line ends.
 _FEWEST_COLUMNS = 3
+# Where an index finds passages a log has two columns, and so may a collection.
+_TWO_COLUMNS = (
+    *(frozenset((asked, said)) for asked in ("question", "query", "user_input") for said in ("answer", "response")),
+    frozenset(("id", "text")),
+    frozenset(("title", "text")),
+)
 # Of the name of a column. Quotation marks and braces in it are those of JSON that has lost its beginning, and what is
 # not printable is that of no text: the records of such a file are not rows.
 _NAME = re.compile(r"""(?=.*\S)[^{}"\x00-\x1f\x7f\ufffd]{1,100}""")
@@ -29,7 +35,8 @@ def separator_of(start: bytes) -> str | None:
     for separator in SEPARATORS:
         names = _cells(first, separator)
         named = names[1:] if names and not names[0] else names  # the numbers of the rows, as pandas writes them
-        if len(names) >= _FEWEST_COLUMNS and all(map(_NAME.fullmatch, named)):
+        is_table = len(names) >= _FEWEST_COLUMNS or frozenset(map(str.casefold, names)) in _TWO_COLUMNS
+        if is_table and all(map(_NAME.fullmatch, named)):
             return separator
     return None
 

@@ -398,6 +398,18 @@ def _too_long(where: str) -> QuestionError:
     return QuestionError("too_long", f"{where}: the record is longer than {LARGEST_RECORD >> 20} MB.")
 
 
+def _table_rows(batch: Any) -> Iterator[dict[str, Any] | None]:
+    """Yield the rows of a batch; None for one that is not UTF-8, which should cost one row, not the batch."""
+    try:
+        yield from batch.to_pylist()  # row by row, reading passages takes nearly twice as long
+    except UnicodeDecodeError:
+        for row in range(batch.num_rows):
+            try:
+                yield from batch.slice(row, 1).to_pylist()
+            except UnicodeDecodeError:
+                yield None
+
+
 def _read_parquet(path: PathLike, opened: io.BufferedReader) -> Iterator[RawRecord]:
     try:
         import pyarrow
@@ -408,13 +420,10 @@ def _read_parquet(path: PathLike, opened: io.BufferedReader) -> Iterator[RawReco
     try:
         with pyarrow.parquet.ParquetFile(opened) as file:
             for batch in file.iter_batches(batch_size=_TABLE_BATCH):
-                for row in range(batch.num_rows):
+                for row in _table_rows(batch):
                     number = next(numbers)
                     where, share = f"{path}, row {number}", number / file.metadata.num_rows
-                    try:  # row by row: text that is not UTF-8 should cost one row, not the batch
-                        value = batch.slice(row, 1).to_pylist()[0]
-                    except UnicodeDecodeError:
-                        value = QuestionError("bad_encoding", f"{where}: not valid UTF-8.")
+                    value = QuestionError("bad_encoding", f"{where}: not valid UTF-8.") if row is None else row
                     yield RawRecord(where, value, share, str(number))
     except pyarrow.ArrowException as error:
         raise InputError(f"{path} is not a readable Parquet file: {str(error).rstrip('.')}.") from error

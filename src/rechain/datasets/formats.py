@@ -24,6 +24,13 @@ class Format(ABC):
     def question(self, record: dict[str, Any]) -> Question:
         """Turn a record into a question."""
 
+    def without_passages(self, record: dict[str, Any]) -> dict[str, Any] | None:
+        """Return a record that has all but a field for passages with an empty one; None for any other.
+
+        So a record is read where a collection finds the passages.
+        """
+        return None
+
     def gold(self, record: dict[str, Any]) -> Gold | None:
         """Turn a record into its gold chains, where it has any."""
         return None

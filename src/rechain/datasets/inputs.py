@@ -22,20 +22,30 @@ QuestionLike = Question | Mapping[str, Any] | tuple[str, str, Iterable[PassageLi
 LangChain, LlamaIndex or Haystack, or a row of a table."""
 
 
-def as_entry(where: str, name: str, question: QuestionLike, mapping: FieldMap | None = None) -> Entry:
-    """Return a question, or why it cannot be read; `name` is the id of a question without one."""
+def as_entry(
+    where: str,
+    name: str,
+    question: QuestionLike,
+    mapping: FieldMap | None = None,
+    collection: Mapping[str, Passage] | None = None,
+) -> Entry:
+    """Return a question, or why it cannot be read; `name` is the id of a question without one.
+
+    Where a collection finds passages, a question needs none.
+    """
     if isinstance(question, Entry):
         return question
     if isinstance(question, Question):
         return Entry("", question.id, question)
     try:
-        if isinstance(question, tuple) and (len(question) == 3 or _is_with_response(question)):
+        is_pair = collection is not None and isinstance(question, tuple) and len(question) == 2
+        if isinstance(question, tuple) and (len(question) == 3 or is_pair or _is_with_response(question)):
             return Entry("", name, as_question(where, name, *question))
         record = None if isinstance(question, str) else as_record(question)
         if record is None:
             kinds = "a Question, a dict or a tuple of question, answer and passages"
             raise QuestionError("bad_record", f"{where}: a question should be {kinds}, not {reprlib.repr(question)}.")
-        return read_record(where, record, name, mapping)._replace(where="")
+        return read_record(where, record, name, mapping, collection)._replace(where="")
     except QuestionError as error:
         return Entry("", name, error)
 

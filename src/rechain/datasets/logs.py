@@ -28,6 +28,10 @@ class Log(Format):
         """Return whether a record has a question and an answer of this format, but no field for its passages."""
         return bool(first_of(self.questions, record) and first_of(self.answers, record))
 
+    def without_passages(self, record: dict[str, Any]) -> dict[str, Any] | None:
+        lacks = self.lacks_passages(record) and given_of(self.contexts, record) is None
+        return {**record, self.contexts[0]: []} if lacks else None
+
     def question(self, record: dict[str, Any]) -> Question:
         question, context = first_of(self.questions, record), given_of(self.contexts, record)
         answer = given_of(self.answers, record) or given_of(self.references, record)

@@ -130,6 +130,10 @@ class Mapped(Format):
     def recognises(self, record: dict[str, Any]) -> bool:
         return bool(self.fields.names_of(record))
 
+    def without_passages(self, record: dict[str, Any]) -> dict[str, Any] | None:
+        has_passages = {"passages", "passage_ids"} & {*self.fields.names_of(record), *record}
+        return {**record, "passages": []} if self.recognises(record) and not has_passages else None
+
     def question(self, record: dict[str, Any]) -> Question:
         record = self.fields.applied(record)
         if "passages" in record:

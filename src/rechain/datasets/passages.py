@@ -111,7 +111,7 @@ def passage_fields(item: Any) -> Fields:
 
 
 def _metadata(item: Fields) -> Fields:
-    return next((item[name] for name in _METADATA if isinstance(item.get(name), Mapping)), {})
+    return next((item[name] for name in _METADATA if name in item and isinstance(item[name], Mapping)), {})
 
 
 def has_text(item: Any) -> bool:
@@ -127,7 +127,7 @@ def _first_of(names: Sequence[str], item: Fields) -> str | None:
 def _unwrapped(item: Fields) -> Fields:
     """Return the passage itself, with the score that stands beside it."""
     for _ in range(_MOST_WRAPPERS):
-        inner = next((item[name] for name in _INNER if isinstance(item.get(name), Mapping)), None)
+        inner = next((item[name] for name in _INNER if name in item and isinstance(item[name], Mapping)), None)
         if inner is None:
             break
         item = {"score": item["score"], **inner} if item.get("score") is not None else inner

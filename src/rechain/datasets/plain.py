@@ -27,25 +27,30 @@ class Plain(Format):
     def recognises(self, record: dict[str, Any]) -> bool:
         return "question" in record and ("passages" in record or "passage_ids" in record)
 
+    def without_passages(self, record: dict[str, Any]) -> dict[str, Any] | None:
+        is_whole = "question" not in record or self.recognises(record)
+        return None if is_whole else {**record, "passages": []}
+
     def question(self, record: dict[str, Any]) -> Question:
         given = record.keys() | ({"passages"} if "passage_ids" in record else set())
         if missing := [name for name in _NEEDED if name not in given]:
             raise MissingFieldsError(missing)
         if "passages" in record:
             return Question.model_validate(_with_passages(record))
-        rest = {field: value for field, value in record.items() if field != "passage_ids"}
-        return Question.model_validate({**rest, "passages": self._look_up(record["passage_ids"])})
+        return Question.model_validate({**record, "passages": self._look_up(record["passage_ids"])})
 
     def _look_up(self, ids: Any) -> list[Passage]:
         if self.passages is None:
-            raise InputError("the questions name their passages by id; give the passages' file with --passages FILE.")
+            raise InputError(
+                "the questions name their passages by id; give them with --passages FILE or --corpus INDEX."
+            )
         if not isinstance(ids, list):
             raise QuestionError("bad_field", "passage_ids should be a list of passage ids")
         names = [number_as_text(key) for key in ids]
         for number, key in enumerate(names):
             if not isinstance(key, str) or key not in self.passages:
                 shown = reprlib.repr(ids[number])  # which is short, however long or deep the key is
-                raise QuestionError("unknown_passage", f"passage_ids[{number}] ({shown}) is not in the passages file")
+                raise QuestionError("unknown_passage", f"passage_ids[{number}] ({shown}) is not among the passages")
         return [self.passages[key] for key in names]
 
 

@@ -59,6 +59,8 @@ class Entry(NamedTuple):
     id: str | None
     content: Question | QuestionError
     share: float | None = None
+    own: frozenset[str] | None = None
+    """where passages were found in a collection: the ids of those that the record itself gives; else None"""
 
     def located(self, error: QuestionError) -> QuestionError:
         """Return an error that names the place; those of the reader do so already."""
@@ -84,11 +86,16 @@ class QuestionReader:
     """Turns raw records into questions."""
 
     def __init__(
-        self, passages: PassageSource = None, only: Collection[str] = (), mapping: FieldMap | None = None
+        self,
+        passages: PassageSource = None,
+        only: Collection[str] = (),
+        mapping: FieldMap | None = None,
+        needs_passages: bool = True,
     ) -> None:
         """Take the passages that questions name by id; `only` keeps the questions of these types.
 
-        With a mapping it reads chunks of files that were cut with it.
+        With a mapping it reads chunks of files that were cut with it. Records need no passages where these are found
+        in a collection.
         """
         by_id = passages if isinstance(passages, Mapping | None) else read_by_id(path_of(passages), Passage)
         plain = Plain(by_id)
@@ -96,12 +103,16 @@ class QuestionReader:
         if mapping:
             self._formats[Mapped.name] = Mapped(mapping, plain)
         self._only = frozenset(only)
+        self._needs_passages = needs_passages
 
     def entries(self, chunk: Chunk) -> Iterator[Entry]:
         """Yield the questions of a chunk that are of a wanted type, and the errors among them."""
         form = self._formats[chunk.form] if chunk.form else None
         for raw in chunk.records:
-            entry = _entry(raw.parsed(keep_nulls=isinstance(form, Mapped)), form)
+            parsed = raw.parsed(keep_nulls=isinstance(form, Mapped))
+            if form and not self._needs_passages and isinstance(parsed.value, dict):
+                parsed = parsed._replace(value=form.without_passages(parsed.value) or parsed.value)
+            entry = _entry(parsed, form)
             if not self._only or isinstance(entry.content, QuestionError) or entry.content.type in self._only:
                 yield entry
 
@@ -111,13 +122,15 @@ def _formats(mapping: FieldMap | None) -> Sequence[Format]:
     return (Mapped(mapping),) if mapping else FORMATS
 
 
-def read_chunks(path: str | Path, size: int, mapping: FieldMap | None = None) -> Iterator[Chunk]:
+def read_chunks(
+    path: str | Path, size: int, mapping: FieldMap | None = None, needs_passages: bool = True
+) -> Iterator[Chunk]:
     """Cut a file, or every file of a folder, into chunks of `size` records.
 
     The last of each file may be shorter, and one of very long records, of which several chunks are in memory at once.
     """
     for part, records in read_parts(path_of(path)):
-        yield from chunks_of(part, records, size, LARGEST_RECORD, mapping)
+        yield from chunks_of(part, records, size, LARGEST_RECORD, mapping, needs_passages)
 
 
 def chunks_of(
@@ -126,6 +139,7 @@ def chunks_of(
     size: int,
     most_bytes: float = inf,
     mapping: FieldMap | None = None,
+    needs_passages: bool = True,
 ) -> Iterator[Chunk]:
     """Cut the records of one file, whose format the first recognised record decides, into chunks.
 
@@ -139,7 +153,7 @@ def chunks_of(
     for raw in islice(remaining, _UNKNOWN_RECORDS):
         first.append(raw)
         value = raw.parsed(keep_nulls=mapping is not None).value
-        if isinstance(value, dict) and (form := _recognised(value, formats)):
+        if isinstance(value, dict) and (form := _recognised(value, formats, needs_passages)):
             break
     for batch in batches(chain(first, remaining if form else ()), size, lambda record: record.size, most_bytes):
         yield Chunk(form.name if form else None, batch)
@@ -147,12 +161,12 @@ def chunks_of(
         raise _no_format(path, first, mapping)
 
 
-def _recognised(record: dict[str, Any], formats: Sequence[Format]) -> Format | None:
+def _recognised(record: dict[str, Any], formats: Sequence[Format], needs_passages: bool) -> Format | None:
     """Return the format of a record; one whose passages are null is of a format only where it is of no other."""
     for fields in (record, {name: [] if value is None else value for name, value in record.items()}):
         if form := next((known for known in formats if known.recognises(fields)), None):
             return form
-    return None
+    return None if needs_passages else next((known for known in formats if known.without_passages(record)), None)
 
 
 def _nearest(record: dict[str, Any]) -> Format:
@@ -169,6 +183,8 @@ def _no_format(path: str | Path, records: Sequence[RawRecord], mapping: FieldMap
         return InputError(f"{path} has none of the fields that --map names ({mapping}){has}.")
     names = ", ".join(known.name for known in FORMATS)
     hint = ": name those of question, answer and passages with --map" if fields else ""
+    if fields and any(known.without_passages(fields) for known in FORMATS):
+        hint = ": name the field of passages with --map, or an index that finds them with --corpus"
     return InputError(f"{path} holds no question in a format that rechain reads ({names}){has}{hint}.")
 
 
@@ -178,14 +194,16 @@ def read_entries(
     passages: PassageSource = None,
     only: Collection[str] = (),
     mapping: MappingLike | None = None,
+    needs_passages: bool = True,
 ) -> Iterator[Entry]:
     """Yield every question of a file, or why it cannot be read; `only` keeps the questions of these types.
 
-    A mapping says which fields hold question, answer and passages, as `--map` does: a text, or a dict.
+    A mapping says which fields hold question, answer and passages, as `--map` does: a text, or a dict. Questions need
+    no passages where these are found in a collection.
     """
     fields = FieldMap.of(mapping) if mapping else None
-    reader = QuestionReader(passages, only, fields)
-    for chunk in read_chunks(path, 1, fields):
+    reader = QuestionReader(passages, only, fields, needs_passages)
+    for chunk in read_chunks(path, 1, fields, needs_passages):
         yield from reader.entries(chunk)
 
 
@@ -209,14 +227,21 @@ def no_question(path: str | Path, only: Collection[str]) -> InputError:
     return InputError(f"{path} holds no question{types}.")
 
 
-def read_record(where: str, record: Mapping[str, Any], name: str = "", mapping: FieldMap | None = None) -> Entry:
+def read_record(
+    where: str,
+    record: Mapping[str, Any],
+    name: str = "",
+    mapping: FieldMap | None = None,
+    collection: Mapping[str, Passage] | None = None,
+) -> Entry:
     """Read a dict with the fields of a question, in any known format, like a line of a file.
 
-    `name` is the id of a question that has none.
+    `name` is the id of a question that has none. `collection` finds passages and has those that are named by id.
     """
+    needs_passages = collection is None
     raw = RawRecord(where, dict(record), name=name)
-    chunk = next(chunks_of(where, [raw], 1, mapping=mapping))
-    return next(QuestionReader({}, mapping=mapping).entries(chunk))
+    chunk = next(chunks_of(where, [raw], 1, mapping=mapping, needs_passages=needs_passages))
+    return next(QuestionReader(collection or {}, (), mapping, needs_passages).entries(chunk))
 
 
 def read_gold_of_questions(path: str | Path) -> Iterator[tuple[Gold, Question | None]]:
@@ -248,7 +273,7 @@ def same_chain(path: str | Path) -> Same:
 
 def _records_with_format(path: str | Path) -> Iterator[tuple[dict[str, Any], Format | None]]:
     """Yield every record that is an object, with its id and the format of its file."""
-    for chunk in read_chunks(path, 1):
+    for chunk in read_chunks(path, 1, needs_passages=False):  # gold and format are known without them
         raw = chunk.records[0].parsed()
         if isinstance(raw.value, dict):
             record = _with_identity(raw.value, raw.name)

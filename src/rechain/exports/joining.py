@@ -19,6 +19,8 @@ from rechain.text.words import Span
 Row = TypeVar("Row")
 Sentences = Mapping[str, Sequence[str]]
 """the sentences of passages by passage id, where the questions file gives them"""
+Complete = Callable[[Question, Recovered], Question]
+"""adds to a question the passages that its chains name and it lacks"""
 ChainPassage = tuple[Passage, Sequence[Span]]
 """a passage of a chain, and the spans in its text of the links to the passages before and after it"""
 
@@ -117,11 +119,15 @@ class LineExport:
         path: Path | None,
         selection: Selection,
         options: Mapping[str, Any],
+        complete: Complete | None = None,
     ) -> Iterator[str]:
-        """Yield the lines of located chains and of the entries of a questions file, which may give sentences."""
+        """Yield the lines of located chains and of the entries of a questions file, which may give sentences.
+
+        `complete` adds to a question the passages that its chains name and it lacks, where an index has them.
+        """
         without: Iterator[tuple[Entry, Sentences]] = ((entry, {}) for entry in entries)
         questions = with_sentences(entries, path) if self.needs_sentences and path else without
-        rows = selection.rows(join(located, questions, selection), partial(self.rows, **options))
+        rows = selection.rows(join(located, questions, selection, complete), partial(self.rows, **options))
         for row in [self.gather(rows)] if self.gather else rows:
             yield orjson.dumps(row).decode()
 
@@ -143,7 +149,10 @@ def with_sentences(entries: Iterable[Entry], path: str | Path) -> Iterator[tuple
 
 
 def join(
-    located: Iterable[tuple[str, Recovered]], questions: Iterable[tuple[Entry, Sentences]], selection: Selection
+    located: Iterable[tuple[str, Recovered]],
+    questions: Iterable[tuple[Entry, Sentences]],
+    selection: Selection,
+    complete: Complete | None = None,
 ) -> Iterator[Joined]:
     """Yield the selected chains, which come with their places, with their questions."""
     remaining = iter(questions)
@@ -156,7 +165,8 @@ def join(
         entry, sentences = match
         if isinstance(entry.content, QuestionError):
             raise InputError(f"{where} has the chains of a question that cannot be read: {entry.content}")
-        joined = Joined(entry.content, recovered, sentences)
+        question = complete(entry.content, recovered) if complete else entry.content
+        joined = Joined(question, recovered, sentences)
         _check(where, entry, joined)
         yield joined
 

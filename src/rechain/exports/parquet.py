@@ -46,6 +46,7 @@ def _schema() -> Any:
             "passages": lists(text),
             "links": lists(link),
             "answer": answer,
+            "own": lists(text),
             "score": number,
             "confidence": number,
             "why": text,
@@ -54,7 +55,7 @@ def _schema() -> Any:
     claim = pa.struct({"text": text, "verdict": text, "passage": text, "span": span})
     verdict = {"verdict": text, "verdict_probability": number, "claims": lists(claim)}
     problem = pa.struct({"code": text, "message": text})
-    return pa.schema({"id": text, **verdict, "chains": lists(chain), "error": problem})
+    return pa.schema({"id": text, "collection": text, **verdict, "chains": lists(chain), "error": problem})
 
 
 def to_row(recovered: Recovered) -> dict[str, Any]:

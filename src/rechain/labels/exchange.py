@@ -16,6 +16,7 @@ from rechain.evaluation.judging import is_correct
 from rechain.labels.agreement import Decision, by_unit, decided
 from rechain.labels.store import Label, LabelStore, checked_annotator
 from rechain.schema import Gold, GoldChain, Question, Same
+from rechain.text.collection import Statistics
 from rechain.text.identifiers import identifier
 
 UNTOUCHED, UNDECIDED = "untouched", "undecided"
@@ -65,6 +66,7 @@ def export_gold(
     store: LabelStore,
     settings: CandidateSettings | None = None,
     left_out: Counter[str] | None = None,
+    collection: Statistics | None = None,
 ) -> Iterator[Gold]:
     """Yield gold of the questions whose labels decide every candidate chain; `left_out` counts the others by reason."""
     left_out = Counter() if left_out is None else left_out
@@ -73,7 +75,7 @@ def export_gold(
         if question.id not in touched:
             left_out[UNTOUCHED] += 1
             continue
-        units = find_units(question, settings)
+        units = find_units(question, settings, collection)
         gold = gold_from_labels(units, store.of_question(question.id))
         if gold is None or not (units.chains or gold.chains):
             left_out[UNDECIDED] += 1
@@ -86,6 +88,7 @@ def export_pairs(
     store: LabelStore,
     settings: CandidateSettings | None = None,
     left_out: Counter[str] | None = None,
+    collection: Statistics | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Yield the pairs that are decided as rows; `left_out` counts the labelled ones that are not.
 
@@ -95,7 +98,7 @@ def export_pairs(
     touched = store.questions()
     for question in questions:
         if question.id in touched:
-            units = find_units(question, settings)
+            units = find_units(question, settings, collection)
             for unit, labels in by_unit(store.of_question(question.id)).items():
                 if unit.mode == "pairs" and (decision := decided(labels)):
                     yield _row(units, unit, decision, _evidence(labels, decision))
@@ -144,6 +147,7 @@ def labels_from_rows(
     annotator: str,
     settings: CandidateSettings | None = None,
     same: Same = "links",
+    collection: Statistics | None = None,
 ) -> Imported:
     """Make labels of one annotator from rows, each with its place for error messages: pairs or gold chains, not both.
 
@@ -164,9 +168,9 @@ def labels_from_rows(
             golds[row.id] = where, with_default(row, same)
     for question in questions:
         if question.id in pairs:
-            importer.add_pairs(pairs.pop(question.id), find_units(question, settings))
+            importer.add_pairs(pairs.pop(question.id), find_units(question, settings, collection))
         elif question.id in golds:
-            importer.add_gold(*golds.pop(question.id), find_units(question, settings))
+            importer.add_gold(*golds.pop(question.id), find_units(question, settings, collection))
     for others in pairs.values():
         importer.add_pairs(others, None)
     importer.imported.other_questions = sum(map(len, pairs.values())) + len(golds)

@@ -1,0 +1,159 @@
+"""rechain index: from documents to an index in which passages are found."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Argument, Option
+
+from rechain.cli.logs import Log, RunLog
+from rechain.cli.progress import bar
+from rechain.errors import RechainError
+from rechain.system.terminal import print_records
+
+if TYPE_CHECKING:
+    from rechain.documents import Refusal
+    from rechain.retrieval import Build, IndexInfo
+
+_MOST_SHOWN = 20
+"""things that are left out and named one by one: a collection may have a million bad rows"""
+
+
+def index(
+    sources: Annotated[
+        list[Path] | None,
+        Argument(
+            metavar="SOURCE…",
+            help="Folders and files: text, Markdown, HTML, PDF, Word; passages as JSON lines or Parquet.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, Option(metavar="INDEX", help="The folder of the index, a new one or one to bring up to date.")
+    ] = None,
+    info: Annotated[bool, Option("--info", help="Say what is in the index, and build nothing.")] = False,
+    passage_words: Annotated[
+        int | None,
+        Option(min=20, max=5000, help="Words of the passages of a document, about (150, or as the index has)."),
+    ] = None,
+    shards: Annotated[
+        int | None, Option(min=1, max=64, help="Parts that several machines can read (1, or as the index has).")
+    ] = None,
+    workers: Annotated[
+        int | None, Option(min=0, help="Processes that convert documents, else one a core; 0: none but this one.")
+    ] = None,
+    vectors: Annotated[
+        bool | None,
+        Option(
+            "--vectors/--no-vectors",
+            help="Find passages by their meaning too; takes much longer to build. Else as the index has, or not.",
+            show_default=False,
+        ),
+    ] = None,
+    log: Log = None,
+) -> None:
+    """Index documents, so that passages are found for every question; run again, take in what has changed.
+
+    Example: rechain index handbook/ --out handbook.index && rechain recover log.jsonl --corpus handbook.index
+
+    The index holds what the SOURCEs hold: what is gone from them is dropped. Stopped at any moment, it is as it was.
+    """
+    from rechain.documents import SplitSettings
+    from rechain.reader.embedding import BundledEncoder
+    from rechain.retrieval import BuildSettings, build_index
+    from rechain.retrieval.index import check_files, read_info
+
+    if info:
+        folder = out or (sources[0] if sources and len(sources) == 1 else None)
+        if folder is None or (out and sources):
+            raise RechainError("--info takes one index and nothing else: rechain index --info --out INDEX.")
+        content = read_info(folder)
+        check_files(folder, content)
+        _print_info(folder, content)
+        return
+    if not sources or out is None:
+        raise RechainError("name what to index and where the index goes: rechain index SOURCE… --out INDEX.")
+    split = None if passage_words is None else SplitSettings(passage_words)
+    with RunLog(log, "index", {"input": " ".join(map(str, sources)), "out": str(out)}) as run:
+        refusals = _Refusals(run)
+        with _reporting(run) as report:
+            settings = BuildSettings(split, shards, workers, vectors)
+            build = build_index(sources, out, settings, refusals.add, report, BundledEncoder())
+        refusals.finish()
+        run.end(_summary(build))
+
+
+@contextmanager
+def _reporting(run: RunLog) -> "Iterator[Callable[[float, int], None]]":
+    """Show how far building has come, under a bar or in the log."""
+    if not run.shows_bar:
+
+        def report(share: float, passages: int) -> None:
+            run.share, run.doing = share, f"{passages} passages"
+
+        yield report
+        return
+    with bar("Indexing", "passages") as show:
+        yield lambda share, passages: show(share, passages, "")
+
+
+class _Refusals:
+    """What was left out: files of kinds that are not read are counted, of others the first are named."""
+
+    def __init__(self, run: RunLog) -> None:
+        self._run = run
+        self._number = 0
+        self._kinds: Counter[str] = Counter()
+
+    def add(self, refusal: "Refusal") -> None:
+        """Name what was left out, or count it."""
+        if refusal.suffix:
+            self._kinds[refusal.suffix] += 1
+            return
+        self._number += 1
+        if self._number <= _MOST_SHOWN:
+            self._run.note(refusal.message)
+
+    def finish(self) -> None:
+        """Say what else was left out."""
+        if (more := self._number - _MOST_SHOWN) > 0:
+            self._run.note(f"{more} more files or rows are left out for such reasons.")
+        if self._kinds:
+            kinds = ", ".join(f"{number} {suffix}" for suffix, number in self._kinds.most_common(_MOST_SHOWN))
+            self._run.note(f"Files of kinds that are not read are left out: {kinds}.")
+
+
+def _summary(build: "Build") -> str:
+    info = build.info
+    whole = f"{_count(info.passages, 'passage')} of {_count(info.sources, 'file')}"
+    left_out = f", {build.refusals} left out" if build.refusals else ""
+    changes = f"{build.added} new, {build.dropped} dropped; {_count(build.files, 'file')} read{left_out}"
+    return f"{whole}: {changes}. Stamp {info.stamp}."
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}{'s' * (number != 1)}"
+
+
+def _print_info(folder: Path, info: "IndexInfo") -> None:
+    from rechain.retrieval import Index
+
+    size = sum(info.files.values())
+    rows = [
+        ("passages", str(info.passages)),
+        ("files", str(info.sources)),
+        ("shards", str(info.shards)),
+        ("size", f"{size / 1e6:.1f} MB" if size >= 1e5 else f"{size / 1e3:.1f} kB"),
+        ("built", info.built),
+        ("stamp", info.stamp),
+        ("vectors", f"by {info.vectors}" if info.vectors else "none"),
+        *((name.replace("_", " "), str(value)) for name, value in info.settings.items()),
+    ]
+    width = max(len(name) for name, _ in rows)
+    lines = [f"{folder}", *(f"  {name:<{width}}  {value}" for name, value in rows)]
+    sources = Index(folder).sources()
+    lines += [f"  {passages:>8}  {kind:<10}  {name}" for name, kind, passages in sources[:_MOST_SHOWN]]
+    if len(sources) > _MOST_SHOWN:
+        lines.append(f"  and {len(sources) - _MOST_SHOWN} more files")
+    print_records("\n".join(lines) + "\n")
