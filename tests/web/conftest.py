@@ -1,5 +1,6 @@
 """What the tests of the web application share: small sites, clients without a network, pages as they are read."""
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
@@ -12,9 +13,12 @@ from rechain.errors import QuestionError
 from rechain.labels.queue import Queue
 from rechain.labels.store import LabelStore
 from rechain.recovery import Recoverer
+from rechain.retrieval import BuildSettings, build_index
+from rechain.retrieval import Index as DocumentIndex
 from rechain.schema import Gold, GoldChain, Passage, Question
 from rechain.scoring.model import BatchModel, Model
 from rechain.web.app import create_app
+from rechain.web.corpus import Corpus
 from rechain.web.guard import Limits
 from rechain.web.index import Index
 from rechain.web.service import MOST_WAITING, RecoveryService
@@ -36,6 +40,7 @@ def make_site(tmp_path: Path) -> Iterator[MakeSite]:
         model: str | Model | BatchModel = "lexical",
         golds: Sequence[Gold] = (),
         most_waiting: int = MOST_WAITING,
+        corpus: Corpus | None = None,
     ) -> Site:
         store = LabelStore(tmp_path / f"labels-{len(sites)}.sqlite")
         site = Site(Index(), store, Queue(store, 0.5), "Say yes.\n\nOr <b>no</b>.")
@@ -44,10 +49,12 @@ def make_site(tmp_path: Path) -> Iterator[MakeSite]:
             Entry("", one.id, one) if isinstance(one, Question) else Entry("", f"bad-{place}", one)
             for place, one in enumerate(contents)
         ]
+        site.corpus, index = corpus, corpus.index if corpus else None
+        entries = corpus.fill(entries) if corpus else entries
         site.index.add((entry, known.get(entry.id or "")) for entry in entries)
         site.has_gold = bool(golds)
-        site.add_file("lexical.jsonl", Recoverer("lexical", top=20, explain=True).recover_many(entries))
-        site.recovery = RecoveryService(lambda: Recoverer(model), most_waiting=most_waiting)
+        site.add_file("lexical.jsonl", Recoverer("lexical", top=20, explain=True, corpus=index).recover_many(entries))
+        site.recovery = RecoveryService(lambda: Recoverer(model, corpus=index), most_waiting=most_waiting)
         sites.append(site)
         return site
 
@@ -78,6 +85,63 @@ def town_site(make_site: MakeSite, towns: Towns) -> Site:
 def client(town_site: Site, connect: Connect) -> TestClient:
     """A client of those six questions."""
     return connect(town_site)
+
+
+HANDBOOK = {
+    "leave.md": """# Leave
+
+Every employee has thirty days of annual leave, which is asked for in the tool Kalendo.
+
+## Parental leave
+
+Parental leave lasts up to fourteen weeks with full pay. It is approved by the Kinship Bureau, which keeps a list of
+who is away and for how long, answers within three days, and says which documents it needs.
+""",
+    "rooms/bureau.md": """# Kinship Bureau
+
+The Kinship Bureau is led by Anton Quillfeather, who was born in Prague, and sits on the third floor. Its hours are nine
+to four, and whoever comes later leaves a letter.
+""",
+    "odd <b>&amp;.txt": "The Zorilla clock was sold by Kasimir Brook. <script>alert(1)</script> It never struck.\n",
+}
+"""documents, by their names"""
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    """An index of a small handbook, and of a collection of two passages."""
+    folder = tmp_path_factory.mktemp("corpus")
+    for name, text in HANDBOOK.items():
+        path = folder / "handbook" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    rows = [
+        {
+            "id": "rates",
+            "title": "City rates",
+            "text": "A hotel in Oslo may cost 210 crowns.",
+            "source": 5,
+            "start": "x",
+        },
+        {"id": "trains", "title": "Trains", "text": "Trains to Ghent leave at noon."},
+    ]
+    (folder / "handbook" / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    build_index([folder / "handbook"], folder / "index", BuildSettings(workers=0))
+    return Corpus(DocumentIndex(folder / "index"))
+
+
+@pytest.fixture
+def handbook_site(make_site: MakeSite, corpus: Corpus) -> Site:
+    """Two questions over the handbook: one without passages, one with a passage of its own."""
+    asked = "Where was the head of the bureau that approves parental leave born?"
+    own = Passage(id="note", title="A note", text="The Kinship Bureau has moved to Prague.")
+    return make_site(
+        [
+            Question(id="bare", question=asked, answer="Prague", passages=[]),
+            Question(id="noted", question=asked, answer="Prague", passages=[own]),
+        ],
+        corpus=corpus,
+    )
 
 
 @pytest.fixture

@@ -289,7 +289,8 @@ def test_what_is_not_there(make_site: Make, connect: Make, towns: Make, path: st
 
 def test_health_and_version(client: TestClient) -> None:
     assert client.get("/health").json() == {"status": "ok"}
-    assert client.get("/version").json() == {"version": __version__, "questions": 6, "sources": ["lexical.jsonl"]}
+    served = {"version": __version__, "questions": 6, "sources": ["lexical.jsonl"], "collection": None}
+    assert client.get("/version").json() == served
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,12 @@
 """The REST interface: questions and chains as JSON, with the fields that they have in files."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
+import orjson
 from fastapi import APIRouter, Body, Query, Request
 from fastapi.concurrency import run_in_threadpool
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from pydantic import BaseModel, BeforeValidator, Discriminator, Field, Tag
 from starlette.convertors import Convertor, register_url_convertor
@@ -19,6 +22,7 @@ from rechain.schema import (
     Name,
     Names,
     NotBlank,
+    Passage,
     Problem,
     Question,
     Recovered,
@@ -30,9 +34,10 @@ from rechain.schema import (
 from rechain.version import __version__
 from rechain.web.forms import MOST_PASSAGES, of_bounded_size
 from rechain.web.index import PAGE_SIZE
+from rechain.web.places import Place, place_of
 from rechain.web.queries import Filters, Judgement, PageNumber, SourceNumber
 from rechain.web.service import MOST_WAITING
-from rechain.web.site import AtSite, ask_for
+from rechain.web.site import Answered, AtSite, ask_for
 
 MOST_CHAINS = 1000
 """chains of a question that one request may ask for"""
@@ -40,6 +45,9 @@ PAIR, CHAINS = "a labelled pair", "gold chains"
 _ONE, _MANY, _TEXT, _FIELDS = "one question", "many questions", "a text", "a passage's fields"
 TAGS = frozenset((_ONE, _MANY, _TEXT, _FIELDS, PAIR, CHAINS))
 """names of the forms that a value may take; pydantic puts them into the place of an error, where they help nobody"""
+
+MISSING_PASSAGES = "missing_passages"
+"""the kind of error of a question without passages, beside those of pydantic"""
 
 
 class Refused(BaseModel):
@@ -110,11 +118,21 @@ class QuestionFields(BaseModel):
     answer_entity: Name | None = None
     hops: Annotated[int, Field(ge=2, le=8, strict=True), WHOLE] | None = None
     link_types: Names | None = None
-    passages: list[TextOrFields] = Field(max_length=MOST_PASSAGES)
+    passages: Annotated[list[TextOrFields], Field(max_length=MOST_PASSAGES)] = []
+    """may be left out where the server has an index, which finds them"""
+    passage_ids: Names | None = None
+    """passages of the server's index among which the chain is sought, instead of `passages`"""
 
-    def entry(self, number: int) -> Entry:
-        """Return the question, or what is wrong with it."""
-        return of_bounded_size(as_entry(f"questions[{number}]", str(number), self.model_dump(exclude_none=True)))
+    @property
+    def lacks_passages(self) -> bool:
+        """Whether nothing is said of passages."""
+        return "passages" not in self.model_fields_set
+
+    def entry(self, number: int, collection: Mapping[str, Passage] | None) -> Entry:
+        """Return the question, or what is wrong with it; a collection has the passages that are named by id."""
+        left_out = {"passages"} if self.passage_ids is not None and self.lacks_passages else None
+        record = self.model_dump(exclude_none=True, exclude=left_out)
+        return of_bounded_size(as_entry(f"questions[{number}]", str(number), record, collection=collection))
 
 
 def _one_or_many(body: Any) -> str:
@@ -128,7 +146,24 @@ OneOrMany = Annotated[
 ]
 
 
-@router.post("/recover", response_model=Recovered | list[Recovered], responses=refusals(409, 429))
+class FoundPassage(BaseModel):
+    """A passage that was found in the index."""
+
+    id: str
+    title: str
+    text: str
+    place: Place | None
+    """where it stands in its document; null for a row of a collection"""
+
+
+class RecoveredHere(Recovered):
+    """A question's chains and, where the server has an index, the passages of theirs that it found."""
+
+    passages: list[FoundPassage] = Field(default_factory=list)
+    """those of the chains but for the request's own, which a chain names in `own`"""
+
+
+@router.post("/recover", response_model=RecoveredHere | list[RecoveredHere], responses=refusals(409, 429))
 async def recover(
     site: AtSite,
     request: Request,
@@ -142,13 +177,40 @@ async def recover(
     One question is answered by one record, a list by a list in its order. A question that has no chain has its error
     in its record. Requests that come at the same time are scored together; past a limit the answer is 429, and its
     header Retry-After says when to ask again. Confidence demanded of a model that has none is answered with 409.
+
+    A server with an index finds passages itself, beside those of the request, which may then be left out. Its records
+    have the found passages that their chains use.
     """
     questions = body if isinstance(body, list) else [body]
-    entries = await run_in_threadpool(lambda: [one.entry(number) for number, one in enumerate(questions)])
-    recovered = await ask_for(request, site.recovery, entries, Options(top, explain, min_confidence))
-    rows = [one.to_json() for one in recovered]
+    if site.corpus is None:
+        _demand_passages(body)
+    index = None if site.corpus is None else site.corpus.index
+    entries = await run_in_threadpool(lambda: [one.entry(number, index) for number, one in enumerate(questions)])
+    answers = await ask_for(request, site, entries, Options(top, explain, min_confidence))
+    rows = [one.recovered.to_json() if site.corpus is None else _with_passages(one) for one in answers]
     text = f"[{','.join(rows)}]" if isinstance(body, list) else rows[0]
     return Response(text, media_type="application/json")
+
+
+def _demand_passages(body: QuestionFields | list[QuestionFields]) -> None:
+    """Refuse questions without passages, by what is said of any other field that is missing."""
+    numbered = [([number], one) for number, one in enumerate(body)] if isinstance(body, list) else [([], body)]
+    for place, one in numbered:
+        if one.lacks_passages:
+            raise RequestValidationError([{"type": MISSING_PASSAGES, "loc": ("body", *place, "passages")}])
+
+
+def _with_passages(answered: Answered) -> str:
+    """Return the record of a question with the passages of its chains that were found in the index."""
+    question, recovered = answered.entry.content, answered.recovered
+    used = {name for chain in recovered.chains for name in chain.passages} - (answered.entry.own or frozenset())
+    passages = question.passages if isinstance(question, Question) else ()
+    rows = [
+        FoundPassage(id=one.id, title=one.title, text=one.text, place=place_of(one)).model_dump()
+        for one in passages
+        if one.id in used
+    ]
+    return orjson.dumps({**recovered.to_dict(), "passages": rows}).decode()
 
 
 class Listed(BaseModel):
@@ -273,10 +335,13 @@ class Version(BaseModel):
     version: str
     questions: int
     sources: list[str]
+    collection: str | None
+    """the stamp of the index, if there is one"""
 
 
 @router.get("/version")
 async def version(site: AtSite) -> Version:
     """Return the version, and what is served."""
     names = [source.name for source in site.sources]
-    return Version(version=__version__, questions=len(site.index), sources=names)
+    collection = None if site.corpus is None else site.corpus.index.stamp
+    return Version(version=__version__, questions=len(site.index), sources=names, collection=collection)

@@ -16,7 +16,7 @@ from rechain.datasets.validation import describe_detail
 from rechain.errors import RechainError
 from rechain.recovery import NoConfidenceError
 from rechain.version import __version__
-from rechain.web import api, desk, label_api, metrics, openapi, pages
+from rechain.web import api, desk, documents, label_api, metrics, openapi, pages
 from rechain.web.access import Access
 from rechain.web.forms import read_form
 from rechain.web.guard import Guard, Limits, host_of, signed_in
@@ -54,12 +54,13 @@ def create_app(site: Site, *, token: str | None = None, limits: Limits | None = 
         lifespan=_lifespan(site),
     )
     app.state.site, app.state.metrics = site, metrics.Metrics(site)
-    for part in (pages, desk, openapi, metrics, label_api, api):
+    for part in (pages, desk, openapi, metrics, label_api, api, documents):
         app.include_router(part.router)
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"))
     access = None if token is None else Access(token)
     _add_sign_in(app, access)
     _add_errors(app)
+    openapi.describe_passages(app, has_index=site.corpus is not None)
     app.add_middleware(Guard, access=access, limits=limits or Limits(), refuse=refusal)
     app.add_middleware(metrics.Meter, metrics=app.state.metrics)
     return app
@@ -121,6 +122,9 @@ def _described(request: Request, first: ErrorDetails) -> tuple[str, str]:
         return "bad_json", f"the body is not valid JSON: {first['ctx']['error']}."
     if place == "body" and not _is_json(request.headers.get("content-type", "")):
         return "bad_json", "the body should be JSON, with the header Content-Type: application/json."
+    if first["type"] == api.MISSING_PASSAGES:
+        message = _described(request, {**first, "type": "missing"})[1].removesuffix(".")
+        return "missing_field", f"{message}; a server with an index finds them: rechain serve --corpus INDEX."
     loc = tuple(part for part in fields if part not in api.TAGS and not str(part).startswith(_NO_FIELDS))
     code, message = describe_detail({**first, "loc": loc or ("the body",)})
     return code, f"{message}.".replace("the field the body", "the body")

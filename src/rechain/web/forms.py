@@ -1,6 +1,7 @@
 """Forms that browsers send, and the question that somebody pastes into one."""
 
 import re
+from collections.abc import Mapping
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
@@ -12,6 +13,7 @@ from pydantic import Field, ValidationError
 from rechain.datasets import Entry
 from rechain.datasets.inputs import as_entry
 from rechain.errors import QuestionError
+from rechain.schema import Passage
 from rechain.web.queries import PageNumber, PageQuery
 
 MOST_PASSAGES, MOST_CHARACTERS = 2_000, 500_000
@@ -41,10 +43,11 @@ class PastedQuestion(PageQuery):
     number: PageNumber = Field(default=1, alias="chain")
     """which candidate is shown, from 1"""
 
-    def entry(self) -> Entry:
-        """Return the question, or why it cannot be read."""
+    def entry(self, collection: Mapping[str, Passage] | None = None) -> Entry:
+        """Return the question, or why it cannot be read; passages may lack where a collection finds them."""
         if self.question.lstrip().startswith("{"):
-            return of_bounded_size(as_entry("the question", _NAME, _from_json(self.question)))
+            record = _from_json(self.question)
+            return of_bounded_size(as_entry("the question", _NAME, record, collection=collection))
         hops = {"hops": int(self.hops)} if re.fullmatch("[0-9]{1,3}", self.hops) else {}
         record = {"question": self.question.strip(), "answer": self.answer.strip(), **hops}
         return of_bounded_size(as_entry("the form", _NAME, {**record, "passages": split_passages(self.passages)}))

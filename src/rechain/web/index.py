@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice, zip_longest
-from json import dumps
+from json import dumps, loads
 from threading import RLock
 from typing import Any, NamedTuple
 
@@ -30,13 +30,13 @@ _SCHEMA = """
 CREATE TABLE questions (position INTEGER PRIMARY KEY, id TEXT UNIQUE, question TEXT, answer TEXT);
 CREATE VIRTUAL TABLE search USING fts5 (words, content='', prefix='2 3',
     tokenize="unicode61 remove_diacritics 0 categories 'L* N* M* Co' tokenchars '+#_'");
-CREATE TABLE bodies (position INTEGER PRIMARY KEY, question TEXT, problem TEXT, gold TEXT);
+CREATE TABLE bodies (position INTEGER PRIMARY KEY, question TEXT, problem TEXT, gold TEXT, own TEXT);
 CREATE TABLE found (source INTEGER, position INTEGER, summary TEXT, identity TEXT, confidence REAL,
     judgement TEXT, kinds TEXT, error TEXT, verdict TEXT, shape TEXT, PRIMARY KEY (source, position)) WITHOUT ROWID;
 CREATE INDEX facets ON found (source, judgement, verdict, shape, confidence, kinds, error IS NULL);
 CREATE TABLE chains (source INTEGER, position INTEGER, json TEXT, PRIMARY KEY (source, position));
 """
-_BODY = "SELECT position, q.id, b.question, problem, gold FROM questions q JOIN bodies b USING (position)"
+_BODY = "SELECT position, q.id, b.question, problem, gold, own FROM questions q JOIN bodies b USING (position)"
 _QUESTIONS, _FOUND = "questions", "(SELECT * FROM found WHERE source = ?) AS found USING (position)"
 _ORDERS: dict[Order, str] = {
     "file": "position",
@@ -87,6 +87,8 @@ class Stored(NamedTuple):
     id: str
     content: Question | QuestionError
     gold: Gold | None
+    own: frozenset[str] | None = None
+    """where passages were found in an index: the ids of those that the question itself has; else None"""
 
 
 class Index:
@@ -125,8 +127,9 @@ class Index:
                 text, answer, words = _listed(name, content)
                 connection.execute("INSERT INTO questions VALUES (?, ?, ?, ?)", (position, name, text, answer))
                 connection.execute("INSERT INTO search (rowid, words) VALUES (?, ?)", (position, words))
-                body = (position, *_columns(content), None if gold is None else gold.model_dump_json())
-                connection.execute("INSERT INTO bodies VALUES (?, ?, ?, ?)", body)
+                own = None if entry.own is None else dumps(sorted(entry.own))
+                body = (position, *_columns(content), None if gold is None else gold.model_dump_json(), own)
+                connection.execute("INSERT INTO bodies VALUES (?, ?, ?, ?, ?)", body)
 
     def __len__(self) -> int:
         return int(self._read("SELECT count(*) FROM questions")[0][0])
@@ -278,14 +281,17 @@ def _columns(content: Question | QuestionError) -> tuple[str | None, str | None]
     return content.model_dump_json(exclude_defaults=True), None
 
 
-def _stored(position: int, name: str, question: str | None, problem: str | None, gold: str | None) -> Stored:
+def _stored(
+    position: int, name: str, question: str | None, problem: str | None, gold: str | None, own: str | None
+) -> Stored:
     content: Question | QuestionError
     if problem is None:
         content = Question.model_validate_json(question or "")
     else:
         error = Problem.model_validate_json(problem)
         content = QuestionError(error.code, error.message)
-    return Stored(position, name, content, None if gold is None else Gold.model_validate_json(gold))
+    known_gold = None if gold is None else Gold.model_validate_json(gold)
+    return Stored(position, name, content, known_gold, None if own is None else frozenset(loads(own)))
 
 
 def _summary(stored: Stored, recovered: Recovered) -> tuple[Any, ...]:

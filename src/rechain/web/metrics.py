@@ -56,12 +56,14 @@ class _SiteCollector(Collector):
         )
         for code in sorted({code for service in services for code in list(service.outcomes) if code}):
             errors.add_metric((code,), sum(service.outcomes[code] for service in services))
+        corpus = self._site.corpus
         waiting = sum(service.waiting for service in services)
         return (
             recovered,
             errors,
             GaugeMetricFamily("rechain_questions_waiting", "Questions that wait or are being recovered.", waiting),
             GaugeMetricFamily("rechain_questions_served", "Questions of the file.", len(self._site.index)),
+            GaugeMetricFamily("rechain_passages_indexed", "Passages of the index.", len(corpus.index) if corpus else 0),
             CounterMetricFamily("rechain_labels_written", "Labels written by this server.", self._site.labels.written),
         )
 

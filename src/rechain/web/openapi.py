@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import orjson
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import HTMLResponse
 
 from rechain.web.responses import page
@@ -28,6 +28,20 @@ async def describe(request: Request, site: AtSite) -> HTMLResponse:
         for name, schema in openapi["components"]["schemas"].items()
     }
     return page("docs.html", here="docs", site=site, operations=operations, schemas=schemas, kind_of=kind_of)
+
+
+def describe_passages(app: FastAPI, has_index: bool) -> None:
+    """Let the description say whether questions need passages, as they do where no index finds them."""
+    describe_all = app.openapi
+
+    def describe_own() -> dict[str, Any]:
+        description = describe_all()
+        schema = description["components"]["schemas"]["QuestionFields"]
+        if not has_index and "passages" not in schema["required"]:
+            schema["required"].append("passages")
+        return description
+
+    app.openapi = describe_own  # type: ignore[method-assign]
 
 
 def kind_of(schema: Mapping[str, Any]) -> str:

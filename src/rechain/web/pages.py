@@ -19,12 +19,13 @@ from rechain.web.queries import Order, PageFilters, PageNumber, PageQuery, Sourc
 from rechain.web.responses import page
 from rechain.web.service import BusyError
 from rechain.web.site import EVERYTHING, AtSite, NotThereError, Site, Source, ask_for
-from rechain.web.views import chain_steps, question_view
+from rechain.web.views import OwnPassages, chain_steps, question_view
 
 _PATIENCE = 0.1
 """seconds for which a page waits for a model: hardly felt, and enough for most questions"""
 _LONG = 100_000
 """characters of passages from which a page is drawn in another thread, as it would keep other requests waiting"""
+_NO_PASSAGES = "the question has no passages; paste some, or let the server find them: rechain serve --corpus INDEX."
 
 router = APIRouter(include_in_schema=False)
 
@@ -78,7 +79,9 @@ async def question_page(site: AtSite, query: Annotated[QuestionQuery, Query()]) 
     recovered = await site.chains_of(source, stored, _PATIENCE)
     context["is_late"] = source.service is not None and recovered is None
     context["shows_others"] = query.passages == "all"
-    return await _drawn("question.html", context, stored.content, recovered, query.number, stored.gold)
+    question = site.with_chains(stored.content, recovered)
+    own = None if stored.own is None else OwnPassages(stored.own)
+    return await _drawn("question.html", context, question, recovered, query.number, own, stored.gold)
 
 
 @router.get("/try")
@@ -93,15 +96,19 @@ async def try_question(request: Request, site: AtSite) -> HTMLResponse:
     form = await read_form(request, PastedQuestion)
     context: dict[str, Any] = {"here": "try", "site": site, "form": form}
     try:
-        entry = form.entry()
+        entry = form.entry(None if site.corpus is None else site.corpus.index)
         if isinstance(entry.content, QuestionError):
             raise entry.content
-        (recovered,) = await ask_for(request, site.recovery, [entry], EVERYTHING)
+        if site.corpus is None and not entry.content.passages:
+            raise QuestionError("too_few_passages", _NO_PASSAGES)
+        ((entry, recovered),) = await ask_for(request, site, [entry], EVERYTHING)
     except (QuestionError, BusyError) as error:
         status = 422 if isinstance(error, QuestionError) else 429
         return page("try.html", status, **context, problem=str(error), view=None)
     context["problem"] = recovered.error.message if recovered.error else None
-    return await _drawn("try.html", context, entry.content, recovered, form.number)
+    own = None if entry.own is None else OwnPassages(entry.own, "pasted here")
+    assert isinstance(entry.content, Question)  # what could not be read was refused above
+    return await _drawn("try.html", context, entry.content, recovered, form.number, own)
 
 
 class ComparisonQuery(PageQuery):
@@ -158,7 +165,8 @@ async def compare_question(site: AtSite, query: Annotated[ComparisonQuery, Query
         recovered = await site.chains_of(source, stored, _PATIENCE)
         chain = recovered.chains[0] if recovered else None
         is_right = None if stored.gold is None or recovered is None else judge(chain, stored.gold).correct
-        steps = chain_steps(question, chain, recovered.claims if recovered else ())
+        whole, own = site.with_chains(question, recovered), None if stored.own is None else OwnPassages(stored.own)
+        steps = chain_steps(whole, chain, recovered.claims if recovered else (), own)
         columns.append((source, recovered, steps, is_right))
     is_late = any(source.service is not None and recovered is None for source, recovered, *_ in columns)
     return page(
@@ -178,12 +186,15 @@ async def _drawn(
     question: Question,
     recovered: Recovered | None,
     number: int,
+    own: OwnPassages | None,
     gold: Gold | None = None,
 ) -> HTMLResponse:
     """Draw one of a question's chains, of long texts in another thread."""
+    site: Site = context["site"]
+    collection = None if site.corpus is None else site.corpus.index
 
     def draw() -> HTMLResponse:
-        view = question_view(question, recovered, number - 1, gold, context["site"].settings)
+        view = question_view(question, recovered, number - 1, gold, site.settings, own, collection)
         return page(template, **context, view=view)
 
     is_long = sum(len(passage.text) for passage in question.passages) >= _LONG

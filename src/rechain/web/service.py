@@ -104,21 +104,26 @@ class RecoveryService:
 
     def ask(self, entries: Sequence[Entry], options: Options) -> Future[list[Recovered]]:
         """Return a future of the chains of some questions; raises BusyError where too many wait."""
-        if len(entries) > self._most_waiting:
-            raise RechainError(
-                f"{len(entries)} questions are more than the {self._most_waiting} that one may ask at once."
-            )
         job = _Job(entries, options)
         if not entries:
             job.future.set_result([])
             return job.future
         with self._changed:
-            if self._is_closed or self.waiting + len(entries) > self._most_waiting:
-                raise BusyError(max(ceil(self.waiting * self._seconds_each), 1))
+            self.check_room(len(entries))
             self._jobs.append(job)
             self._changed.notify()
         self.start()
         return job.future
+
+    def check_room(self, questions: int) -> None:
+        """Raise BusyError where so many questions cannot be taken now, and RechainError where they never can."""
+        if questions > self._most_waiting:
+            raise RechainError(
+                f"{questions} questions are more than the {self._most_waiting} that one may ask at once."
+            )
+        with self._changed:
+            if self._is_closed or self.waiting + questions > self._most_waiting:
+                raise BusyError(max(ceil(self.waiting * self._seconds_each), 1))
 
     def close(self) -> None:
         """Stop when the current batch is done; questions that still wait are cancelled."""

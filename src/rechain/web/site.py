@@ -4,9 +4,10 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from fastapi import Depends, Request
+from fastapi.concurrency import run_in_threadpool
 
 from rechain.candidates import CandidateSettings
 from rechain.candidates.units import Units, find_units
@@ -20,6 +21,9 @@ from rechain.system.provenance import Facts
 from rechain.web.index import Index, Stored
 from rechain.web.service import BusyError, RecoverTogether, RecoveryService
 
+if TYPE_CHECKING:
+    from rechain.web.corpus import Corpus  # it loads the search engine, which a server without an index does not need
+
 MOST_SHOWN = 200
 """chains of a question that are kept for its page: more than anybody looks through, and the database stays small"""
 _AT_ONCE = 8
@@ -27,6 +31,7 @@ _AT_ONCE = 8
 _CROWD = 32
 """from so many waiting questions on a page does not add its own, which would be shown too late anyway"""
 _log = logging.getLogger("rechain.web")
+_NO_INDEX = "this server has no index of documents; start it with rechain serve --corpus INDEX."
 EVERYTHING = Options(top=MOST_SHOWN, explain=True)
 """what a question's page needs of its chains"""
 
@@ -66,9 +71,16 @@ class Source:
     """None where nothing says what made them"""
 
 
+class Answered(NamedTuple):
+    """A question that somebody sent, with all passages among which its chain was sought, and its chains."""
+
+    entry: Entry
+    recovered: Recovered
+
+
 @dataclass
 class Site:
-    """What the pages show: questions, sources of chains, labels."""
+    """What the pages show: questions, sources of chains, labels, documents."""
 
     index: Index
     labels: LabelStore
@@ -81,6 +93,9 @@ class Site:
     has_gold: bool = False
     same: Same = "links"
     """what counts as the same chain of these questions"""
+    corpus: "Corpus | None" = None
+    """the index in which passages are found, if there is one"""
+    _finding: asyncio.Lock = field(default_factory=asyncio.Lock)
     _lookups: dict[tuple[int, int], asyncio.Task[Recovered]] = field(default_factory=dict)
 
     def add_file(self, name: str, rows: Iterable[Recovered], origin: Origin | None = None) -> int:
@@ -155,9 +170,37 @@ class Site:
             raise NotThereError(f"the question '{stored.id[:80]}' cannot be read: {stored.content}")
         return stored.content
 
+    @property
+    def documents(self) -> "Corpus":
+        """The index; raises NotThereError where there is none."""
+        if self.corpus is None:
+            raise NotThereError(_NO_INDEX)
+        return self.corpus
+
+    async def find(self, entries: Sequence[Entry]) -> list[Entry]:
+        """Return questions with the passages that the index has for them, where there is one.
+
+        One caller's at a time and a few together: the search takes the processor from the model, and what is left of a
+        request that is given up is not looked for.
+        """
+        if self.corpus is None:
+            return list(entries)
+        filled: list[Entry] = []
+        async with self._finding:
+            self.recovery.check_room(len(entries))
+            for first in range(0, len(entries), _AT_ONCE):
+                filled += await run_in_threadpool(self.corpus.fill, entries[first : first + _AT_ONCE])
+        return filled
+
+    def with_chains(self, question: Question, recovered: Recovered | None) -> Question:
+        """Return a question with all passages of its chains: a file's may come from more than were found here."""
+        if self.corpus is None or recovered is None:
+            return question
+        return self.corpus.with_chains(question, recovered)
+
     def units(self, question: Question) -> Units:
         """Return what people label of a question."""
-        return find_units(question, self.settings)
+        return find_units(question, self.settings, None if self.corpus is None else self.corpus.index)
 
     def start(self) -> None:
         """Let the models that are sources begin to recover."""
@@ -191,11 +234,9 @@ async def ask(service: RecoveryService, entries: Sequence[Entry], options: Optio
     return await asyncio.wrap_future(service.ask(entries, options))
 
 
-async def ask_for(
-    request: Request, service: RecoveryService, entries: Sequence[Entry], options: Options
-) -> list[Recovered]:
-    """Return what a service recovers for somebody; whoever closes the connection takes the questions back."""
-    answer, gone = asyncio.ensure_future(ask(service, entries, options)), asyncio.ensure_future(_gone(request))
+async def ask_for(request: Request, site: Site, entries: Sequence[Entry], options: Options) -> list[Answered]:
+    """Return what a site recovers for somebody; whoever closes the connection takes the questions back."""
+    answer, gone = asyncio.ensure_future(_answer(site, entries, options)), asyncio.ensure_future(_gone(request))
     try:
         await asyncio.wait((answer, gone), return_when=asyncio.FIRST_COMPLETED)
         if answer.done():
@@ -204,6 +245,12 @@ async def ask_for(
     finally:
         answer.cancel()
         gone.cancel()
+
+
+async def _answer(site: Site, entries: Sequence[Entry], options: Options) -> list[Answered]:
+    filled = await site.find(entries)
+    recovered = await ask(site.recovery, filled, options)
+    return [Answered(*pair) for pair in zip(filled, recovered, strict=True)]
 
 
 async def _gone(request: Request) -> None:
@@ -249,4 +296,4 @@ def _note_failure(task: asyncio.Task[Recovered]) -> None:
 
 
 def _entry(stored: Stored) -> Entry:
-    return Entry("", stored.id, stored.content)
+    return Entry("", stored.id, stored.content, own=stored.own)

@@ -9,9 +9,20 @@ from rechain.candidates import CandidateSettings, find_of_any_shape
 from rechain.errors import QuestionError
 from rechain.evaluation.judging import is_correct
 from rechain.schema import Chain, Claim, Gold, Link, Passage, Question, Recovered, Shape
+from rechain.text.collection import Statistics
 from rechain.text.highlights import Highlighter, Piece, cut
 from rechain.text.passages import PassageView
+from rechain.web.places import Place, place_of
 from rechain.web.site import MOST_SHOWN
+
+
+@dataclass(frozen=True)
+class OwnPassages:
+    """Which passages of a question came with it, where the others were found in an index."""
+
+    ids: frozenset[str]
+    origin: str = "from the log"
+    """where they come from, in words for people"""
 
 
 @dataclass(frozen=True)
@@ -22,6 +33,10 @@ class StepView:
     title: str
     pieces: Sequence[Piece]
     link: Link | None = None
+    place: Place | None = None
+    """where it stands in a document of the index"""
+    origin: str | None = None
+    """where it comes from, if it was not found in the index as others were"""
 
 
 @dataclass(frozen=True)
@@ -69,22 +84,30 @@ class QuestionView:
     """why the source has no chain"""
     recovered: Recovered | None
     """all that the source says of the question, its verdict among it"""
+    own: OwnPassages | None = None
+    """the passages that came with the question; None where there is no index"""
 
     @property
     def others(self) -> list[StepView]:
         """The passages that are not on the chain, highlighted: most of the work of a page, and seldom looked at."""
-        return [step_view(passage, self.highlighter) for passage in self.rest]
+        return [step_view(passage, self.highlighter, own=self.own) for passage in self.rest]
 
 
 def question_view(
-    question: Question, recovered: Recovered | None, number: int, gold: Gold | None, settings: CandidateSettings
+    question: Question,
+    recovered: Recovered | None,
+    number: int,
+    gold: Gold | None,
+    settings: CandidateSettings,
+    own: OwnPassages | None = None,
+    collection: Statistics | None = None,
 ) -> QuestionView:
     """Return the view of one of a question's chains, counted from 0; the first where there is no such chain.
 
     Candidates that the source has not scored come after the others.
     """
     scored = recovered.chains if recovered else []
-    chains = [*scored, *_unscored(question, scored, settings)]
+    chains = [*scored, *_unscored(question, scored, settings, collection)]
     number = number if 0 <= number < len(chains) else 0
     chain = chains[number] if chains else None
     why = (chain.why if chain else None) or {}
@@ -96,7 +119,7 @@ def question_view(
         question=question,
         number=number,
         chain=chain,
-        steps=_steps(question, chain, highlighter) if chain else [],
+        steps=_steps(question, chain, highlighter, own) if chain else [],
         golds=None if gold is None else _golds(gold, chains, titles),
         rest=[passage for passage in question.passages if passage.id not in on_chain],
         highlighter=highlighter,
@@ -121,24 +144,37 @@ def question_view(
         ],
         error=None if recovered is None or recovered.error is None else recovered.error.message,
         recovered=recovered,
+        own=own,
     )
 
 
-def chain_steps(question: Question, chain: Chain | None, claims: Sequence[Claim] = ()) -> list[StepView]:
+def chain_steps(
+    question: Question, chain: Chain | None, claims: Sequence[Claim] = (), own: OwnPassages | None = None
+) -> list[StepView]:
     """Return the passages of a chain, highlighted, and the links between them."""
-    return _steps(question, chain, Highlighter.of_chain(question, chain, claims)) if chain else []
+    return _steps(question, chain, Highlighter.of_chain(question, chain, claims), own) if chain else []
 
 
-def _steps(question: Question, chain: Chain, highlighter: Highlighter) -> list[StepView]:
+def _steps(question: Question, chain: Chain, highlighter: Highlighter, own: OwnPassages | None) -> list[StepView]:
     passages = {passage.id: passage for passage in question.passages}
     names = [name for name in chain.passages if name in passages]
     links = chain.links_in_order[: max(len(names) - 1, 0)]  # a passage may be missing
-    return [step_view(passages[name], highlighter, link) for name, link in zip_longest(names, links)]
+    return [step_view(passages[name], highlighter, link, own) for name, link in zip_longest(names, links)]
 
 
-def step_view(passage: Passage, highlighter: Highlighter, link: Link | None = None) -> StepView:
-    """Return a passage with its text cut where something is highlighted."""
-    return StepView(passage.id, passage.title, cut(passage.text, highlighter.marks(PassageView(passage))), link)
+def step_view(
+    passage: Passage, highlighter: Highlighter, link: Link | None = None, own: OwnPassages | None = None
+) -> StepView:
+    """Return a passage with its text cut where something is highlighted; `own` where others come from an index."""
+    is_own = own is not None and passage.id in own.ids
+    return StepView(
+        id=passage.id,
+        title=passage.title,
+        pieces=cut(passage.text, highlighter.marks(PassageView(passage))),
+        link=link,
+        place=None if own is None or is_own else place_of(passage),
+        origin=own.origin if own is not None and is_own else None,
+    )
 
 
 def _golds(gold: Gold, chains: Sequence[Chain], titles: Mapping[str, str]) -> list[GoldView]:
@@ -155,12 +191,14 @@ def _is_gold(chain: Chain, gold: Gold) -> bool:
     return is_correct(chain.passages, [link.entity for link in chain.links], gold, chain.shape)
 
 
-def _unscored(question: Question, scored: Sequence[Chain], settings: CandidateSettings) -> list[Chain]:
+def _unscored(
+    question: Question, scored: Sequence[Chain], settings: CandidateSettings, collection: Statistics | None
+) -> list[Chain]:
     """Return the candidate chains that a source has not scored, by link weight."""
     if len(scored) >= MOST_SHOWN:
         return []
     try:
-        candidates = find_of_any_shape(question, settings)
+        candidates = find_of_any_shape(question, settings, collection=collection)
     except QuestionError:
         return []
     identities = {chain.identity for chain in scored}

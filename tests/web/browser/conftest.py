@@ -236,6 +236,37 @@ def demo() -> Path:
     return DEMO
 
 
+# ---- a server with an index
+
+DOCUMENTS = {
+    "leave.md": "# Leave\n\n## Parental leave\n\nParental leave is approved by the Kinship Bureau.\n",
+    "rooms/bureau.md": "# Kinship Bureau\n\nThe Kinship Bureau is led by Anton Quillfeather, who was born in Prague.\n",
+    "chronicle.txt": "\n\n".join(
+        [f"In year {number} nothing of note was written down by the clerks of the town." for number in range(2_000)]
+        + ["In the end the Zorilla clock was sold by Kasimir Underbrook."]
+        + [f"In year {number} nobody remembered any of it, and the clerks slept." for number in range(2_000, 3_000)]
+    ),
+}
+ASKED = {"question": "Where was the head of the bureau that approves parental leave born?", "answer": "Prague"}
+
+
+@pytest.fixture(scope="module")
+def indexed(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Served:
+    """A server with an index of three documents, one of them long, and two questions, one with a passage of its own."""
+    folder = tmp_path_factory.mktemp("indexed")
+    for name, text in DOCUMENTS.items():
+        (folder / "documents" / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "documents" / name).write_text(text)
+    built = rechain("index", "documents", "--out", "index", folder=folder)
+    assert built.communicate(timeout=120) and built.returncode == 0
+    own = {"id": "note", "title": "A note", "text": "The Kinship Bureau has moved to Prague."}
+    rows = [{"id": "bare", **ASKED}, {"id": "noted", **ASKED, "passages": [own]}]
+    (folder / "log.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    served = serve(folder / "log.jsonl", "--corpus", folder / "index", "--model", "lexical")
+    served.wait_for_chains()
+    return served
+
+
 # ---- the page of an audit
 
 EVIL = "<img src=x onerror=alert(1)> \u05e9\u05dc\u05d5\u05dd"

@@ -115,6 +115,42 @@ def test_axe_finds_nothing_after_something_was_done(
     assert problems(page) == []
 
 
+INDEXED = (
+    "/",
+    "/question?id=noted&passages=all",
+    "/find",
+    "/find?q=kinship+bureau",
+    "/find?q=xylograph",
+    "/document?name=leave.md&start=20&end=60",
+    "/document?name=chronicle.txt&start=90000&end=90500",
+    "/document?name=none",
+)
+"""pages of a server with an index"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_on_the_pages_of_documents(
+    visit: Any, indexed: Any, scheme: Literal["light", "dark"]
+) -> None:
+    page = visit(indexed, "/try", color_scheme=scheme)
+    page.get_by_label("Question").fill("Who leads the Kinship Bureau?")
+    page.get_by_label("Answer").fill("Anton Quillfeather")
+    with page.expect_navigation():
+        page.get_by_role("button", name="Recover the chain").click()
+    found = problems(page)
+    for path in INDEXED:
+        page.goto(indexed.address + path)
+        found += problems(page)
+    assert found == []
+
+
+def test_no_page_of_documents_is_wider_than_a_phone(visit: Any, indexed: Any) -> None:
+    page = visit(indexed, "/try", viewport={"width": 360, "height": 740})
+    for path in ("/try", *INDEXED):
+        page.goto(indexed.address + path)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
+
+
 def test_axe_notices_a_page_that_is_wrong(open_as_ada: Open) -> None:
     page = open_as_ada("/")
     page.evaluate("document.querySelector('main').innerHTML = '<img src=/static/icon.svg>'")

@@ -1,0 +1,170 @@
+"""The index behind a server: passages found for questions and by words, and documents shown part by part.
+
+It loads the search engine, so that only a server with an index imports it.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from rechain.datasets import Entry
+from rechain.retrieval.finding import FindSettings, add_named, asked_words, fill_entries
+from rechain.retrieval.index import Document, Index, read_passage
+from rechain.retrieval.shard import Ask
+from rechain.schema import Passage, Question, Recovered
+from rechain.text.highlights import Mark, Piece, cut
+from rechain.text.words import Span, Text, phrase
+from rechain.web.places import Place, place_of
+
+MATCH = "match"
+"""the role of a word that was searched for"""
+_SNIPPET, _BEFORE = 300, 60
+"""characters of a snippet: about three lines; and of those before its first match"""
+_PART = 20_000
+"""characters of a document on one page: some minutes of reading, drawn in a few milliseconds"""
+
+
+class SearchHit(NamedTuple):
+    """A passage that holds words that were searched for."""
+
+    passage: Passage
+    score: float
+    place: Place | None
+    pieces: Sequence[Piece]
+    """the stretch of its text that holds most of the words, cut where they stand"""
+
+    @property
+    def snippet(self) -> str:
+        """The same stretch as one text."""
+        return "".join(piece.text for piece in self.pieces)
+
+
+@dataclass(frozen=True)
+class DocumentPart:
+    """A part of a document's text, cut where a passage that should be shown in it begins and ends."""
+
+    name: str
+    kind: str
+    length: int
+    """characters of the whole document"""
+    number: int
+    """of the part, from 1"""
+    parts: int
+    start: int
+    before: str
+    passage: str
+    after: str
+
+
+class Corpus:
+    """An index, and how many passages are sought in it for a question."""
+
+    def __init__(self, index: Index, most: int | None = None) -> None:
+        self.index = index
+        self.most = most
+        self._settings = None if most is None else FindSettings(most)
+
+    def fill(self, entries: Sequence[Entry]) -> list[Entry]:
+        """Return questions with the passages that the index has for them."""
+        return fill_entries(self.index, entries, self._settings)
+
+    def with_chains(self, question: Question, recovered: Recovered) -> Question:
+        """Return a question with all passages that its chains name."""
+        return add_named(self.index, question, recovered)
+
+    def search(self, text: str, most: int) -> list[SearchHit]:
+        """Return the passages that hold most of the words of a text, the rarer ones counting more."""
+        words = asked_words(text)
+        return [
+            SearchHit(passage, hit.score, place_of(passage), _snippet(passage.text, words))
+            for hit in self.index.search([Ask(words, limit=most)])[0]
+            for passage in [read_passage(hit.record)]
+        ]
+
+    def document(self, name: str) -> Document | None:
+        """Return a document by its name, or None."""
+        try:
+            return self.index.document(name)
+        except KeyError:
+            return None
+
+    def part(self, name: str, start: int, end: int, number: int | None = None) -> DocumentPart | None:
+        """Return a part of a document: that in which a stretch begins, unless its number, from 1, is given.
+
+        None where there is no such document.
+        """
+        document = self.document(name)
+        return None if document is None else cut_part(document, start, end, number)
+
+
+def cut_part(document: Document, start: int, end: int, number: int | None) -> DocumentPart:
+    """Return a part of a document's text; a stretch that begins in it and ends in the next one is shown whole."""
+    text = document.text
+    starts = _starts(text)
+    number = bisect_right(starts, start) if number is None else min(number, len(starts))
+    first = starts[number - 1]
+    last = starts[number] if number < len(starts) else len(text)
+    if first <= start < last < end:
+        last = min(end, last + _PART, len(text))
+    left, right = max(start, first), min(end, last)
+    if left >= right:
+        left = right = last
+    return DocumentPart(
+        name=document.name,
+        kind=document.kind,
+        length=len(text),
+        number=number,
+        parts=len(starts),
+        start=first,
+        before=text[first:left],
+        passage=text[left:right],
+        after=text[right:last],
+    )
+
+
+def _starts(text: str) -> list[int]:
+    """Return where the parts of a text begin: after a line's end, where there is one in reach."""
+    starts = [0]
+    while len(text) - starts[-1] > _PART:
+        end = starts[-1] + _PART
+        line_end = text.rfind("\n", starts[-1] + _PART // 2, end)
+        starts.append(end if line_end < 0 else line_end + 1)
+    return starts
+
+
+def _snippet(text: str, words: Iterable[str]) -> list[Piece]:
+    """Return the stretch of a text that holds most of some words, cut where they stand."""
+    read = Text(text)
+    spans = sorted((span, word) for word in words for span in read.spans(phrase(word)))
+    start, end = _stretch(text, spans)
+    marks = (Mark(left - start, right - start, MATCH) for (left, right), _ in spans if start <= left and right <= end)
+    return [
+        *([Piece("… ", ())] if start else []),
+        *cut(text[start:end], set(marks)),
+        *([Piece(" …", ())] if end < len(text) else []),
+    ]
+
+
+def _stretch(text: str, spans: Sequence[tuple[Span, str]]) -> Span:
+    """Return the stretch with most different words, the first of several; it begins and ends at blanks."""
+    first = max(_counts(spans), key=lambda one: (one[1], -one[0]), default=(0, 0))[0]
+    if len(text) <= _SNIPPET or first <= _BEFORE:
+        start = 0
+    else:
+        start = first - _BEFORE + text[first - _BEFORE : first].find(" ") + 1
+    if len(text) - start <= _SNIPPET:
+        return start, len(text)
+    blank = text.rfind(" ", start + _SNIPPET // 2, start + _SNIPPET)
+    return start, start + _SNIPPET if blank < 0 else blank
+
+
+def _counts(spans: Sequence[tuple[Span, str]]) -> Iterator[tuple[int, int]]:
+    """Yield every place of a word, with how many different words stand within a snippet from there."""
+    for number, ((start, _), _) in enumerate(spans):
+        words = set()
+        for (_, end), word in spans[number:]:
+            if end > start + _SNIPPET - _BEFORE:
+                break
+            words.add(word)
+        yield start, len(words)
