@@ -71,6 +71,7 @@ bench: .venv/installed-bench
 	$(BIN)/python benchmarks/bulk.py $(DATA)
 	$(BIN)/python benchmarks/growth.py $(DATA) --plots docs/plots
 	$(BIN)/python benchmarks/memory.py $(DATA)
+	$(BIN)/python benchmarks/collection_size.py $(DATA)
 	$(BIN)/python benchmarks/exports.py $(DATA)
 	$(BIN)/python benchmarks/hard_inputs.py
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES: list[Any] = ["README.md", "docs/index.md", "docs/guide/audit.md"]
+PAGES: list[Any] = ["README.md", "docs/index.md", "docs/guide/audit.md", "docs/guide/documents.md"]
 PAGES += sorted(str(p.relative_to(ROOT)) for p in ROOT.glob("docs/recipes/*.md"))
 PAGES += [pytest.param("docs/guide/logs.md", marks=pytest.mark.slow)]  # the tools take long to import
 BLOCK = re.compile(r"^(?:<!-- not run: (?P<why>.+?) -->\n)?```(?P<language>\w+)\n(?P<code>.*?)^```$", re.M | re.S)

@@ -3,8 +3,9 @@
     python tests/hardness/kills.py --seed 1
     python tests/hardness/kills.py --seed 1 --kills 20 --only recover
 
-Killed are `rechain recover` and its workers, `rechain train`, the server that takes labels, an import of labels, and
-the nodes, workers and driver of a Ray cluster. Half of the kills come at any moment, half just after a file changed.
+Killed are `rechain recover` and its workers, `rechain train`, `rechain index`, the server that takes labels, an import
+of labels, and the nodes, workers and driver of a Ray cluster. Half of the kills come at any moment, half just after a
+file changed.
 """
 
 import argparse
@@ -118,10 +119,10 @@ def size_of(path: Path) -> int:
         return 0
 
 
-def wait_for_moment(draw: Random, process: Process, watched: Path, usual: float) -> None:
+def wait_for_moment(draw: Random, process: Process, watched: Path, usual: float, most_changes: int = 7) -> None:
     """Wait for a random moment: any of the usual length of a run, or just after a file has changed some times."""
     end = time.monotonic() + draw.uniform(0, usual)
-    changes = draw.randrange(1, 8) if draw.random() < 0.5 else 0
+    changes = draw.randint(1, most_changes) if draw.random() < 0.5 else 0
     before = size_of(watched)
     while process.poll() is None and (changes or time.monotonic() < end):
         time.sleep(0.0005 if changes else 0.005)
@@ -131,17 +132,30 @@ def wait_for_moment(draw: Random, process: Process, watched: Path, usual: float)
     time.sleep(draw.choice((0, 0, draw.uniform(0, 0.01))))
 
 
+def has_content(out: Path) -> bool:
+    """Return whether a command has begun to write."""
+    return size_of(out) > 0
+
+
 def until_killed(
-    story: Story, start: Callable[[Path], Process], names: Iterator[Path], usual: float, check: Check
+    story: Story,
+    start: Callable[[Path], Process],
+    names: Iterator[Path],
+    usual: float,
+    check: Check,
+    most_changes: int = 7,
+    is_begun: Callable[[Path], bool] = has_content,
 ) -> None:
     """Kill a command, start it again, and again; once a run has come to its end, kill the next one."""
     out = next(names)
     while story.done < story.kills:
         process = start(out)
-        wait_for_moment(story.draw, process, out, usual)
+        wait_for_moment(story.draw, process, out, usual, most_changes)
         if process.poll() is None:
-            story.kill(process, size_of(out) > 0)
+            story.kill(process, is_begun(out))
             check(out, False)
+            if story.failures:
+                return
         elif not _has_finished(story, process, out, check):
             return
         else:
@@ -259,6 +273,84 @@ def train(story: Story, kind: str) -> None:
             story.expect(weights.read_bytes() == expected, "other weights than those of an undisturbed run")
 
     until_killed(story, start, (story.folder / f"run{n}" for n in count()), usual, check)
+
+
+# ---- index
+
+_CHANGES_OF_AN_INDEX = 80
+"""changes of size that are seen while an index is built: the last come shortly before the new one counts"""
+
+
+def write_documents(folder: Path, rows: int, documents: int, version: int) -> Path:
+    """Write a collection and documents; in the second version some are new, changed and gone."""
+    draw = Random(0)
+    (folder / "docs").mkdir(parents=True)
+    passages = [passage for n in range(rows // 2) for passage in examples.plain(draw, n)["passages"]][:rows]
+    lines = [{**one, "id": f"row{n}", "text": f"{one['text']} {n}"} for n, one in enumerate(passages)]
+    if version:
+        lines = [{**one, "text": f"{one['text']} changed"} if n % 50 == 0 else one for n, one in enumerate(lines)]
+    (folder / "rows.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
+    for n in range(10 * version, documents + 10 * version):
+        text = "changed" if version and n % 7 == 0 else "as it was"
+        (folder / f"docs/{n}.md").write_text(f"# Document {n}\n\nIt is {text}. {passages[n]['text']}")
+        os.utime(folder / f"docs/{n}.md", (version if text == "changed" else 0,) * 2)
+    return folder
+
+
+def content_of_index(folder: Path) -> str:
+    """Return the stamp of what an index holds, after all its passages were read and found to be those of its stamp."""
+    from rechain.retrieval import Index
+    from rechain.retrieval.building import _records
+    from rechain.retrieval.index import read_passage, shard_name
+    from rechain.text.collection import passage_digest, stamp_of
+
+    index = Index(folder)
+    shards = [folder / index.info.generation / shard_name(number) for number in range(index.info.shards)]
+    passages = [read_passage(record) for shard in shards for record in _records(shard)]
+    assert len(passages) == len(index) == len(set(index)), "passages are missing"
+    assert {passage.id for passage in passages} == set(index), "the manifest has other passages than the shards"
+    assert stamp_of(map(passage_digest, passages)) == index.stamp.split("-")[0], "the stamp is that of another content"
+    return index.stamp
+
+
+def index(story: Story, is_update: bool, rows: int = 8000, documents: int = 200) -> None:
+    """Kill the command that builds an index, or brings it up to date: the index is the old one or the new one."""
+    versions = [write_documents(story.folder / f"version{n}", rows, documents, n) for n in (0, 1)]
+    target = [0]
+
+    def start(out: Path) -> Process:
+        if is_update and (out / "index.json").exists():
+            target[0] = 1 - stamps.index(content_of_index(out)) if len(stamps) == 2 else 1
+        options = ["--out", out.name, "--shards", 2, "--workers", 2]
+        return begin(story.folder, "index", versions[target[0]], *options)
+
+    stamps: list[str] = []
+    whole, usual = story.folder / "whole", 0.0
+    for version in (0, 1)[: 1 + is_update]:
+        target[0], began = version, time.monotonic()
+        assert start(whole).wait(HANG) == 0, (story.folder / "stderr.txt").read_text()
+        usual = time.monotonic() - began
+        stamps.append(content_of_index(whole))
+
+    def check(out: Path, is_finished: bool) -> None:
+        if not (out / "index.json").exists():
+            story.expect(not is_finished and not is_update, "there is no index")
+            return
+        try:
+            stamp = content_of_index(out)
+        except Exception as error:
+            story.expect(False, f"the index is not whole: {type(error).__name__}: {error}")
+            return
+        story.expect(stamp in stamps, f"the index has the stamp {stamp}, which is neither the old nor the new one")
+        if is_finished:
+            story.expect(stamp == stamps[target[0]], "the index is not the new one")
+            story.expect(len(list(out.iterdir())) == 3, f"files are left in the folder: {sorted(out.iterdir())}")
+
+    def is_begun(out: Path) -> bool:
+        return len(list(out.glob("generation-*"))) > is_update
+
+    names = (whole for _ in count()) if is_update else (story.folder / f"index{n}" for n in count())
+    until_killed(story, start, names, usual, check, _CHANGES_OF_AN_INDEX, is_begun)
 
 
 # ---- labels
@@ -421,18 +513,20 @@ WAYS: dict[str, tuple[int, Callable[[Story], None]]] = {
     "recover, default model": (10, default_model),
     "train, game": (25, lambda story: train(story, "game")),
     "train, reader": (20, lambda story: train(story, "reader")),
+    "index, built": (25, lambda story: index(story, is_update=False)),
+    "index, brought up to date": (25, lambda story: index(story, is_update=True)),
     "labels, server": (30, label_server),
     "labels, import": (15, label_import),
     "Ray": (20, ray_cluster),
 }
-"""what is killed, and how often of 200 times"""
+"""what is killed, and how often of 250 times"""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Kill everything, print a table, and exit with 1 if something failed."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--seed", type=int, default=1)
-    options.add_argument("--kills", "--count", type=int, default=200, help="in all (200)")
+    options.add_argument("--kills", "--count", type=int, default=250, help="in all (250)")
     options.add_argument("--only", help="what is killed, by the beginning of its name")
     chosen = options.parse_args(arguments)
     ways = {name: way for name, way in WAYS.items() if name.startswith(chosen.only or "")}
