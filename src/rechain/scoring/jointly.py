@@ -1,0 +1,132 @@
+"""Joint recovery: what a question offers, and its chains once all questions have told each other about their steps.
+
+An offer is all that the second pass over an input needs, so that nothing is linked or read by a network twice: every
+candidate chain as it would be written, and its steps.
+"""
+
+from collections.abc import Mapping, Sequence
+from math import log
+from typing import Any, NamedTuple
+
+import numpy as np
+import orjson
+
+from rechain.errors import QuestionError
+from rechain.schema import Chain, Problem, Recovered
+from rechain.scoring.beliefs import Beliefs, Offers, posterior
+from rechain.system.tensors import Array
+
+TOLD = "jointly"
+"""the name of what other questions contribute to a chain's score"""
+_CERTAIN = 1e-12
+"""what a probability keeps from 0 and 1"""
+
+
+class Offer(NamedTuple):
+    """The candidate chains of a question, best first by the model alone, and the names of the steps of each."""
+
+    recovered: Recovered
+    steps: Sequence[Sequence[str]] = ()
+    """empty where the question takes no part: it has an error, or the data does not name its entities"""
+    where: str = ""
+    """the place of the question, which errors name"""
+
+    def to_json(self) -> str:
+        """Return it as a line: the fields of the recovered chains and two more."""
+        added = orjson.dumps({"steps": self.steps, "where": self.where}).decode()
+        return f"{self.recovered.to_json()[:-1]},{added[1:]}"
+
+    @classmethod
+    def of_json(cls, line: bytes | str) -> "Offer":
+        """Read a line."""
+        fields: dict[str, Any] = orjson.loads(line)
+        steps, where = fields.pop("steps"), fields.pop("where")
+        return cls(Recovered.model_validate(fields), steps, where)
+
+    def add_to(self, offers: Offers) -> None:
+        """Add it to those of all questions."""
+        offers.add(self.steps, *_log_probabilities(self.recovered.chains if self.steps else ()))
+
+    def settle(self, beliefs: Beliefs, position: int, top: int, min_confidence: float | None) -> Recovered:
+        """Return the best chains by what the model says and what other questions tell, as Recoverer's options ask."""
+        if not self.steps:
+            return self.recovered
+        told = dict(zip(self.names, beliefs.told(position).tolist(), strict=True))
+        return self.weigh(told, top, min_confidence)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all its steps, each once, ascending."""
+        return sorted({step for of_chain in self.steps for step in of_chain})
+
+    def weigh(self, told: Mapping[str, float], top: int, min_confidence: float | None) -> Recovered:
+        """Return the best chains with what is told of each step, log(pi / prior)."""
+        added = self._added(told)
+        has_confidence = self.recovered.chains[0].confidence is not None
+        confidences = map(confidence_of, self.shares(told)) if has_confidence else [None] * len(added)
+        chains = [_with(*one) for one in zip(self.recovered.chains, added, confidences, strict=True)]
+        chains = sorted(chains, key=lambda chain: -chain.score)[:top]
+        error = low_confidence(chains, min_confidence)
+        if error and self.where:
+            error = QuestionError(error.code, f"{self.where}: {error}.")
+        kept = [] if error else [chain for chain in chains if (chain.confidence or 0.0) >= (min_confidence or 0.0)]
+        return self.recovered.model_copy(update={"chains": kept, "error": Problem.of(error) if error else None})
+
+    def shares(self, told: Mapping[str, float]) -> list[float]:
+        """Return the probability of each chain, by the model and what is told, as if no more than one were right."""
+        logits, nothing = _log_probabilities(self.recovered.chains)
+        logits = logits + np.array(self._added(told))
+        shares: list[float] = posterior(logits, np.array([nothing]), np.zeros(len(logits), dtype=int)).tolist()
+        return shares
+
+    def _added(self, told: Mapping[str, float]) -> list[float]:
+        """Return what is told of each chain: the sum over its steps."""
+        return [sum(told[step] for step in of_chain) for of_chain in self.steps]
+
+
+def low_confidence(chains: Sequence[Chain], least: float | None) -> QuestionError | None:
+    """Return that the best chain is less confident than is demanded, without which there is none; None if it is not."""
+    reached = chains[0].confidence or 0.0
+    if reached >= (least or 0.0):
+        return None
+    return QuestionError("low_confidence", f"the best chain has confidence {reached:.4g}, below the {least:g} demanded")
+
+
+# Fitted by benchmarks/joint.py on DrugHop open; its figures come from folds that did not take part in the fit.
+_SLOPE, _OFFSET = 1.0, 0.0
+
+
+def confidence_of(share: float) -> float:
+    """Return the probability that a chain is right from its share among the chains of its question.
+
+    Several chains of a question may be right and then divide its probability between them, so that the share of each
+    is too small.
+    """
+    share = min(max(share, _CERTAIN), 1 - _CERTAIN)
+    logit = _SLOPE * log(share / (1 - share)) + _OFFSET
+    return float(1 / (1 + np.exp(-logit)))
+
+
+def _log_probabilities(chains: Sequence[Chain]) -> tuple[Array, float]:
+    """Return the log-probability of each chain by the model alone, and that none is right.
+
+    A model that tells no confidence never says that none is right.
+    """
+    scores = np.array([chain.score for chain in chains])
+    if not chains or chains[0].confidence is None:
+        return scores - (np.logaddexp.reduce(scores) if chains else 0.0), -np.inf
+    confidences = np.array([chain.confidence for chain in chains], dtype=float)
+    return np.log(confidences.clip(min=1e-300)), log(max(1 - confidences.sum(), _CERTAIN))
+
+
+def _with(chain: Chain, added: float, confidence: float | None) -> Chain:
+    """Return a chain with what other questions tell of its steps."""
+    why = None if chain.why is None else _explained(chain.why, added)
+    return chain.model_copy(update={"score": chain.score + added, "confidence": confidence, "why": why})
+
+
+def _explained(why: dict[str, Any], added: float) -> dict[str, Any]:
+    """Return what adds up to a score with one part more; what players say stays last."""
+    steps = {name: value for name, value in why.items() if name == "steps"}
+    parts = {name: value for name, value in why.items() if name != "steps"}
+    return {**parts, TOLD: added, **steps}
