@@ -4,7 +4,7 @@ DrugHop open, whole chain with links, its file of passages as the collection. OF
 (candidates, scores and steps) of every model, which take long; those that are there are not made again. Rows:
 
 - alone: `rechain recover`
-- jointly: `rechain recover --jointly`, on open, and on open and blind as one input
+- jointly: `rechain recover --jointly`, on open, and with `--blind` on open and blind as one input
 - cross-fitted: a question hears only from questions of other folds, and folds are by start drug
 
 Confidence: its two numbers are fitted to gold of other folds than those judged. `--settings` prints instead what was
@@ -12,8 +12,9 @@ compared to choose how beliefs are shared, by a criterion that needs no gold; go
 what was looked at. Nothing is drawn at random but the bootstrap's samples, with seed 0.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -28,25 +29,30 @@ from rechain.recovery import Recoverer
 from rechain.schema import Gold
 from rechain.scoring.beliefs import Beliefs, Offers
 from rechain.scoring.jointly import Offer
-from rechain.system.files import replacing
 from rechain.system.tensors import Array
 from rechain.tables.stage import folds_of
 
 FOLDS = 5
+CHUNK = 32
 Told = Sequence[Mapping[str, float]]
 """what every question is told of its steps"""
 
 
 def offers_of(data: Path, folder: Path, model: str, name: str, workers: int) -> list[Offer]:
-    """Return what the questions of a file of DrugHop offer, from the folder if they are there."""
+    """Return what the questions of a file of DrugHop offer; the folder keeps them, also from a run that was killed."""
+    folder.mkdir(parents=True, exist_ok=True)
     kept = folder / f"{name}.{model}.jsonl"
-    if not kept.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        work = Work(partial(Recoverer, model), data / "drughop/passages.jsonl.gz", jointly=True)
-        chunks = read_chunks(data / f"drughop/{name}.jsonl.gz", 32)
-        with replacing(kept) as file:
-            file.writelines(result.lines for result in recover_chunks(work, chunks, 32, workers))
-    with kept.open("rb") as file:
+    work = Work(partial(Recoverer, model), data / "drughop/passages.jsonl.gz", jointly=True)
+    with kept.open("a+b") as file:
+        file.seek(0)
+        chunks = file.read().count(b"\n") // CHUNK
+        rest = islice(read_chunks(data / f"drughop/{name}.jsonl.gz", CHUNK), chunks, None)
+        file.seek(0)
+        file.truncate(sum(map(len, islice(file, chunks * CHUNK))))
+        for result in recover_chunks(work, rest, CHUNK, workers):
+            file.write(result.lines)
+            file.flush()
+        file.seek(0)
         return [Offer.of_json(line) for line in file]
 
 
@@ -118,32 +124,34 @@ def calibration(judged: Judged, folds: Array) -> tuple[float, float]:
     return error, float(confidence.mean())
 
 
-def joint_rows(data: Path, folder: Path, models: Sequence[str], workers: int) -> Iterator[Sequence[object]]:
+def joint_rows(
+    data: Path, folder: Path, models: Sequence[str], workers: int, with_blind: bool
+) -> Iterator[Sequence[object]]:
     """Yield a row for every model and way."""
     pairs = drughop_pairs(data)
     golds, folds = [gold for _, gold in pairs], np.array(folds_of([question for question, _ in pairs], FOLDS))
     for model in models:
-        offers, blind = (offers_of(data, folder, model, name, workers) for name in ("open", "blind"))
+        offers = offers_of(data, folder, model, "open", workers)
         assert [offer.recovered.id for offer in offers] == [question.id for question, _ in pairs]
         alone = Judged(offers, golds, None)
-        ways: dict[str, Callable[[], Told]] = {
-            "jointly": lambda offers=offers: told_jointly(offers),  # type: ignore[misc]
-            "jointly, open and blind": lambda offers=offers, blind=blind: told_jointly(offers, blind),  # type: ignore[misc]
-            "jointly, cross-fitted by start drug": lambda offers=offers: told_across(offers, folds),  # type: ignore[misc]
-        }
-        yield model, "alone", *figures(alone), "", *confidence(alone, folds)
-        for way, tell in ways.items():
-            judged = Judged(offers, golds, tell())
-            gain = (judged.correct.astype(float) - alone.correct).tolist()
-            yield model, way, *figures(judged), percent(mean_with_interval(gain)), *confidence(judged, folds)
+        yield model, "alone", *accuracy(alone), *confidence(alone, folds)
+        told = {"jointly": told_jointly(offers)}
+        if with_blind:
+            others = offers_of(data, folder, model, "blind", workers)
+            told["jointly, open and blind"] = told_jointly(offers, others)
+        told["jointly, cross-fitted by start drug"] = told_across(offers, folds)
+        for way, of_way in told.items():
+            judged = Judged(offers, golds, of_way)
+            yield model, way, *accuracy(judged, alone), *confidence(judged, folds)
             if way == "jointly":
                 slope, offset = fit(judged.share, judged.correct)
                 print(f"{model}, jointly: fitted to all folds, slope {slope:.2f}, offset {offset:.2f}\n")
 
 
-def figures(judged: Judged) -> Sequence[object]:
-    """Return the accuracy of chains."""
-    return (percent(mean_with_interval(judged.correct.tolist())),)
+def accuracy(judged: Judged, alone: Judged | None = None) -> Sequence[object]:
+    """Return the accuracy of chains, and how much more it is than alone, question by question."""
+    gain = "" if alone is None else percent(mean_with_interval((judged.correct * 1.0 - alone.correct).tolist()))
+    return percent(mean_with_interval(judged.correct.tolist())), gain
 
 
 def confidence(judged: Judged, folds: Array) -> Sequence[object]:
@@ -172,15 +180,16 @@ def main() -> None:
     options.add_argument("--models", default="lexical,default")
     options.add_argument("--workers", type=int, default=0)
     options.add_argument("--settings", action="store_true")
+    options.add_argument("--blind", action="store_true")
     given = options.parse_args()
     print_heading()
     arguments = given.data, given.offers, given.models.split(","), given.workers
     if given.settings:
-        header = ("model", "beliefs", "surprise", "accuracy across folds, %", "accuracy, whole file, %")
-        print_rows(header, setting_rows(*arguments))
+        columns = ["model", "beliefs", "surprise", "accuracy across folds, %", "accuracy, whole file, %"]
+        print_rows(columns, setting_rows(*arguments))
     else:
-        header = ("model", "way", "chain accuracy, %", "over alone, points", "calibration error", "refitted in folds")
-        print_rows(header, list(joint_rows(*arguments)))
+        columns = ["model", "way", "chain accuracy, %", "over alone, points", "calibration error", "refitted in folds"]
+        print_rows(columns, list(joint_rows(*arguments, with_blind=given.blind)))
 
 
 if __name__ == "__main__":

@@ -339,14 +339,14 @@ class Recoverer:
         for batch in self._together(entries):
             for entry, options, found, scored in self._score_batch(batch):
                 if isinstance(found, QuestionError):
-                    yield Offer(self._unanswered(entry, found))
+                    yield Offer.of(self._unanswered(entry, found))
                 elif any(steps := find_steps(found)):
                     # The verdict, where there is one, is on the answer by the model's own best chain.
                     every = replace(options, top=len(steps), min_confidence=None)
                     in_order = [steps[number] for number in _ranking(scored)]
-                    yield Offer(_recovered(entry, found, scored, every), in_order, entry.where)
+                    yield Offer.of(_recovered(entry, found, scored, every), in_order, entry.where)
                 else:
-                    yield Offer(_recovered(entry, found, scored, options))
+                    yield Offer.of(_recovered(entry, found, scored, options))
 
     def _together(self, entries: Iterable[Entry]) -> Iterator[list[tuple[Entry, Options]]]:
         """Yield what is scored together: all questions if the model can score many, else each by itself."""

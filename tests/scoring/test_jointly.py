@@ -17,14 +17,15 @@ def chain(name: str, score: float, confidence: float | None = None, explained: b
 
 
 def offer(*chains: Chain, steps: list[list[str]]) -> Offer:
-    return Offer(Recovered(id="q", chains=list(chains)), steps, "f, line 1")
+    return Offer.of(Recovered(id="q", chains=list(chains)), steps, "f, line 1")
 
 
 def test_an_offer_survives_being_written() -> None:
     one = offer(chain("a", 0.1 + 0.2, 0.7, explained=True), chain("b", 1e-17, 0.1), steps=[[ONE, TWO], []])
     assert Offer.of_json(one.to_json()) == one
+    assert one.recovered[0].score == 0.1 + 0.2
     assert one.to_json().startswith('{"id":')  # as the lines of a file that can be resumed do
-    failed = Offer(Recovered(id=None, chains=[], error=Problem(code="no_link", message="f: no link")))
+    failed = Offer.of(Recovered(id=None, chains=[], error=Problem(code="no_link", message="f: no link")))
     assert Offer.of_json(failed.to_json()).recovered == failed.recovered
 
 
@@ -67,7 +68,7 @@ def test_a_question_hears_from_the_others_of_its_input_and_one_without_steps_sta
     sure = [
         offer(chain("b", 1.0), chain("c", 1.0 - number), steps=[[TWO], [f"{9 + number:016x}"]]) for number in (5, 6)
     ]
-    apart = Offer(Recovered(id="p", chains=[chain("x", 1.0)]))
+    apart = Offer.of(Recovered(id="p", chains=[chain("x", 1.0)]))
     asked, offers = [doubtful, *sure, apart], Offers()
     for one in asked:
         one.add_to(offers)

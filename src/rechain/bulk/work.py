@@ -165,8 +165,7 @@ class Worker:
         """Recover the chains of a chunk's questions; they are scored together if the model can."""
         tally, lines, stopped_by = Tally(), [], None
         try:
-            for recovered, line in self._lines(chunk):
-                tally.count(recovered)
+            for line in self._offers(chunk, tally) if self._jointly else self._chains(chunk, tally):
                 lines.append(line + "\n")
         except QuestionError as error:
             stopped_by = error
@@ -174,21 +173,25 @@ class Worker:
         share = records[-1].share
         return WorkResult("".join(lines).encode(), tally, share, stopped_by, len(records), input_digest(records))
 
-    def _lines(self, chunk: Chunk) -> Iterator[tuple[Recovered, str]]:
-        if not self._jointly:
-            yield from ((recovered, recovered.to_json()) for recovered in self.recovered(chunk))
-            return
+    def _chains(self, chunk: Chunk, tally: Tally) -> Iterator[str]:
+        for recovered in self.recovered(chunk):
+            tally.count(recovered)
+            yield recovered.to_json()
+
+    def _offers(self, chunk: Chunk, tally: Tally) -> Iterator[str]:
         for offer in self._recoverer.offer_entries(self._reader.entries(chunk)):
-            yield self._checked(offer.recovered), offer.to_json()
+            error = offer.fields["error"]
+            if self._strict and error:
+                raise QuestionError(error["code"], error["message"])
+            tally.count_fields(offer.fields)
+            yield offer.to_json()
 
     def recovered(self, chunk: Chunk) -> Iterator[Recovered]:
         """Yield the chains of a chunk's questions; raises the first error of strict work as QuestionError."""
-        yield from map(self._checked, self._recoverer.recover_entries(self._reader.entries(chunk)))
-
-    def _checked(self, recovered: Recovered) -> Recovered:
-        if self._strict and recovered.error:
-            raise QuestionError(recovered.error.code, recovered.error.message)
-        return recovered
+        for recovered in self._recoverer.recover_entries(self._reader.entries(chunk)):
+            if self._strict and recovered.error:
+                raise QuestionError(recovered.error.code, recovered.error.message)
+            yield recovered
 
 
 def default_workers(model: str, device: str | None) -> int:

@@ -25,27 +25,41 @@ _CERTAIN = 1e-12
 class Offer(NamedTuple):
     """The candidate chains of a question, best first by the model alone, and the names of the steps of each."""
 
-    recovered: Recovered
+    fields: Mapping[str, Any]
+    """of Recovered, with every chain: as they are written, since to check them all takes longer than to weigh them"""
     steps: Sequence[Sequence[str]] = ()
     """empty where the question takes no part: it has an error, or the data does not name its entities"""
     where: str = ""
     """the place of the question, which errors name"""
 
-    def to_json(self) -> str:
-        """Return it as a line: the fields of the recovered chains and two more."""
-        added = orjson.dumps({"steps": self.steps, "where": self.where}).decode()
-        return f"{self.recovered.to_json()[:-1]},{added[1:]}"
+    @classmethod
+    def of(cls, recovered: Recovered, steps: Sequence[Sequence[str]] = (), where: str = "") -> "Offer":
+        """Return the offer of a question with all its chains or, without steps, those that it has by itself."""
+        return cls(recovered.to_dict(), steps, where)
 
     @classmethod
     def of_json(cls, line: bytes | str) -> "Offer":
         """Read a line."""
         fields: dict[str, Any] = orjson.loads(line)
-        steps, where = fields.pop("steps"), fields.pop("where")
-        return cls(Recovered.model_validate(fields), steps, where)
+        return cls(steps=fields.pop("steps"), where=fields.pop("where"), fields=fields)
+
+    def to_json(self) -> str:
+        """Return it as a line: the fields of the recovered chains and two more."""
+        return orjson.dumps({**self.fields, "steps": self.steps, "where": self.where}).decode()
+
+    @property
+    def recovered(self) -> Recovered:
+        """The chains by the model alone."""
+        return Recovered.model_validate(self.fields)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all its steps, each once, ascending."""
+        return sorted({step for of_chain in self.steps for step in of_chain})
 
     def add_to(self, offers: Offers) -> None:
         """Add it to those of all questions."""
-        offers.add(self.steps, *_log_probabilities(self.recovered.chains if self.steps else ()))
+        offers.add(self.steps, *self._log_probabilities())
 
     def settle(self, beliefs: Beliefs, position: int, top: int, min_confidence: float | None) -> Recovered:
         """Return the best chains by what the model says and what other questions tell, as Recoverer's options ask."""
@@ -54,27 +68,21 @@ class Offer(NamedTuple):
         told = dict(zip(self.names, beliefs.told(position).tolist(), strict=True))
         return self.weigh(told, top, min_confidence)
 
-    @property
-    def names(self) -> list[str]:
-        """The names of all its steps, each once, ascending."""
-        return sorted({step for of_chain in self.steps for step in of_chain})
-
     def weigh(self, told: Mapping[str, float], top: int, min_confidence: float | None) -> Recovered:
         """Return the best chains with what is told of each step, log(pi / prior)."""
-        added = self._added(told)
-        has_confidence = self.recovered.chains[0].confidence is not None
-        confidences = map(confidence_of, self.shares(told)) if has_confidence else [None] * len(added)
-        chains = [_with(*one) for one in zip(self.recovered.chains, added, confidences, strict=True)]
-        chains = sorted(chains, key=lambda chain: -chain.score)[:top]
-        error = low_confidence(chains, min_confidence)
+        added, shares, chains = self._added(told), self.shares(told), self.fields["chains"]
+        order = sorted(range(len(chains)), key=lambda number: -(chains[number]["score"] + added[number]))
+        best = [_told(chains[number], added[number], shares[number]) for number in order[:top]]
+        error = low_confidence(best, min_confidence)
         if error and self.where:
             error = QuestionError(error.code, f"{self.where}: {error}.")
-        kept = [] if error else [chain for chain in chains if (chain.confidence or 0.0) >= (min_confidence or 0.0)]
-        return self.recovered.model_copy(update={"chains": kept, "error": Problem.of(error) if error else None})
+        kept = [] if error else [chain for chain in best if (chain.confidence or 0.0) >= (min_confidence or 0.0)]
+        without = Recovered.model_validate({**self.fields, "chains": []})
+        return without.model_copy(update={"chains": kept, "error": Problem.of(error) if error else None})
 
     def shares(self, told: Mapping[str, float]) -> list[float]:
         """Return the probability of each chain, by the model and what is told, as if no more than one were right."""
-        logits, nothing = _log_probabilities(self.recovered.chains)
+        logits, nothing = self._log_probabilities()
         logits = logits + np.array(self._added(told))
         shares: list[float] = posterior(logits, np.array([nothing]), np.zeros(len(logits), dtype=int)).tolist()
         return shares
@@ -82,6 +90,18 @@ class Offer(NamedTuple):
     def _added(self, told: Mapping[str, float]) -> list[float]:
         """Return what is told of each chain: the sum over its steps."""
         return [sum(told[step] for step in of_chain) for of_chain in self.steps]
+
+    def _log_probabilities(self) -> tuple[Array, float]:
+        """Return the log-probability of each chain by the model alone, and that none is right.
+
+        A model that tells no confidence never says that none is right.
+        """
+        chains = self.fields["chains"] if self.steps else ()
+        if not chains or chains[0]["confidence"] is None:
+            scores = np.array([chain["score"] for chain in chains])
+            return scores - (np.logaddexp.reduce(scores) if chains else 0.0), -np.inf
+        confidences = np.array([chain["confidence"] for chain in chains])
+        return np.log(confidences.clip(min=1e-300)), log(max(1 - confidences.sum(), _CERTAIN))
 
 
 def low_confidence(chains: Sequence[Chain], least: float | None) -> QuestionError | None:
@@ -107,20 +127,10 @@ def confidence_of(share: float) -> float:
     return float(1 / (1 + np.exp(-logit)))
 
 
-def _log_probabilities(chains: Sequence[Chain]) -> tuple[Array, float]:
-    """Return the log-probability of each chain by the model alone, and that none is right.
-
-    A model that tells no confidence never says that none is right.
-    """
-    scores = np.array([chain.score for chain in chains])
-    if not chains or chains[0].confidence is None:
-        return scores - (np.logaddexp.reduce(scores) if chains else 0.0), -np.inf
-    confidences = np.array([chain.confidence for chain in chains], dtype=float)
-    return np.log(confidences.clip(min=1e-300)), log(max(1 - confidences.sum(), _CERTAIN))
-
-
-def _with(chain: Chain, added: float, confidence: float | None) -> Chain:
+def _told(fields: Mapping[str, Any], added: float, share: float) -> Chain:
     """Return a chain with what other questions tell of its steps."""
+    chain = Chain.model_validate(fields)
+    confidence = None if chain.confidence is None else confidence_of(share)
     why = None if chain.why is None else _explained(chain.why, added)
     return chain.model_copy(update={"score": chain.score + added, "confidence": confidence, "why": why})
 

@@ -4,10 +4,10 @@ A step is a passage and the two entities by which a chain enters and leaves it: 
 these two. Other questions may offer the same step, with other ends and other passages around it.
 """
 
-from functools import cache
 from hashlib import blake2b
 
 from rechain.candidates import Candidates
+from rechain.schema import Passage
 from rechain.scoring.pairs import EntityPairs
 
 _BYTES = 8
@@ -23,19 +23,19 @@ def find_steps(candidates: Candidates) -> list[list[str]]:
     if not candidates.names_entities:
         return [[] for _ in candidates.chains]
     pairs = EntityPairs(candidates)
-
-    @cache
-    def passage_name(number: int) -> str:
-        # By what it says: ids may be positions, which differ between questions.
-        passage = candidates.views[number].passage
-        return _name(passage.title, passage.text)
-
-    return [
-        [_name(passage_name(number), *sorted(entities)) for number, entities in pairs.entities(chain)]
-        for chain in candidates.chains
-    ]
+    passages = [view.passage for view in candidates.views]
+    known: dict[tuple[int, tuple[str, str]], str] = {}
+    for step in (step for chain in candidates.chains for step in pairs.entities(chain)):
+        if step not in known:
+            known[step] = step_name(passages[step[0]], step[1])
+    return [[known[step] for step in pairs.entities(chain)] for chain in candidates.chains]
 
 
-def _name(*parts: str) -> str:
-    framed = b"".join(b"%d:%s" % (len(part), part) for part in (text.encode("utf-8", "replace") for text in parts))
+def step_name(passage: Passage, entities: tuple[str, str]) -> str:
+    """Return what names a step: the passage by what it says, as ids may be positions in a question, and two entities.
+
+    These are in no order: a chain may go through a passage either way.
+    """
+    parts = (text.encode("utf-8", "replace") for text in (passage.title, passage.text, *sorted(entities)))
+    framed = b"".join(b"%d:%s" % (len(part), part) for part in parts)
     return blake2b(framed, digest_size=_BYTES).hexdigest()
