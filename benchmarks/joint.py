@@ -9,28 +9,33 @@ DrugHop open, whole chain with links, its file of passages as the collection. OF
 
 Confidence: its two numbers are fitted to gold of other folds than those judged. `--settings` prints instead what was
 compared to choose how beliefs are shared, by a criterion that needs no gold; gold stands beside it to be honest about
-what was looked at. Nothing is drawn at random but the bootstrap's samples, with seed 0.
+what was looked at. `--costs` prints memory and time, and what MedHop's questions share. Nothing is drawn at random but
+the bootstrap's samples, with seed 0.
 """
 
+import tracemalloc
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from time import process_time
 
 import numpy as np
 from common import drughop_pairs, parser, percent, print_heading, print_rows
 from joint_variants import VARIANTS, Variants
 
 from rechain.bulk.work import Work, recover_chunks
+from rechain.datasets import read_questions
 from rechain.datasets.reading import read_chunks
 from rechain.evaluation.judging import is_correct
 from rechain.evaluation.statistics import expected_calibration_error, mean_with_interval
 from rechain.recovery import Recoverer
 from rechain.schema import Gold
 from rechain.scoring.beliefs import Beliefs, Offers
-from rechain.scoring.jointly import Offer
+from rechain.scoring.jointly import Offer, log_odds
 from rechain.system.tensors import Array
 from rechain.tables.stage import folds_of
+from rechain.text.collection import PassageCollection
 
 FOLDS = 5
 CHUNK = 32
@@ -96,8 +101,8 @@ class Judged:
 
 def fit(share: Array, correct: Array) -> Array:
     """Return slope and offset of the logit of a share that make right chains likeliest, by Newton's method."""
-    inputs = np.stack([logit(share), np.ones(len(share))], axis=1)
-    weights = np.array([1.0, 0.0])
+    inputs = np.stack([odds(share), np.ones(len(share))], axis=1)
+    weights = np.zeros(2)
     for _ in range(25):
         predicted = 1 / (1 + np.exp(-inputs @ weights))
         curvature = (inputs * (predicted * (1 - predicted))[:, None]).T @ inputs
@@ -105,11 +110,9 @@ def fit(share: Array, correct: Array) -> Array:
     return weights
 
 
-def logit(share: Array) -> Array:
-    """Return the log-odds of shares, kept from infinity."""
-    kept = share.clip(1e-12, 1 - 1e-12)
-    odds: Array = np.log(kept / (1 - kept))
-    return odds
+def odds(share: Array) -> Array:
+    """Return the log-odds of shares."""
+    return np.array([log_odds(one) for one in share.tolist()])
 
 
 def calibration(judged: Judged, folds: Array) -> tuple[float, float]:
@@ -118,7 +121,7 @@ def calibration(judged: Judged, folds: Array) -> tuple[float, float]:
     for fold in range(FOLDS):
         slope, offset = fit(judged.share[folds != fold], judged.correct[folds != fold])
         mine = folds == fold
-        confidence[mine] = 1 / (1 + np.exp(-(slope * logit(judged.share[mine]) + offset)))
+        confidence[mine] = 1 / (1 + np.exp(-(slope * odds(judged.share[mine]) + offset)))
     error = expected_calibration_error(zip(confidence.tolist(), judged.correct.tolist(), strict=True))
     assert error is not None
     return error, float(confidence.mean())
@@ -173,6 +176,39 @@ def setting_rows(data: Path, folder: Path, models: Sequence[str], workers: int) 
             yield model, name, f"{predicted:.3f}", f"{across:.1f}", f"{whole:.1f}"
 
 
+def cost_rows(offers: Sequence[Offer]) -> Iterator[Sequence[object]]:
+    """Yield what joint recovery takes beside recovery, for each question."""
+    lines = [offer.to_json().encode() for offer in offers]
+    yield "offers on disk, kB", f"{sum(map(len, lines)) / len(lines) / 1000:.1f}"
+    tracemalloc.start()
+    known = Offers()
+    for offer in offers:
+        offer.add_to(known)
+    yield "what is offered, in memory, kB", f"{tracemalloc.get_traced_memory()[0] / len(lines) / 1000:.1f}"
+    start = process_time()
+    beliefs = known.learn()
+    yield f"estimation ({beliefs.rounds} rounds), ms of CPU time", f"{1000 * (process_time() - start) / len(lines):.2f}"
+    yield "with beliefs, in memory, kB", f"{tracemalloc.get_traced_memory()[0] / len(lines) / 1000:.1f}"
+    tracemalloc.stop()
+    start = process_time()
+    for position, line in enumerate(lines):
+        Offer.of_json(line).settle(beliefs, position, 1, None).to_json()
+    yield "read, weighed, written, ms of CPU time", f"{1000 * (process_time() - start) / len(lines):.2f}"
+
+
+def medhop_rows(data: Path) -> Iterator[Sequence[object]]:
+    """Yield what MedHop's questions share, with and without their passages as a collection."""
+    questions = [q for name in ("train_11", "dev_5") for q in read_questions(data / f"medhop/{name}.json.gz")]
+    texts = {passage.text: passage for question in questions for passage in question.passages}
+    collection = PassageCollection({str(number): passage for number, passage in enumerate(texts.values())})
+    for name, corpus in (("no", None), ("yes", collection)):
+        recoverer = Recoverer("lexical", corpus=corpus, explain=True)
+        alone, jointly = list(recoverer.recover_many(questions)), list(recoverer.recover_jointly(questions))
+        changed = sum(bool(a) and a[0].identity != b[0].identity for a, b in zip(alone, jointly, strict=True))
+        parts = sorted({part for recovered in jointly if recovered for part in recovered[0].why or {}})
+        yield name, sum(map(bool, jointly)), changed, ", ".join(parts)
+
+
 def main() -> None:
     """Print the table of DrugHop, or that of settings."""
     options = parser(__doc__)
@@ -181,10 +217,16 @@ def main() -> None:
     options.add_argument("--workers", type=int, default=0)
     options.add_argument("--settings", action="store_true")
     options.add_argument("--blind", action="store_true")
+    options.add_argument("--costs", action="store_true")
     given = options.parse_args()
     print_heading()
     arguments = given.data, given.offers, given.models.split(","), given.workers
-    if given.settings:
+    if given.costs:
+        print_rows(
+            ("a question of DrugHop open, lexical", ""), cost_rows(offers_of(*arguments[:2], "lexical", "open", 0))
+        )
+        print_rows(("collection of MedHop", "with a chain", "changed jointly", "scores have"), medhop_rows(given.data))
+    elif given.settings:
         columns = ["model", "beliefs", "surprise", "accuracy across folds, %", "accuracy, whole file, %"]
         print_rows(columns, setting_rows(*arguments))
     else:

@@ -50,7 +50,7 @@ def rows(name: str, pairs: Sequence[Pair], model: str) -> Iterator[Sequence[obje
         for (pair, one), scores in zip(kept, score(recoverer, [one for _, one in kept]), strict=True):
             scored.append((pair, one, SCALE[model] * scores))
     alone = [is_right(*one) for one in scored]
-    yield name, len(pairs), model, "alone", percent(mean_with_interval(alone)), ""
+    yield name, len(scored), model, "alone", percent(mean_with_interval(alone)), ""
     for with_question in (False, True):
         offers, steps = Offers(), []
         for _, candidates, scores in scored:
@@ -65,7 +65,7 @@ def rows(name: str, pairs: Sequence[Pair], model: str) -> Iterator[Sequence[obje
         gain = [float(new) - old for new, old in zip(right, alone, strict=True)]
         way = "steps of links, answer" + (" and question" if with_question else "")
         shared = f"{way}; {beliefs.shared} of {len(beliefs.steps)} shared"
-        yield name, len(pairs), model, shared, percent(mean_with_interval(right)), percent(mean_with_interval(gain))
+        yield name, len(scored), model, shared, percent(mean_with_interval(right)), percent(mean_with_interval(gain))
 
 
 def score(recoverer: Recoverer, batch: Sequence[Candidates]) -> Iterator[Array]:

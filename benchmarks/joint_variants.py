@@ -2,7 +2,7 @@
 
 A question of one fold is told by those of the others. How well that alone predicts which chains its own model holds to
 be likely is a criterion without gold: the cross-entropy of the model's probabilities under those by what is told
-(lower is better; the model's are the same in all rows).
+(lower is better; the model's are the same in all rows but those of another temperature, which do not compare).
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,6 +25,10 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "strength 10": {"strength": 10.0},
     "prior from the two entities in any passage": {"backs_off": True},
     "the same, strength 3": {"backs_off": True, "strength": 3.0},
+    "what is told weighs 0.5": {"weight": 0.5},
+    "what is told weighs 1.5": {"weight": 1.5},
+    "the model's scores divided by 0.7": {"temperature": 0.7},
+    "the model's scores divided by 1.5": {"temperature": 1.5},
 }
 _ROUNDS = 30
 
@@ -50,28 +54,36 @@ class Variants:
     def _of_questions(self, places: Array, count: int) -> "_Shared":
         return _Shared(self._question[:, None] * count + places, count)
 
-    def measure(self, **settings: Any) -> tuple[float, float, float]:
+    def measure(self, temperature: float = 1.0, **settings: Any) -> tuple[float, float, float]:
         """Return the criterion, the accuracy across folds, and that of the whole file."""
-        own, told = self._softmax(self._scores), np.zeros(len(self._scores))
+        scores = self._scores / temperature
+        own, told = self._softmax(scores), np.zeros(len(scores))
         for fold in range(int(self._folds.max()) + 1):
             mine = self._folds[self._question] == fold
-            told[mine] = self._told(self._folds != fold, **settings)[mine]
+            told[mine] = self._told(scores, self._folds != fold, **settings)[mine]
         surprise = -(own * np.log(self._softmax(told))).sum() / len(self._starts)
-        whole = self._told(np.ones(len(self._folds), dtype=bool), **settings)
-        return surprise, self._accuracy(self._scores + told), self._accuracy(self._scores + whole)
+        whole = self._told(scores, np.ones(len(self._folds), dtype=bool), **settings)
+        return surprise, self._accuracy(scores + told), self._accuracy(scores + whole)
 
-    def _told(self, learns: Array, strength: float = 1.0, hears_itself: bool = False, backs_off: bool = False) -> Array:
+    def _told(
+        self,
+        scores: Array,
+        learns: Array,
+        strength: float = 1.0,
+        weight: float = 1.0,
+        hears_itself: bool = False,
+        backs_off: bool = False,
+    ) -> Array:
         """Return what every chain is told by the questions that are learnt from."""
-        told = np.zeros(len(self._scores))
+        told = np.zeros(len(scores))
         for _ in range(_ROUNDS):
-            used = self._softmax(self._scores + told) * learns[self._question]
-            prior: Any = (3 * used.sum()) / (learns[self._steps.question]).sum()
-            mean = prior
+            used = self._softmax(scores + told) * learns[self._question]
+            mean: Any = (3 * used.sum()) / learns[self._steps.question].sum()
+            prior = mean
             if backs_off:
-                prior = self._pairs.rate(used, learns, prior, strength, hears_itself)[self._pairs.places]
-            told = np.log(self._steps.rate(used, learns, prior, strength, hears_itself, self._steps.places) / mean).sum(
-                1
-            )
+                prior = self._pairs.rate(used, learns, mean, strength, hears_itself)[self._pairs.places]
+            rate = self._steps.rate(used, learns, prior, strength, hears_itself, self._steps.places)
+            told = weight * np.log(rate / mean).sum(1)
         return told
 
     def _softmax(self, scores: Array) -> Array:

@@ -100,7 +100,7 @@ def _numbers_of(steps: Sequence[str]) -> Array:
 
 
 class Offers:
-    """What all questions of an input offer: compact, about 0.7 kilobytes a question of DrugHop."""
+    """What all questions of an input offer: compact, about 0.8 kilobytes a question of DrugHop."""
 
     def __init__(self) -> None:
         self._numbers = array("q")

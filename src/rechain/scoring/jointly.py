@@ -5,7 +5,7 @@ candidate chain as it would be written, and its steps.
 """
 
 from collections.abc import Mapping, Sequence
-from math import log
+from math import exp, log
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,8 +18,10 @@ from rechain.system.tensors import Array
 
 TOLD = "jointly"
 """the name of what other questions contribute to a chain's score"""
-_CERTAIN = 1e-12
-"""what a probability keeps from 0 and 1"""
+_LEAST = 1e-12
+"""probability that a model leaves for "none of these", where rounding leaves less"""
+_LEAST_SHARE = 1e-4
+"""shares nearer to 0 or 1 than this count as this"""
 
 
 class Offer(NamedTuple):
@@ -101,7 +103,7 @@ class Offer(NamedTuple):
             scores = np.array([chain["score"] for chain in chains])
             return scores - (np.logaddexp.reduce(scores) if chains else 0.0), -np.inf
         confidences = np.array([chain["confidence"] for chain in chains])
-        return np.log(confidences.clip(min=1e-300)), log(max(1 - confidences.sum(), _CERTAIN))
+        return np.log(confidences.clip(min=1e-300)), log(max(1 - confidences.sum(), _LEAST))
 
 
 def low_confidence(chains: Sequence[Chain], least: float | None) -> QuestionError | None:
@@ -122,9 +124,13 @@ def confidence_of(share: float) -> float:
     Several chains of a question may be right and then divide its probability between them, so that the share of each
     is too small.
     """
-    share = min(max(share, _CERTAIN), 1 - _CERTAIN)
-    logit = _SLOPE * log(share / (1 - share)) + _OFFSET
-    return float(1 / (1 + np.exp(-logit)))
+    return 1 / (1 + exp(-(_SLOPE * log_odds(share) + _OFFSET)))
+
+
+def log_odds(share: float) -> float:
+    """Return the log-odds of a share, kept from those of a question that has a single chain."""
+    share = min(max(share, _LEAST_SHARE), 1 - _LEAST_SHARE)
+    return log(share / (1 - share))
 
 
 def _told(fields: Mapping[str, Any], added: float, share: float) -> Chain:
