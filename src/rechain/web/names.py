@@ -58,8 +58,8 @@ class Names:
     def _most_frequent(self, entity: str, names: Sequence[str]) -> str | None:
         counts = Counter(
             short(passage.text[mention.start : mention.end], _SHOWN_WORDS * 2)
-            for passage in map(self._passages.get, names)
-            for mention in (passage.mentions if passage else ())
+            for passage in (self._passages[name] for name in names if name in self._passages)
+            for mention in passage.mentions
             if mention.entity == entity
         )
         # of two spellings that are as frequent the longer tells more, as "Ca(v)1.2" beside "CaV1.2"
