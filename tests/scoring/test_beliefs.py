@@ -77,6 +77,12 @@ def test_that_no_chain_may_be_right_makes_a_question_say_less() -> None:
     assert unsure.uses[0] < sure.uses[0]
 
 
+def test_questions_that_use_none_of_their_chains_tell_nothing_absurd() -> None:
+    learnt = learn(([[ONE], [TWO]], [1e-30, 1e-30], 1.0), ([[ONE], []], [1e-30, 1.0], 0))
+    assert learnt.uses.tolist() == [0.0, 0.0]
+    assert np.isfinite(learnt.told(0)).all()
+
+
 def test_questions_without_steps_take_no_part() -> None:
     learnt = learn(([[], []], [0.5, 0.5], 0), ([[ONE]], [1.0], 0), ([], [], 0))
     assert learnt.questions == 1

@@ -163,7 +163,7 @@ class Offers:
             rounds += 1
             before, own = own, self._expected_uses(ratios)
             uses = np.bincount(places, own, len(names))
-            prior = float(own.sum()) / len(places)
+            prior = max(float(own.sum()) / len(places), 1 / _GRID)  # zero where all questions have no right chain
             ratios = _log_ratios(uses[places] - own, offers[places] - 1, prior)
             if np.abs(own - before).max() < _LEAST_CHANGE:
                 break
