@@ -86,9 +86,7 @@ def test_a_question_that_cannot_be_read_is_listed_and_found_by_its_error() -> No
     assert isinstance(stored.content, QuestionError)
     assert (stored.content.code, str(stored.content)) == ("bad_field", "line 2: hops is peculiar.")
     assert ids(index, Filters(text="peculiar")) == ["b"]
-    assert index.select(0, Filters()).rows[1] == Row(
-        1, "b", "line 2: hops is peculiar.", "", None, None, None, None, None, None
-    )
+    assert index.select(0, Filters()).rows[1] == Row(1, "b", "line 2: hops is peculiar.", "", *[None] * 8)
 
 
 def test_what_fails_while_questions_are_added_leaves_none_of_them() -> None:

@@ -44,6 +44,12 @@ def test_blanks_do_not_count(blank: str) -> None:
     assert read(dict.fromkeys(names, blank)) == read({}) == PageFilters()
 
 
+_ORDERS = (
+    "order: input should be 'file', 'id', 'question', 'answer', 'chain', 'verdict', 'least confident', "
+    "'most confident', 'judgement', 'type' or 'hops'"
+)
+
+
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
@@ -57,7 +63,7 @@ def test_blanks_do_not_count(blank: str) -> None:
         ),
         ("judgement", "maybe", "judgement: input should be 'right' or 'wrong'"),
         ("found", "maybe", "found: input should be a valid boolean, unable to interpret input"),
-        ("order", "random", "order: input should be 'file', 'least confident' or 'most confident'"),
+        ("order", "random", _ORDERS),
         ("text", "x" * 301, "text has 301 characters; the most are 300"),
     ],
 )
