@@ -1,6 +1,6 @@
 """Which questions pass a filter and in which order, as conditions of SQL on the tables of `index`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from rechain.text.words import Text
@@ -59,8 +59,14 @@ def match(text: str) -> str:
     return " ".join(f'"{word}"*' for word in _telling(Text(text).words))
 
 
-def _telling(words: Sequence[str]) -> list[str]:
-    return list(dict.fromkeys(words))
+def _telling(words: Iterable[str]) -> list[str]:
+    """Leave out words that others begin with, or repeat: what begins with "parental" begins with "par" too."""
+    longest_first = sorted(set(words), key=lambda word: (-len(word), word))
+    telling: list[str] = []
+    for word in longest_first:
+        if not any(longer.startswith(word) for longer in telling):
+            telling.append(word)
+    return telling
 
 
 _EQUAL = {
