@@ -8,7 +8,7 @@ from rechain.evaluation.statistics import Figure, share_with_interval
 from rechain.linking import KINDS
 from rechain.schema import SHAPES, VERDICTS
 from rechain.web.figures import MOST_TYPES, Count, Figures
-from rechain.web.queries import PageFilters
+from rechain.web.queries import Order, PageFilters
 from rechain.web.selection import CANNOT, NOT_SOUGHT
 
 REASONS = {
@@ -17,12 +17,12 @@ REASONS = {
     "too_few_passages": "fewer passages than a chain has",
     "no_tail": "no passage holds the answer",
     "no_head": "no passage names the question's entity",
-    "no_link": "no passages are linked so",
+    "no_link": "no linked passages lead to the answer",
     "low_confidence": "confidence was too low",
     "other_hops": "the model is of another length",
     "no_chain": "none is in the file",
     "failed": "the server failed",
-    NOT_SOUGHT: "not looked for yet",
+    NOT_SOUGHT: "not looked for",
 }
 """why a question has no chain, in words for people"""
 
@@ -71,6 +71,7 @@ class Dashboard:
     cannot: int
     not_sought: int
     accuracy: Figure | None
+    """None without gold, and where the filter itself is for what is right or wrong"""
     coverage: Figure | None
     calibration_error: float | None
     """the mean distance of confidence from accuracy, by tenths"""
@@ -88,9 +89,9 @@ def dashboard(figures: Figures, filters: PageFilters) -> Dashboard:
         able=able,
         cannot=sum(count.questions for reason, count in reasons.items() if reason in CANNOT),
         not_sought=reasons.get(NOT_SOUGHT, Count()).questions,
-        accuracy=share_with_interval(able.right, able.judged),
+        accuracy=None if filters.judgement else share_with_interval(able.right, able.judged),
         coverage=share_with_interval(found.questions, able.questions),
-        calibration_error=_calibration_error(figures["tenth"]),
+        calibration_error=None if filters.judgement else _calibration_error(figures["tenth"]),
         facets=[facet for facet in _facets(figures, filters) if facet.bars],
     )
 
@@ -158,6 +159,43 @@ def _sum(counts: Iterable[Count]) -> Count:
     for count in counts:
         total = total.plus(count)
     return total
+
+
+class Column(NamedTuple):
+    """A way to order the list."""
+
+    label: str
+    query: Mapping[str, Any]
+    """of the address in this order, or, where the list is in it already, in the opposite one"""
+    direction: str | None
+    """"up" or "down" where the list is in this order"""
+
+
+_COUNTED: tuple[Order, ...] = ("verdict", "judgement", "type", "hops")
+"""orders by what only some data has"""
+
+
+def columns(filters: PageFilters, figures: Dashboard, has_confidence: bool) -> list[Column]:
+    """Return the ways in which a list can be ordered."""
+    names = {facet.name for facet in figures.facets}
+    orders: list[Order] = ["file", "id", "question", "answer", "chain"]
+    orders += [name for name in _COUNTED if name in names]
+    found = [
+        Column(order, filters.but(order=order, reverse=is_up), ("up" if is_up else "down") if is_here else None)
+        for order in orders
+        for is_here in [order == filters.order]
+        for is_up in [is_here and not filters.reverse]
+    ]
+    return [*found, _confidence_column(filters)] if has_confidence else found
+
+
+def _confidence_column(filters: PageFilters) -> Column:
+    """Return the order by confidence, which has a name for each direction; the least confident come first."""
+    is_up = (filters.order == "least confident") != (filters.order.endswith("confident") and filters.reverse)
+    order: Order = "most confident" if is_up else "least confident"
+    is_here = filters.order.endswith("confident")
+    query = filters.but(order=order, reverse=False)
+    return Column("confidence", query, ("up" if is_up else "down") if is_here else None)
 
 
 class Choice(NamedTuple):

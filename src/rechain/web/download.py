@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 import orjson
@@ -13,9 +14,8 @@ from rechain.web.index import Index, Row
 Format = Literal["jsonl", "csv"]
 _AT_ONCE = 100
 """questions that are read together"""
-_COLUMNS = (
-    "id", "question", "answer", "type", "hops", "chain", "passages", "links", "confidence", "verdict", "judgement", "error"
-)  # fmt: skip
+_ASKED = ("id", "question", "answer", "type", "hops")
+_ANSWERED = ("chain", "passages", "links", "confidence", "verdict", "judgement", "error")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """with what a text begins that spreadsheets take for a formula"""
 
@@ -43,12 +43,12 @@ def write_lines(items: Iterable[Downloaded]) -> Iterator[str]:
 
 
 def write_table(items: Iterable[Downloaded]) -> Iterator[str]:
-    """Yield the lines of a CSV file; a text that a spreadsheet would take for a formula gets an apostrophe before it."""
-    yield _csv_line(_COLUMNS)
+    """Yield the lines of a CSV file; an apostrophe stands before what a spreadsheet would take for a formula."""
+    yield _csv_line((*_ASKED, *_ANSWERED))
     for row, question, recovered in items:
         chain = recovered.chains[0] if recovered and recovered.chains else None
         fields = {**row._asdict(), **_texts(row, question), "chain": row.summary, **_steps(chain)}
-        yield _csv_line([_harmless(fields[name]) for name in _COLUMNS])
+        yield _csv_line([_harmless(fields[name]) for name in (*_ASKED, *_ANSWERED)])
 
 
 FORMATS: dict[Format, tuple[str, Write]] = {
@@ -58,8 +58,14 @@ FORMATS: dict[Format, tuple[str, Write]] = {
 """what a file may be, with its media type"""
 
 
-def read_downloaded(index: Index, source: int, positions: Sequence[int]) -> Iterator[Downloaded]:
-    """Yield the questions at some positions, a few at a time, so that none has to wait for all."""
+def download(index: Index, source: int, positions: Sequence[int], form: Format) -> Iterator[bytes]:
+    """Yield a file of the questions at some positions, some at a time, so that it is never whole in memory."""
+    lines = FORMATS[form][1](_read(index, source, positions))
+    while some := "".join(islice(lines, _AT_ONCE)):
+        yield some.encode("utf-8", "surrogatepass")
+
+
+def _read(index: Index, source: int, positions: Sequence[int]) -> Iterator[Downloaded]:
     for first in range(0, len(positions), _AT_ONCE):
         for row in index.rows(source, positions[first : first + _AT_ONCE]):
             content = index.at(row.position).content

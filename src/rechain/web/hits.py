@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from rechain.schema import Passage
 from rechain.text.highlights import Piece
 from rechain.text.words import Text
 from rechain.web.index import Index, Row
@@ -43,12 +42,12 @@ def _hit(index: Index, row: Row, words: Sequence[str], place: int | None) -> Hit
     passage = _best_title(passages, sorted(missing)) if place is None else passages[place]
     if passage is None:
         return hit
-    in_text = beginnings(passage.text, words) if place is not None else []
-    title = marked(passage.title, beginnings(passage.title, words))
-    return hit._replace(title=title, text=snippet(passage.text, in_text) if in_text else ())
+    title, text = passage
+    in_text = beginnings(text, words) if place is not None else []
+    return hit._replace(title=marked(title, beginnings(title, words)), text=snippet(text, in_text) if in_text else ())
 
 
-def _best_title(passages: Sequence[Passage], words: Sequence[str]) -> Passage | None:
+def _best_title(passages: Sequence[tuple[str, str]], words: Sequence[str]) -> tuple[str, str] | None:
     """Return the passage whose title has most of some words, the first of several; None where no title has any."""
-    counts = [len({word for _, word in beginnings(passage.title, words)}) for passage in passages]
+    counts = [len({word for _, word in beginnings(title, words)}) for title, _ in passages]
     return passages[counts.index(max(counts))] if any(counts) else None

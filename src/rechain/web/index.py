@@ -8,11 +8,13 @@ from json import dumps, loads
 from sqlite3 import Connection
 from typing import Any, NamedTuple
 
+import orjson
+
 from rechain.answers.claims import read_answer
 from rechain.datasets import Entry
 from rechain.errors import QuestionError
 from rechain.evaluation.judging import judge
-from rechain.schema import Chain, Gold, Passage, Problem, Question, Recovered, Shape, Verdict
+from rechain.schema import Chain, Gold, Problem, Question, Recovered, Shape, Verdict
 from rechain.text.words import Text
 from rechain.web import passage_search
 from rechain.web.bounded import BoundedCache
@@ -233,16 +235,18 @@ class Index:
             return None
         return str(self._read("SELECT id FROM questions WHERE position = ?", positions[place])[0][0])
 
-    def passages(self, position: int) -> list[Passage]:
-        """Return the passages of the question at a position; none of one that cannot be read."""
-        content = self.at(position).content
-        return content.passages if isinstance(content, Question) else []
+    def passages(self, position: int) -> list[tuple[str, str]]:
+        """Return title and text of the passages of the question at a position; none of one that cannot be read."""
+        ((question,),) = self._read("SELECT question FROM bodies WHERE position = ?", position)
+        records = orjson.loads(question)["passages"] if question else []  # a few of a whole list: too many to validate
+        return [(record.get("title", ""), record["text"]) for record in records]
 
     def passages_with(self, words: str, positions: Sequence[int]) -> dict[int, int]:
         """Return the first passages that match a full-text query, by its place, of the questions at some positions."""
+        # the sign keeps SQLite from going through all that match instead of through these questions' passages
         rows = self._read(
             f"SELECT position, min(place) FROM holds WHERE position IN ({', '.join('?' * len(positions))}) "
-            "AND passage IN (SELECT rowid FROM passage_search WHERE passage_search MATCH ?) GROUP BY position",
+            "AND +passage IN (SELECT rowid FROM passage_search WHERE passage_search MATCH ?) GROUP BY position",
             *positions,
             words,
         )

@@ -94,6 +94,14 @@ class PageFilters(PageQuery, Filters):
         """Whether some questions are left out."""
         return bool(self.address.keys() - {"order", "reverse", "source", "scope"})
 
+    def of_source(self, number: int, has_confidence: bool) -> dict[str, Any]:
+        """Return the query of an address with the same filters for another source, but for confidence it lacks."""
+        fields: dict[str, Any] = {"source": number}
+        if not has_confidence:
+            fields |= {"min_confidence": None, "max_confidence": None, "tenth": None}
+            fields |= {"order": "file", "reverse": False} if self.order.endswith("confident") else {}
+        return self.but(**fields)
+
     def but(self, **fields: Any) -> dict[str, Any]:
         """Return the query of an address with other filters in some fields."""
         return PageFilters.model_construct(**{**dict(self), **fields}).address
