@@ -3,7 +3,7 @@
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from itertools import islice, zip_longest
+from itertools import count, islice, zip_longest
 from json import dumps, loads
 from sqlite3 import Connection
 from typing import Any, NamedTuple
@@ -106,8 +106,9 @@ class Index:
         database = TemporaryDatabase(_SCHEMA + passage_search.SCHEMA)
         self._transaction, self._read = database.transaction, database.read
         self.close = database.close
-        self._additions = 0
-        self._stores: dict[int, int] = {}
+        self._numbers = count(1)
+        self._last_change = self._last_addition = 0
+        self._last_stores: dict[int, int] = {}
         self._confident: set[int] = set()
         self._selections: BoundedCache[Sequence[int]] = BoundedCache(_MOST_POSITIONS)
         self._figures: BoundedCache[Figures] = BoundedCache(_MOST_FIGURES)
@@ -119,7 +120,7 @@ class Index:
             with self._transaction() as connection:
                 for position, (entry, gold) in batch:
                     _add(connection, position, entry, gold)
-            self._additions += 1
+            self._last_change = self._last_addition = next(self._numbers)
 
     def __len__(self) -> int:
         return int(self._read("SELECT count(*) FROM questions")[0][0])
@@ -148,7 +149,7 @@ class Index:
                 connection.executemany("INSERT OR REPLACE INTO chains VALUES (?, ?, ?)", chains)
             if any(one.chains and one.chains[0].confidence is not None for _, one in batch):
                 self._confident.add(source)
-            self._stores[source] = self._stores.get(source, 0) + 1
+            self._last_change = self._last_stores[source] = next(self._numbers)
 
     def recovered(self, source: int, position: int) -> Recovered | None:
         """Return the chains of a question from a source, or None if it has none yet."""
@@ -184,18 +185,23 @@ class Index:
             return everything[::-1] if filters.reverse else everything
         where, values = condition(chosen)
         query = f"SELECT q.position FROM {TABLES} WHERE {where} ORDER BY {ordering(filters)}"
-        key = (self.state(source), source, chosen, filters.order, filters.reverse)
+        key = (self._state_of(source), source, chosen, filters.order, filters.reverse)
         return self._selections.get(
             key, lambda: array("I", (position for (position,) in self._read(query, source, *values)))
         )
 
-    def state(self, source: int) -> tuple[int, int]:
-        """Return what changes whenever questions, or chains of a source, are added."""
-        return self._additions, self._stores.get(source, 0)
+    @property
+    def state(self) -> int:
+        """What changes whenever questions or chains are added: what was worked out before then holds no more."""
+        return self._last_change
+
+    def _state_of(self, source: int) -> tuple[int, int]:
+        """Return what changes whenever questions, or chains of one source, are added."""
+        return self._last_addition, self._last_stores.get(source, 0)
 
     def figures(self, source: int, filters: Filters) -> Figures:
         """Return how many of the questions that pass some filters are of each kind, by each of their properties."""
-        key = (self.state(source), source, filters.chosen)
+        key = (self._state_of(source), source, filters.chosen)
 
         def read() -> Figures:
             positions = dumps(list(self.positions(source, filters)))
@@ -254,14 +260,7 @@ class Index:
 
     def has_confidence(self, source: int) -> bool:
         """Return whether a source tells the confidence of a chain."""
-        return bool(
-            self._read("SELECT EXISTS (SELECT 1 FROM found WHERE source = ? AND confidence NOT NULL)", source)[0][0]
-        )
-
-    def accuracy(self, source: int) -> tuple[int, int]:
-        """Return how many best chains of a source are right, and how many were judged."""
-        rows = dict(self._read("SELECT judgement, count(*) FROM found WHERE source = ? GROUP BY judgement", source))
-        return rows.get("right", 0), rows.get("right", 0) + rows.get("wrong", 0)
+        return source in self._confident
 
     def judgements(self, one: int, two: int) -> dict[tuple[str, str], int]:
         """Count the questions by the judgements on two sources: right, wrong or not judged ("")."""

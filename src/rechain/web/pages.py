@@ -20,7 +20,7 @@ from rechain.web.forms import PastedQuestion, read_form
 from rechain.web.hits import find_hits
 from rechain.web.index import COMPARISONS, PAGE_SIZE, Stored
 from rechain.web.queries import PageFilters, PageNumber, PageQuery, SourceNumber
-from rechain.web.responses import page
+from rechain.web.responses import draw, page
 from rechain.web.service import BusyError
 from rechain.web.site import EVERYTHING, AtSite, NotThereError, Site, Source, ask_for
 from rechain.web.threads import iterate_long
@@ -46,12 +46,16 @@ class ListQuery(PageFilters):
 @router.get("/")
 def explore(site: AtSite, query: Annotated[ListQuery, Query()]) -> HTMLResponse:
     """List the questions that pass the filters."""
+    return HTMLResponse(site.lists.get((site.index.state, query), lambda: _draw_list(site, query)))
+
+
+def _draw_list(site: Site, query: ListQuery) -> str:
     source = site.source(query.source)
     figures = dashboard(site.index.figures(source.number, query), query)
     pages = max(ceil(figures.total / PAGE_SIZE), 1)
     number = min(query.page, pages)  # an address may be older than what is listed
     listing = site.index.select(source.number, query, number)
-    return page(
+    return draw(
         "explore.html",
         here="explore",
         site=site,
