@@ -336,6 +336,14 @@ def test_what_is_found_again_takes_the_place_of_what_was(judged: Index) -> None:
     assert recovered.chains == [chain("0", "1", confidence=1.0)]
 
 
+def test_a_chain_is_told_by_names_and_not_by_identifiers() -> None:
+    mentions = [{"entity": "gene:1", "start": 0, "end": 8}]
+    passages = [Passage(id=name, text="Ca(v)1.3 channels", mentions=mentions) for name in ("7", "8")]  # type: ignore[arg-type]
+    index = index_of(Question(id="a", question="Who?", answer="Anna", passages=passages))
+    tell(index, 0, "a", chain("7", "8", kind="mention", entity="gene:1"))
+    assert index.select(0, Filters()).rows[0].summary == "“Ca(v)1.3 channels” —Ca(v)1.3→ “Ca(v)1.3 channels”"
+
+
 def test_a_chain_of_passages_that_are_not_there_is_drawn_by_their_ids() -> None:
     index = index_of(asked("a"))
     tell(index, 0, "a", Chain(passages=["0", "x", "1"], links=[], score=0.0))

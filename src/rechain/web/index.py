@@ -19,6 +19,7 @@ from rechain.text.words import Text
 from rechain.web import passage_search
 from rechain.web.bounded import BoundedCache
 from rechain.web.figures import ALIKE, MOST_TYPES, TYPES, Figures, sum_up
+from rechain.web.names import Names
 from rechain.web.passage_search import add_passages
 from rechain.web.queries import Filters, Judgement
 from rechain.web.selection import CANNOT, TABLES, condition, ordering
@@ -399,12 +400,13 @@ def _summary(stored: Stored, recovered: Recovered) -> tuple[Any, ...]:
 
 
 def _in_one_line(stored: Stored, chain: Chain) -> str:
-    """Return the titles, or ids, of a chain's passages and the entities that link them."""
-    passages = stored.content.passages if isinstance(stored.content, Question) else ()
-    titles = {passage.id: passage.title for passage in passages}
-    names = [_short(titles.get(name) or name, _SHOWN_TITLE) for name in chain.passages]
+    """Return the names of a chain's passages and of the entities that link them."""
+    if not isinstance(stored.content, Question):
+        return " → ".join(_short(name, _SHOWN_TITLE) for name in chain.passages)
+    names = Names(stored.content)
+    passages = [_short(names.passage(name), _SHOWN_TITLE) for name in chain.passages]
     if chain.shape == "parallel":
-        return " | ".join(names)
-    links = [f" —{_short(link.entity, _SHOWN_TITLE)}→ " for link in chain.links]
-    links += [" → "] * (len(names) - 1 - len(links))
-    return "".join(name + link for name, link in zip_longest(names, links[: len(names) - 1], fillvalue=""))
+        return " | ".join(passages)
+    links = [f" —{_short(names.link(chain, n), _SHOWN_TITLE)}→ " for n in range(len(chain.links_in_order))]
+    links += [" → "] * (len(passages) - 1 - len(links))
+    return "".join(name + link for name, link in zip_longest(passages, links, fillvalue=""))
