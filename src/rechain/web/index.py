@@ -11,6 +11,7 @@ from rechain.errors import QuestionError
 from rechain.evaluation.judging import judge
 from rechain.schema import Chain, Gold, Problem, Question, Recovered, Shape, Verdict
 from rechain.text.words import Text
+from rechain.web.names import Names, short
 from rechain.web.queries import Filters, Judgement, Order
 from rechain.web.temporary import TemporaryDatabase
 
@@ -76,6 +77,14 @@ class Pair(NamedTuple):
     two: str | None
     one_judgement: Judgement | None
     two_judgement: Judgement | None
+
+
+class Around(NamedTuple):
+    """What stands around a question in a list: how many come earlier, and the ids of its neighbours."""
+
+    earlier: int
+    before: str | None
+    after: str | None
 
 
 class Stored(NamedTuple):
@@ -222,6 +231,18 @@ class Index:
         )
         return [Pair._make(row) for row in rows], total
 
+    def compare_neighbours(self, one: int, two: int, comparison: str, position: int) -> Around:
+        """Return what stands around a question among those whose best chains of two sources compare so."""
+        among = "FROM found a JOIN found b USING (position) WHERE a.source = ? AND b.source = ?"
+        among = f"{among} AND {COMPARISONS[comparison]} AND position"
+        ((earlier, before, after),) = self._read(
+            "SELECT earlier, (SELECT id FROM questions WHERE position = last), "
+            f"(SELECT id FROM questions WHERE position = (SELECT min(position) {among} > ?)) "
+            f"FROM (SELECT count(*) AS earlier, max(position) AS last {among} < ?)",
+            *(one, two, position) * 2,
+        )
+        return Around(earlier, before, after)
+
 
 def _add(connection: Connection, position: int, entry: Entry, gold: Gold | None) -> None:
     name = entry.id or f"#{position + 1}"
@@ -251,17 +272,13 @@ COMPARISONS = {
 """ways to compare two sources, each with its condition on `found` a and b"""
 
 
-def _short(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
 def _listed(name: str, content: Question | QuestionError) -> tuple[str, str, str]:
     """Return a question and its answer as they are listed, and the words by which it is found."""
     if isinstance(content, QuestionError):
-        return _short(str(content), _SHOWN_TEXT), "", Text(f"{name} {content}").joined
+        return short(str(content), _SHOWN_TEXT), "", Text(f"{name} {content}").joined
     titles = " ".join(passage.title for passage in content.passages)
     words = Text(f"{name} {content.question} {content.answer} {titles}").joined
-    return _short(content.question, _SHOWN_TEXT), _short(content.answer, _SHOWN_TEXT), words
+    return short(content.question, _SHOWN_TEXT), short(content.answer, _SHOWN_TEXT), words
 
 
 def _columns(content: Question | QuestionError) -> tuple[str | None, str | None]:
@@ -298,15 +315,15 @@ def _summary(stored: Stored, recovered: Recovered) -> tuple[Any, ...]:
 
 
 def _in_one_line(stored: Stored, chain: Chain) -> str:
-    """Return the titles, or ids, of a chain's passages and the entities that link them."""
-    passages = stored.content.passages if isinstance(stored.content, Question) else ()
-    titles = {passage.id: passage.title for passage in passages}
-    names = [_short(titles.get(name) or name, _SHOWN_TITLE) for name in chain.passages]
+    """Return the names of a chain's passages and of the entities that link them."""
+    names = Names(stored.content) if isinstance(stored.content, Question) else None
+    passages = [short(names.passage(name) if names else name, _SHOWN_TITLE) for name in chain.passages]
     if chain.shape == "parallel":
-        return " | ".join(names)
-    links = [f" —{_short(link.entity, _SHOWN_TITLE)}→ " for link in chain.links]
-    links += [" → "] * (len(names) - 1 - len(links))
-    return "".join(name + link for name, link in zip_longest(names, links[: len(names) - 1], fillvalue=""))
+        return " | ".join(passages)
+    entities = [names.link(chain, n) if names else link.entity for n, link in enumerate(chain.links_in_order)]
+    links = [f" —{short(entity, _SHOWN_TITLE)}→ " for entity in entities]
+    links += [" → "] * (len(passages) - 1 - len(links))
+    return "".join(name + link for name, link in zip_longest(passages, links, fillvalue=""))
 
 
 def _matching(source: int, filters: Filters) -> tuple[str, str, list[Any]]:
