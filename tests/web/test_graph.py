@@ -76,9 +76,7 @@ def test_without_a_chain_it_shows_where_the_way_is_interrupted(
     view = graph(bridge_question.model_copy(update=fields))
     assert view.gap is not None and view.gap.startswith(gap)
     assert ("gap" in kinds(view)) == gap.startswith("The link")
-    assert {name for column in ids(view) for name in column} | {
-        node.id for nodes in view.undrawn for node in nodes
-    } == set(kept)
+    assert {node.id for node in view.words} == set(kept)
 
 
 def test_links_are_drawn_where_there_is_no_chain(bridge_question: Question) -> None:
@@ -107,7 +105,7 @@ def crowd(number: int) -> Question:
 def test_of_many_passages_those_that_matter_are_drawn() -> None:
     view = graph(crowd(15), number=3)
     assert max(map(len, ids(view))) <= MOST_ROWS
-    assert sum(map(len, view.undrawn)) + sum(map(len, view.columns)) == 30
+    assert sum(view.undrawn) + sum(map(len, view.columns)) == len(view.words) == 30
     assert {node.step for column in view.columns for node in column} >= {1, 2}
 
 

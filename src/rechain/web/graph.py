@@ -7,6 +7,7 @@ allows, so that places across are percentages; rows are as high as letters, so t
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain as joined
 from itertools import pairwise
 from typing import Literal
 
@@ -23,6 +24,8 @@ MOST_ROWS = 8
 """passages of a column that are drawn: more could not be told apart, and those that matter come first"""
 _MOST_LINKED = 60
 """passages among which links are sought where there is no chain"""
+_MOST_TOLD = 50
+"""passages that are told in words"""
 _MOST_IN_WORDS = 6
 """links of a passage that are written out"""
 # as style.css has them
@@ -78,8 +81,10 @@ class GraphView:
     """Passages in three columns, from question to answer, and the lines between them."""
 
     columns: Sequence[Sequence[Node]]
-    undrawn: Sequence[Sequence[Node]]
-    """the passages of each column that have no part in anything, or for which there is no room"""
+    undrawn: Sequence[int]
+    """how many passages of each column have no part in anything, or no room"""
+    words: Sequence[Node]
+    """the passages that are told in words"""
     lines: Sequence[Line]
     height: str
     starts_lower: bool
@@ -208,10 +213,12 @@ class _Drawing:
         """Return the graph."""
         rows = max((row + 1 for column in self._drawn for row in column), default=1)
         lines = self._lines()
+        names = [*(name for column in self._drawn for name in column.values()), *joined(*self._undrawn)]
         shown = self._chain.links_in_order if self._chain else []
         return GraphView(
             columns=[[self._node(name, lines) for name in column.values()] for column in self._drawn],
-            undrawn=[[self._node(name, lines) for name in names] for names in self._undrawn],
+            undrawn=[len(names) for names in self._undrawn],
+            words=[self._node(name, lines) for name in names[:_MOST_TOLD]],
             lines=[line for _, line in lines],
             height=_rem(_HEAD + rows * _ROW),
             starts_lower=self._starts_lower,
@@ -242,7 +249,7 @@ class _Drawing:
 
     def _node(self, name: str, lines: Sequence[tuple[Ends, Line]]) -> Node:
         first, numbers = self._first.get(name), _numbers(lines)
-        on_way = [] if first is None else [frozenset(ends) for ends in pairwise(self._ways[first])]
+        on_way = [] if first is None else _pairs([self._ways[first]])
         links = [
             (link, self._names.passage(other))
             for ends, link in self._links.items()
@@ -310,8 +317,9 @@ def _numbers(lines: Iterable[tuple[Ends, Line]]) -> dict[Ends, int]:
     return {ends: line.number for ends, line in lines if line.kind in ("chain", "other")}
 
 
-def _pairs(ways: Iterable[Sequence[str]]) -> frozenset[Ends]:
-    return frozenset(frozenset(ends) for way in ways for ends in pairwise(way))
+def _pairs(ways: Iterable[Sequence[str]]) -> list[Ends]:
+    """Return the passages that follow one another in some chains, each pair once."""
+    return list(dict.fromkeys(frozenset(ends) for way in ways for ends in pairwise(way)))
 
 
 def _between(number: int, kind: Kind, one: tuple[int, int], two: tuple[int, int]) -> Line:
