@@ -16,7 +16,7 @@ from rechain.web.queries import Filters, Judgement, Order
 from rechain.web.temporary import TemporaryDatabase
 
 PAGE_SIZE = 25
-_SHOWN_TEXT, _SHOWN_TITLE = 300, 80
+_SHOWN_TEXT, _SHOWN_TITLE = 300, 40
 """characters of a text and of a title in a list: a line or two"""
 _AT_ONCE = 100
 """questions whose chains are stored in one transaction: others that store wait no longer than that takes"""

@@ -9,7 +9,7 @@ from rechain.candidates import CandidateSettings
 from rechain.evaluation.judging import judge
 from rechain.schema import Chain, Claim, Gold, GoldChain, Link, Passage, Question, Recovered, Shape
 from rechain.text.collection import Statistics
-from rechain.text.highlights import Highlighter, Piece, cut
+from rechain.text.highlights import ANSWER, QUESTION, Highlighter, Piece, cut
 from rechain.text.passages import PassageView
 from rechain.web.chains import ChainList, is_gold
 from rechain.web.excerpts import excerpt, roles_of_step
@@ -132,7 +132,7 @@ class QuestionView:
     @property
     def others(self) -> list[StepView]:
         """The passages that are not on the chain, highlighted: most of the work of a page, and seldom looked at."""
-        return [step_view(passage, self.highlighter, own=self.own) for passage in self.rest]
+        return [step_view(passage, self.highlighter, own=self.own, roles=(QUESTION, ANSWER)) for passage in self.rest]
 
 
 def question_view(
