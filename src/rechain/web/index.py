@@ -272,13 +272,17 @@ COMPARISONS = {
 """ways to compare two sources, each with its condition on `found` a and b"""
 
 
+def _short(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def _listed(name: str, content: Question | QuestionError) -> tuple[str, str, str]:
     """Return a question and its answer as they are listed, and the words by which it is found."""
     if isinstance(content, QuestionError):
-        return short(str(content), _SHOWN_TEXT), "", Text(f"{name} {content}").joined
+        return _short(str(content), _SHOWN_TEXT), "", Text(f"{name} {content}").joined
     titles = " ".join(passage.title for passage in content.passages)
     words = Text(f"{name} {content.question} {content.answer} {titles}").joined
-    return short(content.question, _SHOWN_TEXT), short(content.answer, _SHOWN_TEXT), words
+    return _short(content.question, _SHOWN_TEXT), _short(content.answer, _SHOWN_TEXT), words
 
 
 def _columns(content: Question | QuestionError) -> tuple[str | None, str | None]:
