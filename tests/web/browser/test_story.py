@@ -73,7 +73,7 @@ _LOOK = "mark => { const s = getComputedStyle(mark); return [s.backgroundColor, 
 
 def see_another_candidate(page: Page) -> None:
     second = page.locator("ol.candidates > li").nth(1)
-    titles = second.locator("a bdi").all_inner_texts()
+    titles = second.locator("a > bdi, a > .hidden > bdi").all_inner_texts()
     second.get_by_role("link").click()
     expect(page.locator("#chain-heading")).to_have_text("Candidate 2")
     assert [one.rstrip() for one in page.locator(".at-chain .passage h3 > bdi").all_inner_texts()] == titles
@@ -88,7 +88,7 @@ def paste_a_question(page: Page) -> None:
     passages = "# Polonium\nPolonium was named by Marie Curie, who found it in 1898.\n\n"
     page.get_by_label("Passages", exact=True).fill(f"{passages}# Marie Curie\nMarie Curie was born in Warsaw.")
     page.get_by_role("button", name="Recover the chain").click()
-    expect(page.locator(".at-chain .passage h3")).to_have_text(["Polonium", "Marie Curie"])
+    expect(page.locator(".at-chain .passage h3 > bdi")).to_have_text(["Polonium", "Marie Curie"])
     expect(page.locator(".at-chain .join mark.link-1")).to_have_text("Marie Curie")
 
 
