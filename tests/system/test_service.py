@@ -117,7 +117,7 @@ from functools import partial
 from rechain.system.service import Asker, Service
 
 with Service(partial(eval, sys.argv[1], {})) as one:
-    print(Asker(one.address)(0), flush=True)
+    print(Asker(one.address)(0), one.address, flush=True)
     sys.stdin.read()
 """
 
@@ -127,12 +127,14 @@ def test_it_does_not_outlive_a_process_that_is_killed() -> None:
     command = [sys.executable, "-c", PARENT, WHO]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout
-        process = int(parent.stdout.readline())
+        number, place = parent.stdout.readline().split()
+        process = int(number)
         os.kill(process, signal.SIGINT)  # Ctrl-C goes to all processes, and the first one decides
         os.kill(process, 0)
         parent.send_signal(signal.SIGKILL)
     for _ in range(3000):
-        if not Path(f"/proc/{process}").exists():
+        if not Path(f"/proc/{process}").exists() or Path(f"/proc/{process}/stat").read_text().split()[2] == "Z":
+            assert not Path(place).parent.exists()
             return
         threading.Event().wait(0.1)
     raise AssertionError("it still runs")

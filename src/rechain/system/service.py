@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from multiprocessing import AuthenticationError, current_process
 from multiprocessing.connection import Client, Connection, Listener
+from pathlib import Path
 from queue import Empty, SimpleQueue
+from shutil import rmtree
 from tempfile import TemporaryDirectory
 from typing import Any, Generic, Self, TypeVar, cast
 
@@ -39,7 +41,7 @@ class Service(Generic[Request, Answer]):
     def __enter__(self) -> Self:
         """Start the process; raise why it cannot do its work, if so."""
         self._connection, theirs = self._context.Pipe()
-        place = os.path.join(self._folder.name, "requests") if os.name == "posix" else None  # noqa: PTH118 - a socket
+        place = str(Path(self._folder.name, "requests")) if os.name == "posix" else None
         self._process = self._context.Process(target=_serve, args=(theirs, place, self._make_answers), daemon=True)
         start_process(self._process)
         theirs.close()
@@ -93,7 +95,7 @@ def _explained() -> Iterator[None]:
 def _serve(parent: Connection, place: str | None, make_answers: bytes) -> None:
     """Answer requests until the starting process closes its connection: the body of the process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes; the first one then ends the others
-    threading.Thread(target=_exit_with, args=(parent,), daemon=True).start()
+    threading.Thread(target=_exit_with, args=(parent, place), daemon=True).start()
     try:
         answers: Callable[[Sequence[Any]], Sequence[Any]] = pickle.loads(make_answers)()
         relax_collector()
@@ -137,8 +139,10 @@ def _receive(connection: Connection, requests: "SimpleQueue[tuple[Connection, An
             requests.put((connection, connection.recv()))
 
 
-def _exit_with(parent: Connection) -> None:
-    """Exit at once when the starting process is gone, or wants it."""
+def _exit_with(parent: Connection, place: str | None) -> None:
+    """Exit at once when the starting process is gone, or wants it; leave no socket behind: it may have been killed."""
     with suppress(EOFError, OSError):
         parent.recv()
+    if place is not None:
+        rmtree(Path(place).parent, ignore_errors=True)
     os._exit(0)
