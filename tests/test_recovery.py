@@ -610,7 +610,7 @@ def test_a_model_that_is_no_chain_reader_cannot_be_saved(model: str | Model, nam
     recoverer = Recoverer(model)
     for give in (recoverer.save_pretrained, recoverer.push_to_hub):
         with pytest.raises(
-            RechainError, match=f"^the model {name} is not a chain reader, which alone can be saved so.$"
+            RechainError, match=f"^the model {name} is not a chain reader, which alone can be saved or shared so.$"
         ):
             give(str(tmp_path / "saved"))
     assert not (tmp_path / "saved").exists()

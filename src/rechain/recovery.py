@@ -162,19 +162,20 @@ class Recoverer:
         """Write the model into a folder from which `from_pretrained` loads it."""
         from rechain.reader.pretrained import save
 
-        save(self._reader(), Path(folder))
+        save(self.reader(), Path(folder))
 
     def push_to_hub(self, name: str, **options: Any) -> str:
         """Put the model on the Hub and return its address; options are those of `huggingface_hub.create_repo`."""
         from rechain.reader.pretrained import push
 
-        return push(self._reader(), name, **options)
+        return push(self.reader(), name, **options)
 
-    def _reader(self) -> "ChainReaderModel":
+    def reader(self) -> "ChainReaderModel":
+        """Return its model, which has to be a chain reader."""
         from rechain.reader.model import ChainReaderModel
 
         if not isinstance(self._model, ChainReaderModel):
-            raise RechainError(f"the model {self._name} is not a chain reader, which alone can be saved so.")
+            raise RechainError(f"the model {self._name} is not a chain reader, which alone can be saved or shared so.")
         return self._model
 
     def recover(
@@ -384,7 +385,7 @@ class Recoverer:
             from rechain.reader.embedding import BundledEncoder
 
             is_bundled = self._name == f"'{BUNDLED}'"  # then it is here already
-            self._encoder = BundledEncoder(self._reader() if is_bundled else None)
+            self._encoder = BundledEncoder(self.reader() if is_bundled else None)
         return self._encoder
 
     def _recover(self, batch: Sequence[tuple[Entry, Options]]) -> Iterator[Recovered]:
@@ -663,6 +664,13 @@ def _digest_of_model(folder: Path) -> str:
     return digest.hexdigest()
 
 
+def is_reader(name: str) -> bool:
+    """Return whether a model is a chain reader by its name: neither a baseline nor what a training run has left."""
+    if name in BASELINES:
+        return False
+    return (Path(name) / "config.json").exists() if _is_folder(name) else name == BUNDLED or "/" in name
+
+
 def _is_folder(name: str) -> bool:
     return bool(name) and Path(name).is_dir()  # no name is not the folder in which we are
 
@@ -673,11 +681,11 @@ def _load(name: str, device: str | None) -> Model | BatchModel:
         return BASELINES[name]()
     from rechain.system.devices import device_named
 
-    if _is_folder(name) and not (Path(name) / "config.json").exists():
+    if _is_folder(name) and not is_reader(name):
         from rechain.training.models import load_model
 
         return load_model(Path(name), device_named(device))
-    if name != BUNDLED and "/" not in name and not _is_folder(name):
+    if not is_reader(name):
         known = ", ".join((BUNDLED, *BASELINES))
         raise RechainError(
             f"there is no model '{name}'; the models are {known}, or a model's folder or name on the Hub."

@@ -198,7 +198,7 @@ def _recover_here(
 ) -> Outcome:
     """Recover chains in worker processes of this machine, into a file that is whole whenever they are stopped."""
     from rechain.bulk.resume import GrowingFile, find_progress
-    from rechain.bulk.work import recover_chunks
+    from rechain.bulk.work import reads_apart, recover_chunks
     from rechain.datasets.reading import no_question, read_chunks
 
     out = output.out
@@ -207,7 +207,8 @@ def _recover_here(
     before: Progress | None = None
     if out and resume and out.exists():
         before, chunks = find_progress(out, head, chunks, work.line_counter())
-    results = recover_chunks(work, chunks, batch_size, workers)
+    make = work.make_recoverer
+    results = recover_chunks(work, chunks, batch_size, workers, reads_apart(make.args[0], make.keywords["device"]))
     with GrowingFile(out, head, before, output.overwrite) if out else nullcontext() as file:
         tally = _collect(results, file.write if file else print_lines, None if is_temporary else out, run)
         if file:
