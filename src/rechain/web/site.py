@@ -10,7 +10,7 @@ from fastapi import Depends, Request
 from fastapi.concurrency import run_in_threadpool
 
 from rechain.candidates import CandidateSettings
-from rechain.candidates.units import Units, find_units
+from rechain.candidates.units import Units
 from rechain.datasets import Entry
 from rechain.errors import QuestionError, RechainError
 from rechain.labels.queue import Queue
@@ -19,6 +19,7 @@ from rechain.recovery import Options, Recoverer
 from rechain.schema import Problem, Question, Recovered, Same
 from rechain.system.provenance import Facts
 from rechain.web.index import Index, Stored
+from rechain.web.recent import recent_units
 from rechain.web.service import BusyError, RecoverTogether, RecoveryService
 
 if TYPE_CHECKING:
@@ -200,7 +201,7 @@ class Site:
 
     def units(self, question: Question) -> Units:
         """Return what people label of a question."""
-        return find_units(question, self.settings, None if self.corpus is None else self.corpus.index)
+        return recent_units(question, self.settings, None if self.corpus is None else self.corpus.index)
 
     def start(self) -> None:
         """Let the models that are sources begin to recover."""
