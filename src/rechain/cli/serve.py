@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from rechain.web.site import Site
 
 _SHORTEST_TOKEN = 8
-# Beyond these uvicorn answers 503 at once, rather than let all wait.
-_MOST_CONNECTIONS = 500
 # After SIGTERM or Ctrl+C requests have so long to end; a container is killed after ten seconds.
 _CLOSING_S = 5
 
@@ -104,6 +102,7 @@ def serve(
 
         from rechain.recovery import Recoverer
         from rechain.web.app import create_app
+        from rechain.web.connections import Connection
         from rechain.web.guard import Limits
     except ImportError as error:
         raise MissingExtraError("rechain serve", "web") from error
@@ -122,8 +121,8 @@ def serve(
     app = create_app(site, token=token, limits=limits)
     config = uvicorn.Config(
         app,
+        http=Connection,
         log_level="warning",
-        limit_concurrency=_MOST_CONNECTIONS,
         server_header=False,
         timeout_graceful_shutdown=_CLOSING_S,
     )

@@ -32,7 +32,7 @@ class Recent(Generic[Result]):
 
     def __call__(self, question: Question, settings: CandidateSettings, collection: Statistics | None) -> Result:
         """Return what is found for a question; two that are equal but not the same object are two questions."""
-        # By identity, as to compare all passages takes long; the entry holds the objects, so that no other has their ids.
+        # By identity, as to compare all passages takes long; entries hold the objects, so that no other has their ids.
         objects = question, settings, collection
         key = tuple(map(id, objects))
         with self._lock:
