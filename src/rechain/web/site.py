@@ -188,7 +188,7 @@ class Site:
             return list(entries)
         filled: list[Entry] = []
         async with self._finding:
-            self.recovery.check_room(len(entries))
+            self.recovery.check_room(entries)
             for first in range(0, len(entries), _AT_ONCE):
                 filled += await run_in_threadpool(self.corpus.fill, entries[first : first + _AT_ONCE])
         return filled
