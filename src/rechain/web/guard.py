@@ -69,9 +69,9 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        sender = _Sender(scope, send)
         try:
-            async with asyncio.timeout(self._limits.seconds):
+            async with asyncio.timeout(None) as limit:
+                sender = _Sender(scope, send, limit, self._limits.seconds)
                 await self._answer(scope, receive, sender)
         except (Exception, asyncio.CancelledError) as error:
             if sender.has_begun:
@@ -142,10 +142,13 @@ class Guard:
 
 
 class _Sender:
-    """Sends an answer with the headers that every answer has."""
+    """Sends an answer with the headers that every answer has, each part of it within the time that is allowed."""
 
-    def __init__(self, scope: Scope, send: Send) -> None:
+    def __init__(self, scope: Scope, send: Send, limit: asyncio.Timeout, seconds: float) -> None:
         self._send = send
+        self._limit = limit
+        self._seconds = seconds
+        self._allow_time()
         self._kept = "no-cache" if scope["path"].startswith(_STATIC) else "no-store"
         self.has_begun = False
 
@@ -157,6 +160,11 @@ class _Sender:
                 headers.setdefault(name, value)
             headers.setdefault("Cache-Control", self._kept)
         await self._send(message)
+        if message.get("more_body"):  # a long answer may take longer than one that comes at once
+            self._allow_time()
+
+    def _allow_time(self) -> None:
+        self._limit.reschedule(asyncio.get_running_loop().time() + self._seconds)
 
 
 def signed_in(path: str, session: str) -> Response:

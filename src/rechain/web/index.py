@@ -99,6 +99,8 @@ class Index:
         database = TemporaryDatabase(_SCHEMA)
         self._transaction, self._read = database.transaction, database.read
         self.close = database.close
+        self.unreadable: set[str] = set()
+        """the ids of the questions that cannot be read"""
         self._stored = lru_cache(_REMEMBERED)(self._read_stored)
 
     def add(self, entries: Iterable[tuple[Entry, Gold | None]]) -> None:
@@ -107,7 +109,9 @@ class Index:
         while batch := list(islice(rest, _ADDED_AT_ONCE)):
             with self._transaction() as connection:
                 for position, (entry, gold) in batch:
-                    _add(connection, position, entry, gold)
+                    name = _add(connection, position, entry, gold)
+                    if isinstance(entry.content, QuestionError):
+                        self.unreadable.add(name)
 
     def __len__(self) -> int:
         return int(self._read("SELECT count(*) FROM questions")[0][0])
@@ -230,7 +234,8 @@ class Index:
         return [Pair._make(row) for row in rows], total
 
 
-def _add(connection: Connection, position: int, entry: Entry, gold: Gold | None) -> None:
+def _add(connection: Connection, position: int, entry: Entry, gold: Gold | None) -> str:
+    """Add a question; return the name that it has here."""
     name = entry.id or f"#{position + 1}"
     while connection.execute("SELECT 1 FROM questions WHERE id = ?", (name,)).fetchone():
         name = f"{name} #{position + 1}"
@@ -243,6 +248,7 @@ def _add(connection: Connection, position: int, entry: Entry, gold: Gold | None)
     own = None if entry.own is None else dumps(sorted(entry.own))
     body = (position, *_columns(content), None if gold is None else gold.model_dump_json(), own)
     connection.execute("INSERT INTO bodies VALUES (?, ?, ?, ?, ?)", body)
+    return name
 
 
 _SAME = "(a.identity IS b.identity)"
