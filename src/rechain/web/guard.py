@@ -95,10 +95,18 @@ class Guard:
         if refusal is None:
             body = await self._body(scope, receive)
             if isinstance(body, bytes):
-                await self._app(scope, _replay(body, receive), send)
+                await self._pass_on(scope, _replay(body, receive), send)
                 return
             refusal = body
         await refusal(scope, receive, send)
+
+    async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let the application answer; HEAD as it would GET, of which the sender sends the head alone."""
+        inner = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
+        try:
+            await self._app(inner, receive, send)
+        finally:
+            scope.update({name: inner[name] for name in ("route", "endpoint") if name in inner})  # the meter reads them
 
     async def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
@@ -149,6 +157,7 @@ class _Sender:
         self._limit = limit
         self._seconds = seconds
         self._allow_time()
+        self._is_head = scope["method"] == "HEAD"
         self._kept = "no-cache" if scope["path"].startswith(_STATIC) else "no-store"
         self.has_begun = False
 
@@ -159,6 +168,8 @@ class _Sender:
             for name, value in _HEADERS.items():
                 headers.setdefault(name, value)
             headers.setdefault("Cache-Control", self._kept)
+        elif self._is_head:
+            message = {**message, "body": b""}
         await self._send(message)
         if message.get("more_body"):  # a long answer may take longer than one that comes at once
             self._allow_time()

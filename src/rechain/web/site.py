@@ -171,6 +171,11 @@ class Site:
             raise NotThereError(f"the question '{stored.id[:80]}' cannot be read: {stored.content}")
         return stored.content
 
+    def without_folders(self, text: str) -> str:
+        """Return a message without the folders of the server's files, which are nobody's business who asks."""
+        path = self.labels.path
+        return text.replace(str(path.absolute()), path.name).replace(str(path), path.name)
+
     @property
     def documents(self) -> "Corpus":
         """The index; raises NotThereError where there is none."""
