@@ -101,7 +101,7 @@ class Site:
 
     def add_file(self, name: str, rows: Iterable[Recovered], origin: Origin | None = None) -> int:
         """Add the chains of a file as a source; return how many are of other questions."""
-        source = Source(len(self.sources), name, origin=origin)
+        source = Source(len(self.sources), self._unused(name), origin=origin)
         self.sources.append(source)
         unknown = 0
 
@@ -121,8 +121,13 @@ class Site:
         """Add a model as a source; when it has nothing else to do it goes through all questions."""
         number = len(self.sources)
         service = RecoveryService(make, idle=_Filler(self.index, number))
-        self.sources.append(Source(number, name, service, origin))
+        self.sources.append(Source(number, self._unused(name), service, origin))
         return service
+
+    def _unused(self, name: str) -> str:
+        """Return the name of a new source: one that is taken gets its number, as files of two folders may have one."""
+        is_taken = any(source.name == name for source in self.sources)
+        return f"{name} ({len(self.sources) + 1})" if is_taken else name
 
     async def chains_of(self, source: Source, stored: Stored, patience: float | None = None) -> Recovered | None:
         """Return the chains of a question from a source; a model recovers them now if it has not yet.
