@@ -47,8 +47,8 @@ Note = Annotated[str, StringConstraints(max_length=LONGEST_NOTE)]
 _EVENT = ", ".join(f"e.{column}" for column in (*EVENT.split(", "), "digest"))
 _CURRENT = f"SELECT {_EVENT} FROM labels JOIN events AS e USING (seq)"
 _TO_UNDO = f"SELECT {_EVENT} FROM events AS e WHERE annotator = ? AND undone_at IS NULL ORDER BY seq DESC LIMIT 1"
-# What is counted of the questions in ?1, a JSON list: every annotator's values, two annotators' labels of the same units,
-# and units with their own labels and the last one that settles.
+# What is counted of the questions in ?1, a JSON list: every annotator's values, two annotators' labels of the same
+# units, and units with their own labels and the last one that settles.
 _OF_SOME = "IN (SELECT value FROM json_each(?1))"
 _TALLIES = f"""SELECT labels.annotator, labels.question, value, COUNT(*) FROM labels JOIN events USING (seq)
     WHERE labels.settles = 0 AND labels.question {_OF_SOME} GROUP BY 1, 2, 3"""
