@@ -252,6 +252,7 @@ def print_held(server: Server) -> None:
         return *search.result(), slowest
 
     rows = []
+    asyncio.run(Connection(server).ask(get("/")))  # so that the server has started
     for what, text in searches.items():
         status, seconds, slowest = asyncio.run(measure(text))
         rows.append((what, status, f"{1000 * seconds:.0f}", f"{1000 * slowest:.0f}"))
