@@ -263,4 +263,5 @@ def _run(server: "Server", listening: socket, token: str | None, labels: Path) -
     note(f"Serving at {address}{f'?token={quote(token)}' if token else ''} until Ctrl+C.")
     gc.collect()
     gc.freeze()  # what is loaded stays: the collector would go through all of it at every full collection
+    gc.set_threshold(20_000, 20, 50)  # a page makes thousands of objects that are gone when it is sent: look less often
     server.run(sockets=[listening])
