@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
-from rechain.candidates import Candidate, Candidates, CandidateSettings, find_of_any_shape
+from rechain.candidates import Candidate, Candidates, CandidateSettings
 from rechain.errors import QuestionError
 from rechain.evaluation.judging import is_correct
 from rechain.schema import Chain, Gold, Question
 from rechain.text.collection import Statistics
+from rechain.web.recent import recent_candidates
 
 
 class ChainList:
@@ -63,7 +64,7 @@ class ChainList:
 
 def _find(question: Question, settings: CandidateSettings, collection: Statistics | None) -> Candidates | None:
     try:
-        return find_of_any_shape(question, settings, collection=collection)
+        return recent_candidates(question, settings, collection)
     except QuestionError:
         return None
 

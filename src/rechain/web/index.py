@@ -3,7 +3,8 @@
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from itertools import count, islice, zip_longest
+from functools import lru_cache
+from itertools import chain, count, islice, zip_longest
 from json import dumps, loads
 from sqlite3 import Connection
 from typing import Any, NamedTuple
@@ -32,6 +33,8 @@ _AT_ONCE = 100
 """questions whose chains are stored in one transaction: others that store wait no longer than that takes"""
 _ADDED_AT_ONCE = 1000
 """questions that are added in one transaction, when nobody waits yet: the log of a transaction is on the disk too"""
+_REMEMBERED = 100
+"""questions that were read last and are kept as they are: whoever looks at one often looks at it again"""
 
 # Bodies and chains stand apart, so that lists and counts read small rows only. Words are cut and folded by text.words
 # before they are indexed: the tokenizer is set to leave them whole, letters, digits, marks and + # _ alike.
@@ -115,6 +118,9 @@ class Index:
         database = TemporaryDatabase(_SCHEMA + passage_search.SCHEMA)
         self._transaction, self._read = database.transaction, database.read
         self.close = database.close
+        self.unreadable: set[str] = set()
+        """the ids of the questions that cannot be read"""
+        self._stored = lru_cache(_REMEMBERED)(self._read_stored)
         self._numbers = count(1)
         self._last_change = self._last_addition = 0
         self._last_stores: dict[int, int] = {}
@@ -125,10 +131,12 @@ class Index:
     def add(self, entries: Iterable[tuple[Entry, Gold | None]]) -> None:
         """Add questions; one whose id is taken, or that has none, is named after its position."""
         rest = enumerate(entries, start=len(self))
-        while batch := list(islice(rest, _ADDED_AT_ONCE)):
+        for first in rest:
             with self._transaction() as connection:
-                for position, (entry, gold) in batch:
-                    _add(connection, position, entry, gold)
+                for position, (entry, gold) in chain([first], islice(rest, _ADDED_AT_ONCE - 1)):
+                    name = _add(connection, position, entry, gold)
+                    if isinstance(entry.content, QuestionError):
+                        self.unreadable.add(name)
             self._last_change = self._last_addition = next(self._numbers)
 
     def __len__(self) -> int:
@@ -140,12 +148,15 @@ class Index:
 
     def at(self, position: int) -> Stored:
         """Return the question at a position."""
+        return self._stored(position)
+
+    def _read_stored(self, position: int) -> Stored:
         return _stored(*self._read(f"{_BODY} WHERE position = ?", position)[0])
 
     def named(self, name: str) -> Stored | None:
         """Return the question with an id, or None."""
-        rows = self._read(f"{_BODY} WHERE id = ?", name)
-        return _stored(*rows[0]) if rows else None
+        rows = self._read("SELECT position FROM questions WHERE id = ?", name)
+        return self._stored(rows[0][0]) if rows else None
 
     def store(self, source: int, found: Iterable[tuple[Stored, Recovered]]) -> None:
         """Store the chains of some questions from a source."""
@@ -309,7 +320,8 @@ class Index:
         return Around(earlier, before, after)
 
 
-def _add(connection: Connection, position: int, entry: Entry, gold: Gold | None) -> None:
+def _add(connection: Connection, position: int, entry: Entry, gold: Gold | None) -> str:
+    """Add a question; return the name that it has here."""
     name = entry.id or f"#{position + 1}"
     while connection.execute("SELECT 1 FROM questions WHERE id = ?", (name,)).fetchone():
         name = f"{name} #{position + 1}"
@@ -325,6 +337,7 @@ def _add(connection: Connection, position: int, entry: Entry, gold: Gold | None)
     own = None if entry.own is None else dumps(sorted(entry.own))
     body = (position, *_columns(content), None if gold is None else gold.model_dump_json(), own)
     connection.execute("INSERT INTO bodies VALUES (?, ?, ?, ?, ?)", body)
+    return name
 
 
 _SAME = "(a.identity IS b.identity)"
