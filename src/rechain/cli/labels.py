@@ -215,7 +215,7 @@ def history(path: LabelsFile) -> None:
     import orjson
 
     with _open(path) as store:
-        old_names = {}
+        old_names: dict[int, str] = {}
         for change in reversed(store.changes()):
             old_names |= dict.fromkeys(change.events, change.annotator)
         for number, label, undone_at in store.history():
