@@ -108,9 +108,11 @@ class Index:
     def __len__(self) -> int:
         return int(self._read("SELECT count(*) FROM questions")[0][0])
 
-    def ids(self) -> list[str]:
-        """Return the ids of all questions, in order."""
-        return [name for (name,) in self._read("SELECT id FROM questions ORDER BY position")]
+    def ids(self, order: Order = "file") -> list[str]:
+        """Return the ids of all questions, in order; confidence is that of the first source."""
+        table = _QUESTIONS if order == "file" else f"{_QUESTIONS} LEFT JOIN {_FOUND}"
+        values = () if order == "file" else (0,)
+        return [name for (name,) in self._read(f"SELECT id FROM {table} ORDER BY {_ORDERS[order]}", *values)]
 
     def at(self, position: int) -> Stored:
         """Return the question at a position."""

@@ -1,0 +1,102 @@
+"""The units of a question as the labelling desk shows them: what is asked, of which passages, highlighted."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from rechain.candidates.units import THE_QUESTION, Unit, Units
+from rechain.labels.store import Label
+from rechain.labels.suggestions import Suggestion
+from rechain.schema import Chain, Passage, Question
+from rechain.text.highlights import Highlighter
+from rechain.text.passages import PassageView
+from rechain.web.views import StepView, chain_steps, step_view
+
+Asks = Literal["chain", "single", "parallel", "answer", "start", "end", "relation"]
+"""what the desk asks about a unit: whether a chain holds, whether one passage suffices, or passages side by side, or
+whether a passage says that something is the answer, leads from the question to an entity, leads from an entity to the
+answer, or relates two entities"""
+
+
+@dataclass(frozen=True)
+class UnitView:
+    """A unit as the desk shows it."""
+
+    unit: Unit
+    asks: Asks
+    names: Sequence[str]
+    """its entities, as people see them"""
+    steps: Sequence[StepView]
+    """its passages, highlighted"""
+    chains: Sequence[int]
+    """the numbers of the candidate chains that a pair is on"""
+    own: Label | None
+    """the annotator's label, or the one that settles"""
+    note: str
+    """the annotator's note"""
+    labels: Sequence[Label] = ()
+    """the labels of all annotators, where it is to be settled"""
+    suggestion: Suggestion | None = None
+    """what the model says of it, where that is shown"""
+
+
+def unit_view(
+    units: Units,
+    unit: Unit,
+    own: Label | None,
+    annotator: str | None,
+    labels: Sequence[Label] = (),
+    suggestion: Suggestion | None = None,
+) -> UnitView:
+    """Return a unit as the desk shows it."""
+    is_pair = unit.mode == "pairs"
+    passages = {passage.id: passage for passage in units.question.passages if passage.id in unit.passages}
+    entities = units.in_order(unit) if is_pair else unit.entities
+    names = [_name(units, entity, passages.values()) for entity in entities]
+    return UnitView(
+        unit=unit,
+        asks=_asks(units.question, entities, names) if is_pair else unit.shape,
+        names=names,
+        steps=_pair(units, unit) if is_pair else _chain(units, unit),
+        chains=units.pairs.get(unit, ()) if is_pair else (),
+        own=own,
+        note=(own.note if own and own.annotator == annotator else None) or "",
+        labels=labels,
+        suggestion=suggestion,
+    )
+
+
+def _name(units: Units, entity: str, passages: Iterable[Passage]) -> str:
+    """Return an entity as people see it: as it stands in one of the passages, else as the data has it."""
+    for passage in passages:
+        for start, end in PassageView(passage).mentions(entity):
+            return passage.text[start:end]
+    return units.name(entity)
+
+
+def _asks(question: Question, entities: Sequence[str], names: Sequence[str]) -> Asks:
+    """Return what to ask about a pair, whose entities are in the order of the chain."""
+    answer = question.answer if question.answer_entity is None else question.answer_entity
+    starts, ends = entities[0] == THE_QUESTION, entities[1] == answer.strip()
+    if (starts and ends) or names[0].lower() == names[1].lower():
+        return "answer"
+    if starts:
+        return "start"
+    return "end" if ends else "relation"
+
+
+def _pair(units: Units, unit: Unit) -> list[StepView]:
+    """Return the passage of a pair with its entities highlighted; those of question and answer are so anyway."""
+    ends = (THE_QUESTION, units.question.answer, units.question.answer_entity, *units.question.question_entities)
+    links = [units.name(entity) for entity in units.in_order(unit) if entity not in ends]
+    highlighter = Highlighter(units.question, links)
+    passages = [passage for passage in units.question.passages if passage.id in unit.passages]
+    return [step_view(passage, highlighter) for passage in passages]
+
+
+def _chain(units: Units, unit: Unit) -> list[StepView]:
+    """Return the passages of a chain and what links them; of one that is no candidate, the passages alone."""
+    number = units.numbers.get(unit)
+    links = [] if number is None else units.candidates.chains[number].links
+    chain = Chain(shape=unit.shape, passages=list(unit.passages), links=links, score=0.0)
+    return chain_steps(units.question, chain)
