@@ -19,6 +19,7 @@ from rechain.web.forms import read_form
 from rechain.web.queries import PageNumber, PageQuery
 from rechain.web.responses import link, page
 from rechain.web.site import AtSite, Site
+from rechain.web.strip import strip_of
 from rechain.web.unit_views import UnitView, unit_view
 
 ANNOTATOR_COOKIE = "rechain_annotator"
@@ -188,6 +189,7 @@ def question(site: AtSite, query: Asked, annotator: AnnotatorCookie) -> Response
         other=next(mode for mode in MODES if mode != query.mode),
         sheet=sheet,
         ranked=len(recovered.chains) if recovered and is_shown else 0,
+        best=strip_of(content, recovered.chains[0]) if recovered and recovered.chains and is_shown and query.mode == "pairs" else None,
         views=[
             unit_view(units, unit, own.get(unit), annotator, suggestion=suggestions.of(unit) if is_shown else None)
             for unit in sheet.units

@@ -203,7 +203,7 @@ class Site:
         return self.corpus.with_chains(question, recovered)
 
     def units(self, question: Question) -> Units:
-        """Return what people label of a question; those of the last questions are kept, as every label asks for them."""
+        """Return what people label of a question; those of a few questions are kept, as every label asks for them."""
         kept = next((units for units in tuple(self._units) if units.question == question), None)
         if kept is None:
             kept = find_units(question, self.settings, None if self.corpus is None else self.corpus.index)

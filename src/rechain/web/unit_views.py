@@ -8,8 +8,9 @@ from rechain.candidates.units import THE_QUESTION, Unit, Units
 from rechain.labels.store import Label
 from rechain.labels.suggestions import Suggestion
 from rechain.schema import Chain, Passage, Question
-from rechain.text.highlights import Highlighter
+from rechain.text.highlights import ANSWER, CLAIM, QUESTION, Highlighter, link_role
 from rechain.text.passages import PassageView
+from rechain.web.strip import StripView, strip_of
 from rechain.web.views import StepView, chain_steps, step_view
 
 Asks = Literal["chain", "single", "parallel", "answer", "start", "end", "relation"]
@@ -26,6 +27,8 @@ class UnitView:
     asks: Asks
     names: Sequence[str]
     """its entities, as people see them"""
+    strip: StripView | None
+    """a chain in one line"""
     steps: Sequence[StepView]
     """its passages, highlighted"""
     chains: Sequence[int]
@@ -49,16 +52,17 @@ def unit_view(
     suggestion: Suggestion | None = None,
 ) -> UnitView:
     """Return a unit as the desk shows it."""
-    is_pair = unit.mode == "pairs"
+    chain = None if unit.mode == "pairs" else _chain(units, unit)
     passages = {passage.id: passage for passage in units.question.passages if passage.id in unit.passages}
-    entities = units.in_order(unit) if is_pair else unit.entities
+    entities = unit.entities if chain else units.in_order(unit)
     names = [_name(units, entity, passages.values()) for entity in entities]
     return UnitView(
         unit=unit,
-        asks=_asks(units.question, entities, names) if is_pair else unit.shape,
+        asks=unit.shape if chain else _asks(units.question, entities, names),
         names=names,
-        steps=_pair(units, unit) if is_pair else _chain(units, unit),
-        chains=units.pairs.get(unit, ()) if is_pair else (),
+        strip=strip_of(units.question, chain) if chain and chain.links else None,
+        steps=chain_steps(units.question, chain) if chain else _pair(units, unit),
+        chains=units.pairs.get(unit, ()),
         own=own,
         note=(own.note if own and own.annotator == annotator else None) or "",
         labels=labels,
@@ -86,17 +90,24 @@ def _asks(question: Question, entities: Sequence[str], names: Sequence[str]) -> 
 
 
 def _pair(units: Units, unit: Unit) -> list[StepView]:
-    """Return the passage of a pair with its entities highlighted; those of question and answer are so anyway."""
-    ends = (THE_QUESTION, units.question.answer, units.question.answer_entity, *units.question.question_entities)
-    links = [units.name(entity) for entity in units.in_order(unit) if entity not in ends]
+    """Return the passage of a pair with its entities highlighted, and of a long one the sentences that hold them."""
+    answers = units.question.answer, units.question.answer_entity
+    links, roles = [], [CLAIM]
+    for entity in units.in_order(unit):
+        if entity in (THE_QUESTION, *units.question.question_entities):
+            roles.append(QUESTION)
+        elif entity in answers:
+            roles.append(ANSWER)
+        else:
+            roles.append(link_role(len(links)))
+            links.append(units.name(entity))
     highlighter = Highlighter(units.question, links)
     passages = [passage for passage in units.question.passages if passage.id in unit.passages]
-    return [step_view(passage, highlighter) for passage in passages]
+    return [step_view(passage, highlighter, roles=roles) for passage in passages]
 
 
-def _chain(units: Units, unit: Unit) -> list[StepView]:
-    """Return the passages of a chain and what links them; of one that is no candidate, the passages alone."""
+def _chain(units: Units, unit: Unit) -> Chain:
+    """Return a unit as a chain; of one that is no candidate, without links."""
     number = units.numbers.get(unit)
     links = [] if number is None else units.candidates.chains[number].links
-    chain = Chain(shape=unit.shape, passages=list(unit.passages), links=links, score=0.0)
-    return chain_steps(units.question, chain)
+    return Chain(shape=unit.shape, passages=list(unit.passages), links=links, score=0.0)
