@@ -189,7 +189,9 @@ def question(site: AtSite, query: Asked, annotator: AnnotatorCookie) -> Response
         other=next(mode for mode in MODES if mode != query.mode),
         sheet=sheet,
         ranked=len(recovered.chains) if recovered and is_shown else 0,
-        best=strip_of(content, recovered.chains[0]) if recovered and recovered.chains and is_shown and query.mode == "pairs" else None,
+        best=strip_of(content, recovered.chains[0])
+        if recovered and recovered.chains and is_shown and query.mode == "pairs"
+        else None,
         views=[
             unit_view(units, unit, own.get(unit), annotator, suggestion=suggestions.of(unit) if is_shown else None)
             for unit in sheet.units
