@@ -339,3 +339,53 @@ def test_mistakes_at_the_desk(make_site: Make, connect: Make, bridge_question: Q
     ):
         answer = client.get(path)
         assert (answer.status_code, answer.json()["error"]["message"]) == (status, message)
+
+
+def give(client: TestClient, seen: Make, name: str, count: int) -> None:
+    given = units(seen(client.get("/label/question?id=town-1").text))[:count]
+    client.post("/labels", json=[unit | {"annotator": name, "value": "yes"} for unit in given])
+
+
+def test_an_annotator_is_renamed_in_the_browser_which_goes_on_under_the_name(client: TestClient, seen: Make) -> None:
+    start(client, "ana")
+    give(client, seen, "ana", 2)
+    assert "/label/annotator?annotator=ana" in seen(client.get("/label").text).links
+    page = seen(client.get("/label/annotator?annotator=ana").text)
+    assert "2 labels of 1 question." in page.text
+    page = seen(client.post("/label/annotator/rename", data={"annotator": "ana", "name": " Anna "}).text)
+    assert "2 labels of 1 question." in page.text
+    assert "ana was renamed Anna, with 2 labels of the log" in page.text
+    assert "Anna" in seen(client.get("/label").text).attributes("input", "value")
+    gone = seen(client.get("/label/annotator?annotator=ana").text)
+    assert "No label of this annotator holds." in gone.text and "was renamed Anna" in gone.text
+
+
+def test_an_annotator_is_removed_only_by_who_is_sure(client: TestClient, seen: Make) -> None:
+    start(client, "anna")
+    give(client, seen, "eve", 1)
+    answer = client.post("/label/annotator/remove", data={"annotator": "eve"})
+    assert (answer.status_code, answer.json()["error"]["message"]) == (
+        422,
+        "nobody was removed: say that you are sure.",
+    )
+    page = seen(client.post("/label/annotator/remove", data={"annotator": "eve", "sure": "yes"}).text)
+    assert "eve was removed, with 1 label of the log" in page.text
+    assert client.get("/labels?question=town-1").json() == []
+
+
+@pytest.mark.parametrize(
+    ("path", "form", "status"),
+    [
+        ("/label/annotator/rename", {"annotator": "eve", "name": "Eve"}, 422),
+        ("/label/annotator/rename", {"annotator": "ana", "name": "\u202e"}, 422),
+        ("/label/annotator/remove", {"annotator": "eve", "sure": "yes"}, 422),
+    ],
+)
+def test_strangers_are_neither_renamed_nor_removed(
+    client: TestClient, seen: Make, path: str, form: dict[str, str], status: int
+) -> None:
+    start(client, "ana")
+    give(client, seen, "ana", 1)
+    assert client.post(path, data=form).status_code == status
+    assert [label["annotator"] for label in client.get("/labels?question=town-1").json()] == ["ana"]
+    assert client.get("/label/annotator?annotator=eve").status_code == 404

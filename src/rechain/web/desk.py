@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from urllib.parse import quote, unquote
 
 from fastapi import APIRouter, Depends, Query, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from rechain.candidates.units import Mode, Unit, Units, Value
@@ -18,7 +19,7 @@ from rechain.schema import Question
 from rechain.web.forms import read_form
 from rechain.web.queries import PageNumber, PageQuery
 from rechain.web.responses import link, page
-from rechain.web.site import AtSite, Site
+from rechain.web.site import AtSite, NotThereError, Site
 from rechain.web.strip import strip_of
 from rechain.web.unit_views import UnitView, unit_view
 
@@ -123,10 +124,9 @@ def _doubts(site: Site, labels: Sequence[Label]) -> list[tuple[Question, Doubt]]
 async def start(request: Request) -> Response:
     """Take an annotator's name and lead to the question that was asked for, or to what comes next."""
     form = await read_form(request, StartForm)
-    name = quote(checked_annotator(form.annotator))
     to_question = link("/label/question", id=form.question, **form.address)
     response = RedirectResponse(to_question if form.question else link("/label/next", **form.address), 303)
-    response.set_cookie(ANNOTATOR_COOKIE, name, max_age=_YEAR, httponly=True, samesite="lax")
+    _remember(response, form.annotator)
     return response
 
 
@@ -136,6 +136,53 @@ def release(site: AtSite, annotator: AnnotatorCookie) -> Response:
     if annotator is not None:
         site.labels.release(annotator)
     return RedirectResponse("/label", 303)
+
+
+class AnnotatorQuery(PageQuery):
+    """Whose name or labels change, and how."""
+
+    annotator: str = ""
+    name: str = ""
+    """the new name"""
+    sure: bool = False
+    """whether somebody is to be removed"""
+
+
+@router.get("/annotator")
+def annotator_page(site: AtSite, query: Annotated[AnnotatorQuery, Query()]) -> HTMLResponse:
+    """Show what an annotator has labelled, and the ways to rename and to remove the annotator."""
+    progress = next((one for one in site.queue.progress(site.index.ids()) if one.annotator == query.annotator), None)
+    changes = [one for one in site.labels.changes() if query.annotator in (one.annotator, one.name)]
+    if progress is None and not changes:
+        raise NotThereError(f"there is no annotator '{query.annotator[:80]}'.")
+    return page("annotator.html", here="label", site=site, name=query.annotator, progress=progress, changes=changes)
+
+
+@router.post("/annotator/rename")
+async def rename(request: Request, site: AtSite, annotator: AnnotatorCookie) -> Response:
+    """Give an annotator another name; this browser goes on under it if it was the annotator's."""
+    form = await read_form(request, AnnotatorQuery)
+    await run_in_threadpool(site.labels.rename, form.annotator, form.name)
+    response = RedirectResponse(link("/label/annotator", annotator=checked_annotator(form.name)), 303)
+    if annotator == form.annotator:
+        _remember(response, form.name)
+    return response
+
+
+@router.post("/annotator/remove")
+async def remove(request: Request, site: AtSite) -> Response:
+    """Take back all labels of an annotator; the history keeps them."""
+    form = await read_form(request, AnnotatorQuery)
+    if not form.sure:
+        raise RechainError("nobody was removed: say that you are sure.")
+    await run_in_threadpool(site.labels.remove, form.annotator)
+    return RedirectResponse(link("/label/annotator", annotator=form.annotator), 303)
+
+
+def _remember(response: Response, annotator: str) -> None:
+    """Let the browser know who labels in it."""
+    name = quote(checked_annotator(annotator))
+    response.set_cookie(ANNOTATOR_COOKIE, name, max_age=_YEAR, httponly=True, samesite="lax")
 
 
 @router.get("/next")

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
 
 MOST_SHOWN = 200
 """chains of a question that are kept for its page: more than anybody looks through, and the database stays small"""
-_KEPT_UNITS = 16
-"""questions whose units are kept: more than people label at once, and a few megabytes at most of each"""
 _AT_ONCE = 8
 """questions that a model recovers at a time when nobody asks: a request that comes meanwhile waits for these only"""
 _CROWD = 32
@@ -102,7 +99,6 @@ class Site:
     """the index in which passages are found, if there is one"""
     results: Results = field(default_factory=Results)
     """what people tried"""
-    _units: deque[Units] = field(default_factory=lambda: deque(maxlen=_KEPT_UNITS))
     _finding: asyncio.Lock = field(default_factory=asyncio.Lock)
     _lookups: dict[tuple[int, int], asyncio.Task[Recovered]] = field(default_factory=dict)
 
@@ -207,12 +203,8 @@ class Site:
         return self.corpus.with_chains(question, recovered)
 
     def units(self, question: Question) -> Units:
-        """Return what people label of a question; those of a few questions are kept, as every label asks for them."""
-        kept = next((units for units in tuple(self._units) if units.question == question), None)
-        if kept is None:
-            kept = find_units(question, self.settings, None if self.corpus is None else self.corpus.index)
-            self._units.append(kept)
-        return kept
+        """Return what people label of a question."""
+        return find_units(question, self.settings, None if self.corpus is None else self.corpus.index)
 
     def start(self) -> None:
         """Let the models that are sources begin to recover."""
