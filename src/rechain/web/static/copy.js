@@ -25,7 +25,7 @@ for (const button of document.querySelectorAll("[data-copy]")) {
   button.hidden = false;
   const name = button.textContent;
   button.addEventListener("click", async () => {
-    const source = document.querySelector(button.dataset.copy);
+    const source = button.dataset.copy ? document.querySelector(button.dataset.copy) : null;
     const isCopied = await copyText(source ? source.textContent : location.href);
     button.textContent = isCopied ? "Copied" : "Not copied: select it and press Ctrl+C";
     button.focus();
