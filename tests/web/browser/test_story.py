@@ -75,7 +75,7 @@ def paste_a_question(page: Page) -> None:
     passages = "# Polonium\nPolonium was named by Marie Curie, who found it in 1898.\n\n"
     page.get_by_label("Passages", exact=True).fill(f"{passages}# Marie Curie\nMarie Curie was born in Warsaw.")
     page.get_by_role("button", name="Recover the chain").click()
-    expect(page.locator(".at-chain .passage h3")).to_have_text(["Polonium", "Marie Curie"])
+    expect(page.locator(".at-chain .passage h3 > bdi")).to_have_text(["Polonium", "Marie Curie"])
     expect(page.locator(".at-chain .join mark.link-1")).to_have_text("Marie Curie")
 
 

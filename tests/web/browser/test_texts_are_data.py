@@ -161,7 +161,7 @@ def test_evil_questions_are_labelled_as_any(visit: Any, served: Any, keyboard: A
     check(page)
     assert shown(page, ".around .soft bdi") == [NAME]
     assert shown(page, ".guidelines p")[0] == evil("guidelines")
-    assert set(shown(page, ".unit .passage .text")) == {one["text"] for one in THREE}
+    assert set(shown(page, ".unit .passage .text:not(.excerpt)")) == {one["text"] for one in THREE}
     units = page.locator(".unit").count()
     keyboard.label(page, "y" * units)
     labels = served.get(at("/labels", question=SMALL["id"]))
@@ -205,7 +205,7 @@ def test_what_is_pasted_is_text(visit: Any, served: Any) -> None:
         page.get_by_role("button", name="Recover the chain").click()
     check(page)
     assert shown(page, ".result bdi") == [FORM["question"]]
-    assert shown(page, ".at-chain .passage .text") == [
+    assert shown(page, ".at-chain .passage .text:not(.excerpt)") == [
         f"Polonium was named by Marie Curie. {EVIL}",
         f"{EVIL} was in Warsaw.",
     ]
@@ -222,7 +222,7 @@ def test_a_whole_evil_question_is_pasted_as_json(visit: Any, served: Any) -> Non
         page.get_by_role("button", name="Recover the chain").click()
     check(page)
     assert shown(page, ".result bdi") == [SMALL["question"]]
-    assert shown(page, ".at-chain .passage .text")[0] == THREE[0]["text"]
+    assert shown(page, ".at-chain .passage .text:not(.excerpt)")[0] == THREE[0]["text"]
 
 
 @pytest.mark.parametrize(
