@@ -311,8 +311,8 @@ def test_the_overview_tells_where_labels_are_and_what_the_guidelines_say(
     start(client, "anna")
     page = seen(client.get("/label").text)
     path = town_site.labels.path
-    assert f"Labels are kept in {path.name} on the server." in page.text
-    assert str(path.parent) not in page.text
+    assert f"Labels are kept in {path.name};" in page.text
+    assert str(path.parent) not in page.text  # which is nobody's business but that of whoever runs the server
     assert "Or <b>no</b>." in page.text
 
 
@@ -389,3 +389,15 @@ def test_strangers_are_neither_renamed_nor_removed(
     assert client.post(path, data=form).status_code == status
     assert [label["annotator"] for label in client.get("/labels?question=town-1").json()] == ["ana"]
     assert client.get("/label/annotator?annotator=eve").status_code == 404
+
+
+def test_a_message_about_the_file_of_labels_does_not_name_its_folder(client: TestClient, town_site: Site) -> None:
+    (unit, *_) = town_site.units(town_site.readable(town_site.question("town-1"))).pairs
+    town_site.labels.add([Label(annotator="anna", unit=unit, value="yes")])
+    path = town_site.labels.path
+    path.rename(path.with_suffix(".elsewhere"))
+    for page in ("/label", "/labels/export"):
+        answer = client.get(page)
+        assert answer.status_code == 422
+        assert path.name in answer.text
+        assert str(path.parent) not in answer.text

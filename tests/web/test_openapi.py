@@ -92,3 +92,8 @@ def test_schemathesis_finds_nothing(name: str, request: pytest.FixtureRequest, t
         ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=1200)
     assert ended.returncode == 0, ended.stdout
     assert "failed" not in ended.stdout
+
+
+def test_the_example_names_the_address_at_which_the_page_was_asked_for(town_site: Site) -> None:
+    client = TestClient(create_app(town_site), base_url="http://localhost:8123")
+    assert "curl http://localhost:8123/recover" in client.get("/docs").text

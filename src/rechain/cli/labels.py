@@ -139,8 +139,7 @@ def agreement(path: LabelsFile, json: Json = False) -> None:
     from rechain.labels.agreement import agreements, doubts
 
     with _open(path) as store:
-        everything = list(store.all())
-    compared, differing = agreements(everything), [doubt for doubt in doubts(everything) if doubt.differs]
+        compared, differing = agreements(store.common()), [doubt for doubt in doubts(store.all()) if doubt.differs]
     settled = sum(not doubt.is_open for doubt in differing)
     if json:
         print_json({"agreements": compared, "disagreements": len(differing), "settled": settled})

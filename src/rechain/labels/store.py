@@ -47,6 +47,19 @@ _EVENT = ", ".join(f"e.{column}" for column in (*EVENT.split(", "), "digest"))
 _CURRENT = f"SELECT {_EVENT} FROM labels JOIN events AS e USING (seq)"
 _TO_UNDO = f"SELECT {_EVENT} FROM events AS e WHERE annotator = ? AND undone_at IS NULL ORDER BY seq DESC LIMIT 1"
 _NAMES = "SELECT annotator FROM labels UNION SELECT annotator FROM claims"
+# Two annotators' labels of the same units; and units with their own labels and the last one that settles. The table
+# `labels` has a unit's rows together, so that neither needs to sort them all.
+_COMMON = """SELECT a.mode, a.annotator, b.annotator, a.question, one.value, two.value, COUNT(*)
+    FROM labels AS a JOIN labels AS b USING (question, passages, entities)
+    JOIN events AS one ON one.seq = a.seq JOIN events AS two ON two.seq = b.seq
+    WHERE a.settles = 0 AND b.settles = 0 AND a.annotator < b.annotator GROUP BY 1, 2, 3, 4, 5, 6"""
+_DOUBTS = """SELECT question, passages, entities, first, settled IS NULL OR settled = 'unsure' AS is_open FROM (
+    SELECT labels.question, labels.passages, labels.entities, MIN(seq) AS first,
+        MIN(IIF(labels.settles, NULL, value)) AS low, MAX(IIF(labels.settles, NULL, value)) AS high,
+        SUBSTR(MAX(IIF(labels.settles, PRINTF('%020d', seq) || value, NULL)), 21) AS settled
+    FROM labels JOIN events USING (seq) GROUP BY labels.question, labels.passages, labels.entities)
+    WHERE low IS NULL OR low <> high OR low = 'unsure' OR settled = 'unsure'"""
+_IDLE = "annotator = :name AND question NOT IN (SELECT question FROM labels WHERE annotator = :name)"
 _SAME = "question = ? AND passages = ? AND entities = ? AND annotator = ? AND settles = ?"
 
 
@@ -112,6 +125,33 @@ class Change(NamedTuple):
     name: str | None
     events: Sequence[int]
     """the numbers of the events that had the old name, or that a removal has undone"""
+
+
+class Common(NamedTuple):
+    """How many units of a question two annotators both labelled, one with the first value and one with the second."""
+
+    mode: Mode
+    one: str
+    two: str
+    question: str
+    first: Value
+    second: Value
+    units: int
+
+
+class DoubtCount(NamedTuple):
+    """How many units of a question are in doubt, and how many of them wait to be settled."""
+
+    question: str
+    doubts: int
+    open: int
+
+
+class DoubtfulUnit(NamedTuple):
+    """A unit in doubt, and whether it waits to be settled."""
+
+    unit: Unit
+    is_open: bool
 
 
 class LabelStore(AbstractContextManager["LabelStore"]):
@@ -194,6 +234,29 @@ class LabelStore(AbstractContextManager["LabelStore"]):
         )
         return [Tally(*row) for row in rows]
 
+    def common(self) -> list[Common]:
+        """Return what every two annotators, in the order of their names, gave to the units that both labelled."""
+        return [Common(*row) for row in self._database.rows(_COMMON)]
+
+    def count_doubts(self) -> list[DoubtCount]:
+        """Return how many units of each question are in doubt (see `agreement.Doubt`), of those where any is."""
+        statement = f"SELECT question, COUNT(*), SUM(is_open) FROM ({_DOUBTS}) GROUP BY question"
+        return [DoubtCount(*row) for row in self._database.rows(statement)]
+
+    def doubtful_units(self) -> list[DoubtfulUnit]:
+        """Return the units in doubt, in the order of their first labels."""
+        return [
+            DoubtfulUnit(
+                Unit(question=question, passages=json.loads(passages), entities=json.loads(entities)), bool(is_open)
+            )
+            for question, passages, entities, _, is_open in self._database.rows(f"{_DOUBTS} ORDER BY first")
+        ]
+
+    def has_idle_claims(self, annotator: str) -> bool:
+        """Return whether an annotator has claimed a question and labelled nothing of it."""
+        statement = f"SELECT EXISTS (SELECT 1 FROM claims WHERE {_IDLE.replace(':name', '?1')})"
+        return any(is_idle for (is_idle,) in self._database.rows(statement, annotator))
+
     def claims(self) -> dict[str, str]:
         """Return the annotator of every question that was claimed."""
         return dict(self._database.rows("SELECT question, annotator FROM claims ORDER BY at, question"))
@@ -210,11 +273,10 @@ class LabelStore(AbstractContextManager["LabelStore"]):
         """Give back the questions that an annotator claimed and has not labelled; return their ids."""
         if annotator not in self.claims().values():
             return []
-        idle = "annotator = :name AND question NOT IN (SELECT question FROM labels WHERE annotator = :name)"
         with self._database.writing() as database:
-            rows = database.execute(f"SELECT question FROM claims WHERE {idle} ORDER BY at", {"name": annotator})
+            rows = database.execute(f"SELECT question FROM claims WHERE {_IDLE} ORDER BY at", {"name": annotator})
             questions = [question for (question,) in rows]
-            database.execute(f"DELETE FROM claims WHERE {idle}", {"name": annotator})
+            database.execute(f"DELETE FROM claims WHERE {_IDLE}", {"name": annotator})
         return questions
 
     def rename(self, annotator: str, name: str) -> int:

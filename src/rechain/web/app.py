@@ -86,14 +86,14 @@ def _add_sign_in(app: FastAPI, access: Access | None) -> None:
         if access is None or (form.token and await access.knows(host_of(request.scope), form.token)):
             wanted = "/" if form.wanted.startswith("/sign-in") else form.wanted
             return signed_in(wanted, access.session if access else "")
-        return refusal(request.scope, 401, "no_token", "this is not the token.")
+        return refusal(request.scope, 401, "no_token", "this is not the token.", wanted=form.wanted)
 
 
 def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(RechainError)
     async def mistaken(request: Request, error: RechainError) -> Response:
         status, code = next(answer for kind, answer in _STATUS.items() if isinstance(error, kind))
-        return refusal(request.scope, status, code, str(error))
+        return refusal(request.scope, status, code, request.app.state.site.without_folders(str(error)))
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
@@ -143,4 +143,6 @@ def _allowed(request: Request) -> dict[str, str]:
     routes = [route for route in request.app.routes if not isinstance(route, Mount)]
     scopes = {method: {**request.scope, "method": method} for method in _METHODS}
     allowed = [name for name, scope in scopes.items() if any(one.matches(scope)[0] is Match.FULL for one in routes)]
+    if "GET" in allowed:
+        allowed.insert(1, "HEAD")  # which the guard turns into GET
     return {"Allow": ", ".join(allowed)} if allowed else {}

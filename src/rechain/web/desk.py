@@ -12,7 +12,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from rechain.candidates.units import Mode, Unit, Units, Value
 from rechain.errors import RechainError
-from rechain.labels.agreement import MODES, Doubt, agreements, doubts
+from rechain.labels.agreement import MODES, agreements, by_unit, doubts
 from rechain.labels.store import Label, checked_annotator
 from rechain.labels.suggestions import Suggestions
 from rechain.schema import Question
@@ -85,11 +85,9 @@ AnnotatorCookie = Annotated[str | None, Depends(_annotator_of)]
 @router.get("")
 def overview(site: AtSite, query: Asked, annotator: AnnotatorCookie) -> HTMLResponse:
     """Show who has labelled how much, how far they agree, and the way to the desk."""
-    labels = list(site.labels.all())
-    served = _served(site, labels)
-    doubtful = _doubts(site, served)
-    begun = {label.unit.question for label in labels if label.annotator == annotator}
-    claims = site.labels.claims().items()
+    ids = site.index.ids()
+    served, readable = frozenset(ids), frozenset(ids) - site.index.unreadable
+    counts = [one for one in site.labels.count_doubts() if one.question in readable]
     return page(
         "label.html",
         here="label",
@@ -97,27 +95,14 @@ def overview(site: AtSite, query: Asked, annotator: AnnotatorCookie) -> HTMLResp
         annotator=annotator,
         choices=query,
         question=query.question,
-        progress=site.queue.progress(site.index.ids()),
-        questions=len(site.index),
-        agreements=agreements(served),
-        open=sum(doubt.is_open for _, doubt in doubtful),
-        doubts=len(doubtful),
-        has_idle=any(name == annotator and claimed not in begun for claimed, name in claims),
+        progress=site.queue.progress(ids),
+        questions=len(ids),
+        agreements=agreements(row for row in site.labels.common() if row.question in served),
+        open=sum(one.open for one in counts),
+        doubts=sum(one.doubts for one in counts),
+        has_idle=annotator is not None and site.labels.has_idle_claims(annotator),
         file=site.labels.path.name,
     )
-
-
-def _served(site: Site, labels: Sequence[Label]) -> list[Label]:
-    """Leave out the labels of questions that are not served."""
-    served = frozenset(site.index.ids())
-    return [label for label in labels if label.unit.question in served]
-
-
-def _doubts(site: Site, labels: Sequence[Label]) -> list[tuple[Question, Doubt]]:
-    """Return the units in doubt of the questions that can be read."""
-    doubtful = doubts(labels)
-    contents = {name: site.question(name).content for name in dict.fromkeys(doubt.unit.question for doubt in doubtful)}
-    return [(one, doubt) for doubt in doubtful if isinstance(one := contents[doubt.unit.question], Question)]
 
 
 @router.post("/start")
@@ -291,9 +276,10 @@ class Sheet:
 @router.get("/disagreements")
 def disagreements(site: AtSite, annotator: AnnotatorCookie) -> HTMLResponse:
     """Show the units on which annotators differ or are unsure, to be settled."""
-    doubtful = _doubts(site, _served(site, list(site.labels.all())))
-    waiting = [one for one in doubtful if one[1].is_open]
-    settled = [one for one in doubtful if not one[1].is_open]
+    readable = frozenset(site.index.ids()) - site.index.unreadable
+    doubtful = [one for one in site.labels.doubtful_units() if one.unit.question in readable]
+    waiting = [one.unit for one in doubtful if one.is_open]
+    settled = [one.unit for one in doubtful if not one.is_open]
     return page(
         "disagreements.html",
         here="label",
@@ -306,14 +292,15 @@ def disagreements(site: AtSite, annotator: AnnotatorCookie) -> HTMLResponse:
     )
 
 
-def _doubt_views(
-    site: Site, doubtful: Sequence[tuple[Question, Doubt]], annotator: str | None
-) -> list[tuple[Question, UnitView]]:
-    built: dict[str, Units] = {}
+def _doubt_views(site: Site, shown: Sequence[Unit], annotator: str | None) -> list[tuple[Question, UnitView]]:
+    names = dict.fromkeys(unit.question for unit in shown)
+    contents = {name: site.readable(site.question(name)) for name in names}
+    units = {name: site.units(content) for name, content in contents.items()}
+    labels = by_unit(label for name in names for label in site.labels.of_question(name))
     views = []
-    for content, (unit, labels, settled) in doubtful:
-        if content.id not in built:
-            built[content.id] = site.units(content)
-        labels = [*labels, settled] if settled else labels
-        views.append((content, unit_view(built[content.id], unit, settled, annotator, labels)))
+    for unit in shown:
+        (doubt,) = doubts(labels[unit])
+        given = [*doubt.labels, doubt.settled] if doubt.settled else doubt.labels
+        view = unit_view(units[unit.question], unit, doubt.settled, annotator, given)
+        views.append((contents[unit.question], view))
     return views

@@ -1,6 +1,7 @@
 """The questions that are served and the chains of each source, in a database that lives as long as the server."""
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import islice, zip_longest
 from json import dumps, loads
 from sqlite3 import Connection
@@ -21,6 +22,8 @@ _AT_ONCE = 100
 """questions whose chains are stored in one transaction: others that store wait no longer than that takes"""
 _ADDED_AT_ONCE = 1000
 """questions that are added in one transaction, when nobody waits yet: the log of a transaction is on the disk too"""
+_REMEMBERED = 100
+"""questions that were read last and are kept as they are: whoever looks at one often looks at it again"""
 
 # Bodies and chains stand apart, so that lists and counts read small rows only. Words are cut and folded by text.words
 # before they are indexed: the tokenizer is set to leave them whole, letters, digits, marks and + # _ alike.
@@ -96,6 +99,9 @@ class Index:
         database = TemporaryDatabase(_SCHEMA)
         self._transaction, self._read = database.transaction, database.read
         self.close = database.close
+        self.unreadable: set[str] = set()
+        """the ids of the questions that cannot be read"""
+        self._stored = lru_cache(_REMEMBERED)(self._read_stored)
 
     def add(self, entries: Iterable[tuple[Entry, Gold | None]]) -> None:
         """Add questions; one whose id is taken, or that has none, is named after its position."""
@@ -103,7 +109,9 @@ class Index:
         while batch := list(islice(rest, _ADDED_AT_ONCE)):
             with self._transaction() as connection:
                 for position, (entry, gold) in batch:
-                    _add(connection, position, entry, gold)
+                    name = _add(connection, position, entry, gold)
+                    if isinstance(entry.content, QuestionError):
+                        self.unreadable.add(name)
 
     def __len__(self) -> int:
         return int(self._read("SELECT count(*) FROM questions")[0][0])
@@ -116,12 +124,15 @@ class Index:
 
     def at(self, position: int) -> Stored:
         """Return the question at a position."""
+        return self._stored(position)
+
+    def _read_stored(self, position: int) -> Stored:
         return _stored(*self._read(f"{_BODY} WHERE position = ?", position)[0])
 
     def named(self, name: str) -> Stored | None:
         """Return the question with an id, or None."""
-        rows = self._read(f"{_BODY} WHERE id = ?", name)
-        return _stored(*rows[0]) if rows else None
+        rows = self._read("SELECT position FROM questions WHERE id = ?", name)
+        return self._stored(rows[0][0]) if rows else None
 
     def store(self, source: int, found: Iterable[tuple[Stored, Recovered]]) -> None:
         """Store the chains of some questions from a source."""
@@ -225,7 +236,8 @@ class Index:
         return [Pair._make(row) for row in rows], total
 
 
-def _add(connection: Connection, position: int, entry: Entry, gold: Gold | None) -> None:
+def _add(connection: Connection, position: int, entry: Entry, gold: Gold | None) -> str:
+    """Add a question; return the name that it has here."""
     name = entry.id or f"#{position + 1}"
     while connection.execute("SELECT 1 FROM questions WHERE id = ?", (name,)).fetchone():
         name = f"{name} #{position + 1}"
@@ -238,6 +250,7 @@ def _add(connection: Connection, position: int, entry: Entry, gold: Gold | None)
     own = None if entry.own is None else dumps(sorted(entry.own))
     body = (position, *_columns(content), None if gold is None else gold.model_dump_json(), own)
     connection.execute("INSERT INTO bodies VALUES (?, ?, ?, ?, ?)", body)
+    return name
 
 
 _SAME = "(a.identity IS b.identity)"

@@ -2,7 +2,7 @@
 
 from functools import cache
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, quote, urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.datastructures import Headers
@@ -47,14 +47,33 @@ def link(path: str, **query: object) -> str:
     return f"{path}?{urlencode(present)}" if present else path
 
 
-def refusal(scope: Scope, status: int, code: str, message: str, headers: dict[str, str] | None = None) -> Response:
-    """Return why a request is refused, as a page for browsers and as JSON for programs."""
+def refusal(
+    scope: Scope,
+    status: int,
+    code: str,
+    message: str,
+    headers: dict[str, str] | None = None,
+    wanted: str | None = None,
+) -> Response:
+    """Return why a request is refused, as a page for browsers and as JSON for programs.
+
+    `wanted` is the page to which one comes by signing in; the one that is refused if it is not given.
+    """
     if "text/html" not in Headers(scope=scope).get("accept", ""):
         return JSONResponse({"error": {"code": code, "message": message}}, status, headers)
-    wanted = scope["path"] + (f"?{query}" if (query := scope["query_string"].decode("latin-1")) else "")
+    wanted = _wanted(scope) if wanted is None else wanted
     response = page("error.html", status, message=message, status_code=status, wanted=wanted, here=None)
     response.headers.update(headers or {})
     return response
+
+
+def _wanted(scope: Scope) -> str:
+    """Return the page of a request, without a token in its address; what is not read but sent is no page."""
+    if scope["method"] not in ("GET", "HEAD"):
+        return "/"
+    query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+    rest = urlencode([(name, value) for name, value in query if name != "token"])
+    return quote(scope["path"]) + (f"?{rest}" if rest else "")
 
 
 def _role_class(role: str) -> str:

@@ -10,7 +10,7 @@ from fastapi import Depends, Request
 from fastapi.concurrency import run_in_threadpool
 
 from rechain.candidates import CandidateSettings
-from rechain.candidates.units import Units, find_units
+from rechain.candidates.units import Units
 from rechain.datasets import Entry
 from rechain.errors import QuestionError, RechainError
 from rechain.labels.queue import Queue
@@ -20,6 +20,7 @@ from rechain.schema import Problem, Question, Recovered, Same
 from rechain.scoring.model import BUNDLED
 from rechain.system.provenance import Facts
 from rechain.web.index import Index, Stored
+from rechain.web.recent import recent_units
 from rechain.web.results import Results
 from rechain.web.service import BusyError, RecoverTogether, RecoveryService
 
@@ -104,7 +105,7 @@ class Site:
 
     def add_file(self, name: str, rows: Iterable[Recovered], origin: Origin | None = None) -> int:
         """Add the chains of a file as a source; return how many are of other questions."""
-        source = Source(len(self.sources), name, origin=origin)
+        source = Source(len(self.sources), self._unused(name), origin=origin)
         self.sources.append(source)
         unknown = 0
 
@@ -124,8 +125,13 @@ class Site:
         """Add a model as a source; when it has nothing else to do it goes through all questions."""
         number = len(self.sources)
         service = RecoveryService(make, idle=_Filler(self.index, number))
-        self.sources.append(Source(number, name, service, origin))
+        self.sources.append(Source(number, self._unused(name), service, origin))
         return service
+
+    def _unused(self, name: str) -> str:
+        """Return the name of a new source: one that is taken gets its number, as files of two folders may have one."""
+        is_taken = any(source.name == name for source in self.sources)
+        return f"{name} ({len(self.sources) + 1})" if is_taken else name
 
     async def chains_of(self, source: Source, stored: Stored, patience: float | None = None) -> Recovered | None:
         """Return the chains of a question from a source; a model recovers them now if it has not yet.
@@ -174,6 +180,11 @@ class Site:
             raise NotThereError(f"the question '{stored.id[:80]}' cannot be read: {stored.content}")
         return stored.content
 
+    def without_folders(self, text: str) -> str:
+        """Return a message without the folders of the server's files, which are nobody's business who asks."""
+        path = self.labels.path
+        return text.replace(str(path.absolute()), path.name).replace(str(path), path.name)
+
     @property
     def documents(self) -> "Corpus":
         """The index; raises NotThereError where there is none."""
@@ -191,7 +202,7 @@ class Site:
             return list(entries)
         filled: list[Entry] = []
         async with self._finding:
-            self.recovery.check_room(len(entries))
+            self.recovery.check_room(entries)
             for first in range(0, len(entries), _AT_ONCE):
                 filled += await run_in_threadpool(self.corpus.fill, entries[first : first + _AT_ONCE])
         return filled
@@ -204,7 +215,7 @@ class Site:
 
     def units(self, question: Question) -> Units:
         """Return what people label of a question."""
-        return find_units(question, self.settings, None if self.corpus is None else self.corpus.index)
+        return recent_units(question, self.settings, None if self.corpus is None else self.corpus.index)
 
     def start(self) -> None:
         """Let the models that are sources begin to recover."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
 
-from rechain.candidates import CandidateSettings, find_of_any_shape
+from rechain.candidates import CandidateSettings
 from rechain.errors import QuestionError
 from rechain.evaluation.judging import is_correct
 from rechain.schema import Chain, Claim, Gold, Link, Passage, Question, Recovered, Shape
@@ -15,6 +15,7 @@ from rechain.text.passages import PassageView
 from rechain.web.excerpts import excerpt, roles_of_step
 from rechain.web.names import Names, passage_name
 from rechain.web.places import Place, place_of
+from rechain.web.recent import recent_candidates
 from rechain.web.site import MOST_SHOWN
 from rechain.web.strip import StripView, strip_of
 
@@ -229,7 +230,7 @@ def _unscored(
     if len(scored) >= MOST_SHOWN:
         return []
     try:
-        candidates = find_of_any_shape(question, settings, collection=collection)
+        candidates = recent_candidates(question, settings, collection)
     except QuestionError:
         return []
     identities = {chain.identity for chain in scored}

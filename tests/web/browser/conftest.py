@@ -24,6 +24,7 @@ ARGUMENTS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--host-resolver-rules=MAP rechain.test 127.0.0.1",
 ]
 WAIT_MS = 20_000
 expect.set_options(timeout=WAIT_MS)
