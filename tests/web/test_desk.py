@@ -330,6 +330,7 @@ def test_mistakes_at_the_desk(make_site: Make, connect: Make, bridge_question: Q
     client = connect(make_site([unlinked, QuestionError("bad_field", "hops is odd.")]))
     start(client, "anna")
     assert "there is nothing to label" in client.get("/label/question?id=q1").text
+    assert "bad-1" in client.get("/label/questions").text
     assert "All done" in client.get("/label/next").text
     for path, status, message in (
         ("/label/question?id=none", 404, "there is no question 'none'."),
@@ -401,3 +402,26 @@ def test_a_message_about_the_file_of_labels_does_not_name_its_folder(client: Tes
         assert answer.status_code == 422
         assert path.name in answer.text
         assert str(path.parent) not in answer.text
+
+
+def test_questions_are_listed_by_their_labels_and_by_who_gave_them(client: TestClient, seen: Make) -> None:
+    start(client, "anna")
+    give(client, seen, "anna", 2)
+    one = units(seen(client.get("/label/question?id=town-1").text))[0]
+    client.post("/labels", json=[one | {"annotator": "bob", "value": "no"}])
+    assert "1 of 6 questions labelled; of 2 units 50 % decided" in seen(client.get("/label").text).text
+    for query, count, told in (
+        ("", 6, "anna 2, bob 1"),
+        ("state=labelled", 1, "2 units, 1 in doubt"),
+        ("state=not+labelled", 5, "not labelled"),
+        ("state=in+doubt", 1, "anna 2, bob 1"),
+        ("state=decided", 0, "0 questions"),
+        ("annotator=bob", 1, "anna 2, bob 1"),
+        ("annotator=bob&state=not+labelled", 5, "not labelled"),
+        ("annotator=eve", 0, "0 questions"),
+        ("page=99", 6, "6 questions"),
+    ):
+        page = seen(client.get(f"/label/questions?{query}").text)
+        assert len([link for link in page.links if link.startswith("/label/question?id=")]) == count, query
+        assert told in page.text, query
+    assert client.get("/label/questions?state=odd").status_code == 422

@@ -238,6 +238,11 @@ class LabelStore(AbstractContextManager["LabelStore"]):
         """Return what every two annotators, in the order of their names, gave to the units that both labelled."""
         return [Common(*row) for row in self._database.rows(_COMMON)]
 
+    def count_units(self) -> dict[str, int]:
+        """Return how many units of each question anybody labelled."""
+        units = "SELECT DISTINCT question, passages, entities FROM labels"
+        return dict(self._database.rows(f"SELECT question, COUNT(*) FROM ({units}) GROUP BY question"))
+
     def count_doubts(self) -> list[DoubtCount]:
         """Return how many units of each question are in doubt (see `agreement.Doubt`), of those where any is."""
         statement = f"SELECT question, COUNT(*), SUM(is_open) FROM ({_DOUBTS}) GROUP BY question"

@@ -13,10 +13,12 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from rechain.candidates.units import Mode, Unit, Units, Value
 from rechain.errors import RechainError
 from rechain.labels.agreement import MODES, agreements, by_unit, doubts
+from rechain.labels.status import STATES, State, Status, overall, statuses
 from rechain.labels.store import Label, checked_annotator
 from rechain.labels.suggestions import Suggestions
 from rechain.schema import Question
 from rechain.web.forms import read_form
+from rechain.web.index import PAGE_SIZE
 from rechain.web.queries import PageNumber, PageQuery
 from rechain.web.responses import link, page
 from rechain.web.site import AtSite, NotThereError, Site
@@ -96,12 +98,49 @@ def overview(site: AtSite, query: Asked, annotator: AnnotatorCookie) -> HTMLResp
         choices=query,
         question=query.question,
         progress=site.queue.progress(ids),
-        questions=len(ids),
+        overall=overall(statuses(site.labels), ids),
         agreements=agreements(row for row in site.labels.common() if row.question in served),
         open=sum(one.open for one in counts),
         doubts=sum(one.doubts for one in counts),
         has_idle=annotator is not None and site.labels.has_idle_claims(annotator),
         file=site.labels.path.name,
+    )
+
+
+class StatusQuery(PageQuery):
+    """Which questions are listed, by their labels."""
+
+    state: State | None = None
+    annotator: str | None = None
+    page: PageNumber = 1
+
+    @property
+    def address(self) -> dict[str, str]:
+        """The query of an address with this filter."""
+        return self.model_dump(include={"state", "annotator"}, exclude_none=True)
+
+
+@router.get("/questions")
+def questions_page(site: AtSite, query: Annotated[StatusQuery, Query()]) -> HTMLResponse:
+    """List the questions by the state of their labels, and by who gave them."""
+    found, ids = statuses(site.labels), site.index.ids()
+    state = query.state or ("labelled" if query.annotator else None)
+    names = [one for one in ids if state is None or found.get(one, Status()).is_in(state, query.annotator)]
+    pages = max(ceil(len(names) / PAGE_SIZE), 1)
+    number = min(query.page, pages)
+    shown = names[(number - 1) * PAGE_SIZE : number * PAGE_SIZE]
+    return page(
+        "label_questions.html",
+        here="label",
+        site=site,
+        query=query,
+        states=STATES,
+        annotators=site.labels.annotators(),
+        overall=overall(found, ids),
+        total=len(names),
+        rows=[(site.question(name), found.get(name, Status())) for name in shown],
+        page=number,
+        pages=pages,
     )
 
 

@@ -26,6 +26,7 @@ PAGES = {
     "desk with pairs": "/label/question?id=d01&mode=pairs",
     "desk with chains": "/label/question?id=d07&mode=chains",
     "desk with the model's suggestion": "/label/question?id=d02&suggestion=shown",
+    "questions by their labels": "/label/questions?state=in+doubt",
     "annotator": "/label/annotator?annotator=Ben",
     "disagreements": "/label/disagreements",
     "API": "/docs",
