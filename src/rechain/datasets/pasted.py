@@ -3,7 +3,7 @@
 import io
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import orjson
 
@@ -71,7 +71,7 @@ def _is_table(text: str, separator: str) -> bool:
 
 
 def _rows(text: str, separator: str) -> list[Any]:
-    stream = io.BufferedReader(io.BytesIO(text.encode("utf-8", "replace")))  # type: ignore[arg-type]
+    stream = cast(io.BufferedReader, io.BytesIO(text.encode("utf-8", "replace")))
     try:
         rows = [row for _, _, row in read_rows(_TABLE, stream, separator, "utf-8", LARGEST_RECORD)]
     except QuestionError:

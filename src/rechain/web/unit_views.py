@@ -92,7 +92,7 @@ def _asks(question: Question, entities: Sequence[str], names: Sequence[str]) -> 
 def _pair(units: Units, unit: Unit) -> list[StepView]:
     """Return the passage of a pair with its entities highlighted, and of a long one the sentences that hold them."""
     answers = units.question.answer, units.question.answer_entity
-    links, roles = [], [CLAIM]
+    links, roles = list[str](), [CLAIM]
     for entity in units.in_order(unit):
         if entity in (THE_QUESTION, *units.question.question_entities):
             roles.append(QUESTION)
