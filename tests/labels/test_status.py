@@ -49,3 +49,11 @@ def test_a_question_is_in_its_states(
 ) -> None:
     status = statuses(filled).get(question, Status())
     assert [state for state in STATES if status.is_in(state, annotator)] == states
+
+
+def test_counts_follow_a_new_name_and_a_removal(filled: LabelStore) -> None:
+    assert statuses(filled)["q1"].labels == {"anna": 2, "bob": 2}
+    filled.rename("bob", "anna")
+    assert statuses(filled)["q1"] == Status({"anna": 3}, 3, 0)
+    filled.remove("anna")
+    assert [name for name, status in statuses(filled).items() if status.labels] == []

@@ -1,8 +1,9 @@
 """Labels, written at once and kept for good: a log of every label ever given, and those that hold now."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -47,18 +48,29 @@ _EVENT = ", ".join(f"e.{column}" for column in (*EVENT.split(", "), "digest"))
 _CURRENT = f"SELECT {_EVENT} FROM labels JOIN events AS e USING (seq)"
 _TO_UNDO = f"SELECT {_EVENT} FROM events AS e WHERE annotator = ? AND undone_at IS NULL ORDER BY seq DESC LIMIT 1"
 _NAMES = "SELECT annotator FROM labels UNION SELECT annotator FROM claims"
-# Two annotators' labels of the same units; and units with their own labels and the last one that settles. The table
-# `labels` has a unit's rows together, so that neither needs to sort them all.
-_COMMON = """SELECT a.mode, a.annotator, b.annotator, a.question, one.value, two.value, COUNT(*)
+# What is counted of the questions in ?1, a JSON list: every annotator's values, two annotators' labels of the same
+# units, and units with their own labels and the last one that settles.
+_OF_SOME = "IN (SELECT value FROM json_each(?1))"
+_TALLIES = f"""SELECT labels.annotator, labels.question, value, COUNT(*) FROM labels JOIN events USING (seq)
+    WHERE labels.settles = 0 AND labels.question {_OF_SOME} GROUP BY 1, 2, 3"""
+_COMMON = f"""SELECT a.mode, a.annotator, b.annotator, a.question, one.value, two.value, COUNT(*)
     FROM labels AS a JOIN labels AS b USING (question, passages, entities)
     JOIN events AS one ON one.seq = a.seq JOIN events AS two ON two.seq = b.seq
-    WHERE a.settles = 0 AND b.settles = 0 AND a.annotator < b.annotator GROUP BY 1, 2, 3, 4, 5, 6"""
+    WHERE a.settles = 0 AND b.settles = 0 AND a.annotator < b.annotator AND a.question {_OF_SOME}
+    GROUP BY 1, 2, 3, 4, 5, 6"""
 _DOUBTS = """SELECT question, passages, entities, first, settled IS NULL OR settled = 'unsure' AS is_open FROM (
     SELECT labels.question, labels.passages, labels.entities, MIN(seq) AS first,
         MIN(IIF(labels.settles, NULL, value)) AS low, MAX(IIF(labels.settles, NULL, value)) AS high,
         SUBSTR(MAX(IIF(labels.settles, PRINTF('%020d', seq) || value, NULL)), 21) AS settled
-    FROM labels JOIN events USING (seq) GROUP BY labels.question, labels.passages, labels.entities)
+    FROM labels JOIN events USING (seq) {some} GROUP BY labels.question, labels.passages, labels.entities)
     WHERE low IS NULL OR low <> high OR low = 'unsure' OR settled = 'unsure'"""
+_COUNTS = f"""SELECT question, COUNT(*), SUM(is_open)
+    FROM ({_DOUBTS.format(some=f"WHERE labels.question {_OF_SOME}")}) GROUP BY question"""
+# As long as these are the same, so are the labels of a question: a label that is added has a higher number than all
+# others, one that is undone leaves a lower one or none.
+_STATES = (
+    "SELECT question, annotator, COUNT(*), MAX(seq), SUM(seq) FROM labels GROUP BY annotator, mode, settles, question"
+)
 _IDLE = "annotator = :name AND question NOT IN (SELECT question FROM labels WHERE annotator = :name)"
 _SAME = "question = ? AND passages = ? AND entities = ? AND annotator = ? AND settles = ?"
 
@@ -147,6 +159,16 @@ class DoubtCount(NamedTuple):
     open: int
 
 
+@dataclass
+class _Counted:
+    """What was counted of a question, and of which labels."""
+
+    state: list[tuple[Any, ...]]
+    tallies: list[Tally] = field(default_factory=list)
+    common: list[Common] = field(default_factory=list)
+    doubts: list[DoubtCount] = field(default_factory=list)
+
+
 class DoubtfulUnit(NamedTuple):
     """A unit in doubt, and whether it waits to be settled."""
 
@@ -163,6 +185,8 @@ class LabelStore(AbstractContextManager["LabelStore"]):
         self._database = Database(self.path)
         self.written = 0
         """labels written since the file was opened here"""
+        self._known: Mapping[str, _Counted] = {}
+        """what was counted when somebody asked last; replaced as a whole, so that threads may share it"""
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -228,15 +252,11 @@ class LabelStore(AbstractContextManager["LabelStore"]):
 
     def tallies(self) -> list[Tally]:
         """Return how many units of each question every annotator labelled with each value, settling apart."""
-        rows = self._database.rows(
-            "SELECT e.annotator, e.question, e.value, COUNT(*) FROM labels JOIN events AS e USING (seq) "
-            "WHERE e.settles = 0 GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"
-        )
-        return [Tally(*row) for row in rows]
+        return sorted(tally for one in self._counted() for tally in one.tallies)
 
     def common(self) -> list[Common]:
         """Return what every two annotators, in the order of their names, gave to the units that both labelled."""
-        return [Common(*row) for row in self._database.rows(_COMMON)]
+        return [row for one in self._counted() for row in one.common]
 
     def count_units(self) -> dict[str, int]:
         """Return how many units of each question anybody labelled."""
@@ -245,8 +265,24 @@ class LabelStore(AbstractContextManager["LabelStore"]):
 
     def count_doubts(self) -> list[DoubtCount]:
         """Return how many units of each question are in doubt (see `agreement.Doubt`), of those where any is."""
-        statement = f"SELECT question, COUNT(*), SUM(is_open) FROM ({_DOUBTS}) GROUP BY question"
-        return [DoubtCount(*row) for row in self._database.rows(statement)]
+        return [count for one in self._counted() for count in one.doubts]
+
+    def _counted(self) -> Iterable[_Counted]:
+        """Return what is counted of every question, in the order of their ids; again where its labels changed."""
+        states: dict[str, list[tuple[Any, ...]]] = {}
+        for question, *state in self._database.rows(_STATES):
+            states.setdefault(question, []).append(tuple(state))
+        known = {name: one for name, one in self._known.items() if states.get(name) == one.state}
+        new = {name: _Counted(state) for name, state in states.items() if name not in known}
+        some = json.dumps(list(new))
+        for tally in map(Tally._make, self._database.rows(_TALLIES, some) if new else ()):
+            new[tally.question].tallies.append(tally)
+        for row in map(Common._make, self._database.rows(_COMMON, some) if new else ()):
+            new[row.question].common.append(row)
+        for count in map(DoubtCount._make, self._database.rows(_COUNTS, some) if new else ()):
+            new[count.question].doubts.append(count)
+        self._known = known | new
+        return [one for _, one in sorted(self._known.items())]
 
     def doubtful_units(self) -> list[DoubtfulUnit]:
         """Return the units in doubt, in the order of their first labels."""
@@ -254,7 +290,9 @@ class LabelStore(AbstractContextManager["LabelStore"]):
             DoubtfulUnit(
                 Unit(question=question, passages=json.loads(passages), entities=json.loads(entities)), bool(is_open)
             )
-            for question, passages, entities, _, is_open in self._database.rows(f"{_DOUBTS} ORDER BY first")
+            for question, passages, entities, _, is_open in self._database.rows(
+                _DOUBTS.format(some="") + " ORDER BY first"
+            )
         ]
 
     def has_idle_claims(self, annotator: str) -> bool:

@@ -21,7 +21,7 @@ from rechain.web.access import Access
 from rechain.web.forms import read_form
 from rechain.web.guard import Guard, Limits, host_of, signed_in
 from rechain.web.queries import PageQuery
-from rechain.web.responses import refusal
+from rechain.web.responses import load_templates, refusal
 from rechain.web.service import BusyError
 from rechain.web.site import ConflictError, GoneError, NotThereError, Site
 from rechain.web.threads import set_up_threads
@@ -72,6 +72,7 @@ def _lifespan(site: Site) -> Callable[[FastAPI], AbstractAsyncContextManager[Non
     @asynccontextmanager
     async def live(_: FastAPI) -> AsyncIterator[None]:
         set_up_threads()
+        load_templates()
         site.start()
         yield
         site.close()

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from itertools import islice, zip_longest
+from itertools import chain, islice, zip_longest
 from json import dumps, loads
 from sqlite3 import Connection
 from typing import Any, NamedTuple
@@ -106,9 +106,9 @@ class Index:
     def add(self, entries: Iterable[tuple[Entry, Gold | None]]) -> None:
         """Add questions; one whose id is taken, or that has none, is named after its position."""
         rest = enumerate(entries, start=len(self))
-        while batch := list(islice(rest, _ADDED_AT_ONCE)):
+        for first in rest:
             with self._transaction() as connection:
-                for position, (entry, gold) in batch:
+                for position, (entry, gold) in chain([first], islice(rest, _ADDED_AT_ONCE - 1)):
                     name = _add(connection, position, entry, gold)
                     if isinstance(entry.content, QuestionError):
                         self.unreadable.add(name)

@@ -13,7 +13,7 @@ from rechain.candidates.units import Units, find_units
 from rechain.schema import Question
 from rechain.text.collection import Statistics
 
-_MOST = 1_000_000
+_MOST = 500_000
 """characters of the passages of all questions that are remembered: some ten megabytes with what was read out of them"""
 
 Result = TypeVar("Result")

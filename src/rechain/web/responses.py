@@ -36,6 +36,12 @@ def _templates() -> Environment:
     return templates
 
 
+def load_templates() -> None:
+    """Compile all templates: that takes a while, in which whoever asks for a first page would hold others."""
+    for name in _templates().list_templates(extensions=["html"]):
+        _templates().get_template(name)
+
+
 def page(template: str, status: int = 200, **context: Any) -> HTMLResponse:
     """Return a page."""
     return HTMLResponse(_templates().get_template(template).render(context), status)

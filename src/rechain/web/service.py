@@ -26,6 +26,8 @@ _FIRST_PACE = 1e-5
 """seconds a unit of weight, until some were measured: 0.08 for a question of HotpotQA"""
 _MOST_WEIGHT = 250_000
 """work in one batch, about a second: what was given up meanwhile keeps others waiting no longer than that"""
+_BATCH_SHARE = 0.25
+"""share of the time for which questions may wait that one batch may take, by the pace of the last ones"""
 _MEMORY = 0.8
 """weight of the past in the running mean of the pace: about the last five batches count"""
 
@@ -191,14 +193,14 @@ class RecoveryService:
     def _next_batch(self) -> list[tuple[_Job, int]]:
         """Take the questions that wait longest, up to the size and weight of a batch; cancelled jobs are dropped."""
         batch: list[tuple[_Job, int]] = []
-        weight = 0
+        weight, most_weight = 0, min(_MOST_WEIGHT, _BATCH_SHARE * self._most_seconds / self._pace)
         with self._changed:
-            while self._jobs and len(batch) < self._batch_size and weight < _MOST_WEIGHT:
+            while self._jobs and len(batch) < self._batch_size and weight < most_weight:
                 job = self._jobs[0]
                 if not job.done and self._clock() - job.asked_at > self._most_seconds:
                     _fail(job, BusyError(max(ceil(self._seconds_waiting), 1)))
                 for number in range(len(job.done), 0 if job.future.done() else len(job.entries)):
-                    if len(batch) == self._batch_size or weight >= _MOST_WEIGHT:
+                    if len(batch) == self._batch_size or weight >= most_weight:
                         break
                     batch.append((job, number))
                     weight += _weight(job.entries[number])
