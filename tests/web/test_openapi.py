@@ -13,6 +13,7 @@ import pytest
 import uvicorn
 from starlette.testclient import TestClient
 
+from rechain.version import __version__
 from rechain.web.app import create_app
 from rechain.web.openapi import kind_of
 from rechain.web.site import Site
@@ -51,7 +52,7 @@ def test_the_page_shows_every_operation_and_schema(client: TestClient, seen: Mak
             assert f"{method.upper()} {path}" in page.text
     for name in described["components"]["schemas"]:
         assert f"schema-{name}" in page.attributes("details", "id")
-    assert page.attributes("script", "src") == []
+    assert page.attributes("script", "src") == [f"/static/keys.js?v={__version__}"]
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def test_the_list_shows_questions_answers_chains_and_verdicts(client: TestClient
     page = seen(client.get("/").text)
     first = town_site.index.at(1).content
     assert isinstance(first, Question)
-    assert "6 of 6 questions." in page.text
+    assert "6 of 6 questions" in page.text
     assert f"{first.question} answer: {first.answer}" in page.text
     assert "→" in page.text
     assert page.text.count("✓ right") + page.text.count("✗ wrong") == 6
@@ -37,7 +37,7 @@ def test_the_list_shows_questions_answers_chains_and_verdicts(client: TestClient
 def test_a_filtered_list_keeps_its_filter(make_site: Make, connect: Make, seen: Make, towns: Make) -> None:
     client = connect(make_site(towns(PAGE_SIZE + 2)))
     page = seen(client.get("/", params={"text": "maker", "order": "least confident"}).text)
-    assert f"{PAGE_SIZE + 2} of {PAGE_SIZE + 2} questions." in page.text
+    assert f"{PAGE_SIZE + 2} of {PAGE_SIZE + 2} questions" in page.text
     assert "/?page=2&text=maker&order=least+confident" in page.links
     assert "maker" in page.attributes("input", "value")
     second = seen(client.get("/?page=2&text=maker&order=least+confident").text)
@@ -268,7 +268,7 @@ def test_a_filter_is_kept_from_question_to_question(client: TestClient, seen: Ma
 
 
 def test_the_list_tells_how_many_are_right(client: TestClient, seen: Make) -> None:
-    assert "Of 6 with gold 4 are right (67 %)" in seen(client.get("/").text).text
+    assert "Right67 % 4 of 6 with gold; without a chain is wrong" in seen(client.get("/").text).text
 
 
 @pytest.mark.parametrize("steps", ["none", [7], [{"player": "ranker"}], {"a": 1}])

@@ -110,6 +110,8 @@ class Work:
     """stop at the first question that has an error"""
     mapping: FieldMap | None = None
     """which fields of a record hold what"""
+    jointly: bool = False
+    """whether lines are offers, the first pass of joint recovery, and not yet chains"""
 
     def described(self) -> dict[str, Any]:
         """Return all that results depend on, except the questions; a device only changes their rounding."""
@@ -120,11 +122,12 @@ class Work:
         mapping = {"map": str(self.mapping)} if self.mapping else {}
         corpus = make.keywords.get("corpus")
         collection = {} if corpus is None else {"collection": corpus.stamp}
+        jointly = {"jointly": True} if self.jointly else {}
         if options.get("found") is None:
             options.pop("found", None)
         return {
             "model": model_facts(make),
-            "settings": {**options, "only": self.only, **settings, **mapping, **collection},
+            "settings": {**options, "only": self.only, **settings, **mapping, **collection, **jointly},
             "passages": None if isinstance(self.passages, Mapping) else describe_input(self.passages),
         }
 
@@ -156,20 +159,32 @@ class Worker:
         index = self._recoverer.index
         named = index if passages is None else passages
         self._reader = QuestionReader(named, work.only, work.mapping, needs_passages=index is None)
-        self._strict = work.strict
+        self._strict, self._jointly = work.strict, work.jointly
 
     def __call__(self, chunk: Chunk) -> WorkResult:
         """Recover the chains of a chunk's questions; they are scored together if the model can."""
         tally, lines, stopped_by = Tally(), [], None
         try:
-            for recovered in self.recovered(chunk):
-                tally.count(recovered)
-                lines.append(recovered.to_json() + "\n")
+            for line in self._offers(chunk, tally) if self._jointly else self._chains(chunk, tally):
+                lines.append(line + "\n")
         except QuestionError as error:
             stopped_by = error
         records = chunk.records
         share = records[-1].share
         return WorkResult("".join(lines).encode(), tally, share, stopped_by, len(records), input_digest(records))
+
+    def _chains(self, chunk: Chunk, tally: Tally) -> Iterator[str]:
+        for recovered in self.recovered(chunk):
+            tally.count(recovered)
+            yield recovered.to_json()
+
+    def _offers(self, chunk: Chunk, tally: Tally) -> Iterator[str]:
+        for offer in self._recoverer.offer_entries(self._reader.entries(chunk)):
+            error = offer.fields["error"]
+            if self._strict and error:
+                raise QuestionError(error["code"], error["message"])
+            tally.count_fields(offer.fields)
+            yield offer.to_json()
 
     def recovered(self, chunk: Chunk) -> Iterator[Recovered]:
         """Yield the chains of a chunk's questions; raises the first error of strict work as QuestionError."""

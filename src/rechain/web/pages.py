@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from math import ceil
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, StreamingResponse
 from pydantic import Field
 
 from rechain.errors import QuestionError
@@ -14,10 +14,14 @@ from rechain.evaluation.comparison import Comparison
 from rechain.evaluation.judging import judge
 from rechain.evaluation.statistics import Figure
 from rechain.schema import Gold, Question, Recovered
+from rechain.web.dashboard import choices, columns, dashboard
+from rechain.web.download import FORMATS, Format, download
+from rechain.web.hits import find_hits
 from rechain.web.index import COMPARISONS, PAGE_SIZE, Stored
-from rechain.web.queries import Order, PageFilters, PageNumber, PageQuery, SourceNumber
-from rechain.web.responses import page
+from rechain.web.queries import PageFilters, PageNumber, PageQuery, SourceNumber
+from rechain.web.responses import draw, page
 from rechain.web.site import AtSite, NotThereError, Site, Source
+from rechain.web.threads import iterate_long
 from rechain.web.views import OwnPassages, chain_steps, question_view
 
 _PATIENCE = 0.1
@@ -39,9 +43,16 @@ class ListQuery(PageFilters):
 @router.get("/")
 def explore(site: AtSite, query: Annotated[ListQuery, Query()]) -> HTMLResponse:
     """List the questions that pass the filters."""
+    return HTMLResponse(site.lists.get((site.index.state, query), lambda: _draw_list(site, query)))
+
+
+def _draw_list(site: Site, query: ListQuery) -> str:
     source = site.source(query.source)
-    listing = site.index.select(source.number, query, query.page)
-    return page(
+    figures = dashboard(site.index.figures(source.number, query), query)
+    pages = max(ceil(figures.total / PAGE_SIZE), 1)
+    number = min(query.page, pages)  # an address may be older than what is listed
+    listing = site.index.select(source.number, query, number)
+    return draw(
         "explore.html",
         here="explore",
         site=site,
@@ -49,13 +60,30 @@ def explore(site: AtSite, query: Annotated[ListQuery, Query()]) -> HTMLResponse:
         filters=query,
         query=query.address,
         listing=listing,
-        looked=site.index.count_found(source.number),
-        accuracy=site.index.accuracy(source.number),
+        hits=find_hits(site.index, query, listing.rows),
+        figures=figures,
+        choices=choices(query),
+        columns=columns(query, figures, site.index.has_confidence(source.number)),
+        has_confidence=site.index.has_confidence,
         questions=len(site.index),
-        page=query.page,
-        pages=max(ceil(listing.total / PAGE_SIZE), 1),
-        orders=get_args(Order),
+        page=number,
+        pages=pages,
     )
+
+
+class DownloadQuery(PageFilters):
+    """Which questions, in which form."""
+
+    format: Format = "jsonl"
+
+
+@router.get("/download")
+def download_page(site: AtSite, query: Annotated[DownloadQuery, Query()]) -> StreamingResponse:
+    """Send the questions that pass the filters, in the order of the list, as a file."""
+    source = site.source(query.source)
+    parts = download(site.index, source.number, site.index.positions(source.number, query), query.format)
+    headers = {"Content-Disposition": f'attachment; filename="questions.{query.format}"'}
+    return StreamingResponse(iterate_long(parts), media_type=FORMATS[query.format][0], headers=headers)
 
 
 class QuestionQuery(PageFilters):

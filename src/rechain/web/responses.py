@@ -44,7 +44,12 @@ def load_templates() -> None:
 
 def page(template: str, status: int = 200, **context: Any) -> HTMLResponse:
     """Return a page."""
-    return HTMLResponse(_templates().get_template(template).render(context), status)
+    return HTMLResponse(draw(template, **context), status)
+
+
+def draw(template: str, **context: Any) -> str:
+    """Return the HTML of a page."""
+    return _templates().get_template(template).render(context)
 
 
 def link(path: str, **query: object) -> str:

@@ -19,6 +19,7 @@ from rechain.recovery import Options, Recoverer
 from rechain.schema import Problem, Question, Recovered, Same
 from rechain.scoring.model import BUNDLED
 from rechain.system.provenance import Facts
+from rechain.web.bounded import BoundedCache
 from rechain.web.index import Index, Stored
 from rechain.web.recent import recent_units
 from rechain.web.results import Results
@@ -33,6 +34,8 @@ _AT_ONCE = 8
 """questions that a model recovers at a time when nobody asks: a request that comes meanwhile waits for these only"""
 _CROWD = 32
 """from so many waiting questions on a page does not add its own, which would be shown too late anyway"""
+_MOST_HTML = 8_000_000
+"""characters of pages that are kept, some hundred pages"""
 _log = logging.getLogger("rechain.web")
 _NO_INDEX = "this server has no index of documents; start it with rechain serve --corpus INDEX."
 EVERYTHING = Options(top=MOST_SHOWN, explain=True)
@@ -100,6 +103,8 @@ class Site:
     """the index in which passages are found, if there is one"""
     results: Results = field(default_factory=Results)
     """what people tried"""
+    lists: BoundedCache[str] = field(default_factory=lambda: BoundedCache(_MOST_HTML))
+    """pages of the list that were drawn since the index last changed, as many people look at the same"""
     _finding: asyncio.Lock = field(default_factory=asyncio.Lock)
     _lookups: dict[tuple[int, int], asyncio.Task[Recovered]] = field(default_factory=dict)
 

@@ -1,51 +1,67 @@
-"""A question that was tried in the browser as code that asks the same: Python, and curl for the server."""
+"""Texts in which the words that somebody looks for are marked, cut to where most of them stand."""
 
-from pprint import pformat
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
-import orjson
+from rechain.text.highlights import Mark, Piece, cut
+from rechain.text.words import Span, Text, phrase
 
-from rechain.schema import Question
-from rechain.scoring.model import BUNDLED
+MATCH = "match"
+"""the role of a word that was searched for"""
+_LENGTH, _BEFORE = 300, 60
+"""characters of a snippet: about three lines; and of those before its first match"""
 
-MOST_INLINE = 60_000
-"""characters of a question that are written into the code; a longer one comes from a file beside it"""
-FILE = "question.json"
-_LEFT_OUT = {"id"}
-
-
-def fields_of(question: Question, own: frozenset[str] | None) -> dict[str, Any]:
-    """Return the fields with which the same is asked: where an index finds passages, those that came with it."""
-    passages = [passage for passage in question.passages if own is None or passage.id in own]
-    return question.model_copy(update={"passages": passages}).model_dump(
-        mode="json", exclude=_LEFT_OUT, exclude_defaults=True
-    )
+Found = tuple[Span, str]
+"""where a word stands that was searched for, and the word"""
 
 
-def as_json(fields: dict[str, Any]) -> str:
-    """Return a question as one line of JSON."""
-    return orjson.dumps(fields).decode()
+def whole_words(text: str, words: Iterable[str]) -> list[Found]:
+    """Return where some words stand in a text."""
+    read = Text(text)
+    return sorted((span, word) for word in words for span in read.spans(phrase(word)))
 
 
-def as_python(fields: dict[str, Any], model: str, has_index: bool) -> str:
-    """Return Python code that recovers a question with the model of the server."""
-    name = "" if model == BUNDLED else f"{model!r}, "
-    index = ', corpus="INDEX"' if has_index else ""
-    if len(as_json(fields)) > MOST_INLINE:
-        imports, question = "import json\n", f'json.load(open("{FILE}", encoding="utf-8"))'
+def beginnings(text: str, words: Sequence[str]) -> list[Found]:
+    """Return where words stand in a text that begin like some folded words."""
+    read = Text(text)
+    places = ((number, word) for number, one in enumerate(read.words) for word in words if one.startswith(word))
+    return [(read.places[number], word) for number, word in places]
+
+
+def marked(text: str, spans: Sequence[Found]) -> list[Piece]:
+    """Return a whole text, cut where words stand."""
+    return cut(text, {Mark(*span, MATCH) for span, _ in spans})
+
+
+def snippet(text: str, spans: Sequence[Found]) -> list[Piece]:
+    """Return the stretch of a text that holds most of some words, cut where they stand."""
+    start, end = _stretch(text, spans)
+    marks = (Mark(left - start, right - start, MATCH) for (left, right), _ in spans if start <= left and right <= end)
+    return [
+        *([Piece("… ", ())] if start else []),
+        *cut(text[start:end], set(marks)),
+        *([Piece(" …", ())] if end < len(text) else []),
+    ]
+
+
+def _stretch(text: str, spans: Sequence[Found]) -> Span:
+    """Return the stretch with most different words, the first of several; it begins and ends at blanks."""
+    first = max(_counts(spans), key=lambda one: (one[1], -one[0]), default=(0, 0))[0]
+    if len(text) <= _LENGTH or first <= _BEFORE:
+        start = 0
     else:
-        imports, question = "", pformat(fields, width=110, sort_dicts=False)
-    return (
-        f"{imports}from rechain import Recoverer\n\n"
-        f"question = {question}\n"
-        f"recovered = Recoverer.from_pretrained({name}top=5{index}).recover(question)\n"
-        "print(recovered)\n"
-    )
+        start = first - _BEFORE + text[first - _BEFORE : first].find(" ") + 1
+    if len(text) - start <= _LENGTH:
+        return start, len(text)
+    blank = text.rfind(" ", start + _LENGTH // 2, start + _LENGTH)
+    return start, start + _LENGTH if blank < 0 else blank
 
 
-def as_curl(fields: dict[str, Any], address: str, needs_token: bool) -> str:
-    """Return a shell command that asks a server at an address; its text is read as it stands, whatever it holds."""
-    token = ' -H "Authorization: Bearer $RECHAIN_TOKEN"' if needs_token else ""
-    command = f"curl -s '{address}recover?top=5'{token} -H 'Content-Type: application/json' --data-binary"
-    text = as_json(fields)  # of one line, so that none of its lines ends the text early
-    return f"{command} @{FILE}\n" if len(text) > MOST_INLINE else f"{command} @- <<'JSON'\n{text}\nJSON\n"
+def _counts(spans: Sequence[Found]) -> Iterator[tuple[int, int]]:
+    """Yield every place of a word, with how many different words stand within a snippet from there."""
+    for number, ((start, _), _) in enumerate(spans):
+        words = set()
+        for (_, end), word in spans[number:]:
+            if end > start + _LENGTH - _BEFORE:
+                break
+            words.add(word)
+        yield start, len(words)

@@ -16,6 +16,7 @@ PAGES = {
     "list": "/",
     "list of the second source": "/?source=2&text=the",
     "empty list": "/?text=zzzz",
+    "list with hits and filters": "/?text=the&scope=passages&verdict=supported&order=most+confident",
     "question": "/question?id=d07",
     "candidate": "/question?id=d01&chain=3&source=2",
     "form": "/try",
@@ -159,6 +160,24 @@ def test_no_page_of_documents_is_wider_than_a_phone(visit: Any, indexed: Any) ->
     for path in ("/try", *INDEXED):
         page.goto(indexed.address + path)
         assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_in_the_help(open_as_ada: Open, scheme: Literal["light", "dark"]) -> None:
+    page = open_as_ada("/", color_scheme=scheme)
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    assert problems(page) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 640, 1280, 2560])  # 640 is 1,280 at a zoom of 200 %
+def test_the_dashboard_fits_every_width(open_as_ada: Open, width: int, scheme: Literal["light", "dark"]) -> None:
+    for path in (PAGES["list"], PAGES["list with hits and filters"]):
+        page = open_as_ada(path, viewport={"width": width, "height": 800}, color_scheme=scheme)
+        expect(page.locator("table.facet").first).to_be_attached()
+        assert page.evaluate("document.scrollingElement.scrollWidth") <= width
+        assert problems(page) == []
 
 
 def test_axe_notices_a_page_that_is_wrong(open_as_ada: Open) -> None:

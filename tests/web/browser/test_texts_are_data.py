@@ -87,7 +87,9 @@ def listed(text: str) -> str:
 def check(page: Page) -> None:
     """Nothing of the texts has run or become part of the page."""
     assert page.evaluate("window.hacked === undefined")
-    strays = "iframe, svg, [onerror], [onload], [onclick], a[href^=javascript], main img, main script, main style"
+    drawn_here = "[viewBox]"  # what the server draws has one, what the texts hold has none
+    strays = f"iframe, svg:not({drawn_here}), [onerror], [onload], [onclick], a[href^=javascript]"
+    strays += ", main img, main script, main style"
     assert page.locator(strays).count() == 0
 
 
