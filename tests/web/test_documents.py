@@ -141,7 +141,7 @@ def test_a_question_shows_where_its_passages_stand(indexed: TestClient, seen: Ma
 def test_passages_of_the_log_are_marked(indexed: TestClient, seen: Make, handbook_site: Site) -> None:
     page = seen(indexed.get("/question?id=noted&passages=all").text)
     assert page.text.count("from the log") == 1
-    assert "A note note from the log The Kinship Bureau has moved to Prague." in page.text
+    assert "A note from the log The Kinship Bureau has moved to Prague." in page.text
     stored = handbook_site.question("noted")
     assert stored.own == frozenset(["note"])
     assert handbook_site.question("bare").own == frozenset()

@@ -20,14 +20,14 @@ from rechain.text.words import Text
 from rechain.web import passage_search
 from rechain.web.bounded import BoundedCache
 from rechain.web.figures import ALIKE, MOST_TYPES, TYPES, Figures, sum_up
-from rechain.web.names import Names
+from rechain.web.names import Names, short
 from rechain.web.passage_search import add_passages
 from rechain.web.queries import Filters, Judgement, Order
 from rechain.web.selection import CANNOT, TABLES, condition, ordering
 from rechain.web.temporary import TemporaryDatabase
 
 PAGE_SIZE = 25
-_SHOWN_TEXT, _SHOWN_TITLE = 300, 80
+_SHOWN_TEXT, _SHOWN_TITLE = 300, 40
 """characters of a text and of a title in a list: a line or two"""
 _AT_ONCE = 100
 """questions whose chains are stored in one transaction: others that store wait no longer than that takes"""
@@ -90,6 +90,14 @@ class Pair(NamedTuple):
     two: str | None
     one_judgement: Judgement | None
     two_judgement: Judgement | None
+
+
+class Around(NamedTuple):
+    """What stands around a question in a list: how many come earlier, and the ids of its neighbours."""
+
+    earlier: int
+    before: str | None
+    after: str | None
 
 
 class Stored(NamedTuple):
@@ -302,6 +310,18 @@ class Index:
         )
         return [Pair._make(row) for row in rows], total
 
+    def compare_neighbours(self, one: int, two: int, comparison: str, position: int) -> Around:
+        """Return what stands around a question among those whose best chains of two sources compare so."""
+        among = "FROM found a JOIN found b USING (position) WHERE a.source = ? AND b.source = ?"
+        among = f"{among} AND {COMPARISONS[comparison]} AND position"
+        ((earlier, before, after),) = self._read(
+            "SELECT earlier, (SELECT id FROM questions WHERE position = last), "
+            f"(SELECT id FROM questions WHERE position = (SELECT min(position) {among} > ?)) "
+            f"FROM (SELECT count(*) AS earlier, max(position) AS last {among} < ?)",
+            *(one, two, position) * 2,
+        )
+        return Around(earlier, before, after)
+
 
 def _add(connection: Connection, position: int, entry: Entry, gold: Gold | None) -> str:
     """Add a question; return the name that it has here."""
@@ -336,17 +356,13 @@ COMPARISONS = {
 """ways to compare two sources, each with its condition on `found` a and b"""
 
 
-def _short(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
 def _listed(name: str, content: Question | QuestionError) -> tuple[str, str, str]:
     """Return a question and its answer as they are listed, and the words by which it is found."""
     if isinstance(content, QuestionError):
-        return _short(str(content), _SHOWN_TEXT), "", Text(f"{name} {content}").joined
+        return short(str(content), _SHOWN_TEXT), "", Text(f"{name} {content}").joined
     titles = " ".join(passage.title for passage in content.passages)
     words = Text(f"{name} {content.question} {content.answer} {titles}").joined
-    return _short(content.question, _SHOWN_TEXT), _short(content.answer, _SHOWN_TEXT), words
+    return short(content.question, _SHOWN_TEXT), short(content.answer, _SHOWN_TEXT), words
 
 
 def _properties(content: Question | QuestionError, gold: Gold | None) -> tuple[str | None, int | None, str | None]:
@@ -355,7 +371,7 @@ def _properties(content: Question | QuestionError, gold: Gold | None) -> tuple[s
     hops = content.hops if isinstance(content, Question) else None
     if hops is None and gold is not None and gold.chains:
         hops = min(len(chain.passages) for chain in gold.chains)
-    return _short(kind, _SHOWN_TEXT) or None, hops, _obstacle(content)
+    return short(kind, _SHOWN_TEXT) or None, hops, _obstacle(content)
 
 
 def _obstacle(content: Question | QuestionError) -> str | None:
@@ -417,12 +433,11 @@ def _summary(stored: Stored, recovered: Recovered) -> tuple[Any, ...]:
 
 def _in_one_line(stored: Stored, chain: Chain) -> str:
     """Return the names of a chain's passages and of the entities that link them."""
-    if not isinstance(stored.content, Question):
-        return " → ".join(_short(name, _SHOWN_TITLE) for name in chain.passages)
-    names = Names(stored.content)
-    passages = [_short(names.passage(name), _SHOWN_TITLE) for name in chain.passages]
+    names = Names(stored.content) if isinstance(stored.content, Question) else None
+    passages = [short(names.passage(name) if names else name, _SHOWN_TITLE) for name in chain.passages]
     if chain.shape == "parallel":
         return " | ".join(passages)
-    links = [f" —{_short(names.link(chain, n), _SHOWN_TITLE)}→ " for n in range(len(chain.links_in_order))]
+    entities = [names.link(chain, n) if names else link.entity for n, link in enumerate(chain.links_in_order)]
+    links = [f" —{short(entity, _SHOWN_TITLE)}→ " for entity in entities]
     links += [" → "] * (len(passages) - 1 - len(links))
     return "".join(name + link for name, link in zip_longest(passages, links, fillvalue=""))

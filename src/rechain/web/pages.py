@@ -11,7 +11,6 @@ from pydantic import Field
 
 from rechain.errors import QuestionError
 from rechain.evaluation.comparison import Comparison
-from rechain.evaluation.judging import judge
 from rechain.evaluation.statistics import Figure
 from rechain.schema import Gold, Question, Recovered
 from rechain.web.dashboard import choices, columns, dashboard
@@ -22,7 +21,7 @@ from rechain.web.queries import PageFilters, PageNumber, PageQuery, SourceNumber
 from rechain.web.responses import draw, page
 from rechain.web.site import AtSite, NotThereError, Site, Source
 from rechain.web.threads import iterate_long
-from rechain.web.views import OwnPassages, chain_steps, question_view
+from rechain.web.views import OwnPassages, compared_views, question_view
 
 _PATIENCE = 0.1
 """seconds for which a page waits for a model: hardly felt, and enough for most questions"""
@@ -90,7 +89,8 @@ class QuestionQuery(PageFilters):
     """Which question, and which of its candidates; the filters choose the questions before and after it."""
 
     id: str = ""
-    number: PageNumber = Field(default=1, alias="chain")
+    number: PageNumber | None = Field(default=None, alias="chain")
+    """which candidate, from 1; None: the best chain of the source"""
     passages: str = ""
     """all: show also those that are not on the chain"""
 
@@ -132,15 +132,20 @@ class ComparisonQuery(PageQuery):
         """Return the two sources."""
         if len(site.sources) < 2:
             raise NotThereError("to compare needs two sources: give `rechain serve` two of --chains and --model.")
+        if self.show not in COMPARISONS:
+            raise NotThereError(f"there is no comparison '{self.show[:40]}'; there are {', '.join(COMPARISONS)}.")
         return site.source(self.one), site.source(self.two)
+
+    @property
+    def address(self) -> dict[str, Any]:
+        """The query of an address that shows the same comparison."""
+        return {"one": self.one, "two": self.two, "show": self.show}
 
 
 @router.get("/compare")
 def compare(site: AtSite, query: Annotated[ComparisonQuery, Query()]) -> HTMLResponse:
     """Show where the chains of two sources differ."""
     one, two = query.sources(site)
-    if query.show not in COMPARISONS:
-        raise NotThereError(f"there is no comparison '{query.show[:40]}'; there are {', '.join(COMPARISONS)}.")
     pairs, total = site.index.compare(one.number, two.number, query.show, query.page)
     counts = site.index.judgements(one.number, two.number)
     return page(
@@ -150,7 +155,7 @@ def compare(site: AtSite, query: Annotated[ComparisonQuery, Query()]) -> HTMLRes
         one=one,
         two=two,
         show=query.show,
-        choices=COMPARISONS if site.has_gold else ("different", "same", "all"),
+        choices=_choices(site, one, two),
         pairs=pairs,
         total=total,
         counts=counts,
@@ -159,7 +164,7 @@ def compare(site: AtSite, query: Annotated[ComparisonQuery, Query()]) -> HTMLRes
         questions=len(site.index),
         page=query.page,
         pages=max(ceil(total / PAGE_SIZE), 1),
-        query={"one": query.one, "two": query.two, "show": query.show},
+        query=query.address,
     )
 
 
@@ -169,28 +174,44 @@ async def compare_question(site: AtSite, query: Annotated[ComparisonQuery, Query
     stored = await run_in_threadpool(site.question, query.id)
     site.readable(stored)
     found = [(source, await site.chains_of(source, stored, _PATIENCE)) for source in query.sources(site)]
-    return await run_in_threadpool(_draw_comparison, site, stored, found)
+    return await run_in_threadpool(_draw_comparison, site, query, stored, found)
 
 
-def _draw_comparison(site: Site, stored: Stored, found: Sequence[tuple[Source, Recovered | None]]) -> HTMLResponse:
+def _draw_comparison(
+    site: Site, query: ComparisonQuery, stored: Stored, found: Sequence[tuple[Source, Recovered | None]]
+) -> HTMLResponse:
     question = site.readable(stored)
-    columns = []
-    for source, recovered in found:
-        chain = recovered.chains[0] if recovered else None
-        is_right = None if stored.gold is None or recovered is None else judge(chain, stored.gold).correct
-        whole, own = site.with_chains(question, recovered), None if stored.own is None else OwnPassages(stored.own)
-        steps = chain_steps(whole, chain, recovered.claims if recovered else (), own)
-        columns.append((source, recovered, steps, is_right))
-    is_late = any(source.service is not None and recovered is None for source, recovered, *_ in columns)
+    for _, recovered in found:
+        question = site.with_chains(question, recovered)
+    own = None if stored.own is None else OwnPassages(stored.own)
+    views, golds = compared_views(question, found, stored.gold, own)
+    one, two = (source for source, _ in found)
+    around = site.index.compare_neighbours(one.number, two.number, query.show, stored.position)
     return page(
         "compare_question.html",
         here="compare",
         site=site,
         stored=stored,
         question=question,
-        columns=columns,
-        is_late=is_late,
+        views=views,
+        golds=None if stored.gold is None else golds,
+        is_late=any(view.is_late for view in views),
+        around=around,
+        page=around.earlier // PAGE_SIZE + 1,
+        query=query.address,
+        show=_choices(site, one, two)[query.show],
     )
+
+
+def _choices(site: Site, one: Source, two: Source) -> dict[str, str]:
+    """Return the ways to compare two sources, in words that name them."""
+    judged = {
+        "only the first right": f"only {one.name} right",
+        "only the second right": f"only {two.name} right",
+        "both right": "both right",
+        "both wrong": "both wrong",
+    }
+    return {"different": "different", "same": "same", **(judged if site.has_gold else {}), "all": "all"}
 
 
 def _draw(
@@ -198,14 +219,14 @@ def _draw(
     context: dict[str, Any],
     question: Question,
     recovered: Recovered | None,
-    number: int,
+    number: int | None,
     own: OwnPassages | None,
     gold: Gold | None = None,
 ) -> HTMLResponse:
     """Draw one of a question's chains."""
     site: Site = context["site"]
     collection = None if site.corpus is None else site.corpus.index
-    view = question_view(question, recovered, number - 1, gold, site.settings, own, collection)
+    view = question_view(question, recovered, number and number - 1, gold, site.settings, own, collection)
     return page(template, **context, view=view)
 
 

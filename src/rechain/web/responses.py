@@ -13,6 +13,7 @@ from rechain.linking import KINDS
 from rechain.schema import MATCHES, SHAPES, VERDICTS
 from rechain.version import __version__
 from rechain.web.index import PAGE_SIZE
+from rechain.web.names import short
 
 _LINK_COLOURS = 4
 """colours of style.css that can be told apart, also by people who see fewer; further links begin again"""
@@ -30,7 +31,7 @@ def _templates() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    templates.filters |= {"role_class": _role_class, "percent": _percent}
+    templates.filters |= {"role_class": _role_class, "percent": _percent, "brief": short}
     templates.globals |= {"version": __version__, "link": link, "page_size": PAGE_SIZE, "kinds": KINDS}
     templates.globals |= {"verdicts": VERDICTS, "matches": MATCHES, "shapes": SHAPES}
     return templates

@@ -180,6 +180,32 @@ def test_the_dashboard_fits_every_width(open_as_ada: Open, width: int, scheme: L
         assert problems(page) == []
 
 
+HARD = (
+    "/question?id=long",
+    "/question?id=long&chain=2",
+    "/question?id=apart",
+    "/question?id=apart&source=2",
+    "/compare/question?id=long&show=all",
+    "/compare/question?id=apart&show=all",
+)
+"""pages with strips and graphs: of long texts, another candidate, no chain, a source without the question"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280, 2560])
+def test_axe_finds_nothing_about_strips_and_graphs(
+    visit: Any, hard: Any, scheme: Literal["light", "dark"], width: int
+) -> None:
+    page = visit(hard, HARD[0], color_scheme=scheme, viewport={"width": width, "height": 800})
+    found = []
+    for path in HARD:
+        page.goto(hard.address + path)
+        page.locator("details").evaluate_all("all => all.forEach(one => { one.open = true })")
+        found += problems(page)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+    assert found == []
+
+
 def test_axe_notices_a_page_that_is_wrong(open_as_ada: Open) -> None:
     page = open_as_ada("/")
     page.evaluate("document.querySelector('main').innerHTML = '<img src=/static/icon.svg>'")

@@ -73,7 +73,7 @@ _LOOK = "mark => { const s = getComputedStyle(mark); return [s.backgroundColor, 
 
 def see_another_candidate(page: Page) -> None:
     second = page.locator("ol.candidates > li").nth(1)
-    titles = second.locator("a bdi").all_inner_texts()
+    titles = second.locator("a > bdi, a > .hidden > bdi").all_inner_texts()
     second.get_by_role("link").click()
     expect(page.locator("#chain-heading")).to_have_text("Candidate 2")
     assert [one.rstrip() for one in page.locator(".at-chain .passage h3 > bdi").all_inner_texts()] == titles

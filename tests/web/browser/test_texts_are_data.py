@@ -130,13 +130,17 @@ def test_a_question_and_each_of_its_candidates_are_text(visit: Any, served: Any,
     check(page)
     assert shown(page, "h1 bdi") == [SMALL["question"]]
     assert shown(page, ".facts .answer-chip bdi") == [SMALL["answer"]]
-    assert page.title().startswith("small <script>") and page.title().endswith(". · rechain")
-    texts = shown(page, ".at-chain .passage .text")
+    assert page.title().startswith("question small <script>") and page.title().endswith("... · rechain")
+    texts = shown(page, ".at-chain .passage .text:not(.excerpt)")
     assert texts[0] == THREE[0]["text"] and texts[1] in (THREE[1]["text"], THREE[2]["text"])
-    assert shown(page, ".at-others .passage .text") == [one["text"] for one in THREE[1:] if one["text"] != texts[1]]
+    others = [one["text"] for one in THREE[1:] if one["text"] != texts[1]]
+    assert shown(page, ".at-others .passage .text:not(.excerpt)") == others
     assert shown(page, ".at-chain .passage h3 > bdi")[0] == THREE[0]["title"]
-    assert shown(page, ".join mark bdi") == [evil("entity Wibble")]
-    assert shown(page, ".at-chain .passage mark.link-1") == ["Wibble", "Wibble"]
+    assert shown(page, ".join mark bdi") == ["Wibble"]
+    assert page.locator(".why mark bdi").first.get_attribute("title") == evil("entity Wibble")
+    (excerpt,) = shown(page, "#passage-1 .excerpt")
+    assert all(sentence in THREE[0]["text"] for sentence in excerpt.split(" … "))
+    assert shown(page, ".at-chain .passage .text:not(.excerpt) mark.link-1") == ["Wibble", "Wibble"]
     said = [evil("part"), "score"] if (source, chain) == (1, 1) else []
     assert shown(page, ".why tbody tr :is(td, th):first-child")[1 : 1 + len(said)] == said
 
@@ -149,7 +153,7 @@ def test_the_comparison_is_text(visit: Any, served: Any) -> None:
     with page.expect_navigation():
         page.locator(".questions > li > a").click()
     check(page)
-    texts = shown(page, ".side-by-side .passage .text")
+    texts = shown(page, ".side-by-side .passage .text:not(.excerpt)")
     assert texts[0] == texts[2] == THREE[0]["text"]
     assert {texts[1], texts[3]} <= {THREE[1]["text"], THREE[2]["text"]}
 
@@ -250,7 +254,7 @@ def test_nul_characters_break_nothing(visit: Any, served: Any) -> None:
     check(page)
     assert shown(page, "h1 bdi") == [NUL["question"].replace("\0", "")]
     texts = [one["text"].replace("\0", "") for one in NUL["passages"]]
-    assert set(shown(page, ".passage .text")) == set(texts)
+    assert set(shown(page, ".passage .text:not(.excerpt)")) == set(texts)
 
 
 @pytest.mark.parametrize("path", ["/question", "/compare/question", "/label/question"])
@@ -260,7 +264,7 @@ def test_a_passage_of_a_megabyte_is_shown_whole_and_does_not_hang(
     page: Page = visit(served, "/label")
     keyboard.start(page, NAME)
     page.goto(served.address + at(path, id=HUGE["id"], source=2))
-    told = max(shown(page, ".passage .text"), key=len)
+    told = max(shown(page, ".passage .text:not(.excerpt)"), key=len)
     check(page)
     assert len(told) > 1_000_000 and told == HUGE["passages"][0]["text"]
     page.keyboard.press("Tab")
