@@ -79,35 +79,6 @@ def test_a_question_without_a_chain_says_why(make_site: Make, connect: Make, bri
         assert "holds the answer &#39;Nowhere&#39;" in client.get(path).text
 
 
-def test_a_pasted_question_gets_its_chain(client: TestClient, seen: Make) -> None:
-    assert "Recover the chain" in client.get("/try").text
-    passages = "# Polonium\nPolonium was named by Marie Curie.\n\n# Marie Curie\nMarie Curie was born in Warsaw."
-    form = {"question": "Where was the finder of polonium born?", "answer": "Warsaw", "passages": passages, "hops": "2"}
-    answer = client.post("/try", data=form)
-    page = seen(answer.text)
-    assert answer.status_code == 200
-    assert "Polonium → to Marie Curie by Marie Curie" in page.text
-    assert passages in page.text.replace(" # ", "\n\n# ") or passages.split("\n")[0] in page.text
-    assert form["question"] in page.attributes("input", "value")
-
-
-@pytest.mark.parametrize(
-    ("form", "status", "message"),
-    [
-        ({}, 422, "the form: question is empty."),
-        ({"question": "{"}, 422, "begins like JSON but is not valid JSON"),
-        ({"question": "Who?", "answer": "x", "passages": "a\n\nb"}, 200, "No chain: no tail: no passage holds"),
-        ({"question": "Who?", "answer": "x", "passages": "a\n\nb", "hops": "²"}, 200, "No chain: no tail"),
-    ],
-)
-def test_a_pasted_question_with_a_mistake(
-    client: TestClient, seen: Make, form: dict[str, str], status: int, message: str
-) -> None:
-    answer = client.post("/try", data=form)
-    assert answer.status_code == status
-    assert message in seen(answer.text).text
-
-
 @pytest.fixture
 def compared(town_site: Site, connect: Make) -> TestClient:
     """The six questions with a second source, which is the rule of chance."""
@@ -231,18 +202,7 @@ def test_all_text_is_shown_as_text(make_site: Make, connect: Make, seen: Make, e
         assert not [one for _, attributes in page.elements if "style" in attributes for one in attributes]
     shown = " ".join(evil_question.passages[0].text.split())
     assert shown in seen(client.get(f"/question?id={name}").text).text
-    assert evil_question.question in seen(answers[-1].text).attributes("input", "value")
-
-
-def test_other_candidates_of_a_pasted_question_can_be_looked_at(client: TestClient, seen: Make) -> None:
-    passages = "# Zorilla\nSung by Anna Quill.\n\n# Anna Quill\nBorn in Prague.\n\nAnna Quill left Prague."
-    form = {"question": "Where was the singer of Zorilla born?", "answer": "Prague", "passages": passages, "hops": "2"}
-    first = seen(client.post("/try", data=form).text)
-    numbers = {attributes["value"] for tag, attributes in first.elements if attributes.get("name") == "chain"}
-    assert "2" in numbers
-    assert "The chain" in first.text
-    second = seen(client.post("/try", data=form | {"chain": "2"}).text)
-    assert "Candidate 2" in second.text
+    assert evil_question.question in seen(answers[-1].text).text
 
 
 class _Slow:

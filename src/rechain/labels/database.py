@@ -98,7 +98,7 @@ class Database:
             with _transaction(database):
                 if _version(database, self.path) == version:  # no other process was faster
                     self._refuse(integrity.find_structural_damage(database))
-                    integrity.migrate(database)
+                    integrity.migrate(database, version)
         self._refuse(integrity.find_damage(database))
         return True
 

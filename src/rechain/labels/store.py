@@ -23,7 +23,7 @@ from pydantic import (
 from rechain.candidates.units import Mode, Unit, Value
 from rechain.errors import InputError, RechainError
 from rechain.labels.database import Database
-from rechain.labels.integrity import EVENT, digest
+from rechain.labels.integrity import CHANGE, EVENT, digest, restore_labels
 from rechain.schema import SPACES
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ Note = Annotated[str, StringConstraints(max_length=LONGEST_NOTE)]
 _EVENT = ", ".join(f"e.{column}" for column in (*EVENT.split(", "), "digest"))
 _CURRENT = f"SELECT {_EVENT} FROM labels JOIN events AS e USING (seq)"
 _TO_UNDO = f"SELECT {_EVENT} FROM events AS e WHERE annotator = ? AND undone_at IS NULL ORDER BY seq DESC LIMIT 1"
+_NAMES = "SELECT annotator FROM labels UNION SELECT annotator FROM claims"
 # What is counted of the questions in ?1, a JSON list: every annotator's values, two annotators' labels of the same
 # units, and units with their own labels and the last one that settles.
 _OF_SOME = "IN (SELECT value FROM json_each(?1))"
@@ -118,6 +119,24 @@ class Tally(NamedTuple):
     question: str
     value: Value
     units: int
+
+
+class Event(NamedTuple):
+    """A label of the log, whether it holds or not."""
+
+    number: int
+    label: Label
+    undone_at: datetime | None
+
+
+class Change(NamedTuple):
+    """An annotator was renamed or, where there is no new name, removed."""
+
+    at: datetime
+    annotator: str
+    name: str | None
+    events: Sequence[int]
+    """the numbers of the events that had the old name, or that a removal has undone"""
 
 
 class Common(NamedTuple):
@@ -215,7 +234,7 @@ class LabelStore(AbstractContextManager["LabelStore"]):
 
     def annotators(self) -> list[str]:
         """Return the names of all who labelled or claimed something, sorted."""
-        rows = self._database.rows("SELECT annotator FROM labels UNION SELECT annotator FROM claims")
+        rows = self._database.rows(_NAMES)
         return sorted(name for (name,) in rows)
 
     def questions(self) -> set[str]:
@@ -238,6 +257,11 @@ class LabelStore(AbstractContextManager["LabelStore"]):
     def common(self) -> list[Common]:
         """Return what every two annotators, in the order of their names, gave to the units that both labelled."""
         return [row for one in self._counted() for row in one.common]
+
+    def count_units(self) -> dict[str, int]:
+        """Return how many units of each question anybody labelled."""
+        units = "SELECT DISTINCT question, passages, entities FROM labels"
+        return dict(self._database.rows(f"SELECT question, COUNT(*) FROM ({units}) GROUP BY question"))
 
     def count_doubts(self) -> list[DoubtCount]:
         """Return how many units of each question are in doubt (see `agreement.Doubt`), of those where any is."""
@@ -298,6 +322,71 @@ class LabelStore(AbstractContextManager["LabelStore"]):
             database.execute(f"DELETE FROM claims WHERE {_IDLE}", {"name": annotator})
         return questions
 
+    def rename(self, annotator: str, name: str) -> int:
+        """Give everything of an annotator another name; return how many labels that hold bear it then.
+
+        Somebody who has that name already becomes the same annotator, of whose labels of a unit the newest holds.
+        """
+        name = checked_annotator(name)
+        if name == annotator:
+            raise RechainError(f"the annotator has the name '{name}' already.")
+        with self._database.writing() as database:
+            numbers = self._to_change(database, annotator, "1")
+            database.execute("UPDATE events SET annotator = ? WHERE annotator = ?", (name, annotator))
+            _sign_again(database, numbers)
+            database.execute(
+                "UPDATE claims SET annotator = :name, digest = digest(question, :name, at) WHERE annotator = :old",
+                {"name": name, "old": annotator},
+            )
+            for one in (annotator, name):
+                restore_labels(database, one)
+            _note_change(database, annotator, name, numbers)
+            held = database.execute("SELECT COUNT(*) FROM labels WHERE annotator = ?", (name,)).fetchone()
+        return int(held[0])
+
+    def remove(self, annotator: str) -> int:
+        """Take back all labels and claims of an annotator; return how many labels held. The log keeps them all."""
+        with self._database.writing() as database:
+            held = database.execute("SELECT COUNT(*) FROM labels WHERE annotator = ?", (annotator,)).fetchone()
+            numbers = self._to_change(database, annotator, "undone_at IS NULL")
+            undone = "UPDATE events SET undone_at = ? WHERE annotator = ? AND undone_at IS NULL"
+            database.execute(undone, (_timestamp(now()), annotator))
+            _sign_again(database, numbers)
+            database.execute("DELETE FROM claims WHERE annotator = ?", (annotator,))
+            restore_labels(database, annotator)
+            _note_change(database, annotator, None, numbers)
+        return int(held[0])
+
+    def _to_change(self, database: "sqlite3.Connection", annotator: str, condition: str) -> list[int]:
+        """Return the numbers of an annotator's events, all of which are whole; raises RechainError for a stranger."""
+        rows = database.execute(f"SELECT {_EVENT} FROM events AS e WHERE annotator = ? AND {condition}", (annotator,))
+        numbers = [event[0] for event in rows if self._label(event)]  # none that is damaged gets a new digest
+        if not numbers and annotator not in self._names(database):
+            raise RechainError(f"there is no annotator '{annotator}'.")
+        return numbers
+
+    def _names(self, database: "sqlite3.Connection") -> set[str]:
+        return {name for (name,) in database.execute(_NAMES)}
+
+    def changes(self) -> list[Change]:
+        """Return which annotators were renamed or removed, in order."""
+        rows = self._database.rows(f"SELECT {CHANGE} FROM changes ORDER BY number")
+        return [
+            Change(datetime.fromisoformat(at), annotator, name, json.loads(events))
+            for _, at, annotator, name, events in rows
+        ]
+
+    def count_changes(self) -> int:
+        """Return how often an annotator was renamed or removed."""
+        rows = self._database.rows("SELECT COUNT(*) FROM changes")
+        return int(rows[0][0]) if rows else 0
+
+    def history(self) -> Iterator[Event]:
+        """Yield every label ever given, also those that were undone, in the order in which they were added."""
+        for row in self._database.rows(f"SELECT {_EVENT} FROM events AS e ORDER BY seq"):
+            undone_at = None if row[-2] is None else datetime.fromisoformat(row[-2])
+            yield Event(row[0], self._label(row), undone_at)
+
     def check(self) -> None:
         """Raise InputError where something of the file is damaged."""
         self._database.check()
@@ -320,6 +409,18 @@ def label_of(row: Sequence[Any]) -> Label:
     _, at, annotator, question, passages, entities, value, note, settles, _ = event
     unit = Unit(question=question, passages=json.loads(passages), entities=json.loads(entities))
     return Label(annotator=annotator, unit=unit, value=value, note=note, settles=bool(settles), at=at)
+
+
+def _sign_again(database: "sqlite3.Connection", numbers: Sequence[int]) -> None:
+    """Give events that were changed their new digests."""
+    signed = f"UPDATE events SET digest = digest({EVENT}) WHERE seq = ?"
+    database.executemany(signed, [(number,) for number in numbers])
+
+
+def _note_change(database: "sqlite3.Connection", annotator: str, name: str | None, numbers: Sequence[int]) -> None:
+    count = database.execute("SELECT COUNT(*) FROM changes").fetchone()[0]
+    change = count + 1, _timestamp(now()), annotator, name, json.dumps(numbers)
+    database.execute("INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?)", (*change, digest(*change)))
 
 
 def _set_current(database: "sqlite3.Connection", label: Label, seq: int | None) -> None:

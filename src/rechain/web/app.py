@@ -16,7 +16,7 @@ from rechain.datasets.validation import describe_detail
 from rechain.errors import RechainError
 from rechain.recovery import NoConfidenceError
 from rechain.version import __version__
-from rechain.web import api, desk, documents, label_api, metrics, openapi, pages
+from rechain.web import api, desk, documents, label_api, metrics, openapi, pages, try_pages
 from rechain.web.access import Access
 from rechain.web.forms import read_form
 from rechain.web.guard import Guard, Limits, host_of, signed_in
@@ -55,7 +55,8 @@ def create_app(site: Site, *, token: str | None = None, limits: Limits | None = 
         lifespan=_lifespan(site),
     )
     app.state.site, app.state.metrics = site, metrics.Metrics(site)
-    for part in (pages, desk, openapi, metrics, label_api, api, documents):
+    app.state.needs_token = token is not None
+    for part in (pages, try_pages, desk, openapi, metrics, label_api, api, documents):
         app.include_router(part.router)
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"))
     access = None if token is None else Access(token)

@@ -4,7 +4,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from itertools import chain, count, islice, zip_longest
+from itertools import count, islice, zip_longest
 from json import dumps, loads
 from sqlite3 import Connection
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ from rechain.web.bounded import BoundedCache
 from rechain.web.figures import ALIKE, MOST_TYPES, TYPES, Figures, sum_up
 from rechain.web.names import Names, short
 from rechain.web.passage_search import add_passages
-from rechain.web.queries import Filters, Judgement
+from rechain.web.queries import Filters, Judgement, Order
 from rechain.web.selection import CANNOT, TABLES, condition, ordering
 from rechain.web.temporary import TemporaryDatabase
 
@@ -131,9 +131,9 @@ class Index:
     def add(self, entries: Iterable[tuple[Entry, Gold | None]]) -> None:
         """Add questions; one whose id is taken, or that has none, is named after its position."""
         rest = enumerate(entries, start=len(self))
-        for first in rest:
+        while batch := list(islice(rest, _ADDED_AT_ONCE)):
             with self._transaction() as connection:
-                for position, (entry, gold) in chain([first], islice(rest, _ADDED_AT_ONCE - 1)):
+                for position, (entry, gold) in batch:
                     name = _add(connection, position, entry, gold)
                     if isinstance(entry.content, QuestionError):
                         self.unreadable.add(name)
@@ -142,9 +142,12 @@ class Index:
     def __len__(self) -> int:
         return int(self._read("SELECT count(*) FROM questions")[0][0])
 
-    def ids(self) -> list[str]:
-        """Return the ids of all questions, in order."""
-        return [name for (name,) in self._read("SELECT id FROM questions ORDER BY position")]
+    def ids(self, order: Order = "file") -> list[str]:
+        """Return the ids of all questions, in order; confidence is that of the first source."""
+        if order == "file":
+            return [name for (name,) in self._read("SELECT id FROM questions ORDER BY position")]
+        in_order = ordering(Filters(order=order))
+        return [name for (name,) in self._read(f"SELECT q.id FROM {TABLES} ORDER BY {in_order}", 0)]
 
     def at(self, position: int) -> Stored:
         """Return the question at a position."""

@@ -1,10 +1,10 @@
-"""The explorer: a list of questions, a page for each, a form for one's own, and two sources compared."""
+"""The explorer: a list of questions, a page for each, and two sources compared."""
 
 from collections.abc import Sequence
 from math import ceil
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, StreamingResponse
 from pydantic import Field
@@ -15,19 +15,16 @@ from rechain.evaluation.statistics import Figure
 from rechain.schema import Gold, Question, Recovered
 from rechain.web.dashboard import choices, columns, dashboard
 from rechain.web.download import FORMATS, Format, download
-from rechain.web.forms import PastedQuestion, read_form
 from rechain.web.hits import find_hits
 from rechain.web.index import COMPARISONS, PAGE_SIZE, Stored
 from rechain.web.queries import PageFilters, PageNumber, PageQuery, SourceNumber
 from rechain.web.responses import draw, page
-from rechain.web.service import BusyError
-from rechain.web.site import EVERYTHING, AtSite, NotThereError, Site, Source, ask_for
+from rechain.web.site import AtSite, NotThereError, Site, Source
 from rechain.web.threads import iterate_long
 from rechain.web.views import OwnPassages, compared_views, question_view
 
 _PATIENCE = 0.1
 """seconds for which a page waits for a model: hardly felt, and enough for most questions"""
-_NO_PASSAGES = "the question has no passages; paste some, or let the server find them: rechain serve --corpus INDEX."
 
 router = APIRouter(include_in_schema=False)
 
@@ -120,33 +117,6 @@ def _draw_question(
     question = site.with_chains(stored.content, recovered)
     own = None if stored.own is None else OwnPassages(stored.own)
     return _draw("question.html", context, question, recovered, query.number, own, stored.gold)
-
-
-@router.get("/try")
-def try_page(site: AtSite) -> HTMLResponse:
-    """Offer a form for a question of one's own."""
-    return page("try.html", here="try", site=site, form=PastedQuestion(), problem=None, view=None)
-
-
-@router.post("/try")
-async def try_question(request: Request, site: AtSite) -> HTMLResponse:
-    """Show the chain of a question that somebody has pasted."""
-    form = await read_form(request, PastedQuestion)
-    context: dict[str, Any] = {"here": "try", "site": site, "form": form}
-    try:
-        entry = await run_in_threadpool(form.entry, None if site.corpus is None else site.corpus.index)
-        if isinstance(entry.content, QuestionError):
-            raise entry.content
-        if site.corpus is None and not entry.content.passages:
-            raise QuestionError("too_few_passages", _NO_PASSAGES)
-        ((entry, recovered),) = await ask_for(request, site, [entry], EVERYTHING)
-    except (QuestionError, BusyError) as error:
-        status = 422 if isinstance(error, QuestionError) else 429
-        return await run_in_threadpool(page, "try.html", status, **context, problem=str(error), view=None)
-    context["problem"] = recovered.error.message if recovered.error else None
-    own = None if entry.own is None else OwnPassages(entry.own, "pasted here")
-    assert isinstance(entry.content, Question)  # what could not be read was refused above
-    return await run_in_threadpool(_draw, "try.html", context, entry.content, recovered, form.number, own)
 
 
 class ComparisonQuery(PageQuery):

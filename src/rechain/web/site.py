@@ -17,10 +17,12 @@ from rechain.labels.queue import Queue
 from rechain.labels.store import LabelStore
 from rechain.recovery import Options, Recoverer
 from rechain.schema import Problem, Question, Recovered, Same
+from rechain.scoring.model import BUNDLED
 from rechain.system.provenance import Facts
 from rechain.web.bounded import BoundedCache
 from rechain.web.index import Index, Stored
 from rechain.web.recent import recent_units
+from rechain.web.results import Results
 from rechain.web.service import BusyError, RecoverTogether, RecoveryService
 
 if TYPE_CHECKING:
@@ -99,6 +101,8 @@ class Site:
     """what counts as the same chain of these questions"""
     corpus: "Corpus | None" = None
     """the index in which passages are found, if there is one"""
+    results: Results = field(default_factory=Results)
+    """what people tried"""
     lists: BoundedCache[str] = field(default_factory=lambda: BoundedCache(_MOST_HTML))
     """pages of the list that were drawn since the index last changed, as many people look at the same"""
     _finding: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -229,12 +233,18 @@ class Site:
         """All that recover questions."""
         return {service for service in (self.recovery, *(one.service for one in self.sources)) if service is not None}
 
+    @property
+    def model_name(self) -> str:
+        """The name of the model that recovers what people send."""
+        return next((source.name for source in self.sources if source.service is self.recovery), BUNDLED)
+
     def close(self) -> None:
         """Stop all work and remove what is temporary; labels are written already."""
         for service in self.services:
             service.close()
         self.labels.close()
         self.index.close()
+        self.results.close()
 
 
 async def _site_of(request: Request) -> Site:  # a coroutine, as FastAPI sends plain functions to another thread

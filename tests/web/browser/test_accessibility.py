@@ -20,11 +20,15 @@ PAGES = {
     "question": "/question?id=d07",
     "candidate": "/question?id=d01&chain=3&source=2",
     "form": "/try",
+    "example": "/try?example=record",
     "comparison": "/compare?show=all",
     "compared question": "/compare/question?id=d04",
     "overview": "/label",
     "desk with pairs": "/label/question?id=d01&mode=pairs",
     "desk with chains": "/label/question?id=d07&mode=chains",
+    "desk with the model's suggestion": "/label/question?id=d02&suggestion=shown",
+    "questions by their labels": "/label/questions?state=in+doubt",
+    "annotator": "/label/annotator?annotator=Ben",
     "disagreements": "/label/disagreements",
     "API": "/docs",
     "nothing there": "/no/such/page",
@@ -97,7 +101,7 @@ def test_axe_finds_nothing_on_any_kind_of_page(open_as_ada: Open, scheme: Litera
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_after_something_was_done(
-    open_as_ada: Open, keyboard: Any, scheme: Literal["light", "dark"]
+    open_as_ada: Open, served: Any, keyboard: Any, scheme: Literal["light", "dark"]
 ) -> None:
     page = open_as_ada("/try", color_scheme=scheme)
     page.get_by_label("Question").fill("Where was the discoverer of polonium born?")
@@ -105,7 +109,13 @@ def test_axe_finds_nothing_after_something_was_done(
         page.get_by_role("button", name="Recover the chain").click()
     expect(page.get_by_role("alert")).to_be_visible()
     assert problems(page) == []
-    page.goto(page.url.replace("/try", "/question?id=d01"))
+    for width in (360, 1280, 2560):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.goto(f"{served.address}/try?example=sentences")
+        with page.expect_navigation():
+            page.get_by_role("button", name="Recover the chain").click()
+        assert problems(page) == []
+    page.goto(f"{served.address}/question?id=d01")
     page.get_by_text("other passages").click()
     assert problems(page) == []
     page = open_as_ada("/label/question?id=d12", color_scheme=scheme)

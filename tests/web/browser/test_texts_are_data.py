@@ -210,13 +210,15 @@ def test_what_is_pasted_is_text(visit: Any, served: Any) -> None:
     with page.expect_navigation():
         page.get_by_role("button", name="Recover the chain").click()
     check(page)
-    for name, text in FORM.items():
-        assert page.locator(f"[name={name}]").input_value() == text
     assert shown(page, ".result bdi") == [FORM["question"]]
     assert shown(page, ".at-chain .passage .text:not(.excerpt)") == [
         f"Polonium was named by Marie Curie. {EVIL}",
         f"{EVIL} was in Warsaw.",
     ]
+    page.get_by_role("link", name="Change it").click()
+    check(page)
+    for name, text in FORM.items():
+        assert page.locator(f"[name={name}]").input_value() == text
 
 
 def test_a_whole_evil_question_is_pasted_as_json(visit: Any, served: Any) -> None:
