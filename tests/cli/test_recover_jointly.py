@@ -142,6 +142,16 @@ def test_it_is_resumed_between_the_passes(
     assert not sidecar_of(offers).exists()
 
 
+def test_it_is_resumed_where_the_input_is_written_differently(
+    recover: Command, questions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected, out = recover(questions).out, tmp_path / "chains.jsonl"
+    interrupted(recover, monkeypatch, questions, "--out", out)
+    moved = questions.rename(tmp_path / "moved.jsonl")
+    assert recover(moved, "--out", out, "--resume").code == 0
+    assert out.read_text() == expected
+
+
 def test_other_questions_or_options_are_noticed(
     recover: Command, rechain: Command, questions: Path, drugs: Drugs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

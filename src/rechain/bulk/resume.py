@@ -30,6 +30,8 @@ except ImportError:  # Windows has no such locks
 _BLOCK = 1 << 20
 _BEGIN = b'{"id":'
 """how every line begins"""
+_NAMES_THE_INPUT = frozenset({"message", "where"})
+"""the fields that say where a question stands: a run may be resumed with its input written or put differently"""
 _NOT_OURS = "it is not the beginning of what this command writes. Name another file, or replace it with --overwrite."
 
 
@@ -223,7 +225,7 @@ def _is_unread(line: bytes) -> bool:
 
 
 def _alike(line: bytes, recovered: bytes) -> bool:
-    """Return whether two records are the same but for rounding and messages, which name the input's path."""
+    """Return whether two records are the same but for rounding and what names the input's path."""
     try:
         return not line.endswith(b"\r") and _same(orjson.loads(line), orjson.loads(recovered))
     except orjson.JSONDecodeError:
@@ -235,7 +237,7 @@ def _same(one: Any, other: Any) -> bool:
         # far more than another batch, device or number of threads changes, far less than another model would
         return isclose(one, other, rel_tol=1e-3, abs_tol=1e-4)
     if isinstance(one, dict) and isinstance(other, dict):
-        compared = one.keys() - {"message"}
+        compared = one.keys() - _NAMES_THE_INPUT
         return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in compared)
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(_same, one, other))
