@@ -83,7 +83,9 @@ def test_the_default_model_is_told_and_confident_too(rechain: Command, questions
 def test_questions_of_other_data_have_the_chains_that_they_had(
     rechain: Command, recover: Command, town_file: Path
 ) -> None:
-    assert recover(town_file).out == rechain("recover", "--model", "lexical", town_file).out
+    outcome = recover(town_file)
+    assert outcome.out == rechain("recover", "--model", "lexical", town_file).out
+    assert "all is as without --jointly" in outcome.err
 
 
 def test_neither_order_nor_workers_nor_chunks_change_a_chain(
@@ -108,6 +110,19 @@ def test_errors_keep_their_lines_and_strict_stops(recover: Command, questions: P
     assert recover(bad, "--strict").code == 2
 
 
+def test_strict_stops_at_low_confidence_too_and_writes_nothing(
+    rechain: Command, questions: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "chains.jsonl"
+    demanding = ("recover", questions, "--jointly", "--min-confidence", 1, "--out", out)
+    refused = rechain(*demanding, "--strict")
+    assert refused.code == 2
+    assert f"{questions}, line 1: the best chain has confidence" in refused.err
+    assert not out.exists()
+    assert rechain(*demanding, "--resume").code == 3
+    assert len(out.read_text().splitlines()) == 10
+
+
 def test_on_ray_it_is_refused(recover: Command, questions: Path, tmp_path: Path) -> None:
     outcome = recover(questions, "--engine", "ray", "--out", tmp_path / "folder")
     assert outcome.code == 2
@@ -129,8 +144,10 @@ def test_it_is_resumed_between_the_passes(
     recover: Command, questions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected, out = recover(questions).out, tmp_path / "chains.jsonl"
-    assert interrupted(recover, monkeypatch, questions, "--out", out).code != 0
     offers = joint.offers_beside(out)
+    failed = interrupted(recover, monkeypatch, questions, "--out", out)
+    assert failed.code == 2
+    assert f"is in {offers}: go on with --resume" in failed.err
     assert offers.exists()
     assert not out.exists()
     again = recover(questions, "--out", out)
@@ -178,6 +195,33 @@ def test_chains_that_were_not_recovered_jointly_are_not_continued(
     out = tmp_path / "chains.jsonl"
     rechain("recover", "--model", "lexical", questions, "--out", out)
     assert "was made with jointly unset, not true" in recover(questions, "--out", out, "--resume").err
+
+
+def test_a_file_of_which_nothing_believable_says_what_made_it_is_not_continued(
+    recover: Command, questions: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "chains.jsonl"
+    recover(questions, "--out", out)
+    with sidecar_of(out).open("a") as file:
+        file.write("x\n")
+    assert f"{sidecar_of(out)} is damaged" in recover(questions, "--out", out, "--resume").err
+    sidecar_of(out).unlink()
+    assert f"Nothing says what made {out}" in recover(questions, "--out", out, "--resume").err
+
+
+def test_a_line_that_is_no_offer_is_named(
+    recover: Command, questions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "chains.jsonl"
+    offers = joint.offers_beside(out)
+    interrupted(recover, monkeypatch, questions, "--out", out, "--batch-size", 5)
+    sidecar_of(offers).unlink()  # else it shows that the line was changed
+    offers.write_text(offers.read_text().replace('"steps":', '"stops":', 1))
+    refused = recover(questions, "--out", out, "--batch-size", 5, "--resume")
+    assert refused.code == 2
+    assert f"{offers}, line 1: this is no offer" in refused.err
+    assert not out.exists()
+    assert recover(questions, "--out", out, "--overwrite").code == 0
 
 
 @pytest.mark.slow

@@ -4,12 +4,12 @@ The first pass is recovery as ever, in workers and into a file that can be resum
 takes nearly all of the time. The second is quick, so it is begun anew after an interruption: chains appear at once.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from rechain.bulk.work import Tally
-from rechain.errors import RechainError
+from rechain.errors import QuestionError, RechainError
 from rechain.schema import Recovered
 from rechain.scoring.beliefs import Beliefs, Offers
 from rechain.scoring.jointly import Offer
@@ -17,6 +17,7 @@ from rechain.system.files import replacing
 from rechain.system.provenance import Facts, differences, read_provenance, sidecar_of, write_provenance
 
 _SUFFIX = ".offers"
+_REPLACE = "name another file, or replace it with --overwrite"
 
 
 def offers_beside(output: Path) -> Path:
@@ -27,23 +28,31 @@ def offers_beside(output: Path) -> Path:
 class JointPass:
     """The second pass over the offers of all questions."""
 
-    def __init__(self, offers: Path, top: int, min_confidence: float | None) -> None:
+    def __init__(self, offers: Path, top: int, min_confidence: float | None, strict: bool = False) -> None:
         """Read the offers once, and estimate what all questions believe of their steps."""
-        self._offers, self._top, self._min_confidence = offers, top, min_confidence
+        self._offers, self._top, self._min_confidence, self._strict = offers, top, min_confidence, strict
         known = Offers()
         with offers.open("rb") as file:
-            for line in file:
-                Offer.of_json(line).add_to(known)
+            for number, line in enumerate(file, start=1):
+                try:
+                    Offer.of_json(line).add_to(known)
+                except (ValueError, TypeError, AttributeError, LookupError) as error:
+                    raise RechainError(f"{offers}, line {number}: this is no offer; {_REPLACE}.") from error
         self.beliefs: Beliefs = known.learn()
         self.tally = Tally()
         """of the questions whose chains were written"""
 
     def recovered(self) -> Iterator[Recovered]:
-        """Yield the chains of every question in the order of the input."""
+        """Yield the chains of every question in the order of the input; strict, raise the first error.
+
+        That is one of confidence, which no question has before all are heard; the first pass stops at all others.
+        """
         with self._offers.open("rb") as file:
             for position, line in enumerate(file):
                 offer = Offer.of_json(line)
                 recovered = offer.settle(self.beliefs, position, self._top, self._min_confidence)
+                if self._strict and recovered.error:
+                    raise QuestionError(recovered.error.code, recovered.error.message)
                 self.tally.count(recovered)
                 yield recovered
 
@@ -63,6 +72,14 @@ class JointPass:
             "rounds": beliefs.rounds,
         }
 
+    def summary(self) -> str:
+        """Return in a sentence what was shared."""
+        beliefs = self.beliefs
+        if not beliefs.questions:
+            return "No question has candidates between named entities, so all is as without --jointly."
+        different = f"{beliefs.questions} different question{'s offer' if beliefs.questions > 1 else ' offers'}"
+        return f"{different} {len(beliefs.steps)} steps, {beliefs.shared} of them in common with others."
+
 
 def remove_offers(offers: Path) -> None:
     """Remove offers and their provenance, which without them would say nothing."""
@@ -76,13 +93,11 @@ def tally_of_finished(output: Path, head: Facts, questions: Path) -> Tally:
     It cannot be continued: with other questions, or more of them, every chain could be another.
     """
     provenance = read_provenance(output)
-    made_by: Mapping[str, Any] = provenance.made_by if provenance else {}
-    problem = next(differences(made_by, head), None)
-    if problem:
-        raise RechainError(f"{output} was made with {problem}; name another file, or replace it with --overwrite.")
+    if provenance and not provenance.damage and (problem := next(differences(provenance.made_by, head), None)):
+        raise RechainError(f"{output} was made with {problem}; {_REPLACE}.")
     if provenance is None or (misfits := provenance.misfits(questions)) or provenance.end is None:
         why = misfits[0] if provenance else f"Nothing says what made {output}."
-        raise RechainError(f"{why} What is recovered jointly is made as a whole: replace it with --overwrite.")
+        raise RechainError(f"{why} What is recovered jointly is made as a whole: {_REPLACE}.")
     end = provenance.end
     tally = Tally(end["questions"], end["with_chain"])
     tally.problems.update(end["errors"])

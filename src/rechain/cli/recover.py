@@ -2,8 +2,8 @@
 
 import sys
 import warnings
-from collections.abc import Callable, Generator
-from contextlib import closing, nullcontext
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -241,20 +241,27 @@ def _recover_jointly(
         run.doing = "beliefs of all questions"
         with working("Beliefs of all questions"):
             options = work.make_recoverer.keywords
-            joint = JointPass(offers, options["top"], options["min_confidence"])
+            joint = JointPass(offers, options["top"], options["min_confidence"], work.strict)
             if out:
-                joint.write(out, outcome.head or {})
+                with _keeping(offers) if is_kept else nullcontext():
+                    joint.write(out, outcome.head or {})
         if not out:
             for recovered in joint.recovered():
                 print_records(f"{recovered.to_json()}\n")
         remove_offers(offers)
     run.doing = None
-    facts = joint.facts()
-    run.note(
-        f"{facts['questions']} different questions offer {facts['steps']} steps, "
-        f"{facts['shared_steps']} of them in common with others."
-    )
+    run.note(joint.summary())
     return Outcome(joint.tally, joint.tally)
+
+
+@contextmanager
+def _keeping(offers: Path) -> Iterator[None]:
+    """Say, where chains cannot be written, that what the first pass found is kept."""
+    try:
+        yield
+    except (OSError, QuestionError, KeyboardInterrupt):
+        note(f"What was done before is in {offers}: go on with --resume.")
+        raise
 
 
 def _heading(work: "Work", questions: Path, facts: dict[str, Any], run: RunLog) -> "Facts":
