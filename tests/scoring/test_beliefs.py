@@ -120,6 +120,17 @@ def test_beliefs_are_bit_for_bit_the_same_in_any_order(
         assert np.isfinite(one.told(number)).all()
 
 
+def test_the_prior_is_exact_for_more_questions_than_a_float_sums_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_GRID", 2.0**50)  # so fine that floats add up no more than 8 uses exactly
+    random = Random(0)
+    asked: list[Asked] = []
+    for number in range(1, 500):
+        likely = random.uniform(0.1, 0.4)
+        asked.append(([[f"{number:016x}"]], [likely], 1 - likely))
+    priors = {learn(*random.sample(asked, len(asked))).prior for _ in range(10)}
+    assert len(priors) == 1
+
+
 def test_the_size_of_blocks_makes_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(0)
 

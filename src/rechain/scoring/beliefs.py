@@ -163,7 +163,9 @@ class Offers:
             rounds += 1
             before, own = own, self._expected_uses(ratios)
             uses = np.bincount(places, own, len(names))
-            prior = max(float(own.sum()) / len(places), 1 / _GRID)  # zero where all questions have no right chain
+            # Only in whole numbers is the sum over all questions exact; it is zero where none has a right chain.
+            total = np.rint(own * _GRID).astype(np.int64).sum()
+            prior = max(int(total) / _GRID / len(places), 1 / _GRID)
             ratios = _log_ratios(uses[places] - own, offers[places] - 1, prior)
             if np.abs(own - before).max() < _LEAST_CHANGE:
                 break
