@@ -114,7 +114,8 @@ def low_confidence(chains: Sequence[Chain], least: float | None) -> QuestionErro
     return QuestionError("low_confidence", f"the best chain has confidence {reached:.4g}, below the {least:g} demanded")
 
 
-# Fitted by benchmarks/joint.py on DrugHop open; its figures come from folds that did not take part in the fit.
+# Fitted to gold of DrugHop open by benchmarks/joint.py, with the default model: no chain depends on them, only what is
+# said of how likely it is right (docs/measured/joint.md has the error on folds that did not take part in a fit).
 _SLOPE, _OFFSET = 0.39, 0.31
 
 
