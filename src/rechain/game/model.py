@@ -33,7 +33,7 @@ class TrainedModel:
     def read(self, preparation: Preparation) -> Batch:
         """Return prepared questions as the players read them, all in one batch."""
         device, settings = self.players.mean_reward.device, self.settings
-        data = Prepared(preparation.arrays(), device, settings.max_tokens, settings.mark_answer)
+        data = Prepared(preparation.arrays(), device, *settings.reading)
         return data.batch(np.arange(len(data)))
 
     def score(self, candidates: Candidates) -> Sequence[Contributions]:
