@@ -6,11 +6,14 @@
 #   benchmarks/reproduce.sh collect OUT RESULTS   on any machine: takes in what was played
 #   benchmarks/reproduce.sh judge DATA OUT        on any machine: tables, plots, and what the Reasoner names
 #
-# `play` may be stopped and called again, also on another machine after `collect` and `prepare`: branches that are played
-# already are not played again, and come out the same in any order. Its environment:
-#   PROCESSES=12   plays that share the GPU
-#   LIMIT=540      seconds after which it stops and packs what there is
+# `play` may be stopped and called again on the same machine: branches that are played already are not played again, and
+# come out the same in any order. Where time is short, borrow a machine for one of the CONDITIONS at a time; `judge` shows
+# all that was collected. The environment:
 #   TABLES="hotpotqa drughop"
+#   CONDITIONS="paper features ours"   of HotpotQA
+#   OPTIONS="--config tiny.toml --folds 2 --seeds 1 --no-ablations"   of `rechain reproduce`, for a trial
+#   PROCESSES=12   plays that share the GPU
+#   LIMIT=540      seconds after which `play` stops and packs what there is
 # What it packs is in parts of 15 MB, as files that come back from a borrowed machine may have a largest size.
 set -euo pipefail
 what=$1
@@ -19,7 +22,7 @@ tables=${TABLES:-hotpotqa drughop}
 options() { # of one table; DATA and OUT are set
     case $1 in
     hotpotqa) echo "hotpotqa $data/hotpotqa/open.json.gz --vectors $data/vectors/glove.6B.100d.subset.npz --out $out/hotpotqa
-        --table paper --table features --table ours --folds 5 --seeds 2 --pseudo 0" ;;
+        $(printf -- '--table %s ' ${CONDITIONS:-paper features ours}) --folds 5 --seeds 2 --pseudo 0" ;;
     drughop) echo "drughop $data/drughop/open.jsonl.gz --passages $data/drughop/passages.jsonl.gz
         --gold $data/drughop/open.gold.jsonl.gz --vectors $data/vectors/bio.100d.npz --out $out/drughop
         --seeds 1 --pseudo 0 --no-ablations" ;;
@@ -30,8 +33,8 @@ case $what in
 prepare)
     data=$2 out=$3
     for table in $tables; do
-        rechain reproduce $(options "$table") --prepare-only
-        (cd "$out" && python -m tarfile -c "$table.tar.xz" "$table")
+        rechain reproduce $(options "$table") ${OPTIONS:-} --prepare-only
+        tar -C "$out" --exclude="$table/plays" -cJf "$out/$table.tar.xz" "$table"
     done
     ;;
 play)
@@ -62,9 +65,11 @@ collect)
 judge)
     data=$2 out=$3
     for table in $tables; do
-        rechain reproduce $(options "$table") --judge-only
+        rechain reproduce $(options "$table") ${OPTIONS:-} --judge-only
     done
-    python benchmarks/reasoner.py "$data" "$out/hotpotqa" "$out/drughop"
+    if [ -e "$out/hotpotqa/plays/cooperative.0.0.model" ] && [ -e "$out/drughop/plays/cooperative.0.0.model" ]; then
+        python benchmarks/reasoner.py "$data" "$out/hotpotqa" "$out/drughop"
+    fi
     ;;
 *)
     echo "usage: $0 prepare|play|collect|judge …; see the head of this file" >&2

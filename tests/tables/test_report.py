@@ -230,3 +230,18 @@ def test_one_game_alone_says_nothing_of_cooperation(folder: Path, fabricate: Fab
     for row, right in (("cooperative", FOLD_0), ("tail-to-head", []), ("cooperative untaught", [])):
         fabricate(row, 0, 0, right)
     assert "one game alone says nothing" in verdict(judge, folder)
+
+
+def test_what_was_seen_of_the_bonus_is_shown_from_the_first_epoch_to_the_last(
+    folder: Path, fabricate: Fabricate, judge: Judge
+) -> None:
+    for fold, first in ((0, 0.5), (1, 0.7)):
+        curve = [
+            {"phase": "pretraining", "epoch": 0, "reward": 0.5},
+            {"phase": "reasoner", "epoch": 0, "reward": 0.5, "bonus_auc": first, "named_in": 0.4},
+            {"phase": "game", "epoch": 0, "reward": 0.5, "bonus_auc": 0.9, "named_in": 0.2},
+        ]
+        fabricate("cooperative", fold, 0, [], {"curve": curve})
+    text = write_report(folder, judge(), "hotpotqa").read_text()
+    section = text[text.index("## What the bonus is worth") :].partition("\n## ")[0]
+    assert cells(section, "cooperative") == [["cooperative", "60.0 to 90.0", "40.0 to 20.0", "2"]]

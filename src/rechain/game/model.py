@@ -73,7 +73,7 @@ class TrainedModel:
     @property
     def _reasoner_weight(self) -> float:
         """How much the Reasoner counts; only the cooperative row has taught it."""
-        return self.settings.reasoner_weight if self.settings.row == "cooperative" else 0.0
+        return self.settings.reasoner_weight if self.settings.teaches_reasoner else 0.0
 
     def _contributions(self, decoded: Decoded, links: list[float], lexical: list[float]) -> list[Contributions]:
         settings = self.settings

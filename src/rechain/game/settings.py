@@ -152,6 +152,11 @@ class GameSettings(Settings):
         """How prepared questions are read: all that `rechain.game.data.Prepared` needs to know."""
         return self.max_tokens, self.mark_answer, self.entities
 
+    @property
+    def teaches_reasoner(self) -> bool:
+        """Whether anybody teaches the Reasoner."""
+        return self.row == "cooperative" and not self.freezes_reasoner
+
     def __post_init__(self) -> None:
         """Say which setting is wrong."""
         super().__post_init__()

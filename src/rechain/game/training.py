@@ -98,7 +98,7 @@ class Training(TrainingLoop):
         of_phase = {
             "warm-up": settings.warm_up_epochs if self.pseudo else 0,
             "pretraining": settings.pretrain_epochs,
-            "reasoner": settings.reasoner_epochs if self._teaches_reasoner else 0,
+            "reasoner": settings.reasoner_epochs if settings.teaches_reasoner else 0,
             "game": 0 if settings.row == "independent" else settings.game_epochs,
         }
         return of_phase[phase]
@@ -114,10 +114,6 @@ class Training(TrainingLoop):
             batches += [Part(data, shuffled[start : start + size]) for start in range(0, len(shuffled), size)]
         return [batches[number] for number in generator.permutation(len(batches))]
 
-    @property
-    def _teaches_reasoner(self) -> bool:
-        return self.settings.row == "cooperative" and not self.settings.freezes_reasoner
-
     def step(self, phase: str, batch: Part) -> dict[str, Tensor]:
         """Teach the players once, the Reasoner on chains that the Ranker selects or pseudo questions are made from."""
         share = own_share(batch.questions)
@@ -126,7 +122,7 @@ class Training(TrainingLoop):
         # of the whole batch's first half, however many processes share it
         half = own_share(batch.questions[: -(-len(batch.questions) // 2)]).weight
         taught = half if is_game and self.settings.teaching == "half" else share.weight
-        if self._teaches_reasoner and phase != "pretraining":
+        if self.settings.teaches_reasoner and phase != "pretraining":
             losses["reasoner"] = self._teach_reasoner(questions.rows(slice(max(taught, 1))), taught, phase == "warm-up")
         if phase == "reasoner":
             return losses

@@ -259,7 +259,8 @@ class _Judging:
         evidence = weights.link_weight * self._arrays["chain_link_weight"][chains]
         evidence = evidence + weights.lexical_weight * self._arrays["chain_lexical"][chains]
         for play in self._plays.get(fold, ()):  # each picks a chain by itself, and one with links and lexical rule
-            scores, reasoner = play.of(number), weights.reasoner_weight if play.readings else 0.0
+            is_taught = play.readings and not play.settings.freezes_reasoner
+            scores, reasoner = play.of(number), weights.reasoner_weight if is_taught else 0.0
             links = [reading.link for reading in play.readings]
             named = case.share_named_by_reasoner(scores["named"], links, play.settings.entities == "merged")
             auc = case.auc(scores["bonus"], play.readings) if play.readings and "bonus" in scores else None

@@ -126,7 +126,12 @@ def write_report(folder: Path, results: Results, data_set: str, pairs: Mapping[s
     if results.with_gold:
         for condition in conditions_of(results):
             sections += _table_sections(results, data_set, condition)
-        sections += [*_what_the_reasoner_adds(results), _ablations(results), _learning_curve(curves, games)]
+        sections += [
+            *_what_the_bonus_is_worth(results),
+            *_what_the_reasoner_adds(results),
+            _ablations(results),
+            _learning_curve(curves, games),
+        ]
     if pairs:
         note = (
             "How well a score tells pairs that interact from those that do not, 50 % being chance; the interval is over"
@@ -247,6 +252,28 @@ def _verdicts(rows: Mapping[str, Row]) -> Iterator[str]:
             )
         else:
             yield f"`{name}`: no gain over the Ranker alone is shown."
+
+
+def _what_the_bonus_is_worth(results: Results) -> Iterator[str]:
+    """Yield what was seen of the Reasoner during training, without gold: after its first epoch and its last."""
+    body = []
+    for row in results.rows.values():
+        curves = [metadata.get("curve", ()) for metadata in row.metadata.values() if COMBINED not in row.name]
+        watched = [seen for curve in curves if (seen := [epoch for epoch in curve if "bonus_auc" in epoch])]
+        if watched:
+            ends = [
+                [100 * float(np.mean([seen[end].get(name, np.nan) for seen in watched])) for end in (0, -1)]
+                for name in ("bonus_auc", "named_in")
+            ]
+            body.append([row.name, *(f"{first:.1f} to {last:.1f}" for first, last in ends), str(len(watched))])
+    if body:
+        note = (
+            "On held-out questions, after the first epoch in which it was watched and after the last. The first figure:"
+            " how often the chain of most evidence earns more bonus than another with the passage that the Reasoner"
+            " reads. The second: the share of the other passages that hold the entity it finds likeliest."
+        )
+        header = ("", "AUC of the bonus by evidence, %", "passages that hold what is named, %", "games")
+        yield _section("What the bonus is worth, without gold", (header, body), note)
 
 
 def _what_the_reasoner_adds(results: Results) -> Iterator[str]:
