@@ -311,6 +311,7 @@ def test_an_index_of_any_history_is_as_one_that_is_built_anew(
     place = tmp_path_factory.mktemp("history")
     docs, folder = place / "docs", place / "index"
     docs.mkdir()
+    (docs / "kept.md").write_text(TEXTS[0])  # a folder that holds nothing any more is refused
     for at, (kind, name, content) in enumerate(edits, 1):
         edit(docs, kind, name, content, at)
         if at in builds:

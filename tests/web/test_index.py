@@ -1,6 +1,8 @@
 """The list of questions: every filter, the search, and what two sources say of the same question."""
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from threading import Thread
 
 import pytest
@@ -13,6 +15,9 @@ from rechain.schema import Chain, Gold, GoldChain, Link, LinkKind, Passage, Prob
 from rechain.text.words import Text
 from rechain.web.index import COMPARISONS, PAGE_SIZE, Index, Row, Stored
 from rechain.web.queries import Filters
+
+_PATIENCE_S = 300
+"""seconds that only keep a test from hanging: a busy machine may take long"""
 
 
 def asked(
@@ -360,3 +365,26 @@ def test_threads_read_while_others_write() -> None:
 def test_a_question_whose_id_is_taken_has_labels_of_its_own() -> None:
     index = index_of(asked("a"), asked("a"))
     assert [index.at(place).content.id for place in range(2)] == index.ids() == ["a", "a #2"]  # type: ignore[union-attr]
+
+
+def test_a_search_looks_for_every_word_once_and_for_the_longest_of_those_that_begin_alike() -> None:
+    index = index_of(asked("a", "Paris in spring"), asked("b", "Paris in parts"))
+    assert ids(index, Filters(text="p pa par paris p sp " * 10)) == ["a"]
+    assert ids(index, Filters(text="i p")) == ["a", "b"]
+
+
+def test_the_index_is_removed_from_the_disk_when_it_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    index = index_of(asked("a"))
+    assert list(tmp_path.iterdir())
+    index.close()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_reader_does_not_wait_for_whoever_writes() -> None:
+    index = index_of(asked("a"))
+    with index._transaction() as connection:
+        connection.execute("DELETE FROM questions")
+        reader = ThreadPoolExecutor(1).submit(index.ids)
+        assert reader.result(_PATIENCE_S) == ["a"]
+    assert index.ids() == []

@@ -36,7 +36,7 @@ from rechain.retrieval.index import (
     read_passage,
     shard_name,
 )
-from rechain.retrieval.manifest import Changes, Manifest, Taken, compare, mark_of, read_refusals
+from rechain.retrieval.manifest import Changes, Manifest, NewPassage, compare, mark_of, read_refusals
 from rechain.retrieval.shard import Ask, Condition, LocalShard, record_at
 from rechain.retrieval.vectors import Embedder, VectorWriter, key_of, remove_vectors
 from rechain.schema import Passage
@@ -439,7 +439,7 @@ class _Shards:
     def __exit__(self, *error: object) -> None:
         self._writers.clear()
 
-    def add(self, taken: Taken) -> None:
+    def add(self, taken: NewPassage) -> None:
         """Put a passage into its shard."""
         self._writer(self._number(taken.passage.id)).add_document(document(*taken))
 

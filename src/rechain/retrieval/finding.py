@@ -105,7 +105,7 @@ def _nearest(index: Index, questions: Sequence[Question], embed: Embedder | None
     return [tuple(sorted({*alone, *together})) for alone, together in zip(names[::2], names[1::2], strict=True)]
 
 
-class Filled(NamedTuple):
+class WholeQuestion(NamedTuple):
     """A question with the passages that were found for it."""
 
     question: Question
@@ -118,7 +118,7 @@ def fill_questions(
     questions: Sequence[Question],
     settings: FindSettings | None = None,
     embed: Embedder | None = None,
-) -> list[Filled]:
+) -> list[WholeQuestion]:
     """Return questions with their own passages and those that an index has for them.
 
     A question that names its passages by id has said among which passages its chain is: no others are sought.
@@ -127,7 +127,10 @@ def fill_questions(
     found = iter(find_passages(index, open_questions, settings, embed))
     named = index.named(passage.id for question in open_questions for passage in question.passages)
     known = {passage.id: passage for passage in named}
-    return [Filled(one, frozenset()) if _names_passages(one) else _merged(one, next(found), known) for one in questions]
+    return [
+        WholeQuestion(one, frozenset()) if _names_passages(one) else _merged(one, next(found), known)
+        for one in questions
+    ]
 
 
 def fill_entries(
@@ -143,7 +146,7 @@ def _waits(entry: Entry) -> bool:
     return entry.own is None and isinstance(entry.content, Question)
 
 
-def _filled(entry: Entry, filled: Filled) -> Entry:
+def _filled(entry: Entry, filled: WholeQuestion) -> Entry:
     return entry._replace(content=filled.question, own=filled.own)
 
 
@@ -151,7 +154,7 @@ def _names_passages(question: Question) -> bool:
     return bool(question.passages) and "passage_ids" in (question.model_extra or {})
 
 
-def _merged(question: Question, found: Sequence[Passage], known: Mapping[str, Passage]) -> Filled:
+def _merged(question: Question, found: Sequence[Passage], known: Mapping[str, Passage]) -> WholeQuestion:
     """Return a question with its own passages before those that were found; one that is in the index is the index's.
 
     `known` are the passages of the index that have the ids of own ones, whether they were found or not.
@@ -172,7 +175,7 @@ def _merged(question: Question, found: Sequence[Passage], known: Mapping[str, Pa
         taken.add(passage.id)
         own.append(passage)
     whole = question.model_copy(update={"passages": [*own, *copied, *found]})
-    return Filled(whole, frozenset(passage.id for passage in own))
+    return WholeQuestion(whole, frozenset(passage.id for passage in own))
 
 
 def _content(passage: Passage) -> tuple[str, str]:

@@ -49,7 +49,7 @@ class Losing(Protocol):
         ...
 
 
-class Taken(NamedTuple):
+class NewPassage(NamedTuple):
     """A passage that is new in an index."""
 
     passage: Passage
@@ -239,7 +239,7 @@ class Taking:
         """why the file could not be read, or not all of it: then the next build reads it again, changed or not"""
         self.text: bytes | None = None
 
-    def __call__(self, extract: Extract) -> list[Taken]:
+    def __call__(self, extract: Extract) -> list[NewPassage]:
         """Return the passages that are new, by the ids that they have in the index."""
         if extract.text is not None:
             self.text = zlib.compress(extract.text.encode(), _COMPRESSION)
@@ -255,7 +255,7 @@ class Taking:
         """Return id and mark of the passages that the file no longer has."""
         return list(self._known.values())
 
-    def _take(self, passage: Passage) -> Taken | None:
+    def _take(self, passage: Passage) -> NewPassage | None:
         """Return a passage if it is new, or None if the index has it already."""
         digest = passage_digest(passage)
         key = self._key(passage.id, digest)
@@ -279,7 +279,7 @@ class Taking:
             del self._losses[name]
             return None
         self.added += 1
-        return Taken(passage, record)
+        return NewPassage(passage, record)
 
     def _key(self, name: str, digest: bytes) -> str | None:
         """Return what tells a passage apart in its file; None for one that was met before, word for word."""

@@ -72,7 +72,7 @@ class Highlighter:
         answers: Iterable[Span] = (span for words in self._answers for span in text.spans(words))
         if question.answer_entity is not None:
             answers = view.mentions(question.answer_entity)
-        names: Iterable[Span] = _joined(text, (n for n, word in enumerate(text.words) if word in self._names))
+        names: Iterable[Span] = join_words(text, (n for n, word in enumerate(text.words) if word in self._names))
         if question.question_entities:
             names = (span for entity in question.question_entities for span in view.mentions(entity))
         marks = {Mark(*span, ANSWER) for span in answers} | {Mark(*span, QUESTION) for span in names}
@@ -102,7 +102,7 @@ def cut(text: str, marks: Iterable[Mark]) -> list[Piece]:
     return pieces
 
 
-def _joined(text: Text, words: Iterable[int]) -> Iterator[Span]:
+def join_words(text: Text, words: Iterable[int]) -> Iterator[Span]:
     """Yield the stretches of words that follow one another with nothing but blanks and hyphens between."""
     stretch: Span | None = None
     last = -1

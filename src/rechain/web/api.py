@@ -1,6 +1,6 @@
 """The REST interface: questions and chains as JSON, with the fields that they have in files."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import orjson
@@ -187,8 +187,16 @@ async def recover(
     index = None if site.corpus is None else site.corpus.index
     entries = await run_in_threadpool(lambda: [one.entry(number, index) for number, one in enumerate(questions)])
     answers = await ask_for(request, site, entries, Options(top, explain, min_confidence))
-    rows = [one.recovered.to_json() if site.corpus is None else _with_passages(one) for one in answers]
-    text = f"[{','.join(rows)}]" if isinstance(body, list) else rows[0]
+    return await run_in_threadpool(_records, answers, site.corpus is not None, isinstance(body, list))
+
+
+def _records(answers: Sequence[Answered], has_index: bool, are_many: bool) -> Response:
+    rows = [_with_passages(one) if has_index else one.recovered.to_json() for one in answers]
+    return _json(f"[{','.join(rows)}]" if are_many else rows[0])
+
+
+def _json(text: str) -> Response:
+    """Return an answer that was written already; FastAPI would write that of a coroutine between other requests."""
     return Response(text, media_type="application/json")
 
 
@@ -256,7 +264,7 @@ class Selection(Filters):
 
 
 @router.get("/questions", responses=refusals(404))
-async def questions(site: AtSite, selection: Annotated[Selection, Query()]) -> Listing:
+def questions(site: AtSite, selection: Annotated[Selection, Query()]) -> Listing:
     """List questions, with the best chain of each."""
     listing = site.index.select(site.source(selection.source).number, selection, selection.page)
     rows = [
@@ -276,12 +284,13 @@ async def questions(site: AtSite, selection: Annotated[Selection, Query()]) -> L
     return Listing(total=listing.total, page=selection.page, page_size=PAGE_SIZE, questions=rows)
 
 
-@router.get("/questions/{id:anything}", responses=refusals(404, 429))
-async def question(site: AtSite, id: str, source: Annotated[SourceNumber, Query()] = 1) -> QuestionWithChains:
+@router.get("/questions/{id:anything}", response_model=QuestionWithChains, responses=refusals(404, 429))
+async def question(site: AtSite, id: str, source: Annotated[SourceNumber, Query()] = 1) -> Response:
     """Return a question of the file with its chains, all that are candidates."""
-    stored = site.question(id)
+    stored = await run_in_threadpool(site.question, id)
     content, recovered = site.readable(stored), await site.chains_of(site.source(source), stored)
-    return QuestionWithChains(question=content, recovered=recovered, gold=stored.gold)
+    record = QuestionWithChains(question=content, recovered=recovered, gold=stored.gold)
+    return await run_in_threadpool(lambda: _json(record.model_dump_json()))
 
 
 class SourceDescription(BaseModel):
@@ -340,7 +349,7 @@ class Version(BaseModel):
 
 
 @router.get("/version")
-async def version(site: AtSite) -> Version:
+def version(site: AtSite) -> Version:
     """Return the version, and what is served."""
     names = [source.name for source in site.sources]
     collection = None if site.corpus is None else site.corpus.index.stamp

@@ -24,6 +24,7 @@ from rechain.web.queries import PageQuery
 from rechain.web.responses import refusal
 from rechain.web.service import BusyError
 from rechain.web.site import ConflictError, GoneError, NotThereError, Site
+from rechain.web.threads import set_up_threads
 
 _STATUS: dict[type[Exception], tuple[int, str]] = {
     NotThereError: (404, "not_there"),
@@ -69,6 +70,7 @@ def create_app(site: Site, *, token: str | None = None, limits: Limits | None = 
 def _lifespan(site: Site) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def live(_: FastAPI) -> AsyncIterator[None]:
+        set_up_threads()
         site.start()
         yield
         site.close()

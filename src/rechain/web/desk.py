@@ -87,10 +87,6 @@ Asked = Annotated[DeskQuery, Query()]
 AnnotatorCookie = Annotated[str | None, Depends(_annotator_of)]
 
 
-# Handlers that read labels or find units are no coroutines, so that FastAPI runs each in a thread of its own pool and
-# other requests are answered meanwhile.
-
-
 @router.get("")
 def overview(site: AtSite, query: Asked, annotator: AnnotatorCookie) -> HTMLResponse:
     """Show who has labelled how much, how far they agree, and the way to the desk."""

@@ -3,7 +3,6 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Query
-from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field, StringConstraints
 
@@ -45,7 +44,7 @@ class SearchResults(BaseModel):
 
 
 @router.get("/search")
-async def search(
+def search(
     site: AtSite,
     q: Annotated[str, Query(max_length=_LONGEST_QUERY, description="words of the passages")],
     k: Annotated[int, Query(ge=1, le=MOST_HITS, description="how many passages")] = 10,
@@ -54,7 +53,7 @@ async def search(
 
     A server without an index answers 404.
     """
-    hits = await run_in_threadpool(site.documents.search, q, k)
+    hits = site.documents.search(q, k)
     rows = [
         PassageHit(id=hit.passage.id, title=hit.passage.title, snippet=hit.snippet, score=hit.score, place=hit.place)
         for hit in hits
@@ -76,7 +75,7 @@ class DocumentText(BaseModel):
 
 
 @router.get("/documents/{name:anything}")
-async def document(
+def document(
     site: AtSite,
     name: str,
     start: Annotated[_Offset, Query(description="the first character, from 0")] = 0,
@@ -86,7 +85,7 @@ async def document(
 
     A passage's `place` has its `source`, `start` and `end`. A server without an index answers 404.
     """
-    whole = await run_in_threadpool(site.documents.document, name)
+    whole = site.documents.document(name)
     if whole is None:
         raise _no_document(name)
     length = len(whole.text)
@@ -103,9 +102,9 @@ class FindQuery(PageQuery):
 
 
 @router.get("/find", include_in_schema=False)
-async def find_page(site: AtSite, query: Annotated[FindQuery, Query()]) -> HTMLResponse:
+def find_page(site: AtSite, query: Annotated[FindQuery, Query()]) -> HTMLResponse:
     """Show the passages of the index that hold some words."""
-    hits = await run_in_threadpool(site.documents.search, query.q, _SHOWN_HITS)
+    hits = site.documents.search(query.q, _SHOWN_HITS)
     return page("find.html", here="explore", site=site, q=query.q, hits=hits, most=_SHOWN_HITS)
 
 
@@ -119,9 +118,9 @@ class DocumentQuery(PageQuery):
 
 
 @router.get("/document", include_in_schema=False)
-async def document_page(site: AtSite, query: Annotated[DocumentQuery, Query()]) -> HTMLResponse:
+def document_page(site: AtSite, query: Annotated[DocumentQuery, Query()]) -> HTMLResponse:
     """Show the part of a document in which a passage stands."""
-    part = await run_in_threadpool(site.documents.part, query.name, query.start, query.end, query.part)
+    part = site.documents.part(query.name, query.start, query.end, query.part)
     if part is None:
         raise _no_document(query.name)
     address = {"name": query.name, "start": query.start or None, "end": query.end or None}

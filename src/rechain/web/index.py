@@ -1,14 +1,9 @@
-"""The questions that are served and the chains of each source, in a database that lives as long as the server.
+"""The questions that are served and the chains of each source, in a database that lives as long as the server."""
 
-It is a temporary file that SQLite itself removes, so that memory does not grow with the questions.
-"""
-
-import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from itertools import islice, zip_longest
 from json import dumps, loads
-from threading import RLock
+from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from rechain.datasets import Entry
@@ -17,18 +12,21 @@ from rechain.evaluation.judging import judge
 from rechain.schema import Chain, Gold, Problem, Question, Recovered, Shape, Verdict
 from rechain.text.words import Text
 from rechain.web.queries import Filters, Judgement, Order
+from rechain.web.temporary import TemporaryDatabase
 
 PAGE_SIZE = 25
 _SHOWN_TEXT, _SHOWN_TITLE = 300, 80
 """characters of a text and of a title in a list: a line or two"""
 _AT_ONCE = 100
-"""questions whose chains are stored in one transaction: readers wait no longer than that takes"""
+"""questions whose chains are stored in one transaction: others that store wait no longer than that takes"""
+_ADDED_AT_ONCE = 1000
+"""questions that are added in one transaction, when nobody waits yet: the log of a transaction is on the disk too"""
 
 # Bodies and chains stand apart, so that lists and counts read small rows only. Words are cut and folded by text.words
 # before they are indexed: the tokenizer is set to leave them whole, letters, digits, marks and + # _ alike.
 _SCHEMA = """
 CREATE TABLE questions (position INTEGER PRIMARY KEY, id TEXT UNIQUE, question TEXT, answer TEXT);
-CREATE VIRTUAL TABLE search USING fts5 (words, content='', prefix='2 3',
+CREATE VIRTUAL TABLE search USING fts5 (words, content='', prefix='1 2 3',
     tokenize="unicode61 remove_diacritics 0 categories 'L* N* M* Co' tokenchars '+#_'");
 CREATE TABLE bodies (position INTEGER PRIMARY KEY, question TEXT, problem TEXT, gold TEXT, own TEXT);
 CREATE TABLE found (source INTEGER, position INTEGER, summary TEXT, identity TEXT, confidence REAL,
@@ -95,41 +93,17 @@ class Index:
     """Questions in the order of their file, their chains from each source, and quick ways to select them."""
 
     def __init__(self) -> None:
-        self._lock = RLock()
-        self._connection = sqlite3.connect("", check_same_thread=False, isolation_level=None)
-        self._connection.executescript(_SCHEMA)
-
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with self._lock:
-            self._connection.execute("BEGIN")
-            try:
-                yield self._connection
-            except BaseException:
-                self._connection.execute("ROLLBACK")
-                raise
-            self._connection.execute("COMMIT")
-
-    def _read(self, query: str, *values: Any) -> list[Any]:
-        with self._lock:
-            return self._connection.execute(query, values).fetchall()
+        database = TemporaryDatabase(_SCHEMA)
+        self._transaction, self._read = database.transaction, database.read
+        self.close = database.close
 
     def add(self, entries: Iterable[tuple[Entry, Gold | None]]) -> None:
         """Add questions; one whose id is taken, or that has none, is named after its position."""
-        with self._transaction() as connection:
-            for position, (entry, gold) in enumerate(entries, start=len(self)):
-                name = entry.id or f"#{position + 1}"
-                while connection.execute("SELECT 1 FROM questions WHERE id = ?", (name,)).fetchone():
-                    name = f"{name} #{position + 1}"
-                content = entry.content
-                if isinstance(content, Question) and content.id != name:  # so that its labels are its own
-                    content = content.model_copy(update={"id": name})
-                text, answer, words = _listed(name, content)
-                connection.execute("INSERT INTO questions VALUES (?, ?, ?, ?)", (position, name, text, answer))
-                connection.execute("INSERT INTO search (rowid, words) VALUES (?, ?)", (position, words))
-                own = None if entry.own is None else dumps(sorted(entry.own))
-                body = (position, *_columns(content), None if gold is None else gold.model_dump_json(), own)
-                connection.execute("INSERT INTO bodies VALUES (?, ?, ?, ?, ?)", body)
+        rest = enumerate(entries, start=len(self))
+        while batch := list(islice(rest, _ADDED_AT_ONCE)):
+            with self._transaction() as connection:
+                for position, (entry, gold) in batch:
+                    _add(connection, position, entry, gold)
 
     def __len__(self) -> int:
         return int(self._read("SELECT count(*) FROM questions")[0][0])
@@ -249,6 +223,21 @@ class Index:
         return [Pair._make(row) for row in rows], total
 
 
+def _add(connection: Connection, position: int, entry: Entry, gold: Gold | None) -> None:
+    name = entry.id or f"#{position + 1}"
+    while connection.execute("SELECT 1 FROM questions WHERE id = ?", (name,)).fetchone():
+        name = f"{name} #{position + 1}"
+    content = entry.content
+    if isinstance(content, Question) and content.id != name:  # so that its labels are its own
+        content = content.model_copy(update={"id": name})
+    text, answer, words = _listed(name, content)
+    connection.execute("INSERT INTO questions VALUES (?, ?, ?, ?)", (position, name, text, answer))
+    connection.execute("INSERT INTO search (rowid, words) VALUES (?, ?)", (position, words))
+    own = None if entry.own is None else dumps(sorted(entry.own))
+    body = (position, *_columns(content), None if gold is None else gold.model_dump_json(), own)
+    connection.execute("INSERT INTO bodies VALUES (?, ?, ?, ?, ?)", body)
+
+
 _SAME = "(a.identity IS b.identity)"
 COMPARISONS = {
     "different": f"NOT {_SAME}",
@@ -346,7 +335,17 @@ def _matching(source: int, filters: Filters) -> tuple[str, str, list[Any]]:
         conditions.insert(0, "source = ?")
         values.insert(0, source)
     table = "found" if conditions else _QUESTIONS
-    if words := Text(filters.text).words:
+    if words := _telling(Text(filters.text).words):
         prefixes = " ".join(f'"{word}"*' for word in words)
         demand("position IN (SELECT rowid FROM search WHERE search MATCH ?)", prefixes)
     return table, " AND ".join(conditions) or "1", values
+
+
+def _telling(words: Iterable[str]) -> list[str]:
+    """Leave out words that others begin with, or repeat: what begins with "parental" begins with "par" too."""
+    longest_first = sorted(set(words), key=lambda word: (-len(word), word))
+    telling: list[str] = []
+    for word in longest_first:
+        if not any(longer.startswith(word) for longer in telling):
+            telling.append(word)
+    return telling

@@ -5,7 +5,6 @@ from typing import Annotated, Any, Literal
 
 import orjson
 from fastapi import APIRouter, Query
-from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 from pydantic import BaseModel, Discriminator, Field, Tag
 
@@ -18,6 +17,7 @@ from rechain.labels.store import Annotator, Label, Note
 from rechain.schema import Gold, NotBlank, Question
 from rechain.web.api import CHAINS, PAIR, refusals
 from rechain.web.site import AtSite, ConflictError, NotThereError, Site
+from rechain.web.threads import run_long
 
 MOST_LABELS = 1000
 MOST_ROWS = 100_000
@@ -40,9 +40,9 @@ class NewLabel(BaseModel):
 
 
 @router.post("", responses=refusals(404))
-async def add(site: AtSite, labels: Annotated[list[NewLabel], Field(min_length=1, max_length=MOST_LABELS)]) -> int:
+def add(site: AtSite, labels: Annotated[list[NewLabel], Field(min_length=1, max_length=MOST_LABELS)]) -> int:
     """Write labels, all or none; when this answers they are on the disk. Returns how many."""
-    await run_in_threadpool(lambda: site.labels.add(_checked(site, labels)))
+    site.labels.add(_checked(site, labels))
     return len(labels)
 
 
@@ -53,15 +53,15 @@ class Who(BaseModel):
 
 
 @router.post("/undo")
-async def undo(site: AtSite, who: Who) -> Label | None:
+def undo(site: AtSite, who: Who) -> Label | None:
     """Undo the latest label of an annotator; returns it, or null where there is none."""
-    return await run_in_threadpool(site.labels.undo, who.annotator)
+    return site.labels.undo(who.annotator)
 
 
 @router.get("")
-async def labels(site: AtSite, question: Annotated[NotBlank, Query(description="a question's id")]) -> list[Label]:
+def labels(site: AtSite, question: Annotated[NotBlank, Query(description="a question's id")]) -> list[Label]:
     """Return the labels of a question that hold."""
-    return await run_in_threadpool(site.labels.of_question, question)
+    return site.labels.of_question(question)
 
 
 class Kappa(BaseModel):
@@ -87,7 +87,7 @@ class Agreed(BaseModel):
 @router.get("/agreement")
 async def agreement(site: AtSite) -> list[Agreed]:
     """Return Cohen's kappa, with a 95 % interval, of every two annotators."""
-    compared = await run_in_threadpool(lambda: agreements(site.labels.all()))
+    compared = await run_long(lambda: agreements(site.labels.all()))
     return [
         Agreed(
             mode=one.mode,
@@ -103,7 +103,7 @@ async def agreement(site: AtSite) -> list[Agreed]:
 @router.get("/export", response_class=Response, responses={200: {"content": {"application/x-ndjson": {}}}})
 async def export(site: AtSite, to: Literal["gold", "pairs"] = "gold") -> Response:
     """Return what labels decide, one JSON object a line: as gold chains, or as labelled pairs."""
-    content = await run_in_threadpool(_exported, site, to)
+    content = await run_long(_exported, site, to)
     name = {"Content-Disposition": f'attachment; filename="labels.{to}.jsonl"'}
     return Response(content, media_type="application/x-ndjson", headers=name)
 
@@ -158,7 +158,7 @@ async def import_rows(
     rows: Annotated[list[LabelRow], Field(min_length=1, max_length=MOST_ROWS)],
 ) -> ImportedCounts:
     """Import labels from the rows of a file: labelled pairs, or gold chains."""
-    return await run_in_threadpool(_import, site, annotator, rows)
+    return await run_long(_import, site, annotator, rows)
 
 
 def _import(site: Site, annotator: str, rows: list[PairLabel | Gold]) -> ImportedCounts:

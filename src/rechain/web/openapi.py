@@ -18,7 +18,7 @@ router = APIRouter(include_in_schema=False)
 
 
 @router.get("/docs")
-async def describe(request: Request, site: AtSite) -> HTMLResponse:
+def describe(request: Request, site: AtSite) -> HTMLResponse:
     """Show every operation, what it takes and what it returns, and the schemas of both."""
     openapi = request.app.openapi()
     paths = openapi["paths"].items()

@@ -1,5 +1,6 @@
 """The explorer: a list of questions, a page for each, a form for one's own, and two sources compared."""
 
+from collections.abc import Sequence
 from math import ceil
 from typing import Annotated, Any, get_args
 
@@ -14,7 +15,7 @@ from rechain.evaluation.judging import judge
 from rechain.evaluation.statistics import Figure
 from rechain.schema import Gold, Question, Recovered
 from rechain.web.forms import PastedQuestion, read_form
-from rechain.web.index import COMPARISONS, PAGE_SIZE
+from rechain.web.index import COMPARISONS, PAGE_SIZE, Stored
 from rechain.web.queries import Order, PageFilters, PageNumber, PageQuery, SourceNumber
 from rechain.web.responses import page
 from rechain.web.service import BusyError
@@ -23,8 +24,6 @@ from rechain.web.views import OwnPassages, chain_steps, question_view
 
 _PATIENCE = 0.1
 """seconds for which a page waits for a model: hardly felt, and enough for most questions"""
-_LONG = 100_000
-"""characters of passages from which a page is drawn in another thread, as it would keep other requests waiting"""
 _NO_PASSAGES = "the question has no passages; paste some, or let the server find them: rechain serve --corpus INDEX."
 
 router = APIRouter(include_in_schema=False)
@@ -36,8 +35,12 @@ class ListQuery(PageFilters):
     page: PageNumber = 1
 
 
+# What reads the database or draws a page runs in a thread (see `threads`): plain functions by FastAPI itself, parts of
+# coroutines, which wait for a model in between, by `run_in_threadpool`.
+
+
 @router.get("/")
-async def explore(site: AtSite, query: Annotated[ListQuery, Query()]) -> HTMLResponse:
+def explore(site: AtSite, query: Annotated[ListQuery, Query()]) -> HTMLResponse:
     """List the questions that pass the filters."""
     source = site.source(query.source)
     listing = site.index.select(source.number, query, query.page)
@@ -70,22 +73,29 @@ class QuestionQuery(PageFilters):
 @router.get("/question")
 async def question_page(site: AtSite, query: Annotated[QuestionQuery, Query()]) -> HTMLResponse:
     """Show a question and one of its chains."""
-    source, stored = site.source(query.source), site.question(query.id)
+    source, stored = site.source(query.source), await run_in_threadpool(site.question, query.id)
+    is_readable = not isinstance(stored.content, QuestionError)
+    recovered = await site.chains_of(source, stored, _PATIENCE) if is_readable else None
+    return await run_in_threadpool(_draw_question, site, query, source, stored, recovered)
+
+
+def _draw_question(
+    site: Site, query: QuestionQuery, source: Source, stored: Stored, recovered: Recovered | None
+) -> HTMLResponse:
     before, after = site.index.neighbours(source.number, query, stored.position)
     context: dict[str, Any] = {"here": "explore", "site": site, "source": source, "query": query.address}
     context |= {"stored": stored, "before": before, "after": after}
     if isinstance(stored.content, QuestionError):
         return page("unreadable.html", **context)
-    recovered = await site.chains_of(source, stored, _PATIENCE)
     context["is_late"] = source.service is not None and recovered is None
     context["shows_others"] = query.passages == "all"
     question = site.with_chains(stored.content, recovered)
     own = None if stored.own is None else OwnPassages(stored.own)
-    return await _drawn("question.html", context, question, recovered, query.number, own, stored.gold)
+    return _draw("question.html", context, question, recovered, query.number, own, stored.gold)
 
 
 @router.get("/try")
-async def try_page(site: AtSite) -> HTMLResponse:
+def try_page(site: AtSite) -> HTMLResponse:
     """Offer a form for a question of one's own."""
     return page("try.html", here="try", site=site, form=PastedQuestion(), problem=None, view=None)
 
@@ -96,7 +106,7 @@ async def try_question(request: Request, site: AtSite) -> HTMLResponse:
     form = await read_form(request, PastedQuestion)
     context: dict[str, Any] = {"here": "try", "site": site, "form": form}
     try:
-        entry = form.entry(None if site.corpus is None else site.corpus.index)
+        entry = await run_in_threadpool(form.entry, None if site.corpus is None else site.corpus.index)
         if isinstance(entry.content, QuestionError):
             raise entry.content
         if site.corpus is None and not entry.content.passages:
@@ -104,11 +114,11 @@ async def try_question(request: Request, site: AtSite) -> HTMLResponse:
         ((entry, recovered),) = await ask_for(request, site, [entry], EVERYTHING)
     except (QuestionError, BusyError) as error:
         status = 422 if isinstance(error, QuestionError) else 429
-        return page("try.html", status, **context, problem=str(error), view=None)
+        return await run_in_threadpool(page, "try.html", status, **context, problem=str(error), view=None)
     context["problem"] = recovered.error.message if recovered.error else None
     own = None if entry.own is None else OwnPassages(entry.own, "pasted here")
     assert isinstance(entry.content, Question)  # what could not be read was refused above
-    return await _drawn("try.html", context, entry.content, recovered, form.number, own)
+    return await run_in_threadpool(_draw, "try.html", context, entry.content, recovered, form.number, own)
 
 
 class ComparisonQuery(PageQuery):
@@ -128,7 +138,7 @@ class ComparisonQuery(PageQuery):
 
 
 @router.get("/compare")
-async def compare(site: AtSite, query: Annotated[ComparisonQuery, Query()]) -> HTMLResponse:
+def compare(site: AtSite, query: Annotated[ComparisonQuery, Query()]) -> HTMLResponse:
     """Show where the chains of two sources differ."""
     one, two = query.sources(site)
     if query.show not in COMPARISONS:
@@ -158,11 +168,16 @@ async def compare(site: AtSite, query: Annotated[ComparisonQuery, Query()]) -> H
 @router.get("/compare/question")
 async def compare_question(site: AtSite, query: Annotated[ComparisonQuery, Query()]) -> HTMLResponse:
     """Show the best chains of two sources beside each other."""
-    stored = site.question(query.id)
+    stored = await run_in_threadpool(site.question, query.id)
+    site.readable(stored)
+    found = [(source, await site.chains_of(source, stored, _PATIENCE)) for source in query.sources(site)]
+    return await run_in_threadpool(_draw_comparison, site, stored, found)
+
+
+def _draw_comparison(site: Site, stored: Stored, found: Sequence[tuple[Source, Recovered | None]]) -> HTMLResponse:
     question = site.readable(stored)
     columns = []
-    for source in query.sources(site):
-        recovered = await site.chains_of(source, stored, _PATIENCE)
+    for source, recovered in found:
         chain = recovered.chains[0] if recovered else None
         is_right = None if stored.gold is None or recovered is None else judge(chain, stored.gold).correct
         whole, own = site.with_chains(question, recovered), None if stored.own is None else OwnPassages(stored.own)
@@ -180,7 +195,7 @@ async def compare_question(site: AtSite, query: Annotated[ComparisonQuery, Query
     )
 
 
-async def _drawn(
+def _draw(
     template: str,
     context: dict[str, Any],
     question: Question,
@@ -189,16 +204,11 @@ async def _drawn(
     own: OwnPassages | None,
     gold: Gold | None = None,
 ) -> HTMLResponse:
-    """Draw one of a question's chains, of long texts in another thread."""
+    """Draw one of a question's chains."""
     site: Site = context["site"]
     collection = None if site.corpus is None else site.corpus.index
-
-    def draw() -> HTMLResponse:
-        view = question_view(question, recovered, number - 1, gold, site.settings, own, collection)
-        return page(template, **context, view=view)
-
-    is_long = sum(len(passage.text) for passage in question.passages) >= _LONG
-    return await run_in_threadpool(draw) if is_long else draw()
+    view = question_view(question, recovered, number - 1, gold, site.settings, own, collection)
+    return page(template, **context, view=view)
 
 
 def _gain(counts: dict[tuple[str, str], int]) -> Figure | None:

@@ -129,7 +129,7 @@ class Site:
         None: the source has none, or none yet after `patience` seconds. The model then goes on, unless so many
         questions wait for it that this one was not added.
         """
-        recovered = self.index.recovered(source.number, stored.position)
+        recovered = await run_in_threadpool(self.index.recovered, source.number, stored.position)
         if recovered is not None or source.service is None:
             return recovered
         place = source.number, stored.position
@@ -146,7 +146,7 @@ class Site:
     async def _look(self, service: RecoveryService, source: int, stored: Stored) -> Recovered:
         try:
             (recovered,) = await ask(service, [_entry(stored)], EVERYTHING)
-            self.index.store(source, [(stored, recovered)])
+            await run_in_threadpool(self.index.store, source, [(stored, recovered)])
             return recovered
         finally:
             del self._lookups[source, stored.position]
@@ -214,10 +214,11 @@ class Site:
         return {service for service in (self.recovery, *(one.service for one in self.sources)) if service is not None}
 
     def close(self) -> None:
-        """Stop all work; labels are written already."""
+        """Stop all work and remove what is temporary; labels are written already."""
         for service in self.services:
             service.close()
         self.labels.close()
+        self.index.close()
 
 
 async def _site_of(request: Request) -> Site:  # a coroutine, as FastAPI sends plain functions to another thread

@@ -1,7 +1,7 @@
 """From questions and chains to what the pages show of them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
 
@@ -12,8 +12,11 @@ from rechain.schema import Chain, Claim, Gold, Link, Passage, Question, Recovere
 from rechain.text.collection import Statistics
 from rechain.text.highlights import Highlighter, Piece, cut
 from rechain.text.passages import PassageView
+from rechain.web.excerpts import excerpt, roles_of_step
+from rechain.web.names import Names, passage_name
 from rechain.web.places import Place, place_of
 from rechain.web.site import MOST_SHOWN
+from rechain.web.strip import StripView, strip_of
 
 
 @dataclass(frozen=True)
@@ -30,9 +33,15 @@ class StepView:
     """A passage, with its text cut where something is highlighted, and the link that leads on from it."""
 
     id: str
+    name: str
+    """its title, or what stands for one"""
     title: str
     pieces: Sequence[Piece]
     link: Link | None = None
+    link_name: str = ""
+    """the entity of that link, as people see it"""
+    excerpt: Sequence[Sequence[Piece]] | None = None
+    """the sentences that matter to the chain; None where the whole text is short, or all of it matters"""
     place: Place | None = None
     """where it stands in a document of the index"""
     origin: str | None = None
@@ -86,6 +95,11 @@ class QuestionView:
     """all that the source says of the question, its verdict among it"""
     own: OwnPassages | None = None
     """the passages that came with the question; None where there is no index"""
+
+    @property
+    def strip(self) -> StripView | None:
+        """The chain in one line."""
+        return None if self.chain is None else strip_of(self.question, self.chain)
 
     @property
     def others(self) -> list[StepView]:
@@ -156,22 +170,39 @@ def chain_steps(
 
 
 def _steps(question: Question, chain: Chain, highlighter: Highlighter, own: OwnPassages | None) -> list[StepView]:
-    passages = {passage.id: passage for passage in question.passages}
-    names = [name for name in chain.passages if name in passages]
-    links = chain.links_in_order[: max(len(names) - 1, 0)]  # a passage may be missing
-    return [step_view(passages[name], highlighter, link, own) for name, link in zip_longest(names, links)]
+    passages, names = {passage.id: passage for passage in question.passages}, Names(question)
+    present = [name for name in chain.passages if name in passages]
+    links = chain.links_in_order[: max(len(present) - 1, 0)]  # a passage may be missing
+    steps = []
+    for place, (name, link) in enumerate(zip_longest(present, links)):
+        roles = roles_of_step(place, len(present), len(links))
+        step = step_view(passages[name], highlighter, link, own, roles)
+        steps.append(replace(step, link_name=names.link(chain, place)) if link else step)
+    return steps
 
 
 def step_view(
-    passage: Passage, highlighter: Highlighter, link: Link | None = None, own: OwnPassages | None = None
+    passage: Passage,
+    highlighter: Highlighter,
+    link: Link | None = None,
+    own: OwnPassages | None = None,
+    roles: Sequence[str] = (),
 ) -> StepView:
-    """Return a passage with its text cut where something is highlighted; `own` where others come from an index."""
+    """Return a passage with its text cut where something is highlighted; `own` where others come from an index.
+
+    With `roles`, which say what matters in it, a long text also has an excerpt.
+    """
     is_own = own is not None and passage.id in own.ids
+    view = PassageView(passage)
+    marks = highlighter.marks(view)
     return StepView(
         id=passage.id,
+        name=passage_name(passage),
         title=passage.title,
-        pieces=cut(passage.text, highlighter.marks(PassageView(passage))),
+        pieces=cut(passage.text, marks),
         link=link,
+        link_name=link.entity if link else "",
+        excerpt=excerpt(view, marks, roles) if roles else None,
         place=None if own is None or is_own else place_of(passage),
         origin=own.origin if own is not None and is_own else None,
     )
