@@ -30,13 +30,16 @@ CONDITIONS: Mapping[str, Mapping[str, Any]] = {
 """what the tables change in the settings of a data set. paper: as the paper has it, by REINFORCE alone. features: hard
 C, but exact-match features and the exact gradient. ours: C weighted by evidence, as the settings say"""
 
+_WALK = {"reasoner_loss": "walk", "bonus_by": "walk", "entities": "all"}
+"""a walk counts how many passages hold a name, so that it needs no merging: by evidence alone, names as they were found
+tell the best chain from others more often than merged ones, before the Reasoner is taught and after"""
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "as written": AS_WRITTEN,
     "": _NOTHING,
     "untaught": {"freezes_reasoner": True},
-    "walk": {"reasoner_loss": "walk", "bonus_by": "walk"},
-    "untaught walk": {"reasoner_loss": "walk", "bonus_by": "walk", "freezes_reasoner": True},
+    "walk": _WALK,
+    "untaught walk": {**_WALK, "freezes_reasoner": True},
 }
 """what the cooperative rows of a table change in its settings; the untaught ones are controls"""
 CONTROLS = {"": "untaught", "walk": "untaught walk"}
