@@ -61,7 +61,7 @@ class Play:
 
     def __str__(self) -> str:
         """Return what a log calls it."""
-        return f"{', '.join(branch.row for branch in self.branches)}; fold {self.fold}, seed {self.seed}"
+        return f"{' / '.join(branch.row for branch in self.branches)}; fold {self.fold}, seed {self.seed}"
 
     def path(self, folder: Path, branch: Branch) -> Path:
         """Return where the scores of a branch are kept."""

@@ -25,7 +25,7 @@ _LEARNED = ("independent", "head-to-tail", "tail-to-head", *_COOPERATIVE)
 TITLES = {
     "paper": "The paper's own setting: hard C, no features, REINFORCE",
     "features": "With features: hard C, exact gradient",
-    "ours": "The table",
+    "ours": "Our setting: C weighted by evidence",
 }
 # The paper's Tables 2 and 3, as printed there; in brackets the recall of head and tail.
 _HOTPOTQA = {
