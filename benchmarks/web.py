@@ -1,12 +1,20 @@
 """How quick the pages of `rechain serve` are when fifty people explore, and that its memory does not grow.
 
-    python benchmarks/web.py ../shared/data
+    python benchmarks/web.py ../shared/data                         # everything, about seven minutes
+    python benchmarks/web.py ../shared/data --only posts idle       # some parts
 
-Fifty users load pages of HotpotQA open (5,894 questions) for a while: the list, filtered lists, questions, and another
-candidate of each. Once they think for a second between two pages, as people do; once they do not think at all, which
-is the most that fifty can ask. Each is done twice with chains from a file, and with the default model recovering in
-the background meanwhile. Then clients post a question each to /recover at the same moment. Server and users share
-the machine's cores, so the server alone would be quicker. Last: how long annotators wait for their next question.
+Server and users share the machine's cores, so the server alone would be quicker. The parts are:
+
+pages   Fifty users load pages of HotpotQA open (5,894 questions) for a while: the list, filtered lists, questions, and
+        another candidate of each. Once they think for a second between two pages, as people do; once they do not think
+        at all, which is the most that fifty can ask. Each is done twice with chains from a file.
+posts   The same without thought while four clients, and then forty, post one question after another to /recover, which
+        the default model answers; whoever is answered 429 asks again after a second.
+model   The same as `pages` with the default model recovering all questions in the background meanwhile.
+bursts  Clients post a question each to /recover at the same moment.
+idle    500 connections are opened on which nothing is sent: how long pages take for others, and when all are closed.
+held    How long /health takes at most while somebody searches for as many words as a request may have.
+labels  How long annotators wait for the overview of 50,000 labels and for their next question.
 """
 
 import asyncio
@@ -21,11 +29,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
-from common import data_folder, family, memory_of, print_heading, print_rows
+from common import family, memory_of, parser, print_heading, print_rows
 
 from rechain.candidates.units import Unit
 from rechain.datasets import read_questions
@@ -38,7 +47,22 @@ USERS = 50
 SECONDS = 20
 THOUGHTS = (1.0, 0.0)
 CLIENTS = 200
+POSTERS = (4, 40)
+IDLE = 500
+LABELS = 50_000
 SEED = 0
+PARTS = ("pages", "posts", "model", "bursts", "idle", "held", "labels")
+PAGES_HEADER = (
+    "chains from",
+    "seconds of thought",
+    "pages",
+    "pages/s",
+    "median ms",
+    "95 % ms",
+    "99 % ms",
+    "CPU ms a page",
+    "memory, MB",
+)
 
 
 class Server(NamedTuple):
@@ -162,6 +186,112 @@ def print_posts(server: Server, questions: Sequence[Question]) -> None:
     print_rows(("clients at once", "answered 200", "answered 429", "questions/s", "memory, MB"), rows)
 
 
+async def keep_posting(server: Server, questions: Sequence[Question], seconds: float) -> list[tuple[int, float]]:
+    """Post one question after another for a while; return every status and how long it took."""
+    answers, connection, end = [], Connection(server), time.perf_counter() + seconds
+    for question in questions:
+        if time.perf_counter() >= end:
+            break
+        body = json.dumps(question.model_dump(exclude_defaults=True)).encode()
+        answers.append(await connection.ask(post("/recover", body)))
+        if answers[-1][0] == 429:
+            await asyncio.sleep(1)
+    return answers
+
+
+def print_posts_meanwhile(server: Server, questions: Sequence[Question]) -> None:
+    """Let users explore while clients post."""
+    asyncio.run(keep_posting(server, questions[:20], 60))  # so that the model is loaded and its pace is known
+    rows = []
+
+    async def both(clients: int) -> tuple[list[float], list[tuple[int, float]]]:
+        parts = [questions[number::clients] for number in range(clients)]
+        posts = asyncio.gather(*(keep_posting(server, part, SECONDS) for part in parts))
+        took, answers = await asyncio.gather(explored(server, questions, 0.0), posts)
+        return took, [answer for part in answers for answer in part]
+
+    for clients in POSTERS:
+        took, answers = asyncio.run(both(clients))
+        counts = Counter(status for status, _ in answers)
+        slowest = [max((s for status, s in answers if status == code), default=0.0) for code in (200, 429)]
+        in_ms = (f"{1000 * value:.0f}" for value in (statistics.median(took), statistics.quantiles(took, n=100)[94]))
+        in_s = (f"{value:.1f}" for value in slowest)
+        rows.append((clients, len(took), *in_ms, counts[200], counts[429], *in_s))
+    header = ("clients that post", "pages", "median ms", "95 % ms", "200", "429", "slowest 200, s", "slowest 429, s")
+    print_rows(header, rows)
+
+
+def print_idle(server: Server) -> None:
+    """Hold many connections on which nothing is sent."""
+
+    async def hold() -> tuple[list[float], float]:
+        start = time.perf_counter()
+        idle = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(IDLE)]
+        pages = [(await Connection(server).ask(get("/"))) for _ in range(100)]
+        assert all(status == 200 for status, _ in pages)
+        for reader, _ in idle:
+            await reader.read()
+        return [seconds for _, seconds in pages], time.perf_counter() - start
+
+    took, closed = asyncio.run(hold())
+    at = statistics.quantiles(took, n=100)
+    header = ("idle connections", "pages of others", "median ms", "95 % ms", "all closed after, s")
+    print_rows(header, [(IDLE, len(took), f"{1000 * at[49]:.0f}", f"{1000 * at[94]:.0f}", f"{closed:.1f}")])
+
+
+def print_held(server: Server) -> None:
+    """Ask for the worst searches, and meanwhile whether the server is well."""
+    letters = " ".join("abcdefghijklmnopqrstuvwxyz0123456789" * 4)[:300]
+    searches = {"10,000 letters": "a" * 10_000, "300 characters of one-letter words": letters, "one letter": "a"}
+
+    async def measure(text: str) -> tuple[int, float, float]:
+        search = asyncio.create_task(Connection(server).ask(get("/?" + urlencode({"text": text}))))
+        health, slowest = Connection(server), 0.0
+        while not search.done():
+            slowest = max(slowest, (await health.ask(get("/health")))[1])
+        return *search.result(), slowest
+
+    rows = []
+    asyncio.run(Connection(server).ask(get("/")))  # so that the server has started
+    for what, text in searches.items():
+        status, seconds, slowest = asyncio.run(measure(text))
+        rows.append((what, status, f"{1000 * seconds:.0f}", f"{1000 * slowest:.0f}"))
+    print_rows(("search for", "status", "ms", "slowest /health meanwhile, ms"), rows)
+
+
+def write_labels(path: Path, questions: Sequence[Question]) -> None:
+    """Write labels of two annotators, who differ on some, ten units a question."""
+    draw = random.Random(SEED)
+    units = (
+        Unit(question=question.id, passages=(str(place),), entities=("a", "b"))
+        for question in questions
+        for place in range(10)
+    )
+    with LabelStore(path) as store:
+        store.add(
+            [
+                Label(annotator=name, unit=unit, value=draw.choice(("yes", "no", "yes", "no", "unsure")))
+                for unit in islice(units, LABELS // 2)
+                for name in ("anna", "ben")
+            ]
+        )
+
+
+def print_overview(server: Server) -> None:
+    """Open the overview of many labels a few times; the first time nothing is remembered yet."""
+
+    async def measure() -> list[float]:
+        answers = [await Connection(server).ask(get("/label")) for _ in range(6)]
+        assert all(status == 200 for status, _ in answers)
+        return [seconds for _, seconds in answers]
+
+    computed = server.cpu()
+    first, *again = asyncio.run(measure())
+    each = (server.cpu() - computed) / (1 + len(again))
+    row = (f"{LABELS:,}", *(f"{1000 * value:.0f}" for value in (first, statistics.median(again), each)))
+    print_rows(("labels", "the first overview, ms", "the next, ms", "CPU ms each"), [row])
+
+
 def print_labelling(folder: Path, questions: Sequence[Question]) -> None:
     """Measure what the desk waits for: the next of many questions, and kappa with its interval."""
     store = LabelStore(folder / "queue")
@@ -189,36 +319,47 @@ def print_labelling(folder: Path, questions: Sequence[Question]) -> None:
 
 
 def main() -> None:
-    """Print all figures."""
-    path = data_folder() / "hotpotqa" / "open.json.gz"
+    """Print the figures of the parts that are wanted."""
+    options = parser(__doc__)
+    options.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="some parts alone")
+    chosen = options.parse_args()
+    path = chosen.data / "hotpotqa" / "open.json.gz"
     questions = list(read_questions(path))
     print_heading()
-    header = (
-        "chains from",
-        "seconds of thought",
-        "pages",
-        "pages/s",
-        "median ms",
-        "95 % ms",
-        "99 % ms",
-        "CPU ms a page",
-        "memory, MB",
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        chains = Path(folder) / "chains.jsonl"
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        measure(chosen.only, path, questions, folder)
+
+
+def measure(parts: Sequence[str], path: Path, questions: Sequence[Question], folder: Path) -> None:
+    """Print the figures of some parts, those with the same server together."""
+    chains, labels = folder / "chains.jsonl", ("--labels", folder / "labels")
+    thoughts = (*THOUGHTS, *THOUGHTS)
+    if {"pages", "posts", "idle", "held", "labels"} & set(parts):
         command = ["recover", path, "--model", "lexical", "--top", "20", "--explain", "--out", chains]
         subprocess.run([sys.executable, "-m", "rechain.cli.main", *map(str, command)], check=True, capture_output=True)
-        labels = ("--labels", Path(folder) / "labels")
-        rows = []
+        if "labels" in parts:
+            write_labels(folder / "labels", questions)
         with serving(path, "--chains", chains, *labels) as server:
-            rows += [row("a file", thought, server, questions) for thought in (*THOUGHTS, *THOUGHTS)]
+            if "pages" in parts:
+                print_rows(PAGES_HEADER, [row("a file", thought, server, questions) for thought in thoughts])
+            if "held" in parts:
+                print_held(server)
+            if "idle" in parts:
+                print_idle(server)
+            if "labels" in parts:
+                print_overview(server)
+            if "posts" in parts:
+                print_posts_meanwhile(server, questions)
+    if {"model", "bursts"} & set(parts):
         with serving(path, *labels) as server:
-            rows += [
-                row("the default model, meanwhile", thought, server, questions) for thought in (*THOUGHTS, *THOUGHTS)
-            ]
-            print_rows(header, rows)
-            print_posts(server, questions)
-        print_labelling(Path(folder), questions)
+            if "model" in parts:
+                what = "the default model, meanwhile"
+                print_rows(PAGES_HEADER, [row(what, thought, server, questions) for thought in thoughts])
+            if "bursts" in parts:
+                print_posts(server, questions)
+    if "labels" in parts:
+        print_labelling(folder, questions)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """What the tests share: the real data where it is, and small questions written for them."""
 
 import os
+import re
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +14,7 @@ from hypothesis import settings
 
 from rechain.candidates import Candidates
 from rechain.errors import QuestionError
-from rechain.schema import Passage, Question
+from rechain.schema import Mention, Passage, Question
 from rechain.scoring.model import Scores
 
 if TYPE_CHECKING:
@@ -146,6 +147,40 @@ def town_file(tmp_path: Path, towns: Towns) -> Path:
     path = tmp_path / "towns.jsonl"
     path.write_text("".join(question.model_dump_json(exclude_none=True) + "\n" for question in towns(12)))
     return path
+
+
+def _drug_passage(id: str, text: str) -> Passage:
+    """Return a passage in which every word of capitals is an entity: one of D a drug, others genes."""
+    words = re.finditer(r"[A-Z]+[0-9]*", text)
+    mentions = [(f"{'drug' if word[0].startswith('D') else 'gene'}:{word[0]}", *word.span()) for word in words]
+    return Passage(id=id, text=text, mentions=[Mention(entity=e, start=a, end=b) for e, a, b in mentions])
+
+
+def _drug_question(number: int, genes: str) -> Question:
+    drug = f"D{number}"
+    passages = [
+        _drug_passage(f"head-{number}", f"{drug} binds {genes}."),
+        _drug_passage("good", "it is known that X is cut by DA."),
+        *(_drug_passage(f"bad-{gene}", f"it is known that {gene} is cut by DA.") for gene in "ZYW"),
+    ]
+    ends = {"question_entities": [f"drug:{drug}"], "answer_entity": "drug:DA"}
+    return Question(
+        id=f"drug-{number}", question=f"interacts_with {drug}?", answer="DA", hops=2, passages=passages, **ends
+    )
+
+
+@pytest.fixture(scope="session")
+def drugs() -> Callable[[int, int], list[Question]]:
+    """Make questions whose entities the data names: `drugs(3, 2)` are three in doubt and two that are sure.
+
+    By themselves, those in doubt choose the chain over gene Z, which stands nearest; the sure ones know only gene X.
+    """
+
+    def make(doubtful: int, sure: int) -> list[Question]:
+        in_doubt = [_drug_question(number, "Z, Y, W and X") for number in range(doubtful)]
+        return in_doubt + [_drug_question(100 + number, "X") for number in range(sure)]
+
+    return make
 
 
 class _BatchFake:

@@ -610,7 +610,7 @@ def test_a_model_that_is_no_chain_reader_cannot_be_saved(model: str | Model, nam
     recoverer = Recoverer(model)
     for give in (recoverer.save_pretrained, recoverer.push_to_hub):
         with pytest.raises(
-            RechainError, match=f"^the model {name} is not a chain reader, which alone can be saved so.$"
+            RechainError, match=f"^the model {name} is not a chain reader, which alone can be saved or shared so.$"
         ):
             give(str(tmp_path / "saved"))
     assert not (tmp_path / "saved").exists()
@@ -930,3 +930,24 @@ def test_another_process_has_the_same_index_or_says_that_it_is_another(tmp_path:
     build_index([source], tmp_path / "index", BuildSettings(workers=0))
     with pytest.raises(RechainError, match="was built anew while it was read"):
         pickle.loads(sent)
+
+
+def test_questions_that_are_recovered_jointly_inform_each_other(drugs: Callable[[int, int], list[Question]]) -> None:
+    asked, recoverer = drugs(3, 7), Recoverer("lexical", top=2)
+    alone = [recovered[0].passages[-1] for recovered in recoverer.recover_many(asked)]
+    jointly = list(recoverer.recover_jointly(iter(asked)))
+    assert alone == ["bad-Z"] * 3 + ["good"] * 7
+    assert [recovered[0].passages[-1] for recovered in jointly] == ["good"] * 10
+    assert [recovered.id for recovered in jointly] == [question.id for question in asked]
+    assert len(jointly[0]) == 2
+    assert list(recoverer.recover_jointly(asked, workers=2, batch_size=3)) == jointly
+
+
+def test_joint_recovery_keeps_errors_and_other_questions_as_they_are(
+    drugs: Callable[[int, int], list[Question]], bridge_question: Question
+) -> None:
+    recoverer = Recoverer("lexical")
+    asked = [bridge_question, {"id": "broken"}, *drugs(1, 2)]
+    jointly, alone = list(recoverer.recover_jointly(asked)), list(recoverer.recover_many(asked))
+    assert jointly[:2] == alone[:2]
+    assert list(recoverer.recover_jointly([])) == []

@@ -3,13 +3,14 @@
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from inspect import getattr_static
 from math import isfinite
 from numbers import Integral, Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from tempfile import TemporaryFile
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from rechain.answers.claims import read_answer
 from rechain.candidates import Candidate, Candidates, CandidateSettings, find_candidates, find_of_any_shape
@@ -21,7 +22,10 @@ from rechain.datasets.records import read_by_id
 from rechain.errors import QuestionError, RechainError
 from rechain.schema import Chain, Claim, HeldAnswer, Link, Passage, Problem, Question, Recovered, Verdict
 from rechain.scoring import BASELINES
+from rechain.scoring.beliefs import Offers
+from rechain.scoring.jointly import Offer, low_confidence
 from rechain.scoring.model import BUNDLED, BatchModel, Contributions, Model, PlayerStep, StepwiseModel, bundled_folder
+from rechain.scoring.steps import find_steps
 from rechain.scoring.verdicts import conclude, judge_claims
 from rechain.system.batches import batches
 from rechain.system.digests import SHA256, file_digest, read_json
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
     from rechain.retrieval.finding import FindSettings
     from rechain.retrieval.index import Index
 
+T = TypeVar("T")
 _VERDICT_OF_ERROR: Mapping[str, Verdict] = {"no_answer": "no_answer", "no_tail": "unsupported"}
 """what errors say of an answer; others say nothing, such as that no chain has as many passages as were asked for"""
 _SURE = 0.95
@@ -77,6 +82,15 @@ class _Scored(NamedTuple):
     steps: Sequence[PlayerStep] = ()
     support: Sequence[float] | None = None
     """what the judge says of each claim of the answer, by the best chain"""
+
+
+class _ScoredEntry(NamedTuple):
+    """A question, its candidates and what a model says of each; or why there are none."""
+
+    entry: Entry
+    options: Options
+    found: Candidates | QuestionError
+    scored: Sequence[_Scored] = ()
 
 
 class Recoverer:
@@ -148,19 +162,20 @@ class Recoverer:
         """Write the model into a folder from which `from_pretrained` loads it."""
         from rechain.reader.pretrained import save
 
-        save(self._reader(), Path(folder))
+        save(self.reader(), Path(folder))
 
     def push_to_hub(self, name: str, **options: Any) -> str:
         """Put the model on the Hub and return its address; options are those of `huggingface_hub.create_repo`."""
         from rechain.reader.pretrained import push
 
-        return push(self._reader(), name, **options)
+        return push(self.reader(), name, **options)
 
-    def _reader(self) -> "ChainReaderModel":
+    def reader(self) -> "ChainReaderModel":
+        """Return its model, which has to be a chain reader."""
         from rechain.reader.model import ChainReaderModel
 
         if not isinstance(self._model, ChainReaderModel):
-            raise RechainError(f"the model {self._name} is not a chain reader, which alone can be saved so.")
+            raise RechainError(f"the model {self._name} is not a chain reader, which alone can be saved or shared so.")
         return self._model
 
     def recover(
@@ -207,6 +222,56 @@ class Recoverer:
         with 0 this process reads one batch ahead, or one question if the model cannot score many together. `device` is
         where the model is moved first; `show_progress` shows a bar on standard error.
         """
+        return self._over_batches(
+            Recoverer._recover_batch, "Recovering", questions, batch_size, workers, device, show_progress, mapping
+        )
+
+    def recover_jointly(
+        self,
+        questions: Iterable[QuestionLike],
+        *,
+        batch_size: int = BATCH_SIZE,
+        workers: int = 0,
+        device: str | None = None,
+        show_progress: bool = False,
+        mapping: MappingLike | None = None,
+    ) -> Iterator[Recovered]:
+        """Recover the chains of questions over one collection, which tell each other what passages relate.
+
+        Questions and options are those of `recover_many`. All questions are read, and their candidates kept in a
+        temporary file, before the first has its chains: each counts for all others that offer the same steps, a
+        passage and the two entities by which a chain enters and leaves it. Only questions whose entities the data
+        names take part, as those of DrugHop and MedHop; others have the chains that `recover_many` would give them.
+        """
+        found = self._over_batches(
+            Recoverer._offer_batch, "Reading", questions, batch_size, workers, device, show_progress, mapping
+        )
+        return self._settle(found)
+
+    def _settle(self, found: Iterable[Offer]) -> Iterator[Recovered]:
+        """Yield the chains of questions, in their order, once all offers are known."""
+        offers = Offers()
+        with TemporaryFile() as file:
+            for offer in found:
+                offer.add_to(offers)
+                file.write(offer.to_json().encode() + b"\n")
+            beliefs = offers.learn()
+            file.seek(0)
+            for position, line in enumerate(file):
+                yield Offer.of_json(line).settle(beliefs, position, self._options.top, self._options.min_confidence)
+
+    def _over_batches(
+        self,
+        do: "Callable[[Recoverer, FieldMap | None, Sequence[tuple[int, QuestionLike]]], list[T]]",
+        activity: str,
+        questions: Iterable[QuestionLike],
+        batch_size: int,
+        workers: int,
+        device: str | None,
+        show_progress: bool,
+        mapping: MappingLike | None,
+    ) -> Iterator[T]:
+        """Do something with batches of questions, here or in worker processes."""
         rows = rows_of(questions)
         fields = FieldMap.of(mapping) if mapping else None
         if not isinstance(batch_size, Integral) or batch_size < 1:
@@ -215,30 +280,39 @@ class Recoverer:
             raise RechainError(f"workers should be a whole number, 0 or more, not {workers!r}.")
         self._move(device)
         size = batch_size if workers or isinstance(self._model, BatchModel) else 1
-        recovered = self._stream(batches(enumerate(rows), size), workers, fields)
+        done = self._stream(do, batches(enumerate(rows), size), workers, fields)
         if not show_progress:
-            return recovered
+            return done
         from rechain.system.progress import counted
 
-        return counted(recovered, "Recovering", len(questions) if isinstance(questions, Sized) else None)
+        return counted(done, activity, len(questions) if isinstance(questions, Sized) else None)
 
     def _stream(
-        self, tasks: Iterable[list[tuple[int, QuestionLike]]], workers: int, mapping: FieldMap | None
-    ) -> Iterator[Recovered]:
+        self,
+        do: "Callable[[Recoverer, FieldMap | None, Sequence[tuple[int, QuestionLike]]], list[T]]",
+        tasks: Iterable[list[tuple[int, QuestionLike]]],
+        workers: int,
+        mapping: FieldMap | None,
+    ) -> Iterator[T]:
         if not workers:
             for batch in tasks:
-                yield from self._recover_batch(mapping, batch)
+                yield from do(self, mapping, batch)
             return
         from rechain.system.processes import in_order
 
-        make = partial(partial, self._recover_batch, mapping)
-        for recovered in in_order(make, tasks, workers, lambda batch: f"questions[{batch[0][0]}]", preload=[__name__]):
-            yield from recovered
+        make = partial(partial, do, self, mapping)
+        for done in in_order(make, tasks, workers, lambda batch: f"questions[{batch[0][0]}]", preload=[__name__]):
+            yield from done
 
     def _recover_batch(self, mapping: FieldMap | None, batch: Sequence[tuple[int, QuestionLike]]) -> list[Recovered]:
+        return list(self.recover_entries(self._entries(mapping, batch)))
+
+    def _offer_batch(self, mapping: FieldMap | None, batch: Sequence[tuple[int, QuestionLike]]) -> list[Offer]:
+        return list(self.offer_entries(self._entries(mapping, batch)))
+
+    def _entries(self, mapping: FieldMap | None, batch: Sequence[tuple[int, QuestionLike]]) -> Iterator[Entry]:
         index = self.index
-        entries = (as_entry(f"questions[{n}]", str(n), question, mapping, index) for n, question in batch)
-        return list(self.recover_entries(entries))
+        return (as_entry(f"questions[{n}]", str(n), question, mapping, index) for n, question in batch)
 
     def map(
         self, dataset: Any, *, batch_size: int = BATCH_SIZE, mapping: MappingLike | None = None, **options: Any
@@ -258,11 +332,27 @@ class Recoverer:
 
     def recover_entries(self, entries: Iterable[Entry]) -> Iterator[Recovered]:
         """Recover the chains of questions that were read: all together if the model can score many, else one by one."""
-        if isinstance(self._model, BatchModel):
-            yield from self._recover([(entry, self._options) for entry in entries])
-        else:
-            for entry in entries:
-                yield from self._recover([(entry, self._options)])
+        for batch in self._together(entries):
+            yield from self._recover(batch)
+
+    def offer_entries(self, entries: Iterable[Entry]) -> Iterator[Offer]:
+        """Return what questions that were read offer for joint recovery, the first of its two passes."""
+        for batch in self._together(entries):
+            for entry, options, found, scored in self._score_batch(batch):
+                if isinstance(found, QuestionError):
+                    yield Offer.of(self._unanswered(entry, found))
+                elif any(steps := find_steps(found)):
+                    # The verdict, where there is one, is on the answer by the model's own best chain.
+                    every = replace(options, top=len(steps), min_confidence=None)
+                    in_order = [steps[number] for number in _ranking(scored)]
+                    yield Offer.of(_recovered(entry, found, scored, every), in_order, entry.where)
+                else:
+                    yield Offer.of(_recovered(entry, found, scored, options))
+
+    def _together(self, entries: Iterable[Entry]) -> Iterator[list[tuple[Entry, Options]]]:
+        """Yield what is scored together: all questions if the model can score many, else each by itself."""
+        batch = [(entry, self._options) for entry in entries] if isinstance(self._model, BatchModel) else None
+        yield from ([(entry, self._options)] for entry in entries) if batch is None else [batch]
 
     def recover_together(self, batch: Sequence[tuple[Entry, Options]]) -> list[Recovered]:
         """Recover the chains of questions that are scored together, each with its own options."""
@@ -295,10 +385,18 @@ class Recoverer:
             from rechain.reader.embedding import BundledEncoder
 
             is_bundled = self._name == f"'{BUNDLED}'"  # then it is here already
-            self._encoder = BundledEncoder(self._reader() if is_bundled else None)
+            self._encoder = BundledEncoder(self.reader() if is_bundled else None)
         return self._encoder
 
     def _recover(self, batch: Sequence[tuple[Entry, Options]]) -> Iterator[Recovered]:
+        for entry, options, found, scored in self._score_batch(batch):
+            if isinstance(found, QuestionError):
+                yield self._unanswered(entry, found)
+            else:
+                yield _recovered(entry, found, scored, options)
+
+    def _score_batch(self, batch: Sequence[tuple[Entry, Options]]) -> Iterator[_ScoredEntry]:
+        """Yield the candidates of every question and the scores of its chains, or why it has none."""
         entries = self.with_passages([entry for entry, _ in batch])
         batch = [(entry, options) for entry, (_, options) in zip(entries, batch, strict=True)]
         found = [self._find(entry.content) for entry, _ in batch]
@@ -306,13 +404,11 @@ class Recoverer:
         scored = iter(_score(self._model, [c for c in found if isinstance(c, Candidates)], explain))
         for (entry, options), candidates in zip(batch, found, strict=True):
             if isinstance(candidates, QuestionError):
-                yield self._unanswered(entry, candidates)
-                continue
-            of_question = next(scored)
-            if isinstance(of_question, QuestionError):
-                yield self._unanswered(entry, of_question)
+                yield _ScoredEntry(entry, options, candidates)
+            elif isinstance(of_question := next(scored), QuestionError):
+                yield _ScoredEntry(entry, options, of_question)
             else:
-                yield _recovered(entry, candidates, of_question, options)
+                yield _ScoredEntry(entry, options, candidates, of_question)
 
     @property
     def _stamp(self) -> str | None:
@@ -415,15 +511,10 @@ def _score_alone(model: Model, candidates: Candidates, explain: bool) -> Sequenc
 
 def _recovered(entry: Entry, candidates: Candidates, scored: Sequence[_Scored], options: Options) -> Recovered:
     """Return the best chains of a question that are confident enough, or that the best is not; and the verdict."""
-    pairs = zip(scored, candidates.chains, strict=True)
-    ranked = sorted(pairs, key=lambda pair: -_sum(pair[0].contributions))[: options.top]
+    ranked = [(scored[number], candidates.chains[number]) for number in _ranking(scored)[: options.top]]
     own = entry.own or frozenset()
     chains = [_chain(candidates, candidate, scores, own, options.explain) for scores, candidate in ranked]
-    least, reached = options.min_confidence or 0.0, chains[0].confidence or 0.0
-    error = None
-    if reached < least:  # without the best chain there is none
-        message = f"the best chain has confidence {reached:.4g}, below the {least:g} demanded"
-        error = Problem.of(entry.located(QuestionError("low_confidence", message)))
+    least, error = options.min_confidence or 0.0, low_confidence(chains, options.min_confidence)
     verdict, probability, claims = _judge(candidates, *ranked[0])
     return Recovered(
         id=candidates.question.id,
@@ -432,8 +523,13 @@ def _recovered(entry: Entry, candidates: Candidates, scored: Sequence[_Scored], 
         verdict_probability=probability,
         claims=claims,
         chains=[chain for chain in chains if error is None and (chain.confidence or 0.0) >= least],
-        error=error,
+        error=None if error is None else Problem.of(entry.located(error)),
     )
+
+
+def _ranking(scored: Sequence[_Scored]) -> list[int]:
+    """Return the numbers of chains, the greatest score first, in the order of C where scores are equal."""
+    return sorted(range(len(scored)), key=lambda number: -_sum(scored[number].contributions))
 
 
 def _judge(
@@ -568,6 +664,13 @@ def _digest_of_model(folder: Path) -> str:
     return digest.hexdigest()
 
 
+def is_reader(name: str) -> bool:
+    """Return whether a model is a chain reader by its name: neither a baseline nor what a training run has left."""
+    if name in BASELINES:
+        return False
+    return (Path(name) / "config.json").exists() if _is_folder(name) else name == BUNDLED or "/" in name
+
+
 def _is_folder(name: str) -> bool:
     return bool(name) and Path(name).is_dir()  # no name is not the folder in which we are
 
@@ -578,11 +681,11 @@ def _load(name: str, device: str | None) -> Model | BatchModel:
         return BASELINES[name]()
     from rechain.system.devices import device_named
 
-    if _is_folder(name) and not (Path(name) / "config.json").exists():
+    if _is_folder(name) and not is_reader(name):
         from rechain.training.models import load_model
 
         return load_model(Path(name), device_named(device))
-    if name != BUNDLED and "/" not in name and not _is_folder(name):
+    if not is_reader(name):
         known = ", ".join((BUNDLED, *BASELINES))
         raise RechainError(
             f"there is no model '{name}'; the models are {known}, or a model's folder or name on the Hub."

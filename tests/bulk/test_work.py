@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rechain.bulk.work import Tally, Work, Worker, WorkResult, recover_chunks
+from rechain.bulk.work import Tally, Work, Worker, WorkResult, reads_apart, recover_chunks
 from rechain.candidates import CandidateSettings
 from rechain.datasets import read_entries
 from rechain.datasets.files import RawRecord
 from rechain.datasets.reading import Chunk, read_chunks
-from rechain.errors import InputError, QuestionError
+from rechain.errors import InputError, QuestionError, RechainError
 from rechain.recovery import Recoverer
 from rechain.schema import Chain, Passage, Problem, Question, Recovered
 from rechain.text.collection import PassageCollection
@@ -246,3 +246,51 @@ def test_a_collection_of_the_recoverers_own_is_among_what_results_depend_on() ->
     collection = PassageCollection({"p": Passage(id="p", text="A text.")})
     assert Work(partial(LEXICAL, corpus=collection)).described()["settings"]["collection"] == collection.stamp
     assert "collection" not in Work(LEXICAL).described()["settings"]
+
+
+# ---- one process that reads for all workers
+
+
+@pytest.mark.torch
+def test_one_reader_for_all_workers_changes_no_byte(town_file: Path) -> None:
+    work = Work(partial(Recoverer, "default", device="cpu", top=2, explain=True))
+    expected = lines(list(recover_chunks(work, read_chunks(town_file, 12), 12, 0)))
+    done = recover_chunks(work, read_chunks(town_file, 3), 3, 2, apart=True)
+    assert lines(list(done)) == expected
+    assert expected.count(b'"ranker"') > 0  # the network has read
+
+
+@pytest.mark.torch
+def test_no_process_is_left_when_nobody_wants_the_rest(town_file: Path) -> None:
+    done = recover_chunks(
+        Work(partial(Recoverer, "default", device="cpu")), read_chunks(town_file, 3), 3, 1, apart=True
+    )
+    next(done)
+    assert len(multiprocessing.active_children()) == 2
+    done.close()
+    assert not multiprocessing.active_children()
+
+
+def test_a_reader_that_cannot_be_loaded_is_one_error(town_file: Path) -> None:
+    with pytest.raises(RechainError, match="is not a chain reader"):
+        list(recover_chunks(Work(LEXICAL), read_chunks(town_file, 3), 3, 2, apart=True))
+
+
+@pytest.mark.parametrize(
+    ("model", "device", "expected"),
+    [
+        ("default", "cuda", True),
+        ("default", "cuda:1", True),
+        ("default", "cpu", False),
+        ("lexical", "cuda", False),
+        ("someone/model", "cuda", True),
+    ],
+)
+def test_one_process_reads_for_all_where_the_network_is_on_a_gpu(model: str, device: str, expected: bool) -> None:
+    assert reads_apart(model, device) is expected
+
+
+def test_what_a_game_has_left_is_no_chain_reader(tmp_path: Path) -> None:
+    assert not reads_apart(str(tmp_path), "cuda")
+    (tmp_path / "config.json").write_text("{}")
+    assert reads_apart(str(tmp_path), "cuda")

@@ -55,7 +55,9 @@ def database(tmp_path: Path) -> Path:
     return tmp_path / "labels.db"
 
 
-@pytest.mark.parametrize("command", ["export", "import", "agreement", "repair"])
+@pytest.mark.parametrize(
+    "command", ["export", "import", "agreement", "annotators", "rename", "remove", "history", "repair"]
+)
 def test_help_has_an_example(command: str) -> None:
     result = CliRunner().invoke(app, ["labels", command, "--help"])
     assert result.exit_code == 0
@@ -186,3 +188,35 @@ def test_a_damaged_file_is_refused_by_every_command_and_repaired(
         f"2 events copied to {tmp_path / 'new.db'}; 1 was damaged and left out.\n",
     )
     assert labels("export", tmp_path / "new.db", questions, "--to", "pairs").out.count("\n") == 2
+
+
+def test_annotators_are_renamed_and_removed_and_the_history_tells(labels: Command, database: Path) -> None:
+    with LabelStore(database) as store:
+        say(store, "ana", "yes", "no")
+        say(store, "eve", "unsure")
+    assert labels("rename", database, "ana", "Anna") == (0, "", "ana is Anna now, with 2 labels.\n")
+    assert labels("rename", database, "Anna", "Anna L.") == (0, "", "Anna is Anna L. now, with 2 labels.\n")
+    assert labels("remove", database, "eve") == (0, "", "1 label of eve taken back.\n")
+    told = json.loads(labels("annotators", database, "--json").out)
+    assert told["annotators"] == {"Anna L.": {"yes": 1, "no": 1}}
+    assert [(one["annotator"], one["name"]) for one in told["changes"]] == [
+        ("ana", "Anna"),
+        ("Anna", "Anna L."),
+        ("eve", None),
+    ]
+    table = labels("annotators", database).out
+    assert "Anna L." in table and "eve was removed (1 label)." in table and "ana was renamed Anna (2 labels)." in table
+    rows = labels("history", database).rows
+    assert [(row["annotator"], row.get("given_as"), "undone_at" in row) for row in rows] == [
+        ("Anna L.", "ana", False),
+        ("Anna L.", "ana", False),
+        ("eve", None, True),
+    ]
+
+
+def test_who_is_not_there_is_neither_renamed_nor_removed(labels: Command, database: Path) -> None:
+    with LabelStore(database) as store:
+        say(store, "ana", "yes")
+    for arguments in (("rename", database, "eve", "Eve"), ("remove", database, "eve")):
+        outcome = labels(*arguments)
+        assert (outcome.code, outcome.err) == (2, "rechain: there is no annotator 'eve'.\n")

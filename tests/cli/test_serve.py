@@ -214,6 +214,22 @@ def open_site(rechain: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
         site.close()
 
 
+def test_sources_are_named_after_their_files_and_the_folders_stay_here(
+    open_site: Any, rechain: Command, tmp_path: Path, town_file: Path
+) -> None:
+    paths = [tmp_path / "private" / name / "chains.jsonl" for name in ("one", "two")]
+    for path in paths:
+        path.parent.mkdir(parents=True)
+        assert rechain("recover", town_file, "--model", "lexical", "--out", path, "--workers", "0").code == 0
+    fewer = tmp_path / "private" / "fewer.jsonl"
+    fewer.write_text("".join(town_file.read_text().splitlines(keepends=True)[:2]))
+    site = open_site(fewer, "--chains", paths[0], "--chains", paths[1])
+    assert [source.name for source in site.sources] == ["chains.jsonl", "chains.jsonl (2)", "lexical"]
+    for source in site.sources[:2]:
+        assert source.origin.warnings
+        assert not any("private" in text for text in (source.origin.summary, *source.origin.warnings))
+
+
 @pytest.fixture
 def index(tmp_path: Path) -> Path:
     """The folder of an index of two documents."""

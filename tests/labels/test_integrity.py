@@ -174,6 +174,28 @@ def test_a_file_of_version_1_gets_digests(tmp_path: Path) -> None:
         store.check()
 
 
+def test_a_file_of_version_2_gets_a_table_of_changes(filled: LabelStore) -> None:
+    before = state_of(filled)
+    filled.close()
+    with sqlite3.connect(filled.path) as database:
+        database.executescript("DROP TABLE changes; PRAGMA user_version = 2")
+    database.close()
+    with LabelStore(filled.path) as store:
+        assert (state_of(store), store.changes()) == (before, [])
+        assert store.rename("anna", "Anna")
+        store.check()
+
+
+def test_a_change_of_annotators_that_is_tampered_with_is_noticed(filled: LabelStore) -> None:
+    filled.rename("anna", "Anna")
+    filled.close()
+    with sqlite3.connect(filled.path) as database:
+        database.execute("UPDATE changes SET annotator = 'eve'")
+    database.close()
+    with pytest.raises(InputError, match="which annotators were renamed or removed changed"):
+        LabelStore(filled.path)
+
+
 KILLED = """
 import os, signal, sys
 from rechain.labels import integrity

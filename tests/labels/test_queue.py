@@ -116,6 +116,14 @@ def test_progress_counts_labels_and_questions(store: LabelStore, said: Said) -> 
     assert told == [("anna", {"yes": 2, "no": 1}, 2, 1), ("bob", {"unsure": 1}, 1, 0), ("eve", {}, 0, 1)]
 
 
+def test_what_two_finished_together_is_finished_once_they_are_one(store: LabelStore, said: Said) -> None:
+    queue = Queue(store, 1)
+    store.add([said("ada", "q0", 1), said("Ada", "q0", 2)])
+    assert queue.next_question("Ada", "pairs", IDS, two_pairs) == "q0"
+    store.rename("ada", "Ada")
+    assert queue.next_question("Ada", "pairs", IDS, two_pairs) == "q1"
+
+
 def test_the_next_question_needs_few_reads_however_many_are_finished(
     store: LabelStore, said: Said, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -136,10 +144,10 @@ def test_the_next_question_needs_few_reads_however_many_are_finished(
 
     monkeypatch.setattr(Database, "rows", counted_rows)
     assert queue.next_question("anna", "pairs", ids, counted_units) == "q300"
-    assert (len(reads), calls) == (2, [])  # the claims and the latest events; no question is looked at again
+    assert (len(reads), calls) == (3, [])  # changes, claims and the latest events; no question is looked at again
     store.add([said("anna", "q7", 1, "no")])
     assert queue.next_question("anna", "pairs", ids, counted_units) == "q300"
-    assert (len(reads), calls) == (5, ["q7"])  # and only that question whose labels changed
+    assert (len(reads), calls) == (7, ["q7"])  # and only that question whose labels changed
 
 
 @pytest.mark.parametrize("overlap", [-0.1, 1.1, float("nan")])

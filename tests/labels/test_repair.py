@@ -38,6 +38,18 @@ def test_whole_events_are_copied_and_changed_ones_left_out(filled: LabelStore, t
         assert repaired.undo("anna") == labels[-1]
 
 
+def test_changes_of_annotators_are_copied_with_the_new_numbers_of_events(filled: LabelStore, tmp_path: Path) -> None:
+    filled.rename("anna", "Anna")
+    filled.close()
+    with sqlite3.connect(filled.path) as database:
+        database.execute("UPDATE events SET value = 'no' WHERE seq = 2")
+    database.close()
+    assert repair(filled.path, tmp_path / "new") == (399, 1)
+    with LabelStore(tmp_path / "new") as repaired:
+        (change,) = repaired.changes()
+        assert (change.annotator, change.name, change.events) == ("anna", "Anna", list(range(1, 400)))
+
+
 def test_a_page_that_cannot_be_read_takes_its_own_events_away(filled: LabelStore, tmp_path: Path) -> None:
     data = bytearray(filled.path.read_bytes())
     place = data.index(b'["200"]["a","b"]yes') // 4096 * 4096

@@ -93,6 +93,75 @@ def test_all_or_nothing_is_written(store: LabelStore, said: Said) -> None:
     store.add([said("anna", "q", 2)])
 
 
+def test_a_name_is_changed_and_the_history_tells_the_old_one(store: LabelStore, said: Said) -> None:
+    store.add([said("ana", "q", 1, "no"), said("bob", "q", 1), said("ana", "q", 2)])
+    store.undo("ana")
+    store.claim("q", "ana")
+    assert store.rename("ana", " Anna ") == 1
+    assert [(one.annotator, one.value) for one in store.of_question("q")] == [("Anna", "no"), ("bob", "yes")]
+    assert (store.annotators(), store.claims()) == (["Anna", "bob"], {"q": "Anna"})
+    assert [(one.number, one.label.annotator, one.undone_at is None) for one in store.history()] == [
+        (1, "Anna", True),
+        (2, "bob", True),
+        (3, "Anna", False),
+    ]
+    (change,) = store.changes()
+    assert (change.annotator, change.name, change.events) == ("ana", "Anna", [1, 3])
+    store.check()
+
+
+def test_of_two_who_become_one_the_newest_label_holds_and_settling_stays_in_order(
+    store: LabelStore, said: Said
+) -> None:
+    store.add([said("ada", "q", 1, "no"), said("Ada", "q", 1, "yes"), said("ada", "q", 2)])
+    store.add([said("ada", "q", 3, settles=True), said("bob", "q", 3, "no", settles=True)])
+    assert store.rename("ada", "Ada") == 3
+    held = [(one.annotator, one.unit.passages[0], one.value) for one in store.of_question("q")]
+    assert held == [("Ada", "1", "yes"), ("Ada", "2", "yes"), ("Ada", "3", "yes"), ("bob", "3", "no")]
+    store.check()
+
+
+def test_who_is_removed_counts_no_more_and_stays_in_the_history(store: LabelStore, said: Said) -> None:
+    store.add([said("eve", "q", 1), said("bob", "q", 1, "no"), said("eve", "q", 2)])
+    store.claim("r", "eve")
+    assert store.remove("eve") == 2
+    assert [one.annotator for one in store.all()] == ["bob"]
+    assert (store.annotators(), store.claims(), store.undo("eve")) == (["bob"], {}, None)
+    assert [(one.label.annotator, one.undone_at is None) for one in store.history()] == [
+        ("eve", False),
+        ("bob", True),
+        ("eve", False),
+    ]
+    assert [(one.annotator, one.name, one.events) for one in store.changes()] == [("eve", None, [1, 3])]
+    store.add([said("eve", "q", 1, "no")])  # and may come back
+    assert store.annotators() == ["bob", "eve"]
+    store.check()
+
+
+def test_strangers_and_names_that_are_none_change_nothing(store: LabelStore, said: Said) -> None:
+    store.add([said("anna", "q", 1)])
+    for change in (
+        lambda: store.rename("eve", "Eve"),
+        lambda: store.rename("anna", "anna"),
+        lambda: store.rename("anna", "\u202e"),
+        lambda: store.remove("eve"),
+    ):
+        with pytest.raises(RechainError):
+            change()
+    assert (store.annotators(), store.count_changes()) == (["anna"], 0)
+
+
+def test_a_damaged_event_is_not_renamed_over(store: LabelStore, said: Said) -> None:
+    store.add([said("anna", "q", 1)])
+    with sqlite3.connect(store.path) as database:
+        database.execute("UPDATE events SET value = 'no'")
+    database.close()
+    with pytest.raises(InputError, match="event 1 changed"):
+        store.rename("anna", "Anna")
+    with pytest.raises(InputError, match="event 1 changed"):
+        store.remove("anna")
+
+
 OPERATIONS = st.lists(
     st.one_of(
         st.tuples(
@@ -281,7 +350,7 @@ def test_the_file_is_marked_and_synced(store: LabelStore, said: Said) -> None:
     store.add([said("anna", "q", 1, note="a")])
     database = sqlite3.connect(store.path)
     told = [database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "user_version")]
-    assert told == ["delete", 2]
+    assert told == ["delete", 3]
     assert database.execute("PRAGMA application_id").fetchone()[0].to_bytes(4, "big") == b"recl"
     at, passages = database.execute("SELECT at, passages FROM events").fetchone()
     assert at.endswith("+00:00")

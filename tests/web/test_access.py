@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -122,3 +123,40 @@ def test_every_way_in_is_as_slow(request_of, town_site: Site, connect, monkeypat
     assert {answer.headers["retry-after"] for answer in refused} == {"1"}
     assert refused[0].json()["error"]["code"] == "too_many_guesses"
     assert signed_in.get("/questions").status_code == 200
+
+
+PAGES = {
+    "/question?id=a+b&chain=2": "/question?id=a+b&chain=2",
+    "/questions/50%25%20of%20%C3%BC": "/questions/50%25%20of%20%C3%BC",
+    "/?text=x&token=wrong-token": "/?text=x",
+    "//evil.example/x": "/evil.example/x",
+}
+"""pages that somebody wants, and where one comes by signing in"""
+
+
+@pytest.mark.parametrize(("wanted", "comes_to"), PAGES.items())
+def test_after_a_wrong_token_the_right_one_leads_to_the_page_that_was_wanted(
+    town_site: Site, connect: Any, seen: Any, wanted: str, comes_to: str
+) -> None:
+    client: TestClient = connect(town_site, token=TOKEN, headers={"accept": "text/html"}, follow_redirects=False)
+    page = client.get(f"http://127.0.0.1:8000{wanted}")
+    for token in ("wrong", "wrong again", TOKEN):
+        assert page.status_code == 401
+        fields = dict(zip(*(seen(page.text).attributes("input", name) for name in ("name", "value")), strict=False))
+        page = client.post("/sign-in", data={"wanted": fields["wanted"], "token": token})
+    assert (page.status_code, page.headers["location"]) == (303, comes_to)
+
+
+@pytest.mark.parametrize("wanted", ["https://evil.example", "//evil.example", "/\\evil.example", "\\\\evil.example"])
+def test_a_page_elsewhere_is_not_led_to(town_site: Site, connect: Any, wanted: str) -> None:
+    client: TestClient = connect(town_site, token=TOKEN, follow_redirects=False)
+    for token in ("wrong", TOKEN):
+        page = client.post("/sign-in", data={"wanted": wanted, "token": token}, headers={"accept": "text/html"})
+    assert page.headers["location"].startswith("/")
+    assert not page.headers["location"].startswith(("//", "/\\"))
+
+
+def test_what_was_sent_without_a_token_is_not_led_to(town_site: Site, connect: Any, seen: Any) -> None:
+    client: TestClient = connect(town_site, token=TOKEN)
+    page = client.post("/label/release", headers={"accept": "text/html"})
+    assert "/" in seen(page.text).attributes("input", "value")

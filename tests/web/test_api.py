@@ -293,14 +293,25 @@ def test_health_and_version(client: TestClient) -> None:
     assert client.get("/version").json() == served
 
 
+@pytest.mark.parametrize("path", ["/", "/question?id=town-0", "/questions", "/health", "/static/style.css", "/nowhere"])
+def test_head_is_answered_as_get_without_the_body(client: TestClient, path: str) -> None:
+    head, get = client.head(path), client.get(path)
+    assert (head.status_code, head.headers, head.content) == (get.status_code, get.headers, b"")
+    assert get.content
+
+
+def test_what_is_only_sent_cannot_be_asked_for_by_head(client: TestClient) -> None:
+    assert client.head("/recover").status_code == 405
+
+
 @pytest.mark.parametrize(
     ("method", "path", "allowed"),
     [
-        ("PUT", "/labels", "GET, POST"),
+        ("PUT", "/labels", "GET, HEAD, POST"),
         ("GET", "/recover", "POST"),
-        ("TRACE", "/health", "GET"),
-        ("OPTIONS", "/try", "GET, POST"),
-        ("DELETE", "/questions/x/y", "GET"),
+        ("TRACE", "/health", "GET, HEAD"),
+        ("OPTIONS", "/try", "GET, HEAD, POST"),
+        ("DELETE", "/questions/x/y", "GET, HEAD"),
         ("POST", "/static/style.css", "GET, HEAD"),
     ],
 )

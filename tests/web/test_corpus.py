@@ -36,18 +36,6 @@ def test_passages_by_id(corpus: Corpus) -> None:
     assert corpus.index.named([]) == corpus.index.named(["none"]) == []
 
 
-def test_a_snippet_of_a_long_text_is_short_and_shows_the_words() -> None:
-    from rechain.web.corpus import _snippet
-
-    text = f"{'Nothing here. ' * 200}The Zorilla clock struck{' and more' * 200}"
-    pieces = _snippet(text, ["clock", "zorilla"])
-    shown = "".join(piece.text for piece in pieces)
-    assert shown.startswith("… ") and shown.endswith(" …")
-    assert len(shown) <= 310
-    assert [piece.text for piece in pieces if piece.roles] == ["Zorilla", "clock"]
-    assert "".join(piece.text for piece in _snippet("短い 東京都の話", ["東京"])) == "短い 東京都の話"
-
-
 LONG = "".join(f"Line {number} of a long document.\n" for number in range(5_000))
 
 

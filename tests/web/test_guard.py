@@ -39,6 +39,13 @@ async def app(scope: Scope, receive: Receive, send: Send) -> None:
     request = Request(scope, receive)
     if request.url.path == "/slow":
         await asyncio.sleep(60)
+    if request.url.path in ("/stream", "/stuck"):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        for _ in range(10):
+            await asyncio.sleep(0.06 if request.url.path == "/stream" else 60)
+            await send({"type": "http.response.body", "body": b"x", "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+        return
     if request.url.path == "/broken":
         raise RuntimeError("this is <secret>")
     if request.url.path == "/half":
@@ -341,3 +348,9 @@ def test_what_is_no_request_goes_through() -> None:
 
     asyncio.run(Guard(inner, Access(TOKEN), Limits(), refusal)({"type": "lifespan"}, None, None))  # type: ignore[arg-type]
     assert seen == ["lifespan"]
+
+
+def test_a_long_answer_is_given_time_for_every_part_of_it() -> None:
+    assert ask("/stream", limits=Limits(seconds=0.5)).body == "x" * 10
+    with pytest.raises(TimeoutError):  # so that uvicorn cuts the connection, as the answer has begun
+        ask("/stuck", limits=Limits(seconds=0.1))

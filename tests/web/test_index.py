@@ -15,6 +15,7 @@ from rechain.schema import Chain, Gold, GoldChain, Link, LinkKind, Passage, Prob
 from rechain.text.words import Text
 from rechain.web.index import COMPARISONS, PAGE_SIZE, Index, Row, Stored
 from rechain.web.queries import Filters
+from rechain.web.selection import CANNOT
 
 _PATIENCE_S = 300
 """seconds that only keep a test from hanging: a busy machine may take long"""
@@ -91,9 +92,7 @@ def test_a_question_that_cannot_be_read_is_listed_and_found_by_its_error() -> No
     assert isinstance(stored.content, QuestionError)
     assert (stored.content.code, str(stored.content)) == ("bad_field", "line 2: hops is peculiar.")
     assert ids(index, Filters(text="peculiar")) == ["b"]
-    assert index.select(0, Filters()).rows[1] == Row(
-        1, "b", "line 2: hops is peculiar.", "", None, None, None, None, None, None
-    )
+    assert index.select(0, Filters()).rows[1] == Row(1, "b", "line 2: hops is peculiar.", "", *[None] * 8)
 
 
 def test_what_fails_while_questions_are_added_leaves_none_of_them() -> None:
@@ -224,11 +223,102 @@ def test_filters(judged: Index, wanted: Filters, found: list[str]) -> None:
     assert ids(judged, wanted) == found
 
 
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        (Filters(tenth=9), ["right"]),
+        (Filters(tenth=4), ["wrong"]),
+        (Filters(hops=2), ["right", "wrong", "none"]),  # by gold
+        (Filters(length=2), ["right", "wrong"]),
+        (Filters(reason="no_tail"), ["none"]),
+        (Filters(reason="not_sought"), ["later"]),
+        (Filters(reverse=True), ["later", "none", "wrong", "right"]),
+        (Filters(order="id"), ["later", "none", "right", "wrong"]),
+        (Filters(order="id", reverse=True), ["wrong", "right", "none", "later"]),
+        (Filters(order="judgement"), ["right", "wrong", "none", "later"]),
+        (Filters(order="judgement", reverse=True), ["wrong", "none", "right", "later"]),  # none comes last in either
+        (Filters(order="verdict"), ["wrong", "right", "none", "later"]),
+        (Filters(order="chain", reverse=True), ["right", "wrong", "none", "later"]),
+        (Filters(order="least confident", reverse=True), ["right", "wrong", "none", "later"]),
+        (Filters(order="hops"), ["right", "wrong", "none", "later"]),
+    ],
+)
+def test_filters_of_bars_and_orders_of_columns(judged: Index, wanted: Filters, found: list[str]) -> None:
+    assert ids(judged, wanted) == found
+
+
+def test_texts_are_ordered_without_regard_to_case() -> None:
+    index = index_of(asked("1", "b", "y"), asked("2", "C", "x"), asked("3", "A", "Z"))
+    assert ids(index, Filters(order="question")) == ["3", "1", "2"]
+    assert ids(index, Filters(order="answer", reverse=True)) == ["3", "1", "2"]
+
+
+def test_questions_are_found_by_one_passage_that_holds_all_words() -> None:
+    def told(name: str, *texts: str) -> Question:
+        passages = [Passage(id=str(place), title=f"T{place}", text=text) for place, text in enumerate(texts)]
+        return Question(id=name, question="Who?", answer="Anna", passages=passages)
+
+    shared = "The Zorilla clock struck."
+    index = index_of(told("a", "Nothing.", shared), told("b", shared, shared), told("c", "A zorilla.", "A clock."))
+    assert ids(index, Filters(text="zorilla clock")) == []
+    assert ids(index, Filters(text="zorilla clock", scope="passages")) == ["a", "b"]
+    assert ids(index, Filters(text="zor", scope="passages")) == ["a", "b", "c"]
+    assert ids(index, Filters(text="anna", scope="passages")) == ["a", "b", "c"]  # what finds a question finds it still
+    assert index.passages_with('"zorilla"*', [0, 2]) == {0: 1, 2: 0}
+
+
+def test_what_was_worked_out_does_not_outlive_a_change(judged: Index) -> None:
+    wanted = Filters(judgement="right")
+    before = judged.state
+    assert ids(judged, wanted) == ["right"]
+    assert judged.figures(0, wanted)["judgement"]["right"].questions == 1
+    tell(judged, 0, "later", chain("0", "1", confidence=1.0))
+    tell(judged, 0, "wrong", chain("0", "1", confidence=1.0))
+    assert judged.state != before
+    assert ids(judged, wanted) == ["right", "wrong"]
+    assert judged.figures(0, wanted)["judgement"]["right"].questions == 2
+    judged.add([entry(asked("new"))])
+    assert ids(judged, Filters(has_chain=None, text="new")) == ["new"]
+
+
+def test_only_a_source_that_tells_confidence_has_it(judged: Index) -> None:
+    tell(judged, 1, "right", chain("0", "1"))
+    assert (judged.has_confidence(0), judged.has_confidence(1), judged.has_confidence(2)) == (True, False, False)
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "is_apart"),
+    [
+        (QuestionError("bad_json", "not JSON."), "bad_json", True),
+        (asked("b", answer=" "), "no_answer", True),
+        (asked("b", answer="I do not know."), "no_answer", True),
+        (asked("b", titles=()), "too_few_passages", True),
+        (asked("b").model_copy(update={"hops": 4}), "too_few_passages", True),
+        (asked("b").model_copy(update={"hops": 3}), "no_link", False),
+        (asked("b"), "no_tail", False),
+    ],
+)
+def test_questions_that_cannot_have_a_chain_are_neither_right_nor_wrong(
+    content: Question | QuestionError, code: str, is_apart: bool
+) -> None:
+    index = Index()
+    index.add([(Entry("", "b", content), Gold(id="b", chains=[GoldChain(passages=["0", "1"])], same="passages"))])
+    stored = index.at(0)
+    problem = Problem(code=code, message="none.")
+    reasons = index.figures(0, Filters())["reason"]
+    assert ("not_sought" in reasons) is not is_apart  # nobody need look to know it
+    index.store(0, [(stored, Recovered(id="b", chains=[], error=problem))])
+    assert index.select(0, Filters()).rows[0].judgement == (None if is_apart else "wrong")
+    (reason,) = index.figures(0, Filters())["reason"]
+    assert (reason in CANNOT) is is_apart
+
+
 def test_a_row_tells_what_was_found(judged: Index) -> None:
     right, _, none, later = judged.select(0, Filters()).rows
-    assert right == Row(0, "right", "Who was it?", "Anna", "Head —Bob→ Tail", 0.9, "right", None, "supported", "chain")
-    assert none[4:] == (None, None, "wrong", "no tail", "unsupported", None)
-    assert later[4:] == (None, None, None, None, None, None)
+    best = ("Head —Bob→ Tail", 0.9, "right", None, "supported", "chain")
+    assert right == Row(0, "right", "Who was it?", "Anna", None, 2, *best)
+    assert none[6:] == (None, None, "wrong", "no tail", "unsupported", None)
+    assert later[6:] == (None, None, None, None, None, None)
 
 
 def test_a_source_knows_nothing_of_what_another_found(judged: Index) -> None:
@@ -244,6 +334,14 @@ def test_what_is_found_again_takes_the_place_of_what_was(judged: Index) -> None:
     recovered = judged.recovered(0, 1)
     assert recovered is not None
     assert recovered.chains == [chain("0", "1", confidence=1.0)]
+
+
+def test_a_chain_is_told_by_names_and_not_by_identifiers() -> None:
+    mentions = [{"entity": "gene:1", "start": 0, "end": 8}]
+    passages = [Passage(id=name, text="Ca(v)1.3 channels", mentions=mentions) for name in ("7", "8")]  # type: ignore[arg-type]
+    index = index_of(Question(id="a", question="Who?", answer="Anna", passages=passages))
+    tell(index, 0, "a", chain("7", "8", kind="mention", entity="gene:1"))
+    assert index.select(0, Filters()).rows[0].summary == "“Ca(v)1.3 channels” —Ca(v)1.3→ “Ca(v)1.3 channels”"
 
 
 def test_a_chain_of_passages_that_are_not_there_is_drawn_by_their_ids() -> None:
@@ -276,10 +374,10 @@ def test_neighbours(judged: Index) -> None:
     assert judged.neighbours(0, Filters(judgement="right"), 2) == ("right", None)
 
 
-def test_accuracy_is_over_the_questions_whose_gold_is_known(judged: Index) -> None:
-    right, known = judged.accuracy(0)
-    assert (right, known) == (1, sum(judged.select(0, Filters(judgement=one)).total for one in ("right", "wrong")))
-    assert judged.accuracy(7) == (0, 0)
+def test_neighbours_stand_in_the_order_of_the_list(judged: Index) -> None:
+    assert judged.neighbours(0, Filters(order="least confident"), 0) == ("wrong", "none")
+    assert judged.neighbours(0, Filters(reverse=True), 0) == ("wrong", None)
+    assert judged.neighbours(0, Filters(order="id", judgement="right"), 2) == (None, None)  # it has no place there
 
 
 @pytest.fixture

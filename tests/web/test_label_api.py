@@ -1,7 +1,7 @@
 """Labels by REST: given, taken back, exported, imported both ways, and refused where they are of nothing."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -9,6 +9,8 @@ from starlette.testclient import TestClient
 
 from rechain.candidates.units import find_units
 from rechain.schema import Passage, Question
+from rechain.web.label_api import _in_parts
+from rechain.web.recent import Recent
 from rechain.web.site import Site
 
 Make = Callable[..., Any]
@@ -136,7 +138,7 @@ def test_a_thousand_labels_of_a_question_find_its_units_once(
         calls.append(question)
         return find_units(question, *others)
 
-    monkeypatch.setattr("rechain.web.site.find_units", counted)
+    monkeypatch.setattr("rechain.web.site.recent_units", Recent(counted))
     assert medhop.post("/labels", json=[pair()] * 1000).json() == 1000
     assert len(calls) == 1
 
@@ -254,3 +256,18 @@ def test_what_counts_as_the_same_chain_is_the_questions_own(
     labels = client.get("/labels?question=q1").json()
     told = {label["value"] for label in labels if label["unit"]["entities"] != ["somebody else"]}
     assert (value == "yes") == ("yes" in told)
+
+
+def test_an_export_is_sent_as_it_is_made() -> None:
+    made = list[int]()
+
+    def rows() -> Iterator[dict[str, str]]:
+        for number in range(100):
+            made.append(number)
+            yield {"text": "x" * 1000}
+
+    parts = _in_parts(rows())
+    first = next(parts)
+    assert len(made) < 20
+    assert (first + b"".join(parts)).count(b"\n") == len(made) == 100
+    assert list(_in_parts(iter(()))) == [b""]

@@ -28,13 +28,14 @@ def test_requests_are_counted_by_route_and_status(client: TestClient) -> None:
     for path in ("/questions/town-1", "/questions/town-2", "/questions/nowhere", "/static/style.css", "/static/none"):
         client.get(path)
     client.head("/metrics")
+    client.head("/questions/town-1")
     client.post("/recover", content="{")
     counts = counts_of(client)
     requests = counts["rechain_requests_total"]
     assert requests["GET", "/questions/{id:anything}", "200"] == 2
     assert requests["GET", "/questions/{id:anything}", "404"] == 1
     assert requests["GET", "/static", "200"] == requests["GET", "/static", "404"] == 1
-    assert requests["HEAD", "/metrics", "200"] == 1
+    assert requests["HEAD", "/metrics", "200"] == requests["HEAD", "/questions/{id:anything}", "200"] == 1
     assert requests["POST", "/recover", "422"] == 1
     assert counts["rechain_request_seconds_count"]["GET", "/questions/{id:anything}"] == 3
     assert counts["process_resident_memory_bytes"][()] > 1_000_000

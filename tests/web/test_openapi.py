@@ -13,6 +13,7 @@ import pytest
 import uvicorn
 from starlette.testclient import TestClient
 
+from rechain.version import __version__
 from rechain.web.app import create_app
 from rechain.web.openapi import kind_of
 from rechain.web.site import Site
@@ -51,7 +52,7 @@ def test_the_page_shows_every_operation_and_schema(client: TestClient, seen: Mak
             assert f"{method.upper()} {path}" in page.text
     for name in described["components"]["schemas"]:
         assert f"schema-{name}" in page.attributes("details", "id")
-    assert page.attributes("script", "src") == []
+    assert page.attributes("script", "src") == [f"/static/keys.js?v={__version__}"]
 
 
 @pytest.mark.parametrize(
@@ -92,3 +93,8 @@ def test_schemathesis_finds_nothing(name: str, request: pytest.FixtureRequest, t
         ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=1200)
     assert ended.returncode == 0, ended.stdout
     assert "failed" not in ended.stdout
+
+
+def test_the_example_names_the_address_at_which_the_page_was_asked_for(town_site: Site) -> None:
+    client = TestClient(create_app(town_site), base_url="http://localhost:8123")
+    assert "curl http://localhost:8123/recover" in client.get("/docs").text

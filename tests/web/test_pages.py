@@ -26,7 +26,7 @@ def test_the_list_shows_questions_answers_chains_and_verdicts(client: TestClient
     page = seen(client.get("/").text)
     first = town_site.index.at(1).content
     assert isinstance(first, Question)
-    assert "6 of 6 questions." in page.text
+    assert "6 of 6 questions" in page.text
     assert f"{first.question} answer: {first.answer}" in page.text
     assert "→" in page.text
     assert page.text.count("✓ right") + page.text.count("✗ wrong") == 6
@@ -37,7 +37,7 @@ def test_the_list_shows_questions_answers_chains_and_verdicts(client: TestClient
 def test_a_filtered_list_keeps_its_filter(make_site: Make, connect: Make, seen: Make, towns: Make) -> None:
     client = connect(make_site(towns(PAGE_SIZE + 2)))
     page = seen(client.get("/", params={"text": "maker", "order": "least confident"}).text)
-    assert f"{PAGE_SIZE + 2} of {PAGE_SIZE + 2} questions." in page.text
+    assert f"{PAGE_SIZE + 2} of {PAGE_SIZE + 2} questions" in page.text
     assert "/?page=2&text=maker&order=least+confident" in page.links
     assert "maker" in page.attributes("input", "value")
     second = seen(client.get("/?page=2&text=maker&order=least+confident").text)
@@ -79,35 +79,6 @@ def test_a_question_without_a_chain_says_why(make_site: Make, connect: Make, bri
         assert "holds the answer &#39;Nowhere&#39;" in client.get(path).text
 
 
-def test_a_pasted_question_gets_its_chain(client: TestClient, seen: Make) -> None:
-    assert "Recover the chain" in client.get("/try").text
-    passages = "# Polonium\nPolonium was named by Marie Curie.\n\n# Marie Curie\nMarie Curie was born in Warsaw."
-    form = {"question": "Where was the finder of polonium born?", "answer": "Warsaw", "passages": passages, "hops": "2"}
-    answer = client.post("/try", data=form)
-    page = seen(answer.text)
-    assert answer.status_code == 200
-    assert "Polonium → to Marie Curie by Marie Curie" in page.text
-    assert passages in page.text.replace(" # ", "\n\n# ") or passages.split("\n")[0] in page.text
-    assert form["question"] in page.attributes("input", "value")
-
-
-@pytest.mark.parametrize(
-    ("form", "status", "message"),
-    [
-        ({}, 422, "the form: question is empty."),
-        ({"question": "{"}, 422, "begins like JSON but is not valid JSON"),
-        ({"question": "Who?", "answer": "x", "passages": "a\n\nb"}, 200, "No chain: no tail: no passage holds"),
-        ({"question": "Who?", "answer": "x", "passages": "a\n\nb", "hops": "²"}, 200, "No chain: no tail"),
-    ],
-)
-def test_a_pasted_question_with_a_mistake(
-    client: TestClient, seen: Make, form: dict[str, str], status: int, message: str
-) -> None:
-    answer = client.post("/try", data=form)
-    assert answer.status_code == status
-    assert message in seen(answer.text).text
-
-
 @pytest.fixture
 def compared(town_site: Site, connect: Make) -> TestClient:
     """The six questions with a second source, which is the rule of chance."""
@@ -124,7 +95,7 @@ def test_two_sources_are_compared(compared: TestClient, seen: Make) -> None:
     assert "6 questions: all" in page.text
     assert "Who is right, over 6 questions with gold" in page.text
     assert "95 % interval" in page.text
-    assert "/compare/question?id=town-3&one=1&two=2" in page.links
+    assert "/compare/question?id=town-3&one=1&two=2&show=all" in page.links
     counts = [
         len(seen(compared.get("/compare", params={"show": show}).text).attributes("dl", "class"))
         for show in ("same", "different")
@@ -231,18 +202,7 @@ def test_all_text_is_shown_as_text(make_site: Make, connect: Make, seen: Make, e
         assert not [one for _, attributes in page.elements if "style" in attributes for one in attributes]
     shown = " ".join(evil_question.passages[0].text.split())
     assert shown in seen(client.get(f"/question?id={name}").text).text
-    assert evil_question.question in seen(answers[-1].text).attributes("input", "value")
-
-
-def test_other_candidates_of_a_pasted_question_can_be_looked_at(client: TestClient, seen: Make) -> None:
-    passages = "# Zorilla\nSung by Anna Quill.\n\n# Anna Quill\nBorn in Prague.\n\nAnna Quill left Prague."
-    form = {"question": "Where was the singer of Zorilla born?", "answer": "Prague", "passages": passages, "hops": "2"}
-    first = seen(client.post("/try", data=form).text)
-    numbers = [attributes["value"] for tag, attributes in first.elements if attributes.get("name") == "chain"]
-    assert len(numbers) > 1
-    assert "The chain" in first.text
-    second = seen(client.post("/try", data=form | {"chain": numbers[1]}).text)
-    assert "Candidate 2" in second.text
+    assert evil_question.question in seen(answers[-1].text).text
 
 
 class _Slow:
@@ -308,7 +268,7 @@ def test_a_filter_is_kept_from_question_to_question(client: TestClient, seen: Ma
 
 
 def test_the_list_tells_how_many_are_right(client: TestClient, seen: Make) -> None:
-    assert "Of 6 with gold 4 are right (67 %)" in seen(client.get("/").text).text
+    assert "Right67 % 4 of 6 with gold; without a chain is wrong" in seen(client.get("/").text).text
 
 
 @pytest.mark.parametrize("steps", ["none", [7], [{"player": "ranker"}], {"a": 1}])
@@ -351,7 +311,7 @@ def test_shapes_verdicts_and_claims_are_shown(make_site: Make, connect: Make, se
     for text in (
         "partly supported (71 % sure)",
         "The passages, side by side",
-        "It holds the answer in another notation, in maker.",
+        "It holds the answer in another notation, in passage 2.",
         "unsupported A <b>claim</b>.",
     ):
         assert text in page.text
@@ -362,3 +322,87 @@ def test_shapes_verdicts_and_claims_are_shown(make_site: Make, connect: Make, se
     assert "0 of 1 questions" in seen(client.get("/?source=2&verdict=supported").text).text
     assert "0 of 1 questions" in seen(client.get("/?source=2&shape=single").text).text
     assert client.get(f"/questions/{question.id}?source=2").json()["recovered"]["verdict"] == "partly"
+
+
+def test_a_source_without_a_question_says_so(town_site: Site, connect: Make, seen: Make) -> None:
+    some = [town_site.index.recovered(0, position) for position in (1, 2)]
+    town_site.add_file("some.jsonl", [one for one in some if one])
+    client = connect(town_site)
+    page = seen(client.get("/question?id=town-4&source=2").text)
+    assert "some.jsonl has nothing for this question" in page.text
+    for never in ("✓ right ", "The chain", "Why this one", "% sure"):
+        assert never not in page.text.split("candidates")[0]
+    assert "/question?id=town-4&chain=1&source=2" in page.links
+    asked = seen(client.get("/question?id=town-4&chain=1&source=2").text)
+    assert "Candidate 1" in asked.text and "The chain " not in asked.text
+    both = seen(client.get("/compare/question?id=town-4").text)
+    assert both.text.count("This source has nothing for this question.") == 1
+
+
+def test_a_comparison_keeps_its_filter_and_has_neighbours_and_gold(compared: TestClient, seen: Make) -> None:
+    address = "one=2&two=1&show=same"
+    listed = seen(compared.get(f"/compare?{address}").text)
+    questions = [link for link in listed.links if link.startswith("/compare/question")]
+    assert len(questions) > 2 and all(link.endswith(address) for link in questions)
+    page = seen(compared.get(questions[1]).text)
+    assert {f"/compare?{address}", questions[0], questions[2]} <= set(page.links)
+    assert "gold" in page.text and page.attributes("ol", "aria-label")[-1] == "Gold chain 1"
+    assert page.attributes("ol", "aria-label")[:2] == ["The chain of random.jsonl", "The chain of lexical.jsonl"]
+    first, last = seen(compared.get(questions[0]).text), seen(compared.get(questions[-1]).text)
+    assert "← Before" not in first.text and "Next →" not in last.text
+
+
+def test_the_way_back_from_a_comparison_leads_to_the_page_it_was_on(
+    make_site: Make, connect: Make, towns: Make, seen: Make
+) -> None:
+    site = make_site(towns(PAGE_SIZE + 2))
+    site.add_file("again.jsonl", [site.index.recovered(0, place) for place in range(PAGE_SIZE + 2)])
+    page = seen(connect(site).get(f"/compare/question?id=town-{PAGE_SIZE}&show=same").text)
+    assert "/compare?page=2&one=1&two=2&show=same" in page.links
+
+
+def test_sources_are_named_where_they_are_compared(compared: TestClient, seen: Make) -> None:
+    page = seen(compared.get("/compare?show=all").text)
+    for text in ("only lexical.jsonl right", "only random.jsonl right", "often than lexical.jsonl"):
+        assert text in page.text
+
+
+def test_tabs_of_the_browser_show_the_question(compared: TestClient, seen: Make) -> None:
+    asked = "Of which town was the maker of Sturstalgek a native?"
+    for path, title in (
+        ("/question?id=town-0", f"{asked} · rechain"),
+        ("/compare/question?id=town-0", f"{asked} · Compare · rechain"),
+    ):
+        assert seen(compared.get(path).text).text.startswith(title)
+
+
+def test_passages_without_titles_are_not_called_by_numbers(client: TestClient, seen: Make) -> None:
+    passages = "Polonium was named by Marie Curie.\n\nMarie Curie was born in Warsaw."
+    form = {"question": "Where was the finder of polonium born?", "answer": "Warsaw", "passages": passages, "hops": "2"}
+    page = seen(client.post("/try", data=form).text)
+    assert "“Polonium was named by Marie Curie.” → to “Marie Curie was born in Warsaw.”" in page.text
+    assert "0 → to 1" not in page.text
+
+
+def test_the_graph_leads_to_candidates_and_is_told_in_words(client: TestClient, seen: Make) -> None:
+    page = seen(client.get("/question?id=town-0").text)
+    assert "Passages and their links" in page.text and "The same in words" in page.text
+    nodes = [
+        attributes for tag, attributes in page.elements if tag == "a" and "node" in (attributes.get("class") or "")
+    ]
+    assert nodes and all((node["href"] or "").startswith("/question?id=town-0&chain=") for node in nodes)
+    drawn = {attributes["data-line"] for _, attributes in page.elements if "data-line" in attributes}
+    lit = {number for _, attributes in page.elements for number in (attributes.get("data-lines") or "").split()}
+    assert lit and lit <= drawn
+    assert "linked by" in page.text
+
+
+def test_a_question_without_a_chain_shows_where_the_link_is_missing(
+    make_site: Make, connect: Make, seen: Make, bridge_question: Question
+) -> None:
+    apart = [passage for passage in bridge_question.passages if passage.id in ("opera", "city", "other")]
+    client = connect(make_site([bridge_question.model_copy(update={"passages": apart})]))
+    page = seen(client.get("/question?id=q1").text)
+    assert "The link is missing: nothing leads from the names of the question to the answer." in page.text
+    assert "Zorilla: holds a name of the question; linked to none." in page.text
+    assert "Prague: holds the answer; linked to none." in page.text

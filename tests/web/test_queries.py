@@ -22,7 +22,14 @@ def test_all_filters_are_read() -> None:
         "judgement": "wrong",
         "kind": "title part",
         "found": "no",
+        "scope": "passages",
+        "tenth": "9",
+        "type": "bridge",
+        "hops": "2",
+        "length": "3",
+        "reason": "no_tail",
         "order": "most confident",
+        "reverse": "yes",
         "source": "2",
         "other": "x",
     }
@@ -33,7 +40,14 @@ def test_all_filters_are_read() -> None:
         judgement="wrong",
         kind="title part",
         has_chain=False,
+        scope="passages",
+        tenth=9,
+        type="bridge",
+        hops=2,
+        length=3,
+        reason="no_tail",
         order="most confident",
+        reverse=True,
         source=2,
     )
 
@@ -42,6 +56,12 @@ def test_all_filters_are_read() -> None:
 def test_blanks_do_not_count(blank: str) -> None:
     names = ("text", "min_confidence", "max_confidence", "judgement", "kind", "found", "order", "source")
     assert read(dict.fromkeys(names, blank)) == read({}) == PageFilters()
+
+
+_ORDERS = (
+    "order: input should be 'file', 'id', 'question', 'answer', 'chain', 'verdict', 'least confident', "
+    "'most confident', 'judgement', 'type' or 'hops'"
+)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +77,9 @@ def test_blanks_do_not_count(blank: str) -> None:
         ),
         ("judgement", "maybe", "judgement: input should be 'right' or 'wrong'"),
         ("found", "maybe", "found: input should be a valid boolean, unable to interpret input"),
-        ("order", "random", "order: input should be 'file', 'least confident' or 'most confident'"),
+        ("order", "random", _ORDERS),
+        ("tenth", "10", "tenth: input should be less than or equal to 9"),
+        ("hops", "0", "hops: input should be greater than or equal to 1"),
         ("text", "x" * 301, "text has 301 characters; the most are 300"),
     ],
 )
@@ -79,7 +101,12 @@ _SHARES = st.none() | st.floats(min_value=0, max_value=1)
         judgement=st.sampled_from([None, "right", "wrong"]),
         kind=st.sampled_from([None, "name", "title part"]),
         has_chain=st.sampled_from([None, True, False]),
-        order=st.sampled_from(["file", "least confident", "most confident"]),
+        tenth=st.none() | st.integers(0, 9),
+        type=st.none() | st.text("ab ?&=é", min_size=1, max_size=9).filter(str.strip),
+        hops=st.none() | st.integers(1, 9),
+        scope=st.sampled_from(["questions", "passages"]),
+        order=st.sampled_from(["file", "least confident", "most confident", "type"]),
+        reverse=st.booleans(),
         source=st.integers(1, 9),
     )
 )
@@ -90,6 +117,14 @@ def test_filters_that_are_written_are_read_back(filters: PageFilters) -> None:
 def test_defaults_are_not_written() -> None:
     assert PageFilters().address == ListQuery(page=7).address == {}
     assert PageFilters(min_confidence=0.0, has_chain=False).address == {"min_confidence": 0.0, "found": "no"}
+
+
+def test_another_source_keeps_the_filter_but_for_confidence_that_it_lacks() -> None:
+    filters = PageFilters(text="who", tenth=3, min_confidence=0.2, judgement="wrong", order="most confident")
+    kept = {"text": "who", "judgement": "wrong", "source": 2}
+    assert filters.of_source(2, has_confidence=False) == kept
+    confident = {"tenth": 3, "min_confidence": 0.2, "order": "most confident"}
+    assert filters.of_source(2, has_confidence=True) == {**kept, **confident}
 
 
 def test_order_and_source_leave_nothing_out() -> None:

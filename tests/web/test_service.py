@@ -52,6 +52,7 @@ def make() -> Iterator[Make]:
     services: list[RecoveryService] = []
 
     def service(model: Any, **options: Any) -> RecoveryService:
+        options = {"most_seconds": _PATIENCE_S} | options
         services.append(RecoveryService(lambda: Recoverer(model), **options))
         return services[-1]
 
@@ -130,7 +131,7 @@ def test_heavy_questions_are_recovered_apart_so_that_they_can_be_given_up(make: 
 @given(st.lists(st.integers(min_value=1, max_value=7), min_size=1, max_size=6), st.integers(min_value=1, max_value=6))
 def test_batches_are_full_in_the_order_of_asking(entries: list[Entry], sizes: list[int], batch_size: int) -> None:
     model = Held()
-    service = RecoveryService(lambda: Recoverer(model), batch_size=batch_size)
+    service = RecoveryService(lambda: Recoverer(model), batch_size=batch_size, most_seconds=_PATIENCE_S)
     hold(service, model, entries[0])
     futures = [service.ask(entries[:size], Options()) for size in sizes]
     model.may_go_on.set()
@@ -210,6 +211,66 @@ def test_past_the_limit_one_is_told_when_to_ask_again(make: Make, entries: list[
     model.may_go_on.set()
     assert len(names(first) + names(second)) == 4
     assert names(service.ask(entries[:4], Options())) == ["town-0", "town-1", "town-2", "town-3"]
+
+
+class Clock:
+    """A clock that goes on when a model scores, by a second a question, and when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Slow(Held):
+    """A model that takes a second a question, by a clock of its own."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__()
+        self.clock = clock
+
+    def score_many(self, batch: Sequence[Candidates]) -> Sequence[Scores]:
+        self.clock.now += len(batch)
+        return super().score_many(batch)
+
+
+def test_a_question_that_would_wait_too_long_is_refused(make: Make, towns: Towns) -> None:
+    question = towns(1)[0]
+    entry, clock = Entry("", question.id, question), Clock()
+    model = Slow(clock)
+    model.may_go_on.set()
+    service = make(model, most_seconds=4.0, clock=clock)
+    for _ in range(40):  # until the first guess is forgotten
+        service.ask([entry], Options()).result(_PATIENCE_S)
+    model.may_go_on.clear()
+    model.has_begun.clear()
+    running = hold(service, model, entry)  # its second is over already by the clock, so nothing is left of it
+    waiting = [service.ask([entry], Options()) for _ in range(3)]
+    with pytest.raises(BusyError) as busy:
+        service.ask([entry] * 3, Options())  # 3 s of others and 3 s of its own: after 2 s there will be room
+    assert busy.value.retry_after == 2
+    waiting.append(service.ask([entry], Options()))
+    with pytest.raises(BusyError) as busy:
+        service.ask([entry], Options())
+    assert busy.value.retry_after == 1
+    model.may_go_on.set()
+    assert all(names(future) == [question.id] for future in (running, *waiting))
+    assert len(names(service.ask([entry] * 9, Options()))) == 9  # nobody waits, and it would never be quicker
+
+
+def test_what_has_waited_too_long_is_refused_when_its_turn_comes(make: Make, entries: list[Entry]) -> None:
+    clock, model = Clock(), Held()
+    service = make(model, most_seconds=4.0, clock=clock)
+    running = hold(service, model, entries[0])
+    late = service.ask([entries[1]], Options())
+    clock.now = 4.5
+    soon = service.ask([entries[2]], Options())
+    model.may_go_on.set()
+    assert (names(running), names(soon)) == (["town-0"], ["town-2"])
+    with pytest.raises(BusyError):
+        late.result(_PATIENCE_S)
+    assert service.waiting == 0
 
 
 def test_questions_that_are_being_scored_are_counted_once(make: Make, entries: list[Entry]) -> None:

@@ -2,14 +2,17 @@
 
 from rechain.candidates import CandidateSettings
 from rechain.recovery import Recoverer
-from rechain.schema import Chain, Claim, Gold, GoldChain, HeldAnswer, Link, Question, Recovered
-from rechain.web.views import QuestionView, chain_steps, question_view
+from rechain.schema import Chain, Claim, Gold, GoldChain, HeldAnswer, Link, Passage, Question, Recovered
+from rechain.web.site import MOST_SHOWN, Source
+from rechain.web.views import QuestionView, chain_steps, compared_views, question_view
 
 SETTINGS = CandidateSettings()
 GOLD = Gold(id="q1", chains=[GoldChain(passages=["opera", "composer"])], same="passages")
 
 
-def view(question: Question, recovered: Recovered, number: int = 0, gold: Gold | None = None) -> QuestionView:
+def view(
+    question: Question, recovered: Recovered | None, number: int | None = None, gold: Gold | None = None
+) -> QuestionView:
     return question_view(question, recovered, number, gold, SETTINGS)
 
 
@@ -54,7 +57,10 @@ def test_a_chain_of_passages_that_are_not_there_shows_the_others(bridge_question
     chain = Chain(passages=["gone", "composer"], links=[link], score=1.0)
     steps = chain_steps(bridge_question, chain)
     assert [(step.id, step.link) for step in steps] == [("composer", None)]
-    assert view(bridge_question, Recovered(chains=[chain])).candidates[0].passages == ["gone", "Anton Quillfeather"]
+    assert [part.name for part in view(bridge_question, Recovered(chains=[chain])).candidates[0].line.passages] == [
+        "gone",
+        "Anton Quillfeather",
+    ]
 
 
 def test_steps_of_the_players_are_kept_apart_from_what_adds_up(bridge_question: Question) -> None:
@@ -74,6 +80,64 @@ def test_other_shapes_and_claims_are_shown(bridge_question: Question) -> None:
     gold = Gold(id="q1", chains=[GoldChain(shape="parallel", passages=["composer", "opera"])])
     shown = view(bridge_question, recovered, gold=gold)
     assert [(step.id, step.link) for step in shown.steps] == [("opera", None), ("composer", None)]
-    assert (shown.candidates[0].shape, shown.candidates[0].is_right) == ("parallel", True)
+    assert (shown.candidates[0].line.shape, shown.candidates[0].is_right) == ("parallel", True)
     assert all("claim" in piece.roles for piece in shown.steps[1].pieces)
     assert {piece.text for piece in shown.steps[1].pieces if "answer" in piece.roles} == {"Prague"}
+
+
+def test_a_source_that_has_nothing_shows_no_chain_and_no_verdict(bridge_question: Question) -> None:
+    shown = view(bridge_question, None, gold=GOLD)
+    assert (shown.number, shown.chain, shown.steps, shown.is_right, shown.strip) == (None, None, [], None, None)
+    assert shown.candidates, "which anybody may look at"
+    asked = view(bridge_question, None, 0, gold=GOLD)
+    assert (asked.number, asked.is_right) == (0, True)
+
+
+def test_a_source_that_found_no_chain_is_wrong(bridge_question: Question) -> None:
+    shown = view(bridge_question, Recovered(id="q1", chains=[]), gold=GOLD)
+    assert (shown.chain, shown.is_right) == (None, False)
+
+
+def many_chains() -> Question:
+    """A question with 15 times 20 chains, of which those over the last passages come last."""
+    makers = [Passage(id=f"m{n:02}", title=f"Zorin Mak{n:02}", text=f"Zorin Mak{n:02} left Prague.") for n in range(15)]
+    names = ", ".join(maker.title for maker in makers)
+    works = [Passage(id=f"w{n:02}", title=f"Work {n:02}", text=f"A work by {names}.") for n in range(20)]
+    return Question(id="q", question="Where is it?", answer="Prague", hops=2, passages=[*works, *makers])
+
+
+def test_all_candidates_are_counted_and_gold_is_sought_among_all() -> None:
+    question = many_chains()
+    everything = Recoverer("lexical", top=999).recover(question)
+    last = everything.chains[-1]
+    gold = Gold(id="q", chains=[GoldChain(passages=last.passages)])
+    for kept in (0, 1, MOST_SHOWN):
+        shown = view(question, Recovered(id="q", chains=everything.chains[:kept]), gold=gold)
+        assert (len(shown.candidates), shown.total) == (MOST_SHOWN, len(everything)) and shown.total > MOST_SHOWN
+        assert shown.golds is not None
+        number = shown.golds[0].candidate
+        assert number is not None and number >= MOST_SHOWN
+        there = view(question, Recovered(id="q", chains=everything.chains[:kept]), number, gold)
+        assert there.chain is not None and there.chain.passages == last.passages and there.is_right
+
+
+def test_other_candidates_are_what_differs_from_the_best(bridge_question: Question) -> None:
+    recovered = Recoverer("lexical", top=9).recover(bridge_question)
+    best, *others = view(bridge_question, recovered).candidates
+    assert [part.number for part in best.line.passages] == [None, None], "the best is written out"
+    numbers = {name: number for number, name in enumerate(["Zorilla", "Anton Quillfeather"], start=1)}
+    for one in others:
+        assert [part.number for part in one.line.passages] == [numbers.get(part.name) for part in one.line.passages]
+    assert any(part.number for one in others for part in one.line.passages)
+
+
+def test_passages_have_the_same_number_in_all_chains_that_are_compared(bridge_question: Question) -> None:
+    links = [Link(entity="Zorilla", kind="title", weight=9.0, mentions=(None, None))]
+    one = Recovered(chains=[Chain(passages=["opera", "composer"], links=links, score=1.0)])
+    two = Recovered(chains=[Chain(passages=["composer", "city"], links=[], score=1.0)])
+    sources = [Source(0, "one"), Source(1, "two"), Source(2, "three")]
+    views, golds = compared_views(bridge_question, list(zip(sources, (one, two, None), strict=True)), GOLD)
+    assert [[step.number for step in shown.steps] for shown in views] == [[1, 2], [2, 3], []]
+    assert [shown.is_right for shown in views] == [True, False, None]
+    assert [stop.number for stop in golds[0].stops if stop.kind == "passage"] == [1, 2]
+    assert views[2].strip is None and not views[2].is_late

@@ -1,26 +1,32 @@
 """From a chunk of raw records to the lines of their chains: what a worker does, here or on a cluster."""
 
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rechain.bulk.journal import input_digest
 from rechain.candidates import CandidateSettings
 from rechain.datasets.mapping import FieldMap
 from rechain.datasets.reading import Chunk, PassageSource, QuestionReader
 from rechain.errors import QuestionError
-from rechain.recovery import Recoverer, model_facts, read_collection
+from rechain.recovery import Recoverer, is_reader, model_facts, read_collection
 from rechain.schema import Recovered
 from rechain.scoring import BASELINES
 from rechain.system.batches import batches
 from rechain.system.processes import in_order, usable_cores
 from rechain.system.provenance import describe_input
+from rechain.system.service import Asker, Service
 
-# Workers that share a GPU: each takes about a gigabyte of its memory.
+if TYPE_CHECKING:
+    from rechain.reader.reading import Reading
+    from rechain.system.tensors import Array
+
+# Workers that share a GPU without a reader: each takes about a gigabyte of its memory.
 _MOST_A_GPU = 16
 
 
@@ -110,6 +116,10 @@ class Work:
     """stop at the first question that has an error"""
     mapping: FieldMap | None = None
     """which fields of a record hold what"""
+    jointly: bool = False
+    """whether lines are offers, the first pass of joint recovery, and not yet chains"""
+    reader: str | None = None
+    """the address of the process that reads for all workers with the network; None: each reads by itself"""
 
     def described(self) -> dict[str, Any]:
         """Return all that results depend on, except the questions; a device only changes their rounding."""
@@ -120,11 +130,12 @@ class Work:
         mapping = {"map": str(self.mapping)} if self.mapping else {}
         corpus = make.keywords.get("corpus")
         collection = {} if corpus is None else {"collection": corpus.stamp}
+        jointly = {"jointly": True} if self.jointly else {}
         if options.get("found") is None:
             options.pop("found", None)
         return {
             "model": model_facts(make),
-            "settings": {**options, "only": self.only, **settings, **mapping, **collection},
+            "settings": {**options, "only": self.only, **settings, **mapping, **collection, **jointly},
             "passages": None if isinstance(self.passages, Mapping) else describe_input(self.passages),
         }
 
@@ -152,24 +163,40 @@ class Worker:
         """Load the model and the passages."""
         passages = read_collection(work.passages)
         corpus = work.make_recoverer.keywords.get("corpus")
-        self._recoverer = work.make_recoverer(corpus=passages if corpus is None else corpus)
+        make = work.make_recoverer if work.reader is None else partial(work.make_recoverer, device="cpu")
+        self._recoverer = make(corpus=passages if corpus is None else corpus)
+        if work.reader is not None:
+            ask: Asker[Reading, Array] = Asker(work.reader)
+            self._recoverer.reader().read_by(ask)
         index = self._recoverer.index
         named = index if passages is None else passages
         self._reader = QuestionReader(named, work.only, work.mapping, needs_passages=index is None)
-        self._strict = work.strict
+        self._strict, self._jointly = work.strict, work.jointly
 
     def __call__(self, chunk: Chunk) -> WorkResult:
         """Recover the chains of a chunk's questions; they are scored together if the model can."""
         tally, lines, stopped_by = Tally(), [], None
         try:
-            for recovered in self.recovered(chunk):
-                tally.count(recovered)
-                lines.append(recovered.to_json() + "\n")
+            for line in self._offers(chunk, tally) if self._jointly else self._chains(chunk, tally):
+                lines.append(line + "\n")
         except QuestionError as error:
             stopped_by = error
         records = chunk.records
         share = records[-1].share
         return WorkResult("".join(lines).encode(), tally, share, stopped_by, len(records), input_digest(records))
+
+    def _chains(self, chunk: Chunk, tally: Tally) -> Iterator[str]:
+        for recovered in self.recovered(chunk):
+            tally.count(recovered)
+            yield recovered.to_json()
+
+    def _offers(self, chunk: Chunk, tally: Tally) -> Iterator[str]:
+        for offer in self._recoverer.offer_entries(self._reader.entries(chunk)):
+            error = offer.fields["error"]
+            if self._strict and error:
+                raise QuestionError(error["code"], error["message"])
+            tally.count_fields(offer.fields)
+            yield offer.to_json()
 
     def recovered(self, chunk: Chunk) -> Iterator[Recovered]:
         """Yield the chains of a chunk's questions; raises the first error of strict work as QuestionError."""
@@ -182,14 +209,33 @@ class Worker:
 def default_workers(model: str, device: str | None) -> int:
     """Return the number of worker processes: one a core, but no more than fit on a GPU that they would share."""
     shares_gpu = model not in BASELINES and device != "cpu" and Path("/dev/nvidia0").exists()
-    return min(usable_cores(), _MOST_A_GPU) if shares_gpu else usable_cores()
+    return min(usable_cores(), _MOST_A_GPU) if shares_gpu and not is_reader(model) else usable_cores()
 
 
-def recover_chunks(work: Work, chunks: Iterable[Chunk], size: int, workers: int) -> Generator[WorkResult]:
+def reads_apart(model: str, device: str | None) -> bool:
+    """Return whether one process should read for all workers: where a chain reader's network is on a GPU.
+
+    Several processes on one GPU take turns there, each with its own copy of the network and with small batches.
+    """
+    if not is_reader(model) or device == "cpu":
+        return False
+    if device is not None:
+        return True
+    if not Path("/dev/nvidia0").exists():  # torch takes a while to load
+        return False
+    import torch
+
+    return torch.cuda.is_available()
+
+
+def recover_chunks(
+    work: Work, chunks: Iterable[Chunk], size: int, workers: int, apart: bool = False
+) -> Generator[WorkResult]:
     """Recover the chains of chunks, each of `size` records if it is full, in worker processes.
 
-    This process does the work with 0 workers, or where one chunk that is not full is all there is: starting a worker
-    would take longer.
+    `apart`, one process more reads with the network for all workers, which find candidates and evidence. This process
+    does the work with 0 workers, or where one chunk that is not full is all there is: starting a worker would take
+    longer.
     """
     tasks = iter(chunks)
     if workers:
@@ -199,9 +245,21 @@ def recover_chunks(work: Work, chunks: Iterable[Chunk], size: int, workers: int)
             workers = 0
         tasks = chain(first, tasks, chain.from_iterable(pairs))  # `pairs` raises the error that it has met, if any
     if workers:
-        yield from in_order(partial(Worker, work), tasks, workers, lambda chunk: chunk.where, preload=[__name__])
+        with _reading(work) if apart else nullcontext(work) as work:
+            yield from in_order(partial(Worker, work), tasks, workers, lambda chunk: chunk.where, preload=[__name__])
     else:
         worker: Worker | None = None
         for chunk in tasks:
             worker = worker or Worker(work)  # a model is not loaded before there is a question
             yield worker(chunk)
+
+
+@contextmanager
+def _reading(work: Work) -> Iterator[Work]:
+    """Start a process that reads with the network, and yield the work of those that ask it."""
+    with Service(partial(_make_reader, work.make_recoverer), preload=[__name__]) as service:
+        yield replace(work, reader=service.address)
+
+
+def _make_reader(make: "partial[Recoverer]") -> "Callable[[Sequence[Reading]], list[Array]]":
+    return make(corpus=None).reader().reader.read_all

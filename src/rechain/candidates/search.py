@@ -190,6 +190,23 @@ def find_of_any_shape(
     return Candidates(question, views, holdings.tails, chains, is_cut, settings, holdings, collection)
 
 
+def find_links(
+    question: Question, settings: CandidateSettings | None = None, collection: Statistics | None = None
+) -> LinkGraph:
+    """Find the links between the passages of a question, whether or not any of them are part of a chain."""
+    settings = settings or CandidateSettings()
+    views = [PassageView(passage) for passage in question.passages]
+    types = (question.link_types if settings.link_types is None else settings.link_types) or ()
+    return LinkGraph(
+        views,
+        settings.min_weight,
+        _linkers(question, types, settings),
+        most_partners=_MOST_PARTNERS,
+        spacy_model=settings.spacy_model,
+        collection=collection,
+    )
+
+
 def _lengths(hops: int | None, passages: int) -> Sequence[int]:
     """Return how many passages the chains have that are sought."""
     if hops is None:

@@ -1,4 +1,4 @@
-"""rechain labels: export and import what annotators labelled, and measure how far they agree."""
+"""rechain labels: export and import what annotators labelled, rename annotators, measure how far they agree."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from rechain.cli.options import CandidateOptions, OutputOptions, QuestionsInput,
 from rechain.cli.tables import Json, print_json, print_table
 from rechain.errors import InputError
 from rechain.system.stores import path_of
-from rechain.system.terminal import note, printable
+from rechain.system.terminal import note, print_records, printable
 
 if TYPE_CHECKING:
     from rechain.labels.agreement import Agreement
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rechain.schema import Question
 
 labels = typer.Typer(
-    help="Labels that people gave in the browser: export and import them, see how far annotators agree.",
+    help="Labels that people gave in the browser: export and import them, see how far annotators agree, rename them.",
     no_args_is_help=True,
 )
 
@@ -139,8 +139,7 @@ def agreement(path: LabelsFile, json: Json = False) -> None:
     from rechain.labels.agreement import agreements, doubts
 
     with _open(path) as store:
-        everything = list(store.all())
-    compared, differing = agreements(everything), [doubt for doubt in doubts(everything) if doubt.differs]
+        compared, differing = agreements(store.common()), [doubt for doubt in doubts(store.all()) if doubt.differs]
     settled = sum(not doubt.is_open for doubt in differing)
     if json:
         print_json({"agreements": compared, "disagreements": len(differing), "settled": settled})
@@ -151,6 +150,79 @@ def agreement(path: LabelsFile, json: Json = False) -> None:
         print(f"{_counted(len(differing), 'unit', 'units')} labelled differently, of which {settled} settled.")
     else:
         print(f"No two annotators in {printable(path)} labelled the same.")
+
+
+@labels.command()
+def annotators(path: LabelsFile, json: Json = False) -> None:
+    """Print who labelled how much, and who was renamed or removed.
+
+    Example: rechain labels annotators labels.sqlite
+    """
+    with _open(path) as store:
+        names, tallies, changes = store.annotators(), store.tallies(), store.changes()
+    counts = {name: Counter[str]() for name in names}
+    for tally in tallies:
+        counts[tally.annotator][tally.value] += tally.units
+    if json:
+        print_json({"annotators": counts, "changes": [change._asdict() for change in changes]})
+        return
+    rows = [(name, *(str(counts[name][value]) for value in ("yes", "no", "unsure"))) for name in names]
+    print_table(f"Annotators in {path}", ("annotator", "yes", "no", "unsure"), rows)
+    for change in changes:
+        what = "was removed" if change.name is None else f"was renamed {change.name}"
+        events = _counted(len(change.events), "label", "labels")
+        print(printable(f"{change.at:%Y-%m-%d %H:%M} UTC: {change.annotator} {what} ({events})."))
+
+
+@labels.command()
+def rename(
+    path: LabelsFile,
+    old: Annotated[str, Argument(metavar="OLD", help="The annotator's name.")],
+    new: Annotated[str, Argument(metavar="NEW", help="The new name; of somebody who has it, the newest label holds.")],
+) -> None:
+    """Give all labels of an annotator another name; the history keeps the old one.
+
+    Example: rechain labels rename labels.sqlite ada "Ada Lovelace"
+    """
+    with _open(path) as store:
+        held = store.rename(old, new)
+    note(f"{old} is {new} now, with {_counted(held, 'label', 'labels')}.")
+
+
+@labels.command()
+def remove(
+    path: LabelsFile,
+    annotator: Annotated[str, Argument(metavar="ANNOTATOR", help="Whose labels count no more.")],
+) -> None:
+    """Take back all labels of an annotator; the history keeps them.
+
+    Example: rechain labels remove labels.sqlite eve
+    """
+    with _open(path) as store:
+        held = store.remove(annotator)
+    note(f"{_counted(held, 'label', 'labels')} of {annotator} taken back.")
+
+
+@labels.command()
+def history(path: LabelsFile) -> None:
+    """Print every label ever given, also those taken back, one JSON object a line, oldest first.
+
+    Example: rechain labels history labels.sqlite
+
+    `given_as` is the name that an annotator had then, where it was changed since.
+    """
+    import orjson
+
+    with _open(path) as store:
+        old_names: dict[int, str] = {}
+        for change in reversed(store.changes()):
+            old_names |= dict.fromkeys(change.events, change.annotator)
+        for number, label, undone_at in store.history():
+            row = {"number": number, **label.model_dump(mode="json", exclude_none=True)}
+            row |= {} if undone_at is None else {"undone_at": undone_at}
+            old_name = old_names.get(number, label.annotator)
+            row |= {} if old_name == label.annotator else {"given_as": old_name}
+            print_records(orjson.dumps(row).decode() + "\n")
 
 
 @labels.command()

@@ -7,6 +7,7 @@ from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from typer import Argument, Exit, Option
@@ -86,6 +87,14 @@ def recover(
         str, Option(help="The model: default, lexical, bm25, random, a model's folder or run, or its name on the Hub.")
     ] = "default",
     output: ChainsOutput,
+    jointly: Annotated[
+        bool,
+        Option(
+            "--jointly",
+            help="Let questions inform each other about which passages relate which entities, where the data names "
+            "these; every chain then depends on the whole file.",
+        ),
+    ] = False,
     top: Annotated[int, Option(min=1, help="How many chains a question, best first.")] = 1,
     explain: Annotated[bool, Option("--explain", help="Say what contributed to each score.")] = False,
     min_confidence: MinConfidence = None,
@@ -137,9 +146,13 @@ def recover(
         tuple(only or ()),
         strict,
         FieldMap.of(mapping) if mapping else None,
+        jointly,
     )
     out = output.out and without_keys(output.out)
     facts = {"model": model, "input": without_keys(questions), "out": out, "resume": output.resume or None}
+    facts["jointly"] = jointly or None
+    if engine == Engine.ray and jointly:
+        raise RechainError("--jointly works on one machine, as every question counts for all; leave --engine ray out.")
     if engine == Engine.ray:
         from rechain.bulk.ray import Cluster
 
@@ -155,7 +168,8 @@ def recover(
         file.check(source, passages, resume=output.resume)
         workers = default_workers(model, device) if workers is None else workers
         with RunLog(log, "recover", {**facts, "workers": workers}) as run:
-            outcome = _recover_here(work, source, batch_size, workers, file, output.resume, run)
+            do = _recover_jointly if jointly else _recover_here
+            outcome = do(work, source, batch_size, workers, file, output.resume, run)
             _report(outcome, max_error_rate, run)
 
 
@@ -168,14 +182,23 @@ class Outcome(NamedTuple):
     """of all that are in the output"""
     before: "Progress | None" = None
     """how far an earlier run came"""
+    head: "Facts | None" = None
+    """what made the output, if it is a file"""
 
 
 def _recover_here(
-    work: "Work", questions: Path, batch_size: int, workers: int, output: OutputOptions, resume: bool, run: RunLog
+    work: "Work",
+    questions: Path,
+    batch_size: int,
+    workers: int,
+    output: OutputOptions,
+    resume: bool,
+    run: RunLog,
+    is_temporary: bool = False,
 ) -> Outcome:
     """Recover chains in worker processes of this machine, into a file that is whole whenever they are stopped."""
     from rechain.bulk.resume import GrowingFile, find_progress
-    from rechain.bulk.work import recover_chunks
+    from rechain.bulk.work import reads_apart, recover_chunks
     from rechain.datasets.reading import no_question, read_chunks
 
     out = output.out
@@ -184,16 +207,54 @@ def _recover_here(
     before: Progress | None = None
     if out and resume and out.exists():
         before, chunks = find_progress(out, head, chunks, work.line_counter())
-    results = recover_chunks(work, chunks, batch_size, workers)
+    make = work.make_recoverer
+    results = recover_chunks(work, chunks, batch_size, workers, reads_apart(make.args[0], make.keywords["device"]))
     with GrowingFile(out, head, before, output.overwrite) if out else nullcontext() as file:
-        tally = _collect(results, file.write if file else print_lines, out, run)
+        tally = _collect(results, file.write if file else print_lines, None if is_temporary else out, run)
         if file:
             file.finish()
     if not tally.questions:
         raise no_question(questions, work.only)
     if before and not before.is_checked:
         run.note(f"{out} had no provenance file: its first {before.lines} lines were not checked.")
-    return Outcome(tally, file.tally if file else tally, before)
+    return Outcome(tally, file.tally if file else tally, before, head)
+
+
+def _recover_jointly(
+    work: "Work", questions: Path, batch_size: int, workers: int, output: OutputOptions, resume: bool, run: RunLog
+) -> Outcome:
+    """Recover chains in two passes: candidates of all questions into a file, then from these the chains."""
+    from rechain.bulk.joint import JointPass, offers_beside, remove_offers, tally_of_finished
+    from rechain.bulk.work import Tally
+    from rechain.cli.progress import working
+
+    out = output.out
+    with TemporaryDirectory() as folder:
+        is_kept = out is not None and (out.is_file() or not out.exists())  # not a device, nor standard output
+        offers = offers_beside(out) if out and is_kept else Path(folder) / "offers"
+        first = OutputOptions(offers, output.overwrite)
+        first.check(questions, resume=resume and is_kept)
+        if out and is_kept and resume and out.exists() and not offers.exists():
+            whole = tally_of_finished(out, _heading(work, questions, {}, run), questions)
+            return Outcome(Tally(), whole)
+        outcome = _recover_here(work, questions, batch_size, workers, first, resume and is_kept, run, not is_kept)
+        run.doing = "beliefs of all questions"
+        with working("Beliefs of all questions"):
+            options = work.make_recoverer.keywords
+            joint = JointPass(offers, options["top"], options["min_confidence"])
+            if out:
+                joint.write(out, outcome.head or {})
+        if not out:
+            for recovered in joint.recovered():
+                print_records(f"{recovered.to_json()}\n")
+        remove_offers(offers)
+    run.doing = None
+    facts = joint.facts()
+    run.note(
+        f"{facts['questions']} different questions offer {facts['steps']} steps, "
+        f"{facts['shared_steps']} of them in common with others."
+    )
+    return Outcome(joint.tally, joint.tally)
 
 
 def _heading(work: "Work", questions: Path, facts: dict[str, Any], run: RunLog) -> "Facts":
@@ -276,7 +337,7 @@ def _report(outcome: Outcome, max_error_rate: float | None, run: RunLog) -> None
 
 def _summary(tally: "Tally", before: "Progress | None") -> str:
     if not tally.questions:
-        return "Nothing was left to do: all parts are there."
+        return "Nothing was left to do: everything is there."
     if before and before.lines + tally.questions == before.whole_lines:
         return f"Nothing was left to do: all {before.whole_lines} questions are there."
     earlier = f" after the {before.lines} that were there" if before and before.lines else ""

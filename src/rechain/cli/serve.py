@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from rechain.web.site import Site
 
 _SHORTEST_TOKEN = 8
-# Beyond these uvicorn answers 503 at once, rather than let all wait.
-_MOST_CONNECTIONS = 500
 # After SIGTERM or Ctrl+C requests have so long to end; a container is killed after ten seconds.
 _CLOSING_S = 5
 
@@ -104,6 +102,7 @@ def serve(
 
         from rechain.recovery import Recoverer
         from rechain.web.app import create_app
+        from rechain.web.connections import Connection
         from rechain.web.guard import Limits
     except ImportError as error:
         raise MissingExtraError("rechain serve", "web") from error
@@ -122,8 +121,8 @@ def serve(
     app = create_app(site, token=token, limits=limits)
     config = uvicorn.Config(
         app,
+        http=Connection,
         log_level="warning",
-        limit_concurrency=_MOST_CONNECTIONS,
         server_header=False,
         timeout_graceful_shutdown=_CLOSING_S,
     )
@@ -206,13 +205,14 @@ def _add_files(site: "Site", chains: list[Path], questions: Path | None) -> None
 
     for path in chains:
         with working(f"Reading {path}"):
-            origin = None
+            origin, misfits = None, list[str]()
             if provenance := read_provenance(path):
                 misfits = provenance.misfits(questions)
-                origin = Origin(provenance.summary(), misfits, provenance.made_by, provenance.end)
+                told = [_without_folders(text, path, questions) for text in (provenance.summary(), *misfits)]
+                origin = Origin(told[0], told[1:], provenance.made_by, provenance.end)
             stamps = set[str | None]()
-            unknown = site.add_file(str(path), _noting(read_with_id(path, Recovered), stamps), origin)
-        for misfit in origin.warnings if origin else ():
+            unknown = site.add_file(path.name, _noting(read_with_id(path, Recovered), stamps), origin)
+        for misfit in misfits:
             note(f"warning: {misfit}")
         if site.corpus is not None and stamps - {None, site.corpus.index.stamp}:
             note(f"warning: {path} was recovered from another collection than the index; its passages may be missing.")
@@ -220,6 +220,13 @@ def _add_files(site: "Site", chains: list[Path], questions: Path | None) -> None
             note(f"{path}: {unknown} of its questions are not among those that are served.")
         if site.index.count_found(len(site.sources) - 1) == 0:
             raise RechainError(f"{path} holds the chains of none of these questions.")
+
+
+def _without_folders(text: str, *paths: Path | None) -> str:
+    """Return a text that names files without their folders, which are nobody's business who only reads pages."""
+    for path in paths:
+        text = text if path is None else text.replace(str(path), path.name)
+    return text
 
 
 def _noting(rows: "Iterable[tuple[str, Recovered]]", stamps: set[str | None]) -> "Iterator[Recovered]":
@@ -256,4 +263,5 @@ def _run(server: "Server", listening: socket, token: str | None, labels: Path) -
     note(f"Serving at {address}{f'?token={quote(token)}' if token else ''} until Ctrl+C.")
     gc.collect()
     gc.freeze()  # what is loaded stays: the collector would go through all of it at every full collection
+    gc.set_threshold(20_000, 20, 50)  # a page makes thousands of objects that are gone when it is sent: look less often
     server.run(sockets=[listening])

@@ -169,6 +169,11 @@ def _recognised(record: dict[str, Any], formats: Sequence[Format], needs_passage
     return None if needs_passages else next((known for known in formats if known.without_passages(record)), None)
 
 
+def is_record(value: dict[str, Any], needs_passages: bool = True) -> bool:
+    """Return whether an object is a question of a known format, by its fields."""
+    return _recognised(value, FORMATS, needs_passages) is not None
+
+
 def _nearest(record: dict[str, Any]) -> Format:
     """Return the format that says best what a record of no known format lacks."""
     logs = (form for form in FORMATS if isinstance(form, Log) and "question" not in record)

@@ -109,19 +109,24 @@ def paired_difference(won: int, lost: int, questions: int, seed: int = 0) -> Fig
 
 
 def kappa_with_interval(
-    one: Sequence[str], two: Sequence[str], questions: Sequence[str], seed: int = 0
+    one: Sequence[str],
+    two: Sequence[str],
+    questions: Sequence[str],
+    counts: Sequence[int] | None = None,
+    seed: int = 0,
 ) -> Kappa | None:
     """Return Cohen's kappa with a 95 % interval over questions, as units of one question depend on one another.
 
-    `questions` holds the question of each item. None without items, or where chance alone is certain.
+    `questions` holds the question of each item, `counts` how often it counts, once if that is not given. None without
+    items, or where chance alone is certain.
     """
-    tables = _tables(one, two, questions)
+    tables = _tables(one, two, questions, [1] * len(one) if counts is None else counts)
     kappa, count = _kappa(tables.sum(0)), len(tables)
     if np.isnan(kappa):
         return None
     if count < FEWEST_QUESTIONS:
         return Kappa(kappa, None, None, count)
-    flat = tables.reshape(count, -1)
+    flat = tables.reshape(count, -1).astype(float)  # a product of floats is far quicker, and exact for counts
 
     def resampled(draw: Array) -> float:
         # a product with how often each question was drawn: far quicker than a sum over the tables drawn
@@ -130,13 +135,13 @@ def kappa_with_interval(
     return Kappa(kappa, *bootstrap(resampled, count, seed), count)
 
 
-def _tables(one: Sequence[str], two: Sequence[str], questions: Sequence[str]) -> Array:
+def _tables(one: Sequence[str], two: Sequence[str], questions: Sequence[str], counts: Sequence[int]) -> Array:
     """Return for every question how often each pair of values was given: [questions, values, values]."""
     values = {value: number for number, value in enumerate(sorted({*one, *two}))}
     places = {question: number for number, question in enumerate(dict.fromkeys(questions))}
     tables = np.zeros((len(places), len(values), len(values)), dtype=np.int64)
-    for first, second, question in zip(one, two, questions, strict=True):
-        tables[places[question], values[first], values[second]] += 1
+    for first, second, question, count in zip(one, two, questions, counts, strict=True):
+        tables[places[question], values[first], values[second]] += count
     return tables
 
 

@@ -1,12 +1,12 @@
 """How far annotators agree: Cohen's kappa of every two, what their labels decide, and what is left in doubt."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import combinations
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Literal, NamedTuple, get_args
 
 from rechain.candidates.units import Mode, Unit, Value
 from rechain.evaluation.statistics import Kappa, kappa_with_interval
-from rechain.labels.store import Label
+from rechain.labels.store import Common, Label
 
 Decision = Literal["yes", "no"]
 
@@ -47,24 +47,21 @@ class Doubt(NamedTuple):
         return len({label.value for label in self.labels}) > 1
 
 
-def agreements(labels: Iterable[Label]) -> list[Agreement]:
+def agreements(common: Iterable[Common]) -> list[Agreement]:
     """Compare every two annotators who labelled the same units, pairs and chains apart."""
-    own = [label for label in labels if not label.settles]
-    return [agreement for mode in MODES for agreement in _agreements(mode, own)]
+    compared: dict[tuple[Mode, str, str], list[Common]] = {}
+    for row in common:
+        compared.setdefault((row.mode, row.one, row.two), []).append(row)
+    order = sorted(compared, key=lambda key: (MODES.index(key[0]), *key[1:]))
+    return [_agreement(*key, tuple(compared[key])) for key in order]
 
 
-def _agreements(mode: Mode, labels: Iterable[Label]) -> Iterator[Agreement]:
-    values: dict[str, dict[Unit, str]] = {}
-    for label in labels:
-        if label.unit.mode == mode:
-            values.setdefault(label.annotator, {})[label.unit] = label.value
-    for one, two in combinations(sorted(values), 2):
-        if common := [unit for unit in values[one] if unit in values[two]]:
-            first, second = ([values[name][unit] for unit in common] for name in (one, two))
-            questions = [unit.question for unit in common]
-            equal = sum(map(str.__eq__, first, second)) / len(common)
-            kappa = kappa_with_interval(first, second, questions)
-            yield Agreement(mode, one, two, len(common), len(set(questions)), equal, kappa)
+@lru_cache(maxsize=32)  # an interval takes a tenth of a second, and most pairs are as they were when one looks again
+def _agreement(mode: Mode, one: str, two: str, common: tuple[Common, ...]) -> Agreement:
+    units, questions = [row.units for row in common], [row.question for row in common]
+    equal = sum(row.units for row in common if row.first == row.second) / sum(units)
+    kappa = kappa_with_interval([row.first for row in common], [row.second for row in common], questions, units)
+    return Agreement(mode, one, two, sum(units), len(set(questions)), equal, kappa)
 
 
 def doubts(labels: Iterable[Label]) -> list[Doubt]:

@@ -6,7 +6,7 @@ Between two writes everything is in this one file (there is no write-ahead log b
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -49,10 +49,13 @@ class Database:
 
     def check(self) -> None:
         """Raise InputError where something of the file is damaged, which opening it has checked as well."""
-        with self._lock, self._one_sentence():
-            database = self._opened()
-            if database is not None:
-                self._refuse(integrity.find_damage(database))
+        with self._one_sentence():
+            with self._lock:
+                if self._opened() is None:
+                    return
+            # on a connection of its own, as it takes long and would hold all others
+            with closing(self._new_connection()) as connection:
+                self._refuse(integrity.find_damage(connection))
 
     def close(self) -> None:
         """Close the connection; the next use opens it again."""
@@ -95,7 +98,7 @@ class Database:
             with _transaction(database):
                 if _version(database, self.path) == version:  # no other process was faster
                     self._refuse(integrity.find_structural_damage(database))
-                    integrity.migrate(database)
+                    integrity.migrate(database, version)
         self._refuse(integrity.find_damage(database))
         return True
 
@@ -107,12 +110,16 @@ class Database:
             )
 
     def _connect(self) -> sqlite3.Connection:
-        database = sqlite3.connect(self.path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False)
-        integrity.prepare(database)
+        database = self._new_connection()
         database.execute("PRAGMA synchronous = FULL")  # a label that was acknowledged survives a power cut
         self._file = _identity(self.path)
         self._connection = database
         return database
+
+    def _new_connection(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False)
+        integrity.prepare(connection)
+        return connection
 
     def _create_tables(self) -> sqlite3.Connection:
         """Create the tables, unless another process just did."""

@@ -12,10 +12,14 @@ from hashlib import sha256
 
 APPLICATION = 0x7265636C
 """marks an SQLite file as one of labels ("recl")"""
-VERSION = 2
-"""1 had no digests"""
+VERSION = 3
+"""1 had no digests, 2 no changes of annotators"""
 EVENT = "seq, at, annotator, question, passages, entities, value, note, settles, undone_at"
 CLAIM = "question, annotator, at"
+CHANGE = "number, at, annotator, name, events"
+_CHANGES = """CREATE TABLE changes (
+        number INTEGER PRIMARY KEY, at TEXT NOT NULL, annotator TEXT NOT NULL, name TEXT, events TEXT NOT NULL,
+        digest BLOB NOT NULL)"""
 _TABLES = (
     """CREATE TABLE events (
         seq INTEGER PRIMARY KEY AUTOINCREMENT, at TEXT NOT NULL, annotator TEXT NOT NULL, question TEXT NOT NULL,
@@ -30,6 +34,7 @@ _TABLES = (
     "CREATE INDEX labels_of_annotator ON labels (annotator, mode, settles, question, seq)",
     """CREATE TABLE claims (
         question TEXT PRIMARY KEY, annotator TEXT NOT NULL, at TEXT NOT NULL, digest BLOB NOT NULL) WITHOUT ROWID""",
+    _CHANGES,
 )
 _MARKS = (f"PRAGMA application_id = {APPLICATION}", f"PRAGMA user_version = {VERSION}")
 _HELD = "SELECT question, passages, entities, annotator, settles, mode, seq FROM labels"
@@ -57,8 +62,17 @@ def create_tables(database: sqlite3.Connection) -> None:
         database.execute(statement)
 
 
-def migrate(database: sqlite3.Connection) -> None:
-    """Give every event and claim of version 1 its digest; the caller holds the transaction, so it is all or nothing."""
+def migrate(database: sqlite3.Connection, version: int) -> None:
+    """Bring the tables of an older version up to date; the caller holds the transaction, so it is all or nothing."""
+    if version == 1:
+        _add_digests(database)
+    else:
+        for statement in (_CHANGES, *_MARKS):
+            database.execute(statement)
+
+
+def _add_digests(database: sqlite3.Connection) -> None:
+    """Give every event and claim of version 1 its digest."""
     for table, columns in (("events", EVENT), ("claims", CLAIM)):
         database.execute(f"CREATE TEMP TABLE old_{table} AS SELECT {columns} FROM {table}")
     for table in ("labels", "events", "claims"):
@@ -70,9 +84,12 @@ def migrate(database: sqlite3.Connection) -> None:
     restore_labels(database)
 
 
-def restore_labels(database: sqlite3.Connection) -> None:
-    """Write which labels hold, after the log of events."""
-    database.execute(f"INSERT INTO labels {_HELD_BY_LOG}")
+def restore_labels(database: sqlite3.Connection, annotator: str | None = None) -> None:
+    """Write which labels hold, after the log of events: those of one annotator, or of all."""
+    database.execute("DELETE FROM labels WHERE ?1 IS NULL OR annotator = ?1", (annotator,))
+    database.execute(
+        f"INSERT INTO labels SELECT * FROM ({_HELD_BY_LOG}) WHERE ?1 IS NULL OR annotator = ?1", (annotator,)
+    )
 
 
 def find_damage(database: sqlite3.Connection) -> str | None:
@@ -117,6 +134,8 @@ def _changed_rows(database: sqlite3.Connection) -> str | None:
             return "which labels hold does not follow from its events"
     if database.execute(f"SELECT EXISTS (SELECT 1 FROM claims WHERE digest IS NOT digest({CLAIM}))").fetchone()[0]:
         return "who has claimed which question changed after it was written"
+    if database.execute(f"SELECT EXISTS (SELECT 1 FROM changes WHERE digest IS NOT digest({CHANGE}))").fetchone()[0]:
+        return "which annotators were renamed or removed changed after it was written"
     return None
 
 

@@ -39,6 +39,8 @@ class Queue:
         self._has_units: dict[tuple[Mode, str], bool] = {}
         self._finished: dict[tuple[str, Mode, str], tuple[int, bool]] = {}
         """whether an annotator has finished a question, and the annotator's latest event when that was found"""
+        self._changes = 0
+        """how often annotators had been renamed or removed by then, which changes whose labels they are"""
 
     def is_shared(self, question: str) -> bool:
         """Return whether a question goes to all annotators."""
@@ -56,6 +58,8 @@ class Queue:
         passed over. It may be slow, so it is called once per question, and again only where the annotator's labels
         changed.
         """
+        if (changes := self._store.count_changes()) != self._changes:
+            self._finished, self._changes = {}, changes
         claims, latest = self._store.claims(), self._store.latest(annotator, mode)
         for question in ids:
             is_own = self.is_shared(question) or claims.get(question) == annotator

@@ -1,5 +1,6 @@
 """What is whole of a damaged file of labels, copied into a new one."""
 
+import json
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from typing import Any, NamedTuple
 
 from rechain.errors import InputError
 from rechain.labels.database import Database
-from rechain.labels.integrity import CLAIM, EVENT, digest, restore_labels
+from rechain.labels.integrity import CHANGE, CLAIM, EVENT, digest, restore_labels
 from rechain.labels.store import label_of
 
 _SMALLEST_EVENT = 64
@@ -30,7 +31,7 @@ def repair(damaged: Path, new: Path) -> Repaired:
         raise InputError(f"{new} exists already; name a new file.")
     try:
         with TemporaryDirectory() as folder:
-            events, last, claims = _read(_copy(damaged, Path(folder)))
+            events, last, claims, changes = _read(_copy(damaged, Path(folder)))
     except (OSError, sqlite3.Error, UnicodeDecodeError) as error:
         raise InputError(f"nothing of {damaged} can be read ({error}); put a backup in its place.") from error
     if not events:
@@ -43,6 +44,11 @@ def repair(damaged: Path, new: Path) -> Repaired:
             f"INSERT INTO events VALUES ({'?, ' * len(rows[0])}?)", [(*row, digest(*row)) for row in rows]
         )
         connection.executemany("INSERT INTO claims VALUES (?, ?, ?, ?)", [(*claim, digest(*claim)) for claim in claims])
+        places = {event[0]: seq for seq, event in enumerate(events, start=1)}
+        for number, at, annotator, name, changed in changes:
+            kept = json.dumps([places[seq] for seq in json.loads(changed) if seq in places])
+            change = number, at, annotator, name, kept
+            connection.execute("INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?)", (*change, digest(*change)))
         restore_labels(connection)
     database.close()
     return Repaired(len(events), max(last - len(events), 0))
@@ -57,8 +63,8 @@ def _copy(damaged: Path, folder: Path) -> Path:
     return copied
 
 
-def _read(path: Path) -> tuple[list[Any], int, list[Any]]:
-    """Return the events that are whole, the number of the last one, and the claims that are whole."""
+def _read(path: Path) -> tuple[list[Any], int, list[Any], list[Any]]:
+    """Return the events that are whole, the number of the last one, and the claims and changes that are whole."""
     most = path.stat().st_size // _SMALLEST_EVENT
     with closing(sqlite3.connect(path)) as database:
         has_digests = database.execute("PRAGMA user_version").fetchone()[0] != 1
@@ -73,10 +79,15 @@ def _read(path: Path) -> tuple[list[Any], int, list[Any]]:
         statement = f"SELECT {EVENT}{', digest' if has_digests else ''} FROM events WHERE seq = ?"
         rows = (row for seq in range(1, last + 1) for row in _rows(database, statement, seq))
         events = [row[:10] for row in rows if _is_whole_event(row if has_digests else (*row, digest(*row)))]
-        claims = [
-            row[:3] for row in _rows(database, f"SELECT {CLAIM}, digest FROM claims") if digest(*row[:3]) == row[3]
-        ]
-    return events, last, claims
+        claims, changes = (
+            [
+                row[:-1]
+                for row in _rows(database, f"SELECT {columns}, digest FROM {table}")
+                if digest(*row[:-1]) == row[-1]
+            ]
+            for table, columns in (("claims", CLAIM), ("changes", CHANGE))
+        )
+    return events, last, claims, changes
 
 
 def _rows(database: sqlite3.Connection, statement: str, *values: object) -> Iterator[Any]:

@@ -1,8 +1,9 @@
 """Labels, written at once and kept for good: a log of every label ever given, and those that hold now."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -22,7 +23,7 @@ from pydantic import (
 from rechain.candidates.units import Mode, Unit, Value
 from rechain.errors import InputError, RechainError
 from rechain.labels.database import Database
-from rechain.labels.integrity import EVENT, digest
+from rechain.labels.integrity import CHANGE, EVENT, digest, restore_labels
 from rechain.schema import SPACES
 
 if TYPE_CHECKING:
@@ -46,6 +47,31 @@ Note = Annotated[str, StringConstraints(max_length=LONGEST_NOTE)]
 _EVENT = ", ".join(f"e.{column}" for column in (*EVENT.split(", "), "digest"))
 _CURRENT = f"SELECT {_EVENT} FROM labels JOIN events AS e USING (seq)"
 _TO_UNDO = f"SELECT {_EVENT} FROM events AS e WHERE annotator = ? AND undone_at IS NULL ORDER BY seq DESC LIMIT 1"
+_NAMES = "SELECT annotator FROM labels UNION SELECT annotator FROM claims"
+# What is counted of the questions in ?1, a JSON list: every annotator's values, two annotators' labels of the same
+# units, and units with their own labels and the last one that settles.
+_OF_SOME = "IN (SELECT value FROM json_each(?1))"
+_TALLIES = f"""SELECT labels.annotator, labels.question, value, COUNT(*) FROM labels JOIN events USING (seq)
+    WHERE labels.settles = 0 AND labels.question {_OF_SOME} GROUP BY 1, 2, 3"""
+_COMMON = f"""SELECT a.mode, a.annotator, b.annotator, a.question, one.value, two.value, COUNT(*)
+    FROM labels AS a JOIN labels AS b USING (question, passages, entities)
+    JOIN events AS one ON one.seq = a.seq JOIN events AS two ON two.seq = b.seq
+    WHERE a.settles = 0 AND b.settles = 0 AND a.annotator < b.annotator AND a.question {_OF_SOME}
+    GROUP BY 1, 2, 3, 4, 5, 6"""
+_DOUBTS = """SELECT question, passages, entities, first, settled IS NULL OR settled = 'unsure' AS is_open FROM (
+    SELECT labels.question, labels.passages, labels.entities, MIN(seq) AS first,
+        MIN(IIF(labels.settles, NULL, value)) AS low, MAX(IIF(labels.settles, NULL, value)) AS high,
+        SUBSTR(MAX(IIF(labels.settles, PRINTF('%020d', seq) || value, NULL)), 21) AS settled
+    FROM labels JOIN events USING (seq) {some} GROUP BY labels.question, labels.passages, labels.entities)
+    WHERE low IS NULL OR low <> high OR low = 'unsure' OR settled = 'unsure'"""
+_COUNTS = f"""SELECT question, COUNT(*), SUM(is_open)
+    FROM ({_DOUBTS.format(some=f"WHERE labels.question {_OF_SOME}")}) GROUP BY question"""
+# As long as these are the same, so are the labels of a question: a label that is added has a higher number than all
+# others, one that is undone leaves a lower one or none.
+_STATES = (
+    "SELECT question, annotator, COUNT(*), MAX(seq), SUM(seq) FROM labels GROUP BY annotator, mode, settles, question"
+)
+_IDLE = "annotator = :name AND question NOT IN (SELECT question FROM labels WHERE annotator = :name)"
 _SAME = "question = ? AND passages = ? AND entities = ? AND annotator = ? AND settles = ?"
 
 
@@ -95,6 +121,61 @@ class Tally(NamedTuple):
     units: int
 
 
+class Event(NamedTuple):
+    """A label of the log, whether it holds or not."""
+
+    number: int
+    label: Label
+    undone_at: datetime | None
+
+
+class Change(NamedTuple):
+    """An annotator was renamed or, where there is no new name, removed."""
+
+    at: datetime
+    annotator: str
+    name: str | None
+    events: Sequence[int]
+    """the numbers of the events that had the old name, or that a removal has undone"""
+
+
+class Common(NamedTuple):
+    """How many units of a question two annotators both labelled, one with the first value and one with the second."""
+
+    mode: Mode
+    one: str
+    two: str
+    question: str
+    first: Value
+    second: Value
+    units: int
+
+
+class DoubtCount(NamedTuple):
+    """How many units of a question are in doubt, and how many of them wait to be settled."""
+
+    question: str
+    doubts: int
+    open: int
+
+
+@dataclass
+class _Counted:
+    """What was counted of a question, and of which labels."""
+
+    state: list[tuple[Any, ...]]
+    tallies: list[Tally] = field(default_factory=list)
+    common: list[Common] = field(default_factory=list)
+    doubts: list[DoubtCount] = field(default_factory=list)
+
+
+class DoubtfulUnit(NamedTuple):
+    """A unit in doubt, and whether it waits to be settled."""
+
+    unit: Unit
+    is_open: bool
+
+
 class LabelStore(AbstractContextManager["LabelStore"]):
     """The labels in one file. Threads and processes may share it; the file is made at the first write."""
 
@@ -104,6 +185,8 @@ class LabelStore(AbstractContextManager["LabelStore"]):
         self._database = Database(self.path)
         self.written = 0
         """labels written since the file was opened here"""
+        self._known: Mapping[str, _Counted] = {}
+        """what was counted when somebody asked last; replaced as a whole, so that threads may share it"""
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -151,7 +234,7 @@ class LabelStore(AbstractContextManager["LabelStore"]):
 
     def annotators(self) -> list[str]:
         """Return the names of all who labelled or claimed something, sorted."""
-        rows = self._database.rows("SELECT annotator FROM labels UNION SELECT annotator FROM claims")
+        rows = self._database.rows(_NAMES)
         return sorted(name for (name,) in rows)
 
     def questions(self) -> set[str]:
@@ -169,11 +252,53 @@ class LabelStore(AbstractContextManager["LabelStore"]):
 
     def tallies(self) -> list[Tally]:
         """Return how many units of each question every annotator labelled with each value, settling apart."""
-        rows = self._database.rows(
-            "SELECT e.annotator, e.question, e.value, COUNT(*) FROM labels JOIN events AS e USING (seq) "
-            "WHERE e.settles = 0 GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"
-        )
-        return [Tally(*row) for row in rows]
+        return sorted(tally for one in self._counted() for tally in one.tallies)
+
+    def common(self) -> list[Common]:
+        """Return what every two annotators, in the order of their names, gave to the units that both labelled."""
+        return [row for one in self._counted() for row in one.common]
+
+    def count_units(self) -> dict[str, int]:
+        """Return how many units of each question anybody labelled."""
+        units = "SELECT DISTINCT question, passages, entities FROM labels"
+        return dict(self._database.rows(f"SELECT question, COUNT(*) FROM ({units}) GROUP BY question"))
+
+    def count_doubts(self) -> list[DoubtCount]:
+        """Return how many units of each question are in doubt (see `agreement.Doubt`), of those where any is."""
+        return [count for one in self._counted() for count in one.doubts]
+
+    def _counted(self) -> Iterable[_Counted]:
+        """Return what is counted of every question, in the order of their ids; again where its labels changed."""
+        states: dict[str, list[tuple[Any, ...]]] = {}
+        for question, *state in self._database.rows(_STATES):
+            states.setdefault(question, []).append(tuple(state))
+        known = {name: one for name, one in self._known.items() if states.get(name) == one.state}
+        new = {name: _Counted(state) for name, state in states.items() if name not in known}
+        some = json.dumps(list(new))
+        for tally in map(Tally._make, self._database.rows(_TALLIES, some) if new else ()):
+            new[tally.question].tallies.append(tally)
+        for row in map(Common._make, self._database.rows(_COMMON, some) if new else ()):
+            new[row.question].common.append(row)
+        for count in map(DoubtCount._make, self._database.rows(_COUNTS, some) if new else ()):
+            new[count.question].doubts.append(count)
+        self._known = known | new
+        return [one for _, one in sorted(self._known.items())]
+
+    def doubtful_units(self) -> list[DoubtfulUnit]:
+        """Return the units in doubt, in the order of their first labels."""
+        return [
+            DoubtfulUnit(
+                Unit(question=question, passages=json.loads(passages), entities=json.loads(entities)), bool(is_open)
+            )
+            for question, passages, entities, _, is_open in self._database.rows(
+                _DOUBTS.format(some="") + " ORDER BY first"
+            )
+        ]
+
+    def has_idle_claims(self, annotator: str) -> bool:
+        """Return whether an annotator has claimed a question and labelled nothing of it."""
+        statement = f"SELECT EXISTS (SELECT 1 FROM claims WHERE {_IDLE.replace(':name', '?1')})"
+        return any(is_idle for (is_idle,) in self._database.rows(statement, annotator))
 
     def claims(self) -> dict[str, str]:
         """Return the annotator of every question that was claimed."""
@@ -191,12 +316,76 @@ class LabelStore(AbstractContextManager["LabelStore"]):
         """Give back the questions that an annotator claimed and has not labelled; return their ids."""
         if annotator not in self.claims().values():
             return []
-        idle = "annotator = :name AND question NOT IN (SELECT question FROM labels WHERE annotator = :name)"
         with self._database.writing() as database:
-            rows = database.execute(f"SELECT question FROM claims WHERE {idle} ORDER BY at", {"name": annotator})
+            rows = database.execute(f"SELECT question FROM claims WHERE {_IDLE} ORDER BY at", {"name": annotator})
             questions = [question for (question,) in rows]
-            database.execute(f"DELETE FROM claims WHERE {idle}", {"name": annotator})
+            database.execute(f"DELETE FROM claims WHERE {_IDLE}", {"name": annotator})
         return questions
+
+    def rename(self, annotator: str, name: str) -> int:
+        """Give everything of an annotator another name; return how many labels that hold bear it then.
+
+        Somebody who has that name already becomes the same annotator, of whose labels of a unit the newest holds.
+        """
+        name = checked_annotator(name)
+        if name == annotator:
+            raise RechainError(f"the annotator has the name '{name}' already.")
+        with self._database.writing() as database:
+            numbers = self._to_change(database, annotator, "1")
+            database.execute("UPDATE events SET annotator = ? WHERE annotator = ?", (name, annotator))
+            _sign_again(database, numbers)
+            database.execute(
+                "UPDATE claims SET annotator = :name, digest = digest(question, :name, at) WHERE annotator = :old",
+                {"name": name, "old": annotator},
+            )
+            for one in (annotator, name):
+                restore_labels(database, one)
+            _note_change(database, annotator, name, numbers)
+            held = database.execute("SELECT COUNT(*) FROM labels WHERE annotator = ?", (name,)).fetchone()
+        return int(held[0])
+
+    def remove(self, annotator: str) -> int:
+        """Take back all labels and claims of an annotator; return how many labels held. The log keeps them all."""
+        with self._database.writing() as database:
+            held = database.execute("SELECT COUNT(*) FROM labels WHERE annotator = ?", (annotator,)).fetchone()
+            numbers = self._to_change(database, annotator, "undone_at IS NULL")
+            undone = "UPDATE events SET undone_at = ? WHERE annotator = ? AND undone_at IS NULL"
+            database.execute(undone, (_timestamp(now()), annotator))
+            _sign_again(database, numbers)
+            database.execute("DELETE FROM claims WHERE annotator = ?", (annotator,))
+            restore_labels(database, annotator)
+            _note_change(database, annotator, None, numbers)
+        return int(held[0])
+
+    def _to_change(self, database: "sqlite3.Connection", annotator: str, condition: str) -> list[int]:
+        """Return the numbers of an annotator's events, all of which are whole; raises RechainError for a stranger."""
+        rows = database.execute(f"SELECT {_EVENT} FROM events AS e WHERE annotator = ? AND {condition}", (annotator,))
+        numbers = [event[0] for event in rows if self._label(event)]  # none that is damaged gets a new digest
+        if not numbers and annotator not in self._names(database):
+            raise RechainError(f"there is no annotator '{annotator}'.")
+        return numbers
+
+    def _names(self, database: "sqlite3.Connection") -> set[str]:
+        return {name for (name,) in database.execute(_NAMES)}
+
+    def changes(self) -> list[Change]:
+        """Return which annotators were renamed or removed, in order."""
+        rows = self._database.rows(f"SELECT {CHANGE} FROM changes ORDER BY number")
+        return [
+            Change(datetime.fromisoformat(at), annotator, name, json.loads(events))
+            for _, at, annotator, name, events in rows
+        ]
+
+    def count_changes(self) -> int:
+        """Return how often an annotator was renamed or removed."""
+        rows = self._database.rows("SELECT COUNT(*) FROM changes")
+        return int(rows[0][0]) if rows else 0
+
+    def history(self) -> Iterator[Event]:
+        """Yield every label ever given, also those that were undone, in the order in which they were added."""
+        for row in self._database.rows(f"SELECT {_EVENT} FROM events AS e ORDER BY seq"):
+            undone_at = None if row[-2] is None else datetime.fromisoformat(row[-2])
+            yield Event(row[0], self._label(row), undone_at)
 
     def check(self) -> None:
         """Raise InputError where something of the file is damaged."""
@@ -220,6 +409,18 @@ def label_of(row: Sequence[Any]) -> Label:
     _, at, annotator, question, passages, entities, value, note, settles, _ = event
     unit = Unit(question=question, passages=json.loads(passages), entities=json.loads(entities))
     return Label(annotator=annotator, unit=unit, value=value, note=note, settles=bool(settles), at=at)
+
+
+def _sign_again(database: "sqlite3.Connection", numbers: Sequence[int]) -> None:
+    """Give events that were changed their new digests."""
+    signed = f"UPDATE events SET digest = digest({EVENT}) WHERE seq = ?"
+    database.executemany(signed, [(number,) for number in numbers])
+
+
+def _note_change(database: "sqlite3.Connection", annotator: str, name: str | None, numbers: Sequence[int]) -> None:
+    count = database.execute("SELECT COUNT(*) FROM changes").fetchone()[0]
+    change = count + 1, _timestamp(now()), annotator, name, json.dumps(numbers)
+    database.execute("INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?)", (*change, digest(*change)))
 
 
 def _set_current(database: "sqlite3.Connection", label: Label, seq: int | None) -> None:

@@ -44,7 +44,7 @@ def quantise_rows(weight: Tensor) -> tuple[Tensor, Tensor]:
     """Return int8 [R, C] and the scale of each row, float32 [R], that multiplied give the weight back, nearly."""
     weight = weight.detach().float()
     if weight.is_meta:  # nothing to compute, and torch would load a compiler for it
-        return torch.empty_like(weight, dtype=torch.int8), weight.new_empty(len(weight))
+        return weight.new_empty(weight.shape, dtype=torch.int8), weight.new_empty(len(weight))
     scale = weight.abs().amax(dim=1) / _LARGEST
     steps = weight / scale.where(scale > 0, 1.0)[:, None]  # a row of zeros has the scale 0
     return steps.round_().clamp_(-_LARGEST, _LARGEST).to(torch.int8), scale

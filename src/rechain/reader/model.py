@@ -1,17 +1,15 @@
 """The chain reader as a model: cheap evidence for all chains, the network for those whose place it can still change."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import Self
 
 import numpy as np
-import torch
 from tokenizers import Tokenizer
-from torch import Tensor
 
 from rechain.candidates import Candidate, Candidates
-from rechain.models.chain_reader import ChainReader, TextBatch, Texts
-from rechain.models.cpu import in_threads, tokens_a_thread
+from rechain.models.chain_reader import ChainReader
+from rechain.reader.reading import Head, NetworkReader, Read, Reading
 from rechain.reader.settings import ReaderSettings
 from rechain.reader.texts import Case, ChainTexts, Tails, TokenText, flat_texts
 from rechain.schema import Shape
@@ -21,7 +19,6 @@ from rechain.scoring.model import Contributions, PlayerStep, Scores
 from rechain.scoring.pairs import weigh_beside
 from rechain.scoring.shapes import shape_odds, weigh_answer, weigh_prior
 from rechain.scoring.verdicts import best_passage
-from rechain.system.devices import precision
 from rechain.system.tensors import Array
 
 _UNLIKELY = 0.02
@@ -47,11 +44,18 @@ class ChainReaderModel:
         self.tokenizer = tokenizer
         self.settings = settings
         self._evidence = network.evidence.weight.detach().float().cpu().numpy()[0]  # [features]
+        self.reader = NetworkReader(self.network, settings)
+        """reads with the network"""
+        self._ask: Read = self.reader
 
     def to(self, device: str) -> Self:
         """Move it to a device."""
         self.network.to(device)
         return self
+
+    def read_by(self, ask: Read) -> None:
+        """Let another process read from now on, one that has the same network; `ask` asks it."""
+        self._ask = ask
 
     def score_many(self, batch: Sequence[Candidates]) -> list[Scores]:
         """Return the scores of every question; the network knows entries alone, and reads no parts of documents."""
@@ -64,9 +68,10 @@ class ChainReaderModel:
         ]
         if not self.network.judges:
             return scores
-        # In documents verdicts come without the judge, which has read entries alone.
+        # In documents verdicts come without the judge, which has read entries alone; where the data names the entity of
+        # the answer, there is none.
         cases = [
-            [] if is_of else best_cases(candidates, one)
+            [] if is_of or candidates.question.answer_entity else best_cases(candidates, one)
             for candidates, one, is_of in zip(batch, scores, of_documents, strict=True)
         ]
         support = iter(self.judge([case for of_question in cases for case in of_question]).tolist())
@@ -77,18 +82,22 @@ class ChainReaderModel:
 
     def _score_entries(self, batch: Sequence[Candidates]) -> list[Scores]:
         """Return the scores of questions about entries; the chains that are worth reading are read together."""
-        questions = [WeighedQuestion(candidates, self._evidence, self.settings) for candidates in batch]
+        questions = [self.weighed(candidates, self.settings) for candidates in batch]
         written = [question.write(self.tokenizer) for question in questions]
-        ranks = self._read([chains for chains, _ in written], self.network.rank)
-        entities = max((len(edges) for question in questions for edges in question.open_tails.values()), default=0)
-        links = self._read([tails for _, tails in written], lambda texts: self.network.name_links(texts, entities))
+        ranks = self.read("rank", [chains for chains, _ in written])
+        entities = max((question.entities for question in questions), default=0)
+        links = self.read("name_links", [tails for _, tails in written], entities)
         return [question.scores(*outputs) for question, *outputs in zip(questions, ranks, links, strict=True)]
+
+    def weighed(self, candidates: Candidates, settings: ReaderSettings) -> "WeighedQuestion":
+        """Return the candidates of a question with the cheap evidence for them."""
+        return WeighedQuestion(candidates, self._evidence, settings)
 
     def judge(self, cases: Sequence[Case]) -> Array:
         """Return for each of some cases how well the passages support the answer, as a logit; it needs a judge."""
         most, tokenizer = self.settings.judge_tokens, self.tokenizer
         texts = [[ChainTexts(case.candidates, tokenizer, most).case(case, most)] for case in cases]
-        return np.array([logit for (logit,) in self._read(texts, self.network.judge)], dtype=float)
+        return np.array([logit for (logit,) in self.read("judge", texts)], dtype=float)
 
     def meaning(self, claims: Sequence[str], sentences: Sequence[str]) -> list[list[float]]:
         """Return how alike each claim and each sentence are, by the mean states of the encoder: 0 to 1."""
@@ -99,23 +108,17 @@ class ChainReaderModel:
     def embed(self, texts: Sequence[str], most: int) -> Array:
         """Return the mean states of the encoder for texts, cut to so many tokens, each of unit length, [texts, d]."""
         cut = [_cut_to(encoding.ids, most) for encoding in self.tokenizer.encode_batch(texts)]
-        (states,) = self._read([cut], self.network.embed)
+        (states,) = self.read("embed", [cut])
         unit: Array = states / np.linalg.norm(states, axis=1, keepdims=True).clip(1e-9)
         return unit
 
-    def _read(self, texts: Sequence[list[TokenText]], head: Callable[[TextBatch], Tensor]) -> list[Array]:
-        """Return the outputs of a head of the network for the texts of each question."""
+    def read(self, head: Head, texts: Sequence[list[TokenText]], entities: int = 0) -> list[Array]:
+        """Return what a head of the network says of the texts of each question."""
         flat = [text for of_question in texts for text in of_question]
         if not flat:
             return [np.zeros(0)] * len(texts)
-        device = self.network.evidence.weight.device
-        with torch.inference_mode(), precision(device):
-            batch, most = Texts(flat_texts(flat), device), self.settings.tokens_at_once
-            if device.type == "cpu":
-                most = min(most, tokens_a_thread(int(batch.lengths.sum())))
-            run = in_threads if device.type == "cpu" else map
-            outputs = batch.read(torch.arange(len(flat)), head, most, run)
-        return np.split(outputs.float().cpu().numpy(), np.cumsum([len(of_question) for of_question in texts])[:-1])
+        outputs = self._ask(Reading(head, flat_texts(flat), entities))
+        return np.split(outputs, np.cumsum([len(of_question) for of_question in texts])[:-1])
 
 
 def _cut_to(ids: Sequence[int], most: int) -> TokenText:
@@ -170,10 +173,16 @@ class WeighedQuestion:
         """the log-probability of each shape"""
         self._odds = self._group_odds(prior)
         """the log-probability of each group"""
-        self._chosen = self._worth_reading()
-        self._tails = Tails([candidates.chains[number] for number in self._chosen])
+        self.chosen = self._worth_reading()
+        """the numbers of the chains that are worth reading"""
+        self._tails = Tails([candidates.chains[number] for number in self.chosen])
         self.open_tails = {tail: edges for tail, edges in self._tails.edges.items() if len(edges) > 1}
         """the tails that more than one entity could link, and one edge for each entity; of others there is no doubt"""
+
+    @property
+    def entities(self) -> int:
+        """The greatest number of entities that could link a tail."""
+        return max(map(len, self.open_tails.values()), default=0)
 
     def _group_odds(self, prior: Array) -> dict[Group, float]:
         """Return the log-probability of each group: of its shape and, of chains, their length among those of chains."""
@@ -194,10 +203,10 @@ class WeighedQuestion:
 
     def write(self, tokenizer: Tokenizer) -> tuple[list[TokenText], list[TokenText]]:
         """Return the chains to read and their open tails as tokens."""
-        if not self._chosen:
+        if not self.chosen:
             return [], []
         texts = ChainTexts(self._candidates, tokenizer, self._settings.max_tokens)
-        chains = [texts.chain(self._candidates.chains[number]) for number in self._chosen]
+        chains = [texts.chain(self._candidates.chains[number]) for number in self.chosen]
         return chains, [texts.tail(tail, edges) for tail, edges in self.open_tails.items()]
 
     def scores(self, ranks: Array, links: Array) -> Scores:
@@ -223,7 +232,7 @@ class WeighedQuestion:
         """Return the log-probability of the last link of each chain that was read; 0 where it is the only one."""
         rows = {tail: row for row, tail in enumerate(self.open_tails)}
         named = []
-        for chain in (self._candidates.chains[number] for number in self._chosen):
+        for chain in (self._candidates.chains[number] for number in self.chosen):
             row = rows.get(chain.passages[-1])
             named.append(0.0 if row is None else float(links[row, self._tails.place(chain)[1] - 1]))
         return np.array(named)
@@ -236,10 +245,10 @@ class WeighedQuestion:
         """
         spread = np.zeros(len(self._evidence))
         for members in self._members.values():
-            read = [place for place, number in enumerate(self._chosen) if number in members]
+            read = [place for place, number in enumerate(self.chosen) if number in members]
             if read:
                 spread[members] = outputs[read].min() - outputs[read].max()
-                spread[[self._chosen[place] for place in read]] = outputs[read] - outputs[read].max()
+                spread[[self.chosen[place] for place in read]] = outputs[read] - outputs[read].max()
         return spread
 
     def _for_group(self, joint: Array) -> Array:
@@ -261,8 +270,8 @@ class WeighedQuestion:
         """Return what the two players say of each chain that was read, among those of its length that were."""
         lengths = np.array([len(chain.passages) for chain in self._candidates.chains])
         steps: list[list[PlayerStep]] = [[] for _ in lengths]
-        for place, number in enumerate(self._chosen):
-            rivals = ranks[lengths[self._chosen] == lengths[number]]
+        for place, number in enumerate(self.chosen):
+            rivals = ranks[lengths[self.chosen] == lengths[number]]
             last = int(lengths[number]) - 1
             steps[number] = [
                 PlayerStep("ranker", float(np.exp(ranks[place] - _log_sum(rivals)))),

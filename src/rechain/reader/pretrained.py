@@ -295,11 +295,10 @@ def _load_network(folder: Path, config: Mapping[str, Any], dropout: float | None
     if dropout is not None:
         network = ChainReader(untrained(config["encoder"], TEXT_MARKS), len(FEATURES), dropout, config["judges"])
         weights = dequantise(weights)
-    elif isinstance(network.encoder.model, BertLayers):  # type: ignore[attr-defined]
-        network = network.to_empty(device="cpu")  # nothing is drawn at random that weights replace
-    else:  # the library's models have more tensors than their weights, which must be computed
-        network = _build(config)
-    network.load_state_dict(weights)
+    elif not isinstance(network.encoder.model, BertLayers):  # type: ignore[attr-defined]
+        network = _build(config)  # the library's models have more tensors than their weights, which must be computed
+    is_empty = network.evidence.weight.is_meta
+    network.load_state_dict(weights, assign=is_empty)  # nothing is drawn at random or allocated that weights replace
     return network
 
 

@@ -73,7 +73,7 @@ class EntityPairs:
         distances = [[step.distance for step in self.steps(chain)] for chain in chains]
         parts = {"nearness": NEARNESS_FACTOR * _below_greatest(_total(distances))}
         if collection is not None:
-            pairs = [[pair for _, pair in self._entities(chain)] for chain in chains]
+            pairs = [[pair for _, pair in self.entities(chain)] for chain in chains]
             if isinstance(collection, BatchStatistics):
                 collection.count_ahead(entities={entity for of_chain in pairs for pair in of_chain for entity in pair})
             counts = [[_log_counts(collection, pair) for pair in of_chain] for of_chain in pairs]
@@ -82,9 +82,9 @@ class EntityPairs:
 
     def steps(self, chain: Candidate) -> list[Closeness]:
         """Return for each passage, where both its entities are named, how closely the two stand together."""
-        return [self._pair(passage, one, two) for passage, (one, two) in self._entities(chain)]
+        return [self._pair(passage, one, two) for passage, (one, two) in self.entities(chain)]
 
-    def _entities(self, chain: Candidate) -> list[tuple[int, tuple[str, str]]]:
+    def entities(self, chain: Candidate) -> list[tuple[int, tuple[str, str]]]:
         """Return the passages of a chain and the two entities of each, where both are named."""
         head = self._candidates.views[chain.passages[0]]
         first = next((entity for entity in self._first if head.mentions(entity)), None)

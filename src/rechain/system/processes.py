@@ -64,7 +64,7 @@ def in_order(
     a task that kills them; without it, that is an error.
     """
     source = DeferredErrors(tasks)
-    pool = _Pool(make_worker, workers, describe, _context(preload), substitute)
+    pool = _Pool(make_worker, workers, describe, process_context(preload), substitute)
     most_pending = ahead or _MOST_IN_HAND * workers
     try:
         for task in source:
@@ -102,7 +102,7 @@ class _Pool(Generic[Task, Result]):
         self._waiting: deque[int] = deque()
         """numbers of tasks that no process has yet"""
         self._deaths: Counter[int] = Counter()
-        self._outcomes: dict[int, _Outcome] = {}
+        self._outcomes: dict[int, Outcome] = {}
         self._submitted = self._yielded = 0
         self._has_begun = False
         if multiprocessing.current_process().daemon:
@@ -125,7 +125,7 @@ class _Pool(Generic[Task, Result]):
         try:
             self._tasks[number] = self._describe(task), pickle.dumps(task)
         except Exception as error:
-            self._outcomes[number] = _Outcome(None, error)
+            self._outcomes[number] = Outcome(None, error)
         else:
             self._give(number)
 
@@ -186,7 +186,7 @@ class _Pool(Generic[Task, Result]):
                 raise ResumableError(
                     f"a worker process died {_MOST_DEATHS} times at {description} ({how}); try fewer workers."
                 )
-            self._outcomes[number] = _Outcome(self._substitute(pickle.loads(task), how))
+            self._outcomes[number] = Outcome(self._substitute(pickle.loads(task), how))
 
     def end(self) -> None:
         """End the idle processes and wait for them."""
@@ -208,8 +208,8 @@ _END = b""
 """sent in place of a pickled task to end a process"""
 
 
-class _Outcome(NamedTuple):
-    """The result of a task, or its error."""
+class Outcome(NamedTuple):
+    """The result of a task, or its error: what one process sends to another."""
 
     result: Any
     error: Exception | None = None
@@ -222,7 +222,7 @@ class _Process:
         self.in_hand: deque[int] = deque()
         self.connection, theirs = context.Pipe()
         self._process = context.Process(target=_work, args=(theirs, make_worker, threads), daemon=True)
-        _start(self._process)
+        start_process(self._process)
         theirs.close()
 
     def send(self, task: bytes) -> None:
@@ -230,10 +230,10 @@ class _Process:
         with suppress(OSError):
             self.connection.send_bytes(task)
 
-    def receive(self) -> _Outcome | None:
+    def receive(self) -> Outcome | None:
         """Return the outcome of the first task, or None if the process has died."""
         try:
-            return cast(_Outcome, self.connection.recv())
+            return cast(Outcome, self.connection.recv())
         except (EOFError, OSError):
             return None
 
@@ -245,7 +245,7 @@ class _Process:
         return f"signal {-code}" if code < 0 else f"exit code {code}"
 
 
-def _start(process: Any) -> None:
+def start_process(process: Any) -> None:
     """Start a process; a fork server that was killed just now is replaced by multiprocessing after a moment."""
     for seconds in (0.1, 0.5, None):
         try:
@@ -258,7 +258,7 @@ def _start(process: Any) -> None:
             time.sleep(seconds)
 
 
-def _context(preload: Sequence[str]) -> Any:
+def process_context(preload: Sequence[str]) -> Any:
     """Return how processes are started: by a fork server, as fork itself is unsafe beside the threads of torch.
 
     The server imports `preload` once for all; it is one for all pools, so that the first pool decides. Where there is
@@ -286,9 +286,9 @@ def _work(connection: Connection, make_worker: bytes, threads: int) -> None:
             if (task := tasks.get()) == _END:
                 return
             worker = worker or _load_worker(make_worker)
-            outcome = pickle.dumps(_Outcome(worker(pickle.loads(task))))
+            outcome = pickle.dumps(Outcome(worker(pickle.loads(task))))
         except Exception as error:
-            outcome = _pickled(error)
+            outcome = pickled_error(error)
         try:
             connection.send_bytes(outcome)
         except OSError:  # the starting process is gone
@@ -296,14 +296,14 @@ def _work(connection: Connection, make_worker: bytes, threads: int) -> None:
         trimmed = trim_memory(trimmed)
 
 
-def _pickled(error: Exception) -> bytes:
+def pickled_error(error: Exception) -> bytes:
     """Return the outcome of a task that failed; an error that does not survive pickling keeps its message."""
     error.add_note(traceback.format_exc())
     try:
-        outcome = pickle.dumps(_Outcome(None, error))
+        outcome = pickle.dumps(Outcome(None, error))
         pickle.loads(outcome)
     except Exception:
-        return pickle.dumps(_Outcome(None, RuntimeError(f"{type(error).__name__}: {error}")))
+        return pickle.dumps(Outcome(None, RuntimeError(f"{type(error).__name__}: {error}")))
     return outcome
 
 

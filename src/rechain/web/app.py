@@ -16,12 +16,12 @@ from rechain.datasets.validation import describe_detail
 from rechain.errors import RechainError
 from rechain.recovery import NoConfidenceError
 from rechain.version import __version__
-from rechain.web import api, desk, documents, label_api, metrics, openapi, pages
+from rechain.web import api, desk, documents, label_api, metrics, openapi, pages, try_pages
 from rechain.web.access import Access
 from rechain.web.forms import read_form
 from rechain.web.guard import Guard, Limits, host_of, signed_in
 from rechain.web.queries import PageQuery
-from rechain.web.responses import refusal
+from rechain.web.responses import load_templates, refusal
 from rechain.web.service import BusyError
 from rechain.web.site import ConflictError, GoneError, NotThereError, Site
 from rechain.web.threads import set_up_threads
@@ -55,7 +55,8 @@ def create_app(site: Site, *, token: str | None = None, limits: Limits | None = 
         lifespan=_lifespan(site),
     )
     app.state.site, app.state.metrics = site, metrics.Metrics(site)
-    for part in (pages, desk, openapi, metrics, label_api, api, documents):
+    app.state.needs_token = token is not None
+    for part in (pages, try_pages, desk, openapi, metrics, label_api, api, documents):
         app.include_router(part.router)
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"))
     access = None if token is None else Access(token)
@@ -71,6 +72,7 @@ def _lifespan(site: Site) -> Callable[[FastAPI], AbstractAsyncContextManager[Non
     @asynccontextmanager
     async def live(_: FastAPI) -> AsyncIterator[None]:
         set_up_threads()
+        load_templates()
         site.start()
         yield
         site.close()
@@ -85,14 +87,14 @@ def _add_sign_in(app: FastAPI, access: Access | None) -> None:
         if access is None or (form.token and await access.knows(host_of(request.scope), form.token)):
             wanted = "/" if form.wanted.startswith("/sign-in") else form.wanted
             return signed_in(wanted, access.session if access else "")
-        return refusal(request.scope, 401, "no_token", "this is not the token.")
+        return refusal(request.scope, 401, "no_token", "this is not the token.", wanted=form.wanted)
 
 
 def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(RechainError)
     async def mistaken(request: Request, error: RechainError) -> Response:
         status, code = next(answer for kind, answer in _STATUS.items() if isinstance(error, kind))
-        return refusal(request.scope, status, code, str(error))
+        return refusal(request.scope, status, code, request.app.state.site.without_folders(str(error)))
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
@@ -142,4 +144,6 @@ def _allowed(request: Request) -> dict[str, str]:
     routes = [route for route in request.app.routes if not isinstance(route, Mount)]
     scopes = {method: {**request.scope, "method": method} for method in _METHODS}
     allowed = [name for name, scope in scopes.items() if any(one.matches(scope)[0] is Match.FULL for one in routes)]
+    if "GET" in allowed:
+        allowed.insert(1, "HEAD")  # which the guard turns into GET
     return {"Allow": ", ".join(allowed)} if allowed else {}

@@ -4,7 +4,7 @@ It loads the search engine, so that only a server with an index imports it.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,14 +13,10 @@ from rechain.retrieval.finding import FindSettings, add_named, asked_words, fill
 from rechain.retrieval.index import Document, Index, read_passage
 from rechain.retrieval.shard import Ask
 from rechain.schema import Passage, Question, Recovered
-from rechain.text.highlights import Mark, Piece, cut
-from rechain.text.words import Span, Text, phrase
+from rechain.text.highlights import Piece
 from rechain.web.places import Place, place_of
+from rechain.web.snippets import snippet, whole_words
 
-MATCH = "match"
-"""the role of a word that was searched for"""
-_SNIPPET, _BEFORE = 300, 60
-"""characters of a snippet: about three lines; and of those before its first match"""
 _PART = 20_000
 """characters of a document on one page: some minutes of reading, drawn in a few milliseconds"""
 
@@ -77,7 +73,7 @@ class Corpus:
         """Return the passages that hold most of the words of a text, the rarer ones counting more."""
         words = asked_words(text)
         return [
-            SearchHit(passage, hit.score, place_of(passage), _snippet(passage.text, words))
+            SearchHit(passage, hit.score, place_of(passage), snippet(passage.text, whole_words(passage.text, words)))
             for hit in self.index.search([Ask(words, limit=most)])[0]
             for passage in [read_passage(hit.record)]
         ]
@@ -131,40 +127,3 @@ def _starts(text: str) -> list[int]:
         line_end = text.rfind("\n", starts[-1] + _PART // 2, end)
         starts.append(end if line_end < 0 else line_end + 1)
     return starts
-
-
-def _snippet(text: str, words: Iterable[str]) -> list[Piece]:
-    """Return the stretch of a text that holds most of some words, cut where they stand."""
-    read = Text(text)
-    spans = sorted((span, word) for word in words for span in read.spans(phrase(word)))
-    start, end = _stretch(text, spans)
-    marks = (Mark(left - start, right - start, MATCH) for (left, right), _ in spans if start <= left and right <= end)
-    return [
-        *([Piece("… ", ())] if start else []),
-        *cut(text[start:end], set(marks)),
-        *([Piece(" …", ())] if end < len(text) else []),
-    ]
-
-
-def _stretch(text: str, spans: Sequence[tuple[Span, str]]) -> Span:
-    """Return the stretch with most different words, the first of several; it begins and ends at blanks."""
-    first = max(_counts(spans), key=lambda one: (one[1], -one[0]), default=(0, 0))[0]
-    if len(text) <= _SNIPPET or first <= _BEFORE:
-        start = 0
-    else:
-        start = first - _BEFORE + text[first - _BEFORE : first].find(" ") + 1
-    if len(text) - start <= _SNIPPET:
-        return start, len(text)
-    blank = text.rfind(" ", start + _SNIPPET // 2, start + _SNIPPET)
-    return start, start + _SNIPPET if blank < 0 else blank
-
-
-def _counts(spans: Sequence[tuple[Span, str]]) -> Iterator[tuple[int, int]]:
-    """Yield every place of a word, with how many different words stand within a snippet from there."""
-    for number, ((start, _), _) in enumerate(spans):
-        words = set()
-        for (_, end), word in spans[number:]:
-            if end > start + _SNIPPET - _BEFORE:
-                break
-            words.add(word)
-        yield start, len(words)

@@ -1,77 +1,74 @@
 """The labelling desk: who labels, what comes next, one question's units, and what is left to settle."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Annotated, Literal
 from urllib.parse import quote, unquote
 
 from fastapi import APIRouter, Depends, Query, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from rechain.candidates.units import THE_QUESTION, Mode, Unit, Units, Value
+from rechain.candidates.units import Mode, Unit, Units, Value
 from rechain.errors import RechainError
-from rechain.labels.agreement import MODES, Doubt, agreements, doubts
+from rechain.labels.agreement import MODES, agreements, by_unit, doubts
+from rechain.labels.status import STATES, State, Status, overall, statuses
 from rechain.labels.store import Label, checked_annotator
-from rechain.schema import Chain, Passage, Question
-from rechain.text.highlights import Highlighter
-from rechain.text.passages import PassageView
+from rechain.labels.suggestions import Suggestions
+from rechain.schema import Question
 from rechain.web.forms import read_form
-from rechain.web.queries import PageQuery
+from rechain.web.index import PAGE_SIZE
+from rechain.web.queries import PageNumber, PageQuery
 from rechain.web.responses import link, page
-from rechain.web.site import AtSite, Site
-from rechain.web.views import StepView, chain_steps, step_view
+from rechain.web.site import AtSite, NotThereError, Site
+from rechain.web.strip import strip_of
+from rechain.web.unit_views import UnitView, unit_view
 
 ANNOTATOR_COOKIE = "rechain_annotator"
 _SHOWN = 100
 """units on the page of disagreements: each has its passages highlighted, and nobody settles more in one sitting"""
+UNITS_A_PAGE = 20
+"""of one question: its page is drawn within a tenth of a second also where chains are of three long abstracts"""
 _YEAR = 365 * 24 * 3600
-
-Asks = Literal["chain", "single", "parallel", "answer", "start", "end", "relation"]
-"""what the desk asks about a unit: whether a chain holds, whether one passage suffices, or passages side by side, or
-whether a passage says that something is the answer, leads from the question to an entity, leads from an entity to the
-answer, or relates two entities"""
 
 router = APIRouter(prefix="/label", include_in_schema=False)
 
 
-@dataclass(frozen=True)
-class UnitView:
-    """A unit as the desk shows it."""
-
-    unit: Unit
-    asks: Asks
-    names: Sequence[str]
-    """its entities, as people see them"""
-    titles: Sequence[str]
-    """the titles of its passages"""
-    steps: Sequence[StepView]
-    """its passages, highlighted"""
-    chains: Sequence[int]
-    """the numbers of the candidate chains that a pair is on"""
-    own: Label | None
-    """the annotator's label, or the one that settles"""
-    note: str
-    """the annotator's note"""
-    labels: Sequence[Label] = ()
-    """the labels of all annotators, where it is to be settled"""
-
-
-class DeskQuery(PageQuery):
-    """What is labelled at the desk: pairs or chains, of which question."""
+class DeskChoices(PageQuery):
+    """What somebody labels, in which order, and whether the model's suggestion is shown."""
 
     mode: Mode = "pairs"
+    order: Literal["least confident", "file"] = "least confident"
+    """which questions come first"""
+    suggestion: Literal["hidden", "shown"] = "hidden"
+    """hidden unless somebody asks for it, so that nobody is led"""
+
+    @property
+    def address(self) -> dict[str, str]:
+        """The query of an address with these choices; defaults but the mode are left out."""
+        chosen = self.model_dump(include=set(DeskChoices.model_fields), exclude_defaults=True)
+        return {"mode": self.mode, **chosen}
+
+
+class DeskQuery(DeskChoices):
+    """Which question is labelled, and which of its units."""
+
     id: str = ""
     question: str = ""
     """the question to begin with, once it is known who labels"""
     after: str = ""
     """the question after which the next one is sought"""
+    stay: bool = False
+    """whether to go on with that question as long as anything of it waits"""
+    page: PageNumber | None = None
+    """which of the pages of units; None: the first on which something waits"""
 
 
-class StartForm(PageQuery):
+class StartForm(DeskChoices):
     """Who labels, what, and which question first."""
 
     annotator: str = ""
-    mode: Mode = "pairs"
     question: str = ""
 
 
@@ -90,50 +87,70 @@ AnnotatorCookie = Annotated[str | None, Depends(_annotator_of)]
 @router.get("")
 def overview(site: AtSite, query: Asked, annotator: AnnotatorCookie) -> HTMLResponse:
     """Show who has labelled how much, how far they agree, and the way to the desk."""
-    labels = list(site.labels.all())
-    served, path = _served(site, labels), site.labels.path.absolute()
-    doubtful = _doubts(site, served)
-    begun = {label.unit.question for label in labels if label.annotator == annotator}
-    claims = site.labels.claims().items()
+    ids = site.index.ids()
+    served, readable = frozenset(ids), frozenset(ids) - site.index.unreadable
+    counts = [one for one in site.labels.count_doubts() if one.question in readable]
     return page(
         "label.html",
         here="label",
         site=site,
         annotator=annotator,
-        mode=query.mode,
+        choices=query,
         question=query.question,
-        progress=site.queue.progress(site.index.ids()),
-        questions=len(site.index),
-        agreements=agreements(served),
-        open=sum(doubt.is_open for _, doubt in doubtful),
-        doubts=len(doubtful),
-        has_idle=any(name == annotator and claimed not in begun for claimed, name in claims),
-        file=path.name,
-        folder=path.parent,
+        progress=site.queue.progress(ids),
+        overall=overall(statuses(site.labels), ids),
+        agreements=agreements(row for row in site.labels.common() if row.question in served),
+        open=sum(one.open for one in counts),
+        doubts=sum(one.doubts for one in counts),
+        has_idle=annotator is not None and site.labels.has_idle_claims(annotator),
+        file=site.labels.path.name,
     )
 
 
-def _served(site: Site, labels: Sequence[Label]) -> list[Label]:
-    """Leave out the labels of questions that are not served."""
-    served = frozenset(site.index.ids())
-    return [label for label in labels if label.unit.question in served]
+class StatusQuery(PageQuery):
+    """Which questions are listed, by their labels."""
+
+    state: State | None = None
+    annotator: str | None = None
+    page: PageNumber = 1
+
+    @property
+    def address(self) -> dict[str, str]:
+        """The query of an address with this filter."""
+        return self.model_dump(include={"state", "annotator"}, exclude_none=True)
 
 
-def _doubts(site: Site, labels: Sequence[Label]) -> list[tuple[Question, Doubt]]:
-    """Return the units in doubt of the questions that can be read."""
-    doubtful = doubts(labels)
-    contents = {name: site.question(name).content for name in dict.fromkeys(doubt.unit.question for doubt in doubtful)}
-    return [(one, doubt) for doubt in doubtful if isinstance(one := contents[doubt.unit.question], Question)]
+@router.get("/questions")
+def questions_page(site: AtSite, query: Annotated[StatusQuery, Query()]) -> HTMLResponse:
+    """List the questions by the state of their labels, and by who gave them."""
+    found, ids = statuses(site.labels), site.index.ids()
+    state = query.state or ("labelled" if query.annotator else None)
+    names = [one for one in ids if state is None or found.get(one, Status()).is_in(state, query.annotator)]
+    pages = max(ceil(len(names) / PAGE_SIZE), 1)
+    number = min(query.page, pages)
+    shown = names[(number - 1) * PAGE_SIZE : number * PAGE_SIZE]
+    return page(
+        "label_questions.html",
+        here="label",
+        site=site,
+        query=query,
+        states=STATES,
+        annotators=site.labels.annotators(),
+        overall=overall(found, ids),
+        total=len(names),
+        rows=[(site.question(name), found.get(name, Status())) for name in shown],
+        page=number,
+        pages=pages,
+    )
 
 
 @router.post("/start")
 async def start(request: Request) -> Response:
     """Take an annotator's name and lead to the question that was asked for, or to what comes next."""
     form = await read_form(request, StartForm)
-    name = quote(checked_annotator(form.annotator))
-    to_question = link("/label/question", id=form.question, mode=form.mode)
-    response = RedirectResponse(to_question if form.question else link("/label/next", mode=form.mode), 303)
-    response.set_cookie(ANNOTATOR_COOKIE, name, max_age=_YEAR, httponly=True, samesite="lax")
+    to_question = link("/label/question", id=form.question, **form.address)
+    response = RedirectResponse(to_question if form.question else link("/label/next", **form.address), 303)
+    _remember(response, form.annotator)
     return response
 
 
@@ -143,6 +160,53 @@ def release(site: AtSite, annotator: AnnotatorCookie) -> Response:
     if annotator is not None:
         site.labels.release(annotator)
     return RedirectResponse("/label", 303)
+
+
+class AnnotatorQuery(PageQuery):
+    """Whose name or labels change, and how."""
+
+    annotator: str = ""
+    name: str = ""
+    """the new name"""
+    sure: bool = False
+    """whether somebody is to be removed"""
+
+
+@router.get("/annotator")
+def annotator_page(site: AtSite, query: Annotated[AnnotatorQuery, Query()]) -> HTMLResponse:
+    """Show what an annotator has labelled, and the ways to rename and to remove the annotator."""
+    progress = next((one for one in site.queue.progress(site.index.ids()) if one.annotator == query.annotator), None)
+    changes = [one for one in site.labels.changes() if query.annotator in (one.annotator, one.name)]
+    if progress is None and not changes:
+        raise NotThereError(f"there is no annotator '{query.annotator[:80]}'.")
+    return page("annotator.html", here="label", site=site, name=query.annotator, progress=progress, changes=changes)
+
+
+@router.post("/annotator/rename")
+async def rename(request: Request, site: AtSite, annotator: AnnotatorCookie) -> Response:
+    """Give an annotator another name; this browser goes on under it if it was the annotator's."""
+    form = await read_form(request, AnnotatorQuery)
+    await run_in_threadpool(site.labels.rename, form.annotator, form.name)
+    response = RedirectResponse(link("/label/annotator", annotator=checked_annotator(form.name)), 303)
+    if annotator == form.annotator:
+        _remember(response, form.name)
+    return response
+
+
+@router.post("/annotator/remove")
+async def remove(request: Request, site: AtSite) -> Response:
+    """Take back all labels of an annotator; the history keeps them."""
+    form = await read_form(request, AnnotatorQuery)
+    if not form.sure:
+        raise RechainError("nobody was removed: say that you are sure.")
+    await run_in_threadpool(site.labels.remove, form.annotator)
+    return RedirectResponse(link("/label/annotator", annotator=form.annotator), 303)
+
+
+def _remember(response: Response, annotator: str) -> None:
+    """Let the browser know who labels in it."""
+    name = quote(checked_annotator(annotator))
+    response.set_cookie(ANNOTATOR_COOKIE, name, max_age=_YEAR, httponly=True, samesite="lax")
 
 
 @router.get("/next")
@@ -155,12 +219,20 @@ def next_question(site: AtSite, query: Asked, annotator: AnnotatorCookie) -> Res
         content = site.question(name).content
         return site.units(content).waiting(query.mode, values) if isinstance(content, Question) else ()
 
-    ids = site.index.ids()
+    ids = site.index.ids(query.order)
+    if query.stay and query.after in ids and waiting(query.after, _own(site, query.after, annotator)):
+        return RedirectResponse(link("/label/question", id=query.after, **query.address), 303)
     place = ids.index(query.after) + 1 if query.after in ids else 0
     name = site.queue.next_question(annotator, query.mode, [*ids[place:], *ids[:place]], waiting)
     if name is None:
         return page("label_done.html", here="label", site=site, annotator=annotator, mode=query.mode)
-    return RedirectResponse(link("/label/question", id=name, mode=query.mode), 303)
+    return RedirectResponse(link("/label/question", id=name, **query.address), 303)
+
+
+def _own(site: Site, question: str, annotator: str) -> dict[Unit, Value]:
+    """Return the values that an annotator gave to the units of a question."""
+    labels = site.labels.of_question(question)
+    return {label.unit: label.value for label in labels if label.annotator == annotator and not label.settles}
 
 
 @router.get("/question")
@@ -169,9 +241,14 @@ def question(site: AtSite, query: Asked, annotator: AnnotatorCookie) -> Response
     stored = site.question(query.id)
     content = site.readable(stored)
     if annotator is None:
-        return RedirectResponse(link("/label", question=stored.id, mode=query.mode), 303)
+        return RedirectResponse(link("/label", question=stored.id, **query.address), 303)
     units, labels = site.units(content), site.labels.of_question(stored.id)
     own = {label.unit: label for label in labels if label.annotator == annotator and not label.settles}
+    # by the first source alone: two that disagree would mix their orders
+    recovered = site.index.recovered(0, stored.position) if site.sources else None
+    suggestions = Suggestions(units, recovered.chains if recovered else ())
+    sheet = Sheet.of(units, query.mode, suggestions.likeliest_first(query.mode), own, query.page)
+    is_shown = query.suggestion == "shown"
     return page(
         "desk.html",
         here="label",
@@ -179,25 +256,69 @@ def question(site: AtSite, query: Asked, annotator: AnnotatorCookie) -> Response
         stored=stored,
         question=content,
         annotator=annotator,
-        mode=query.mode,
+        choices=query,
         other=next(mode for mode in MODES if mode != query.mode),
-        views=[unit_view(units, unit, own.get(unit), annotator) for unit in _by_passage(units, query.mode)],
+        sheet=sheet,
+        ranked=len(recovered.chains) if recovered and is_shown else 0,
+        best=strip_of(content, recovered.chains[0])
+        if recovered and recovered.chains and is_shown and query.mode == "pairs"
+        else None,
+        views=[
+            unit_view(units, unit, own.get(unit), annotator, suggestion=suggestions.of(unit) if is_shown else None)
+            for unit in sheet.units
+        ],
     )
 
 
-def _by_passage(units: Units, mode: Mode) -> list[Unit]:
-    """Return all units of a mode, the pairs of one passage together, so that it is read once."""
-    in_mode = list(units.of(mode))
-    places = {name: place for place, name in enumerate(dict.fromkeys(unit.passages[0] for unit in in_mode))}
-    return sorted(in_mode, key=lambda unit: places[unit.passages[0]]) if mode == "pairs" else in_mode
+@dataclass(frozen=True)
+class Sheet:
+    """A page of a question's units, and how many of the others are done, no longer needed, or waiting."""
+
+    units: Sequence[Unit]
+    page: int
+    pages: int
+    before: int
+    """units on earlier pages"""
+    total: int
+    done: int
+    """units on other pages that are labelled"""
+    waiting: int
+    """units on other pages that are to be labelled"""
+    wrong: Sequence[int]
+    """the numbers of the chains that are wrong by labels on other pages, so that what is needed here is known"""
+
+    @classmethod
+    def of(
+        cls, units: Units, mode: Mode, ordered: Sequence[Unit], own: Mapping[Unit, Label], wanted: int | None
+    ) -> "Sheet":
+        """Return the page that is wanted, the last if there are not so many, or the first on which something waits."""
+        waiting = frozenset(units.waiting(mode, {unit: label.value for unit, label in own.items()}))
+        pages = max(ceil(len(ordered) / UNITS_A_PAGE), 1)
+        first_waiting = next((place for place, unit in enumerate(ordered) if unit in waiting), 0)
+        number = min(wanted or first_waiting // UNITS_A_PAGE + 1, pages)
+        before = (number - 1) * UNITS_A_PAGE
+        shown = ordered[before : before + UNITS_A_PAGE]
+        others = [*ordered[:before], *ordered[before + UNITS_A_PAGE :]]
+        refused = (unit for unit in others if unit in own and own[unit].value == "no")
+        return cls(
+            units=shown,
+            page=number,
+            pages=pages,
+            before=before,
+            total=len(ordered),
+            done=sum(unit in own for unit in others),
+            waiting=sum(unit in waiting for unit in others),
+            wrong=sorted({chain for unit in refused for chain in units.pairs.get(unit, ())}),
+        )
 
 
 @router.get("/disagreements")
 def disagreements(site: AtSite, annotator: AnnotatorCookie) -> HTMLResponse:
     """Show the units on which annotators differ or are unsure, to be settled."""
-    doubtful = _doubts(site, _served(site, list(site.labels.all())))
-    waiting = [one for one in doubtful if one[1].is_open]
-    settled = [one for one in doubtful if not one[1].is_open]
+    readable = frozenset(site.index.ids()) - site.index.unreadable
+    doubtful = [one for one in site.labels.doubtful_units() if one.unit.question in readable]
+    waiting = [one.unit for one in doubtful if one.is_open]
+    settled = [one.unit for one in doubtful if not one.is_open]
     return page(
         "disagreements.html",
         here="label",
@@ -210,76 +331,15 @@ def disagreements(site: AtSite, annotator: AnnotatorCookie) -> HTMLResponse:
     )
 
 
-def _doubt_views(
-    site: Site, doubtful: Sequence[tuple[Question, Doubt]], annotator: str | None
-) -> list[tuple[Question, UnitView]]:
-    built: dict[str, Units] = {}
+def _doubt_views(site: Site, shown: Sequence[Unit], annotator: str | None) -> list[tuple[Question, UnitView]]:
+    names = dict.fromkeys(unit.question for unit in shown)
+    contents = {name: site.readable(site.question(name)) for name in names}
+    units = {name: site.units(content) for name, content in contents.items()}
+    labels = by_unit(label for name in names for label in site.labels.of_question(name))
     views = []
-    for content, (unit, labels, settled) in doubtful:
-        if content.id not in built:
-            built[content.id] = site.units(content)
-        labels = [*labels, settled] if settled else labels
-        views.append((content, unit_view(built[content.id], unit, settled, annotator, labels)))
+    for unit in shown:
+        (doubt,) = doubts(labels[unit])
+        given = [*doubt.labels, doubt.settled] if doubt.settled else doubt.labels
+        view = unit_view(units[unit.question], unit, doubt.settled, annotator, given)
+        views.append((contents[unit.question], view))
     return views
-
-
-def unit_view(
-    units: Units, unit: Unit, own: Label | None, annotator: str | None, labels: Sequence[Label] = ()
-) -> UnitView:
-    """Return a unit as the desk shows it."""
-    is_pair = unit.mode == "pairs"
-    passages = {passage.id: passage for passage in units.question.passages if passage.id in unit.passages}
-    entities = units.in_order(unit) if is_pair else unit.entities
-    names = [_name(units, entity, passages.values()) for entity in entities]
-    return UnitView(
-        unit=unit,
-        asks=_asks(units.question, entities, names) if is_pair else unit.shape,
-        names=names,
-        titles=[_title(name, passages.get(name)) for name in unit.passages],
-        steps=_pair(units, unit) if is_pair else _chain(units, unit),
-        chains=units.pairs.get(unit, ()) if is_pair else (),
-        own=own,
-        note=(own.note if own and own.annotator == annotator else None) or "",
-        labels=labels,
-    )
-
-
-def _title(name: str, passage: Passage | None) -> str:
-    return passage.title if passage and passage.title else f"Passage {name}"
-
-
-def _name(units: Units, entity: str, passages: Iterable[Passage]) -> str:
-    """Return an entity as people see it: an id of the data after the text that stands for it."""
-    for passage in passages:
-        for start, end in PassageView(passage).mentions(entity):
-            text = passage.text[start:end]
-            return units.name(entity) if text.lower() in entity.lower() else f"{text} ({entity})"
-    return units.name(entity)
-
-
-def _asks(question: Question, entities: Sequence[str], names: Sequence[str]) -> Asks:
-    """Return what to ask about a pair, whose entities are in the order of the chain."""
-    answer = question.answer if question.answer_entity is None else question.answer_entity
-    starts, ends = entities[0] == THE_QUESTION, entities[1] == answer.strip()
-    if (starts and ends) or names[0].lower() == names[1].lower():
-        return "answer"
-    if starts:
-        return "start"
-    return "end" if ends else "relation"
-
-
-def _pair(units: Units, unit: Unit) -> list[StepView]:
-    """Return the passage of a pair with its entities highlighted; those of question and answer are so anyway."""
-    ends = (THE_QUESTION, units.question.answer, units.question.answer_entity, *units.question.question_entities)
-    links = [units.name(entity) for entity in units.in_order(unit) if entity not in ends]
-    highlighter = Highlighter(units.question, links)
-    passages = [passage for passage in units.question.passages if passage.id in unit.passages]
-    return [step_view(passage, highlighter) for passage in passages]
-
-
-def _chain(units: Units, unit: Unit) -> list[StepView]:
-    """Return the passages of a chain and what links them; of one that is no candidate, the passages alone."""
-    number = units.numbers.get(unit)
-    links = [] if number is None else units.candidates.chains[number].links
-    chain = Chain(shape=unit.shape, passages=list(unit.passages), links=links, score=0.0)
-    return chain_steps(units.question, chain)

@@ -1,17 +1,21 @@
 """Forms that browsers send, and the question that somebody pastes into one."""
 
 import re
+from base64 import urlsafe_b64encode
 from collections.abc import Mapping
+from hashlib import sha256
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 import orjson
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
 from rechain.datasets import Entry
 from rechain.datasets.inputs import as_entry
+from rechain.datasets.passages import make_passages
+from rechain.datasets.pasted import read_pasted
 from rechain.errors import QuestionError
 from rechain.schema import Passage
 from rechain.web.queries import PageNumber, PageQuery
@@ -33,24 +37,57 @@ async def read_form(request: Request, kind: type[Form]) -> Form:
 
 
 class PastedQuestion(PageQuery):
-    """A question as somebody pastes it: its parts as text, or all of it as JSON in the field of the question."""
+    """A question as somebody pastes it: its parts, or a whole record of a tool in the field of passages or question."""
 
     question: str = ""
     answer: str = ""
     passages: str = ""
+    """text, JSON or a table; see `datasets.pasted`"""
     hops: str = ""
     """kept as text: anything but a small number counts as none"""
-    number: PageNumber = Field(default=1, alias="chain")
-    """which candidate is shown, from 1"""
+    record: PageNumber = 1
+    """of several records, which one"""
 
     def entry(self, collection: Mapping[str, Passage] | None = None) -> Entry:
         """Return the question, or why it cannot be read; passages may lack where a collection finds them."""
+        try:
+            return of_bounded_size(self._entry(collection))
+        except QuestionError as error:
+            return Entry("", _NAME, error)
+
+    @property
+    def key(self) -> str:
+        """What stands for these fields in an address: the same fields have the same one."""
+        return urlsafe_b64encode(sha256(self.model_dump_json().encode("utf-8", "replace")).digest()[:16]).decode()[:22]
+
+    def _entry(self, collection: Mapping[str, Passage] | None) -> Entry:
         if self.question.lstrip().startswith("{"):
-            record = _from_json(self.question)
-            return of_bounded_size(as_entry("the question", _NAME, record, collection=collection))
+            return as_entry("the question", _NAME, _from_json(self.question), collection=collection)
+        pasted = read_pasted(self.passages, self.record, needs_passages=collection is None)
+        if pasted is None:
+            return as_entry("the form", _NAME, {**self._typed(), "passages": split_passages(self.passages)})
+        if pasted.record is None:
+            passages = make_passages("passages", pasted.passages, logged=True)
+            fields = [passage.model_dump(exclude_defaults=True) for passage in passages]
+            return as_entry("the form", _NAME, {**self._typed(), "passages": fields})
+        # An answer that was typed stands in for one that the record lacks; then what was typed comes before the record.
+        typed = {name: value for name, value in self._typed().items() if value}
+        answer = {"answer": typed["answer"]} if "answer" in typed else {}
+        entry = as_entry("the record", _NAME, {**answer, **pasted.record}, collection=collection)
+        if isinstance(entry.content, QuestionError) or not typed:
+            return entry
+        fields_of_record = entry.content.model_dump(exclude_defaults=True)
+        return as_entry("the form", _NAME, {**fields_of_record, **typed})._replace(own=entry.own)
+
+    def _typed(self) -> dict[str, Any]:
         hops = {"hops": int(self.hops)} if re.fullmatch("[0-9]{1,3}", self.hops) else {}
-        record = {"question": self.question.strip(), "answer": self.answer.strip(), **hops}
-        return of_bounded_size(as_entry("the form", _NAME, {**record, "passages": split_passages(self.passages)}))
+        return {"question": self.question.strip(), "answer": self.answer.strip(), **hops}
+
+    @property
+    def records(self) -> int:
+        """How many records were pasted."""
+        pasted = read_pasted(self.passages, needs_passages=False) if self.passages else None
+        return pasted.records if pasted else 1
 
 
 def of_bounded_size(entry: Entry) -> Entry:

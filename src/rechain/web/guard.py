@@ -69,9 +69,9 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        sender = _Sender(scope, send)
         try:
-            async with asyncio.timeout(self._limits.seconds):
+            async with asyncio.timeout(None) as limit:
+                sender = _Sender(scope, send, limit, self._limits.seconds)
                 await self._answer(scope, receive, sender)
         except (Exception, asyncio.CancelledError) as error:
             if sender.has_begun:
@@ -95,10 +95,18 @@ class Guard:
         if refusal is None:
             body = await self._body(scope, receive)
             if isinstance(body, bytes):
-                await self._app(scope, _replay(body, receive), send)
+                await self._pass_on(scope, _replay(body, receive), send)
                 return
             refusal = body
         await refusal(scope, receive, send)
+
+    async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let the application answer; HEAD as it would GET, of which the sender sends the head alone."""
+        inner = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
+        try:
+            await self._app(inner, receive, send)
+        finally:
+            scope.update({name: inner[name] for name in ("route", "endpoint") if name in inner})  # the meter reads them
 
     async def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
@@ -142,10 +150,14 @@ class Guard:
 
 
 class _Sender:
-    """Sends an answer with the headers that every answer has."""
+    """Sends an answer with the headers that every answer has, each part of it within the time that is allowed."""
 
-    def __init__(self, scope: Scope, send: Send) -> None:
+    def __init__(self, scope: Scope, send: Send, limit: asyncio.Timeout, seconds: float) -> None:
         self._send = send
+        self._limit = limit
+        self._seconds = seconds
+        self._allow_time()
+        self._is_head = scope["method"] == "HEAD"
         self._kept = "no-cache" if scope["path"].startswith(_STATIC) else "no-store"
         self.has_begun = False
 
@@ -156,7 +168,14 @@ class _Sender:
             for name, value in _HEADERS.items():
                 headers.setdefault(name, value)
             headers.setdefault("Cache-Control", self._kept)
+        elif self._is_head:
+            message = {**message, "body": b""}
         await self._send(message)
+        if message.get("more_body"):  # a long answer may take longer than one that comes at once
+            self._allow_time()
+
+    def _allow_time(self) -> None:
+        self._limit.reschedule(asyncio.get_running_loop().time() + self._seconds)
 
 
 def signed_in(path: str, session: str) -> Response:

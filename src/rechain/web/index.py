@@ -1,46 +1,57 @@
 """The questions that are served and the chains of each source, in a database that lives as long as the server."""
 
+from array import array
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from itertools import islice, zip_longest
+from functools import lru_cache
+from itertools import count, islice, zip_longest
 from json import dumps, loads
 from sqlite3 import Connection
 from typing import Any, NamedTuple
 
+import orjson
+
+from rechain.answers.claims import read_answer
 from rechain.datasets import Entry
 from rechain.errors import QuestionError
 from rechain.evaluation.judging import judge
 from rechain.schema import Chain, Gold, Problem, Question, Recovered, Shape, Verdict
 from rechain.text.words import Text
+from rechain.web import passage_search
+from rechain.web.bounded import BoundedCache
+from rechain.web.figures import ALIKE, MOST_TYPES, TYPES, Figures, sum_up
+from rechain.web.names import Names, short
+from rechain.web.passage_search import add_passages
 from rechain.web.queries import Filters, Judgement, Order
+from rechain.web.selection import CANNOT, TABLES, condition, ordering
 from rechain.web.temporary import TemporaryDatabase
 
 PAGE_SIZE = 25
-_SHOWN_TEXT, _SHOWN_TITLE = 300, 80
+_SHOWN_TEXT, _SHOWN_TITLE = 300, 40
 """characters of a text and of a title in a list: a line or two"""
 _AT_ONCE = 100
 """questions whose chains are stored in one transaction: others that store wait no longer than that takes"""
 _ADDED_AT_ONCE = 1000
 """questions that are added in one transaction, when nobody waits yet: the log of a transaction is on the disk too"""
+_REMEMBERED = 100
+"""questions that were read last and are kept as they are: whoever looks at one often looks at it again"""
 
 # Bodies and chains stand apart, so that lists and counts read small rows only. Words are cut and folded by text.words
 # before they are indexed: the tokenizer is set to leave them whole, letters, digits, marks and + # _ alike.
 _SCHEMA = """
-CREATE TABLE questions (position INTEGER PRIMARY KEY, id TEXT UNIQUE, question TEXT, answer TEXT);
+CREATE TABLE questions (position INTEGER PRIMARY KEY, id TEXT UNIQUE, question TEXT, answer TEXT, type TEXT,
+    hops INTEGER, obstacle TEXT);
 CREATE VIRTUAL TABLE search USING fts5 (words, content='', prefix='1 2 3',
     tokenize="unicode61 remove_diacritics 0 categories 'L* N* M* Co' tokenchars '+#_'");
 CREATE TABLE bodies (position INTEGER PRIMARY KEY, question TEXT, problem TEXT, gold TEXT, own TEXT);
 CREATE TABLE found (source INTEGER, position INTEGER, summary TEXT, identity TEXT, confidence REAL,
-    judgement TEXT, kinds TEXT, error TEXT, verdict TEXT, shape TEXT, PRIMARY KEY (source, position)) WITHOUT ROWID;
-CREATE INDEX facets ON found (source, judgement, verdict, shape, confidence, kinds, error IS NULL);
+    judgement TEXT, kinds TEXT, error TEXT, verdict TEXT, shape TEXT, tenth INTEGER, length INTEGER, code TEXT,
+    PRIMARY KEY (source, position)) WITHOUT ROWID;
 CREATE TABLE chains (source INTEGER, position INTEGER, json TEXT, PRIMARY KEY (source, position));
 """
 _BODY = "SELECT position, q.id, b.question, problem, gold, own FROM questions q JOIN bodies b USING (position)"
-_QUESTIONS, _FOUND = "questions", "(SELECT * FROM found WHERE source = ?) AS found USING (position)"
-_ORDERS: dict[Order, str] = {
-    "file": "position",
-    "least confident": "confidence IS NULL, confidence, position",
-    "most confident": "confidence IS NULL, confidence DESC, position",
-}
+_MOST_POSITIONS, _MOST_FIGURES = 4_000_000, 2_500
+"""positions of selections and properties of figures that are kept, as they may be asked for again: 16 MB and some"""
 
 
 class Row(NamedTuple):
@@ -50,6 +61,9 @@ class Row(NamedTuple):
     id: str
     question: str
     answer: str
+    type: str | None
+    hops: int | None
+    """how many passages its chain has, by the data or by gold"""
     summary: str | None
     confidence: float | None
     judgement: Judgement | None
@@ -78,6 +92,14 @@ class Pair(NamedTuple):
     two_judgement: Judgement | None
 
 
+class Around(NamedTuple):
+    """What stands around a question in a list: how many come earlier, and the ids of its neighbours."""
+
+    earlier: int
+    before: str | None
+    after: str | None
+
+
 class Stored(NamedTuple):
     """A question, or why it cannot be read, its gold if there is any, and its position."""
 
@@ -93,9 +115,18 @@ class Index:
     """Questions in the order of their file, their chains from each source, and quick ways to select them."""
 
     def __init__(self) -> None:
-        database = TemporaryDatabase(_SCHEMA)
+        database = TemporaryDatabase(_SCHEMA + passage_search.SCHEMA)
         self._transaction, self._read = database.transaction, database.read
         self.close = database.close
+        self.unreadable: set[str] = set()
+        """the ids of the questions that cannot be read"""
+        self._stored = lru_cache(_REMEMBERED)(self._read_stored)
+        self._numbers = count(1)
+        self._last_change = self._last_addition = 0
+        self._last_stores: dict[int, int] = {}
+        self._confident: set[int] = set()
+        self._selections: BoundedCache[Sequence[int]] = BoundedCache(_MOST_POSITIONS)
+        self._figures: BoundedCache[Figures] = BoundedCache(_MOST_FIGURES)
 
     def add(self, entries: Iterable[tuple[Entry, Gold | None]]) -> None:
         """Add questions; one whose id is taken, or that has none, is named after its position."""
@@ -103,23 +134,32 @@ class Index:
         while batch := list(islice(rest, _ADDED_AT_ONCE)):
             with self._transaction() as connection:
                 for position, (entry, gold) in batch:
-                    _add(connection, position, entry, gold)
+                    name = _add(connection, position, entry, gold)
+                    if isinstance(entry.content, QuestionError):
+                        self.unreadable.add(name)
+            self._last_change = self._last_addition = next(self._numbers)
 
     def __len__(self) -> int:
         return int(self._read("SELECT count(*) FROM questions")[0][0])
 
-    def ids(self) -> list[str]:
-        """Return the ids of all questions, in order."""
-        return [name for (name,) in self._read("SELECT id FROM questions ORDER BY position")]
+    def ids(self, order: Order = "file") -> list[str]:
+        """Return the ids of all questions, in order; confidence is that of the first source."""
+        if order == "file":
+            return [name for (name,) in self._read("SELECT id FROM questions ORDER BY position")]
+        in_order = ordering(Filters(order=order))
+        return [name for (name,) in self._read(f"SELECT q.id FROM {TABLES} ORDER BY {in_order}", 0)]
 
     def at(self, position: int) -> Stored:
         """Return the question at a position."""
+        return self._stored(position)
+
+    def _read_stored(self, position: int) -> Stored:
         return _stored(*self._read(f"{_BODY} WHERE position = ?", position)[0])
 
     def named(self, name: str) -> Stored | None:
         """Return the question with an id, or None."""
-        rows = self._read(f"{_BODY} WHERE id = ?", name)
-        return _stored(*rows[0]) if rows else None
+        rows = self._read("SELECT position FROM questions WHERE id = ?", name)
+        return self._stored(rows[0][0]) if rows else None
 
     def store(self, source: int, found: Iterable[tuple[Stored, Recovered]]) -> None:
         """Store the chains of some questions from a source."""
@@ -128,8 +168,11 @@ class Index:
             rows = [(source, stored.position, *_summary(stored, recovered)) for stored, recovered in batch]
             chains = [(source, stored.position, recovered.model_dump_json()) for stored, recovered in batch]
             with self._transaction() as connection:
-                connection.executemany("INSERT OR REPLACE INTO found VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+                connection.executemany(f"INSERT OR REPLACE INTO found VALUES ({', '.join('?' * 13)})", rows)
                 connection.executemany("INSERT OR REPLACE INTO chains VALUES (?, ?, ?)", chains)
+            if any(one.chains and one.chains[0].confidence is not None for _, one in batch):
+                self._confident.add(source)
+            self._last_change = self._last_stores[source] = next(self._numbers)
 
     def recovered(self, source: int, position: int) -> Recovered | None:
         """Return the chains of a question from a source, or None if it has none yet."""
@@ -153,24 +196,47 @@ class Index:
 
     def select(self, source: int, filters: Filters, page: int = 1) -> Listing:
         """Return a page of the questions that pass some filters, with the best chains of a source."""
-        tables, where, values = _matching(source, filters)
-        ((total,),) = self._read(f"SELECT count(*) FROM {tables} WHERE {where}", *values)
-        if filters.order != "file" and tables == _QUESTIONS:
-            tables, values = f"{_QUESTIONS} LEFT JOIN {_FOUND}", [source, *values]
-        rows = self._read(
-            f"SELECT position FROM {tables} WHERE {where} ORDER BY {_ORDERS[filters.order]} LIMIT ? OFFSET ?",
-            *values,
-            PAGE_SIZE,
-            (page - 1) * PAGE_SIZE,
-        )
-        return Listing(self._rows(source, [position for (position,) in rows]), total)
+        positions = self.positions(source, filters)
+        first = (page - 1) * PAGE_SIZE
+        return Listing(self.rows(source, positions[first : first + PAGE_SIZE]), len(positions))
 
-    def _rows(self, source: int, positions: Sequence[int]) -> list[Row]:
+    def positions(self, source: int, filters: Filters) -> Sequence[int]:
+        """Return the positions of the questions that pass some filters, in the filters' order."""
+        chosen = filters.chosen
+        if filters.order == "file" and chosen == Filters():
+            everything = range(len(self))
+            return everything[::-1] if filters.reverse else everything
+        where, values = condition(chosen)
+        query = f"SELECT q.position FROM {TABLES} WHERE {where} ORDER BY {ordering(filters)}"
+        key = (self._state_of(source), source, chosen, filters.order, filters.reverse)
+        return self._selections.get(
+            key, lambda: array("I", (position for (position,) in self._read(query, source, *values)))
+        )
+
+    @property
+    def state(self) -> int:
+        """What changes whenever questions or chains are added: what was worked out before then holds no more."""
+        return self._last_change
+
+    def _state_of(self, source: int) -> tuple[int, int]:
+        """Return what changes whenever questions, or chains of one source, are added."""
+        return self._last_addition, self._last_stores.get(source, 0)
+
+    def figures(self, source: int, filters: Filters) -> Figures:
+        """Return how many of the questions that pass some filters are of each kind, by each of their properties."""
+        key = (self._state_of(source), source, filters.chosen)
+
+        def read() -> Figures:
+            positions = dumps(list(self.positions(source, filters)))
+            return sum_up(self._read(ALIKE, source, positions), self._read(TYPES, source, positions, MOST_TYPES + 1))
+
+        return self._figures.get(key, read)
+
+    def rows(self, source: int, positions: Sequence[int]) -> list[Row]:
         """Return the questions at some positions, in their order."""
         rows = self._read(
-            "SELECT q.position, q.id, q.question, q.answer, "
-            "f.summary, f.confidence, f.judgement, f.error, f.verdict, f.shape "
-            "FROM questions q LEFT JOIN found f ON f.source = ? AND f.position = q.position "
+            "SELECT q.position, q.id, q.question, q.answer, q.type, q.hops, "
+            f"f.summary, f.confidence, f.judgement, f.error, f.verdict, f.shape FROM {TABLES} "
             f"WHERE q.position IN ({', '.join('?' * len(positions))})",
             source,
             *positions,
@@ -179,23 +245,45 @@ class Index:
         return [by_position[position] for position in positions]
 
     def neighbours(self, source: int, filters: Filters, position: int) -> tuple[str | None, str | None]:
-        """Return the ids of the questions before and after one in the file, of those that are filters."""
-        table, where, values = _matching(source, filters)
-        before, after = (
-            self._read(
-                f"SELECT id FROM questions WHERE position = "
-                f"(SELECT {end}(position) FROM {table} WHERE {where} AND position {side} ?)",
-                *values,
-                position,
-            )
-            for end, side in (("max", "<"), ("min", ">"))
-        )
-        return (before[0][0] if before else None), (after[0][0] if after else None)
+        """Return the ids of the questions before and after one, of those that pass some filters, in their order.
 
-    def accuracy(self, source: int) -> tuple[int, int]:
-        """Return how many best chains of a source are right, and how many were judged."""
-        rows = dict(self._read("SELECT judgement, count(*) FROM found WHERE source = ? GROUP BY judgement", source))
-        return rows.get("right", 0), rows.get("right", 0) + rows.get("wrong", 0)
+        One that does not pass them itself has its neighbours in the file; in any other order it has no place.
+        """
+        positions = self.positions(source, filters)
+        if filters.order == "file" and not filters.reverse:
+            before, after = bisect_left(positions, position) - 1, bisect_right(positions, position)
+        elif position in positions:
+            before, after = positions.index(position) - 1, positions.index(position) + 1
+        else:
+            return None, None
+        return self._name(positions, before), self._name(positions, after)
+
+    def _name(self, positions: Sequence[int], place: int) -> str | None:
+        """Return the id of the question at a place of a list, or None beyond its ends."""
+        if not 0 <= place < len(positions):
+            return None
+        return str(self._read("SELECT id FROM questions WHERE position = ?", positions[place])[0][0])
+
+    def passages(self, position: int) -> list[tuple[str, str]]:
+        """Return title and text of the passages of the question at a position; none of one that cannot be read."""
+        ((question,),) = self._read("SELECT question FROM bodies WHERE position = ?", position)
+        records = orjson.loads(question)["passages"] if question else []  # a few of a whole list: too many to validate
+        return [(record.get("title", ""), record["text"]) for record in records]
+
+    def passages_with(self, words: str, positions: Sequence[int]) -> dict[int, int]:
+        """Return the first passages that match a full-text query, by its place, of the questions at some positions."""
+        # the sign keeps SQLite from going through all that match instead of through these questions' passages
+        rows = self._read(
+            f"SELECT position, min(place) FROM holds WHERE position IN ({', '.join('?' * len(positions))}) "
+            "AND +passage IN (SELECT rowid FROM passage_search WHERE passage_search MATCH ?) GROUP BY position",
+            *positions,
+            words,
+        )
+        return dict(rows)
+
+    def has_confidence(self, source: int) -> bool:
+        """Return whether a source tells the confidence of a chain."""
+        return source in self._confident
 
     def judgements(self, one: int, two: int) -> dict[tuple[str, str], int]:
         """Count the questions by the judgements on two sources: right, wrong or not judged ("")."""
@@ -222,8 +310,21 @@ class Index:
         )
         return [Pair._make(row) for row in rows], total
 
+    def compare_neighbours(self, one: int, two: int, comparison: str, position: int) -> Around:
+        """Return what stands around a question among those whose best chains of two sources compare so."""
+        among = "FROM found a JOIN found b USING (position) WHERE a.source = ? AND b.source = ?"
+        among = f"{among} AND {COMPARISONS[comparison]} AND position"
+        ((earlier, before, after),) = self._read(
+            "SELECT earlier, (SELECT id FROM questions WHERE position = last), "
+            f"(SELECT id FROM questions WHERE position = (SELECT min(position) {among} > ?)) "
+            f"FROM (SELECT count(*) AS earlier, max(position) AS last {among} < ?)",
+            *(one, two, position) * 2,
+        )
+        return Around(earlier, before, after)
 
-def _add(connection: Connection, position: int, entry: Entry, gold: Gold | None) -> None:
+
+def _add(connection: Connection, position: int, entry: Entry, gold: Gold | None) -> str:
+    """Add a question; return the name that it has here."""
     name = entry.id or f"#{position + 1}"
     while connection.execute("SELECT 1 FROM questions WHERE id = ?", (name,)).fetchone():
         name = f"{name} #{position + 1}"
@@ -231,11 +332,15 @@ def _add(connection: Connection, position: int, entry: Entry, gold: Gold | None)
     if isinstance(content, Question) and content.id != name:  # so that its labels are its own
         content = content.model_copy(update={"id": name})
     text, answer, words = _listed(name, content)
-    connection.execute("INSERT INTO questions VALUES (?, ?, ?, ?)", (position, name, text, answer))
+    listed = (position, name, text, answer, *_properties(content, gold))
+    connection.execute("INSERT INTO questions VALUES (?, ?, ?, ?, ?, ?, ?)", listed)
     connection.execute("INSERT INTO search (rowid, words) VALUES (?, ?)", (position, words))
+    if isinstance(content, Question):
+        add_passages(connection, position, content.passages)
     own = None if entry.own is None else dumps(sorted(entry.own))
     body = (position, *_columns(content), None if gold is None else gold.model_dump_json(), own)
     connection.execute("INSERT INTO bodies VALUES (?, ?, ?, ?, ?)", body)
+    return name
 
 
 _SAME = "(a.identity IS b.identity)"
@@ -251,17 +356,33 @@ COMPARISONS = {
 """ways to compare two sources, each with its condition on `found` a and b"""
 
 
-def _short(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
 def _listed(name: str, content: Question | QuestionError) -> tuple[str, str, str]:
     """Return a question and its answer as they are listed, and the words by which it is found."""
     if isinstance(content, QuestionError):
-        return _short(str(content), _SHOWN_TEXT), "", Text(f"{name} {content}").joined
+        return short(str(content), _SHOWN_TEXT), "", Text(f"{name} {content}").joined
     titles = " ".join(passage.title for passage in content.passages)
     words = Text(f"{name} {content.question} {content.answer} {titles}").joined
-    return _short(content.question, _SHOWN_TEXT), _short(content.answer, _SHOWN_TEXT), words
+    return short(content.question, _SHOWN_TEXT), short(content.answer, _SHOWN_TEXT), words
+
+
+def _properties(content: Question | QuestionError, gold: Gold | None) -> tuple[str | None, int | None, str | None]:
+    """Return a question's type, how many passages its chain has, and why it cannot have one, each where it is known."""
+    kind = (content.type or "").strip() if isinstance(content, Question) else ""
+    hops = content.hops if isinstance(content, Question) else None
+    if hops is None and gold is not None and gold.chains:
+        hops = min(len(chain.passages) for chain in gold.chains)
+    return short(kind, _SHOWN_TEXT) or None, hops, _obstacle(content)
+
+
+def _obstacle(content: Question | QuestionError) -> str | None:
+    """Return why a question cannot have a chain, or None."""
+    if isinstance(content, QuestionError):
+        return "unreadable"
+    if not content.passages or len(content.passages) < (content.hops or 1):
+        return "too_few_passages"
+    if content.answer_entity is None and read_answer(content.question, content.answer).kind == "none":
+        return "no_answer"
+    return None
 
 
 def _columns(content: Question | QuestionError) -> tuple[str | None, str | None]:
@@ -286,66 +407,37 @@ def _stored(
 def _summary(stored: Stored, recovered: Recovered) -> tuple[Any, ...]:
     """Return the row of `found` of a question's best chain, without source and position."""
     chain = recovered.chains[0] if recovered.chains else None
-    error = None if chain else recovered.error.message if recovered.error else "no chain"
+    if chain is None:
+        code, message = (recovered.error.code, recovered.error.message) if recovered.error else ("no_chain", "no chain")
+        # where there can be no chain, nothing can be right: such questions are counted apart, neither right nor wrong
+        is_judged = stored.gold is not None and (_obstacle(stored.content) or code) not in CANNOT
+        judgement = "wrong" if is_judged else None
+        return None, None, None, judgement, "", message, recovered.verdict, None, None, None, code
     judgement = None
     if stored.gold is not None:
         judgement = "right" if judge(chain, stored.gold).correct else "wrong"
-    if chain is None:
-        return None, None, None, judgement, "", error, recovered.verdict, None
-    kinds = "".join(f"|{link.kind}|" for link in chain.links)
-    summary = _in_one_line(stored, chain)
-    return summary, dumps(chain.identity), chain.confidence, judgement, kinds, error, recovered.verdict, chain.shape
+    return (
+        _in_one_line(stored, chain),
+        dumps(chain.identity),
+        chain.confidence,
+        judgement,
+        "".join(f"|{kind}|" for kind in sorted({link.kind for link in chain.links})),
+        None,
+        recovered.verdict,
+        chain.shape,
+        None if chain.confidence is None else min(int(chain.confidence * 10), 9),
+        len(chain.passages),
+        None,
+    )
 
 
 def _in_one_line(stored: Stored, chain: Chain) -> str:
-    """Return the titles, or ids, of a chain's passages and the entities that link them."""
-    passages = stored.content.passages if isinstance(stored.content, Question) else ()
-    titles = {passage.id: passage.title for passage in passages}
-    names = [_short(titles.get(name) or name, _SHOWN_TITLE) for name in chain.passages]
+    """Return the names of a chain's passages and of the entities that link them."""
+    names = Names(stored.content) if isinstance(stored.content, Question) else None
+    passages = [short(names.passage(name) if names else name, _SHOWN_TITLE) for name in chain.passages]
     if chain.shape == "parallel":
-        return " | ".join(names)
-    links = [f" —{_short(link.entity, _SHOWN_TITLE)}→ " for link in chain.links]
-    links += [" → "] * (len(names) - 1 - len(links))
-    return "".join(name + link for name, link in zip_longest(names, links[: len(names) - 1], fillvalue=""))
-
-
-def _matching(source: int, filters: Filters) -> tuple[str, str, list[Any]]:
-    """Return the table and the condition that select the positions of the questions, and the condition's values."""
-    conditions, values = list[str](), list[Any]()
-
-    def demand(condition: str, *value: Any) -> None:
-        conditions.append(condition)
-        values.extend(value)
-
-    if filters.min_confidence is not None:
-        demand("confidence >= ?", filters.min_confidence)
-    if filters.max_confidence is not None:
-        demand("confidence <= ?", filters.max_confidence)
-    if filters.judgement is not None:
-        demand("judgement = ?", filters.judgement)
-    if filters.verdict is not None:
-        demand("verdict = ?", filters.verdict)
-    if filters.shape is not None:
-        demand("shape = ?", filters.shape)
-    if filters.kind is not None:
-        demand("instr(kinds, ?)", f"|{filters.kind}|")
-    if filters.has_chain is not None:
-        demand("error IS NULL" if filters.has_chain else "error IS NOT NULL")
-    if conditions:  # `found` alone then answers, from its index; a join would read every question
-        conditions.insert(0, "source = ?")
-        values.insert(0, source)
-    table = "found" if conditions else _QUESTIONS
-    if words := _telling(Text(filters.text).words):
-        prefixes = " ".join(f'"{word}"*' for word in words)
-        demand("position IN (SELECT rowid FROM search WHERE search MATCH ?)", prefixes)
-    return table, " AND ".join(conditions) or "1", values
-
-
-def _telling(words: Iterable[str]) -> list[str]:
-    """Leave out words that others begin with, or repeat: what begins with "parental" begins with "par" too."""
-    longest_first = sorted(set(words), key=lambda word: (-len(word), word))
-    telling: list[str] = []
-    for word in longest_first:
-        if not any(longer.startswith(word) for longer in telling):
-            telling.append(word)
-    return telling
+        return " | ".join(passages)
+    entities = [names.link(chain, n) if names else link.entity for n, link in enumerate(chain.links_in_order)]
+    links = [f" —{short(entity, _SHOWN_TITLE)}→ " for entity in entities]
+    links += [" → "] * (len(passages) - 1 - len(links))
+    return "".join(name + link for name, link in zip_longest(passages, links, fillvalue=""))

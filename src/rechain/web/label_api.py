@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 import orjson
 from fastapi import APIRouter, Query
-from fastapi.responses import Response
+from fastapi.responses import Response, StreamingResponse
 from pydantic import BaseModel, Discriminator, Field, Tag
 
 from rechain.candidates.units import Mode, Unit, Value
@@ -17,11 +17,13 @@ from rechain.labels.store import Annotator, Label, Note
 from rechain.schema import Gold, NotBlank, Question
 from rechain.web.api import CHAINS, PAIR, refusals
 from rechain.web.site import AtSite, ConflictError, NotThereError, Site
-from rechain.web.threads import run_long
+from rechain.web.threads import iterate_long, run_long
 
 MOST_LABELS = 1000
 MOST_ROWS = 100_000
 """limits of one request, which is checked and written as a whole"""
+_PART = 10_000
+"""bytes of an export that are sent at a time"""
 
 router = APIRouter(prefix="/labels", tags=["labels"], responses=refusals())
 
@@ -87,7 +89,7 @@ class Agreed(BaseModel):
 @router.get("/agreement")
 async def agreement(site: AtSite) -> list[Agreed]:
     """Return Cohen's kappa, with a 95 % interval, of every two annotators."""
-    compared = await run_long(lambda: agreements(site.labels.all()))
+    compared = await run_long(lambda: agreements(site.labels.common()))
     return [
         Agreed(
             mode=one.mode,
@@ -102,23 +104,34 @@ async def agreement(site: AtSite) -> list[Agreed]:
 
 @router.get("/export", response_class=Response, responses={200: {"content": {"application/x-ndjson": {}}}})
 async def export(site: AtSite, to: Literal["gold", "pairs"] = "gold") -> Response:
-    """Return what labels decide, one JSON object a line: as gold chains, or as labelled pairs."""
-    content = await run_long(_exported, site, to)
+    """Return what labels decide, one JSON object a line: as gold chains, or as labelled pairs.
+
+    Lines come as they are made, question by question; where something fails the answer is cut off, not ended.
+    """
+    await run_long(site.labels.check)  # first, as damage cannot be reported once the answer has begun
     name = {"Content-Disposition": f'attachment; filename="labels.{to}.jsonl"'}
-    return Response(content, media_type="application/x-ndjson", headers=name)
+    parts = iterate_long(_in_parts(_exported(site, to)))
+    return StreamingResponse(parts, media_type="application/x-ndjson", headers=name)
 
 
-def _exported(site: Site, to: str) -> bytes:
-    site.labels.check()
+def _exported(site: Site, to: str) -> Iterator[dict[str, Any]]:
+    collection = None if site.corpus is None else site.corpus.index
     questions = labelled_questions(site)
     if to == "pairs":
-        rows: Iterator[Any] = export_pairs(questions, site.labels, site.settings)
-    else:
-        rows = (
-            gold.model_dump(exclude_none=True, exclude_defaults=True)
-            for gold in export_gold(questions, site.labels, site.settings)
-        )
-    return b"".join(orjson.dumps(row) + b"\n" for row in rows)
+        return export_pairs(questions, site.labels, site.settings, collection=collection)
+    golds = export_gold(questions, site.labels, site.settings, collection=collection)
+    return (gold.model_dump(exclude_none=True, exclude_defaults=True) for gold in golds)
+
+
+def _in_parts(rows: Iterable[dict[str, Any]]) -> Iterator[bytes]:
+    """Yield rows as lines, some thousand bytes at a time: to send each alone would take longer than to make it."""
+    part = bytearray()
+    for row in rows:
+        part += orjson.dumps(row) + b"\n"
+        if len(part) >= _PART:
+            yield bytes(part)
+            part.clear()
+    yield bytes(part)
 
 
 def labelled_questions(site: Site) -> Iterator[Question]:

@@ -103,7 +103,7 @@ def _route(scope: Scope) -> str:
     return "/static" if "endpoint" in scope and scope["path"].startswith("/static/") else _OTHER
 
 
-@router.api_route("/metrics", methods=["GET", "HEAD"])
+@router.get("/metrics")
 def metrics(request: Request) -> Response:
     """Return all counts; no coroutine, as questions that wait are counted under a lock."""
     return Response(generate_latest(request.app.state.metrics.registry), media_type=CONTENT_TYPE_LATEST)

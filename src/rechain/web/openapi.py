@@ -27,7 +27,15 @@ def describe(request: Request, site: AtSite) -> HTMLResponse:
         name: orjson.dumps(schema, option=orjson.OPT_INDENT_2).decode()
         for name, schema in openapi["components"]["schemas"].items()
     }
-    return page("docs.html", here="docs", site=site, operations=operations, schemas=schemas, kind_of=kind_of)
+    return page(
+        "docs.html",
+        here="docs",
+        site=site,
+        address=request.base_url,
+        operations=operations,
+        schemas=schemas,
+        kind_of=kind_of,
+    )
 
 
 def describe_passages(app: FastAPI, has_index: bool) -> None:

@@ -1,30 +1,30 @@
-"""The explorer: a list of questions, a page for each, a form for one's own, and two sources compared."""
+"""The explorer: a list of questions, a page for each, and two sources compared."""
 
 from collections.abc import Sequence
 from math import ceil
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, StreamingResponse
 from pydantic import Field
 
 from rechain.errors import QuestionError
 from rechain.evaluation.comparison import Comparison
-from rechain.evaluation.judging import judge
 from rechain.evaluation.statistics import Figure
 from rechain.schema import Gold, Question, Recovered
-from rechain.web.forms import PastedQuestion, read_form
+from rechain.web.dashboard import choices, columns, dashboard
+from rechain.web.download import FORMATS, Format, download
+from rechain.web.hits import find_hits
 from rechain.web.index import COMPARISONS, PAGE_SIZE, Stored
-from rechain.web.queries import Order, PageFilters, PageNumber, PageQuery, SourceNumber
-from rechain.web.responses import page
-from rechain.web.service import BusyError
-from rechain.web.site import EVERYTHING, AtSite, NotThereError, Site, Source, ask_for
-from rechain.web.views import OwnPassages, chain_steps, question_view
+from rechain.web.queries import PageFilters, PageNumber, PageQuery, SourceNumber
+from rechain.web.responses import draw, page
+from rechain.web.site import AtSite, NotThereError, Site, Source
+from rechain.web.threads import iterate_long
+from rechain.web.views import OwnPassages, compared_views, question_view
 
 _PATIENCE = 0.1
 """seconds for which a page waits for a model: hardly felt, and enough for most questions"""
-_NO_PASSAGES = "the question has no passages; paste some, or let the server find them: rechain serve --corpus INDEX."
 
 router = APIRouter(include_in_schema=False)
 
@@ -42,9 +42,16 @@ class ListQuery(PageFilters):
 @router.get("/")
 def explore(site: AtSite, query: Annotated[ListQuery, Query()]) -> HTMLResponse:
     """List the questions that pass the filters."""
+    return HTMLResponse(site.lists.get((site.index.state, query), lambda: _draw_list(site, query)))
+
+
+def _draw_list(site: Site, query: ListQuery) -> str:
     source = site.source(query.source)
-    listing = site.index.select(source.number, query, query.page)
-    return page(
+    figures = dashboard(site.index.figures(source.number, query), query)
+    pages = max(ceil(figures.total / PAGE_SIZE), 1)
+    number = min(query.page, pages)  # an address may be older than what is listed
+    listing = site.index.select(source.number, query, number)
+    return draw(
         "explore.html",
         here="explore",
         site=site,
@@ -52,20 +59,38 @@ def explore(site: AtSite, query: Annotated[ListQuery, Query()]) -> HTMLResponse:
         filters=query,
         query=query.address,
         listing=listing,
-        looked=site.index.count_found(source.number),
-        accuracy=site.index.accuracy(source.number),
+        hits=find_hits(site.index, query, listing.rows),
+        figures=figures,
+        choices=choices(query),
+        columns=columns(query, figures, site.index.has_confidence(source.number)),
+        has_confidence=site.index.has_confidence,
         questions=len(site.index),
-        page=query.page,
-        pages=max(ceil(listing.total / PAGE_SIZE), 1),
-        orders=get_args(Order),
+        page=number,
+        pages=pages,
     )
+
+
+class DownloadQuery(PageFilters):
+    """Which questions, in which form."""
+
+    format: Format = "jsonl"
+
+
+@router.get("/download")
+def download_page(site: AtSite, query: Annotated[DownloadQuery, Query()]) -> StreamingResponse:
+    """Send the questions that pass the filters, in the order of the list, as a file."""
+    source = site.source(query.source)
+    parts = download(site.index, source.number, site.index.positions(source.number, query), query.format)
+    headers = {"Content-Disposition": f'attachment; filename="questions.{query.format}"'}
+    return StreamingResponse(iterate_long(parts), media_type=FORMATS[query.format][0], headers=headers)
 
 
 class QuestionQuery(PageFilters):
     """Which question, and which of its candidates; the filters choose the questions before and after it."""
 
     id: str = ""
-    number: PageNumber = Field(default=1, alias="chain")
+    number: PageNumber | None = Field(default=None, alias="chain")
+    """which candidate, from 1; None: the best chain of the source"""
     passages: str = ""
     """all: show also those that are not on the chain"""
 
@@ -94,33 +119,6 @@ def _draw_question(
     return _draw("question.html", context, question, recovered, query.number, own, stored.gold)
 
 
-@router.get("/try")
-def try_page(site: AtSite) -> HTMLResponse:
-    """Offer a form for a question of one's own."""
-    return page("try.html", here="try", site=site, form=PastedQuestion(), problem=None, view=None)
-
-
-@router.post("/try")
-async def try_question(request: Request, site: AtSite) -> HTMLResponse:
-    """Show the chain of a question that somebody has pasted."""
-    form = await read_form(request, PastedQuestion)
-    context: dict[str, Any] = {"here": "try", "site": site, "form": form}
-    try:
-        entry = await run_in_threadpool(form.entry, None if site.corpus is None else site.corpus.index)
-        if isinstance(entry.content, QuestionError):
-            raise entry.content
-        if site.corpus is None and not entry.content.passages:
-            raise QuestionError("too_few_passages", _NO_PASSAGES)
-        ((entry, recovered),) = await ask_for(request, site, [entry], EVERYTHING)
-    except (QuestionError, BusyError) as error:
-        status = 422 if isinstance(error, QuestionError) else 429
-        return await run_in_threadpool(page, "try.html", status, **context, problem=str(error), view=None)
-    context["problem"] = recovered.error.message if recovered.error else None
-    own = None if entry.own is None else OwnPassages(entry.own, "pasted here")
-    assert isinstance(entry.content, Question)  # what could not be read was refused above
-    return await run_in_threadpool(_draw, "try.html", context, entry.content, recovered, form.number, own)
-
-
 class ComparisonQuery(PageQuery):
     """Which two sources, and which of their questions."""
 
@@ -134,15 +132,20 @@ class ComparisonQuery(PageQuery):
         """Return the two sources."""
         if len(site.sources) < 2:
             raise NotThereError("to compare needs two sources: give `rechain serve` two of --chains and --model.")
+        if self.show not in COMPARISONS:
+            raise NotThereError(f"there is no comparison '{self.show[:40]}'; there are {', '.join(COMPARISONS)}.")
         return site.source(self.one), site.source(self.two)
+
+    @property
+    def address(self) -> dict[str, Any]:
+        """The query of an address that shows the same comparison."""
+        return {"one": self.one, "two": self.two, "show": self.show}
 
 
 @router.get("/compare")
 def compare(site: AtSite, query: Annotated[ComparisonQuery, Query()]) -> HTMLResponse:
     """Show where the chains of two sources differ."""
     one, two = query.sources(site)
-    if query.show not in COMPARISONS:
-        raise NotThereError(f"there is no comparison '{query.show[:40]}'; there are {', '.join(COMPARISONS)}.")
     pairs, total = site.index.compare(one.number, two.number, query.show, query.page)
     counts = site.index.judgements(one.number, two.number)
     return page(
@@ -152,7 +155,7 @@ def compare(site: AtSite, query: Annotated[ComparisonQuery, Query()]) -> HTMLRes
         one=one,
         two=two,
         show=query.show,
-        choices=COMPARISONS if site.has_gold else ("different", "same", "all"),
+        choices=_choices(site, one, two),
         pairs=pairs,
         total=total,
         counts=counts,
@@ -161,7 +164,7 @@ def compare(site: AtSite, query: Annotated[ComparisonQuery, Query()]) -> HTMLRes
         questions=len(site.index),
         page=query.page,
         pages=max(ceil(total / PAGE_SIZE), 1),
-        query={"one": query.one, "two": query.two, "show": query.show},
+        query=query.address,
     )
 
 
@@ -171,28 +174,44 @@ async def compare_question(site: AtSite, query: Annotated[ComparisonQuery, Query
     stored = await run_in_threadpool(site.question, query.id)
     site.readable(stored)
     found = [(source, await site.chains_of(source, stored, _PATIENCE)) for source in query.sources(site)]
-    return await run_in_threadpool(_draw_comparison, site, stored, found)
+    return await run_in_threadpool(_draw_comparison, site, query, stored, found)
 
 
-def _draw_comparison(site: Site, stored: Stored, found: Sequence[tuple[Source, Recovered | None]]) -> HTMLResponse:
+def _draw_comparison(
+    site: Site, query: ComparisonQuery, stored: Stored, found: Sequence[tuple[Source, Recovered | None]]
+) -> HTMLResponse:
     question = site.readable(stored)
-    columns = []
-    for source, recovered in found:
-        chain = recovered.chains[0] if recovered else None
-        is_right = None if stored.gold is None or recovered is None else judge(chain, stored.gold).correct
-        whole, own = site.with_chains(question, recovered), None if stored.own is None else OwnPassages(stored.own)
-        steps = chain_steps(whole, chain, recovered.claims if recovered else (), own)
-        columns.append((source, recovered, steps, is_right))
-    is_late = any(source.service is not None and recovered is None for source, recovered, *_ in columns)
+    for _, recovered in found:
+        question = site.with_chains(question, recovered)
+    own = None if stored.own is None else OwnPassages(stored.own)
+    views, golds = compared_views(question, found, stored.gold, own)
+    one, two = (source for source, _ in found)
+    around = site.index.compare_neighbours(one.number, two.number, query.show, stored.position)
     return page(
         "compare_question.html",
         here="compare",
         site=site,
         stored=stored,
         question=question,
-        columns=columns,
-        is_late=is_late,
+        views=views,
+        golds=None if stored.gold is None else golds,
+        is_late=any(view.is_late for view in views),
+        around=around,
+        page=around.earlier // PAGE_SIZE + 1,
+        query=query.address,
+        show=_choices(site, one, two)[query.show],
     )
+
+
+def _choices(site: Site, one: Source, two: Source) -> dict[str, str]:
+    """Return the ways to compare two sources, in words that name them."""
+    judged = {
+        "only the first right": f"only {one.name} right",
+        "only the second right": f"only {two.name} right",
+        "both right": "both right",
+        "both wrong": "both wrong",
+    }
+    return {"different": "different", "same": "same", **(judged if site.has_gold else {}), "all": "all"}
 
 
 def _draw(
@@ -200,14 +219,14 @@ def _draw(
     context: dict[str, Any],
     question: Question,
     recovered: Recovered | None,
-    number: int,
+    number: int | None,
     own: OwnPassages | None,
     gold: Gold | None = None,
 ) -> HTMLResponse:
     """Draw one of a question's chains."""
     site: Site = context["site"]
     collection = None if site.corpus is None else site.corpus.index
-    view = question_view(question, recovered, number - 1, gold, site.settings, own, collection)
+    view = question_view(question, recovered, number and number - 1, gold, site.settings, own, collection)
     return page(template, **context, view=view)
 
 

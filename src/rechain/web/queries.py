@@ -7,9 +7,24 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 from rechain.schema import LinkKind, Shape, Verdict
 
 Judgement = Literal["right", "wrong"]
-Order = Literal["file", "least confident", "most confident"]
+Order = Literal[
+    "file",
+    "id",
+    "question",
+    "answer",
+    "chain",
+    "verdict",
+    "least confident",
+    "most confident",
+    "judgement",
+    "type",
+    "hops",
+]
+Scope = Literal["questions", "passages"]
 
 Share = Annotated[float, Field(ge=0, le=1)]
+Hops = Annotated[int, Field(ge=1, le=10_000)]
+ShortText = Annotated[str, StringConstraints(max_length=300)]
 # From 1, as people count; the upper ends only keep numbers within what SQLite can hold.
 PageNumber = Annotated[int, Field(ge=1, le=1_000_000)]
 SourceNumber = Annotated[int, Field(ge=1, le=1000, description="which source of chains, from 1")]
@@ -24,14 +39,29 @@ class Filters(BaseModel):
     text: Annotated[str, StringConstraints(max_length=300, strip_whitespace=True)] = Field(
         default="", description="words of question, answer, id or titles"
     )
+    scope: Scope = Field(default="questions", description="passages: the words may also all stand in one passage")
     min_confidence: Share | None = None
     max_confidence: Share | None = None
+    tenth: Annotated[int, Field(ge=0, le=9)] | None = Field(
+        default=None, description="confidence by tenths: 3 is from 0.3 to below 0.4, and 9 has 1 too"
+    )
     judgement: Judgement | None = None
     verdict: Verdict | None = Field(default=None, description="whether the passages support the answer")
     shape: Shape | None = Field(default=None, description="the shape of the best chain")
     kind: LinkKind | None = Field(default=None, description="a kind of link that the best chain has")
+    length: Hops | None = Field(default=None, description="how many passages the best chain has")
+    hops: Hops | None = Field(default=None, description="how many passages its chain has by the data, or by gold")
+    type: ShortText | None = Field(default=None, description="the question's type, as the data names it")
+    reason: ShortText | None = Field(default=None, description="why there is no chain, as the code of an error")
     has_chain: bool | None = Field(default=None, alias="chain", description="whether there is a chain")
     order: Order = "file"
+    reverse: bool = Field(default=False, description="in the opposite order; what has no value comes last in either")
+
+    @property
+    def chosen(self) -> "Filters":
+        """The filters alone, without any order: what decides which questions are listed."""
+        names = Filters.model_fields.keys() - {"order", "reverse"}
+        return Filters.model_construct(**{name: getattr(self, name) for name in names})
 
 
 class PageQuery(BaseModel):
@@ -55,9 +85,23 @@ class PageFilters(PageQuery, Filters):
     def address(self) -> dict[str, Any]:
         """The query of an address with these filters; defaults are left out."""
         values = self.model_dump(include=set(PageFilters.model_fields), by_alias=True, exclude_defaults=True)
-        return values | ({"found": "yes" if self.has_chain else "no"} if "found" in values else {})
+        for name in values.keys() & {"found", "reverse"}:
+            values[name] = "yes" if values[name] else "no"
+        return values
 
     @property
     def is_filtered(self) -> bool:
         """Whether some questions are left out."""
-        return bool(self.address.keys() - {"order", "source"})
+        return bool(self.address.keys() - {"order", "reverse", "source", "scope"})
+
+    def of_source(self, number: int, has_confidence: bool) -> dict[str, Any]:
+        """Return the query of an address with the same filters for another source, but for confidence it lacks."""
+        fields: dict[str, Any] = {"source": number}
+        if not has_confidence:
+            fields |= {"min_confidence": None, "max_confidence": None, "tenth": None}
+            fields |= {"order": "file", "reverse": False} if self.order.endswith("confident") else {}
+        return self.but(**fields)
+
+    def but(self, **fields: Any) -> dict[str, Any]:
+        """Return the query of an address with other filters in some fields."""
+        return PageFilters.model_construct(**{**dict(self), **fields}).address

@@ -2,7 +2,7 @@
 
 from functools import cache
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, quote, urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.datastructures import Headers
@@ -13,6 +13,7 @@ from rechain.linking import KINDS
 from rechain.schema import MATCHES, SHAPES, VERDICTS
 from rechain.version import __version__
 from rechain.web.index import PAGE_SIZE
+from rechain.web.names import short
 
 _LINK_COLOURS = 4
 """colours of style.css that can be told apart, also by people who see fewer; further links begin again"""
@@ -30,15 +31,26 @@ def _templates() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    templates.filters |= {"role_class": _role_class, "percent": _percent}
+    templates.filters |= {"role_class": _role_class, "percent": _percent, "brief": short}
     templates.globals |= {"version": __version__, "link": link, "page_size": PAGE_SIZE, "kinds": KINDS}
     templates.globals |= {"verdicts": VERDICTS, "matches": MATCHES, "shapes": SHAPES}
     return templates
 
 
+def load_templates() -> None:
+    """Compile all templates: that takes a while, in which whoever asks for a first page would hold others."""
+    for name in _templates().list_templates(extensions=["html"]):
+        _templates().get_template(name)
+
+
 def page(template: str, status: int = 200, **context: Any) -> HTMLResponse:
     """Return a page."""
-    return HTMLResponse(_templates().get_template(template).render(context), status)
+    return HTMLResponse(draw(template, **context), status)
+
+
+def draw(template: str, **context: Any) -> str:
+    """Return the HTML of a page."""
+    return _templates().get_template(template).render(context)
 
 
 def link(path: str, **query: object) -> str:
@@ -47,14 +59,33 @@ def link(path: str, **query: object) -> str:
     return f"{path}?{urlencode(present)}" if present else path
 
 
-def refusal(scope: Scope, status: int, code: str, message: str, headers: dict[str, str] | None = None) -> Response:
-    """Return why a request is refused, as a page for browsers and as JSON for programs."""
+def refusal(
+    scope: Scope,
+    status: int,
+    code: str,
+    message: str,
+    headers: dict[str, str] | None = None,
+    wanted: str | None = None,
+) -> Response:
+    """Return why a request is refused, as a page for browsers and as JSON for programs.
+
+    `wanted` is the page to which one comes by signing in; the one that is refused if it is not given.
+    """
     if "text/html" not in Headers(scope=scope).get("accept", ""):
         return JSONResponse({"error": {"code": code, "message": message}}, status, headers)
-    wanted = scope["path"] + (f"?{query}" if (query := scope["query_string"].decode("latin-1")) else "")
+    wanted = _wanted(scope) if wanted is None else wanted
     response = page("error.html", status, message=message, status_code=status, wanted=wanted, here=None)
     response.headers.update(headers or {})
     return response
+
+
+def _wanted(scope: Scope) -> str:
+    """Return the page of a request, without a token in its address; what is not read but sent is no page."""
+    if scope["method"] not in ("GET", "HEAD"):
+        return "/"
+    query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+    rest = urlencode([(name, value) for name, value in query if name != "token"])
+    return quote(scope["path"]) + (f"?{rest}" if rest else "")
 
 
 def _role_class(role: str) -> str:

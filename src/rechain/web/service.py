@@ -1,4 +1,7 @@
-"""Recovery for many requests at once: one thread, batches of the questions that wait, a limit on how many may wait."""
+"""Recovery for many requests at once: one thread, batches of the questions that wait, a limit on how long they may.
+
+Whoever would have to wait too long is told at once when to ask again, by how quick the model was with the last ones.
+"""
 
 import logging
 from collections import Counter, deque
@@ -15,14 +18,18 @@ from rechain.recovery import BATCH_SIZE, Options, Recoverer
 from rechain.schema import Question, Recovered
 
 MOST_WAITING = 256
-"""questions that may wait: about 15 seconds of work of the default model on two cores (docs/measured/web.md)"""
+"""questions that may wait, and that one request may have"""
+MOST_SECONDS = 4.0
+"""seconds for which a question may wait: with its batch it is answered, or refused, within five"""
 _log = logging.getLogger("rechain.web")
-_FIRST_GUESS = 0.1
-"""seconds a question, until some were measured"""
-_MOST_WEIGHT = 500_000
-"""work in one batch, about two seconds: what was given up meanwhile keeps others waiting no longer than that"""
+_FIRST_PACE = 1e-5
+"""seconds a unit of weight, until some were measured: 0.08 for a question of HotpotQA"""
+_MOST_WEIGHT = 250_000
+"""work in one batch, about a second: what was given up meanwhile keeps others waiting no longer than that"""
+_BATCH_SHARE = 0.25
+"""share of the time for which questions may wait that one batch may take, by the pace of the last ones"""
 _MEMORY = 0.8
-"""weight of the past in the running mean of seconds a question: about the last five batches count"""
+"""weight of the past in the running mean of the pace: about the last five batches count"""
 
 
 RecoverTogether = Callable[[Sequence[tuple[Entry, Options]]], Sequence[Recovered]]
@@ -36,18 +43,24 @@ class BusyError(Exception):
         self.retry_after = retry_after
 
 
-@dataclass
+@dataclass(eq=False)
 class _Job:
     """Questions of one caller, and what was recovered of them so far."""
 
     entries: Sequence[Entry]
     options: Options
+    asked_at: float = 0.0
     done: list[Recovered] = field(default_factory=list)
     future: Future[list[Recovered]] = field(default_factory=Future)
 
     @property
     def left(self) -> int:
         return len(self.entries) - len(self.done)
+
+    @property
+    def weight(self) -> int:
+        """The work that is left, none if it was given up."""
+        return 0 if self.future.cancelled() else sum(map(_weight, self.entries[len(self.done) :]))
 
 
 class RecoveryService:
@@ -59,17 +72,24 @@ class RecoveryService:
         *,
         idle: Callable[[RecoverTogether], bool] | None = None,
         most_waiting: int = MOST_WAITING,
+        most_seconds: float = MOST_SECONDS,
         batch_size: int = BATCH_SIZE,
+        clock: Callable[[], float] = monotonic,
     ) -> None:
         """Take a function that loads the recoverer when needed, and one that does a bit of other work, until False."""
         self._make = make
         self._recoverer: Recoverer | None = None
         self._idle = idle
         self._most_waiting = most_waiting
+        self._most_seconds = most_seconds
         self._batch_size = batch_size
+        self._clock = clock
         self._jobs: deque[_Job] = deque()
-        self._running = 0
-        self._seconds_each = _FIRST_GUESS
+        self._running: Sequence[_Job] = ()
+        """the jobs with questions in the current batch; one that is not ended by it waits with the others too"""
+        self._began = clock()
+        """when the current batch was begun"""
+        self._pace = _FIRST_PACE
         self._changed = Condition()
         self._thread: Thread | None = None
         self._is_closed = False
@@ -87,11 +107,25 @@ class RecoveryService:
     def waiting(self) -> int:
         """How many questions wait or are being recovered; those that were given up do not count."""
         with self._changed:
-            return self._running + sum(job.left for job in self._jobs if not job.future.cancelled())
+            return sum(job.left for job in self._unfinished if not job.future.cancelled())
+
+    @property
+    def _unfinished(self) -> list[_Job]:
+        return [*(job for job in self._running if job not in self._jobs), *self._jobs]
+
+    @property
+    def _seconds_waiting(self) -> float:
+        """How long it is likely to take until all that waits is done."""
+        running = self._clock() - self._began if self._running else 0.0
+        return max(self._pace * sum(job.weight for job in self._unfinished) - running, 0.0)
 
     def recover_together(self, requests: Sequence[tuple[Entry, Options]]) -> Sequence[Recovered]:
-        """Recover some questions now, in the calling thread, and count them."""
-        recovered = self.recoverer.recover_together(requests)
+        """Recover some questions now, in the calling thread, count them, and note how long that took."""
+        recoverer, began = self.recoverer, self._clock()
+        recovered = recoverer.recover_together(requests)
+        if requests:
+            pace = (self._clock() - began) / sum(_weight(entry) for entry, _ in requests)
+            self._pace = _MEMORY * self._pace + (1 - _MEMORY) * pace
         self.outcomes.update(one.error.code if one.error else None for one in recovered)
         return recovered
 
@@ -103,27 +137,36 @@ class RecoveryService:
                 self._thread.start()
 
     def ask(self, entries: Sequence[Entry], options: Options) -> Future[list[Recovered]]:
-        """Return a future of the chains of some questions; raises BusyError where too many wait."""
-        job = _Job(entries, options)
+        """Return a future of the chains of some questions; raises BusyError where they would wait too long.
+
+        So does the future where it took longer than was expected.
+        """
+        job = _Job(entries, options, self._clock())
         if not entries:
             job.future.set_result([])
             return job.future
         with self._changed:
-            self.check_room(len(entries))
+            self.check_room(entries)
             self._jobs.append(job)
             self._changed.notify()
         self.start()
         return job.future
 
-    def check_room(self, questions: int) -> None:
-        """Raise BusyError where so many questions cannot be taken now, and RechainError where they never can."""
-        if questions > self._most_waiting:
+    def check_room(self, entries: Sequence[Entry]) -> None:
+        """Raise BusyError where some questions cannot be taken now, and RechainError where they never can.
+
+        Where nothing waits any number is taken that one may ask at once, as it would never be quicker.
+        """
+        if len(entries) > self._most_waiting:
             raise RechainError(
-                f"{questions} questions are more than the {self._most_waiting} that one may ask at once."
+                f"{len(entries)} questions are more than the {self._most_waiting} that one may ask at once."
             )
         with self._changed:
-            if self._is_closed or self.waiting + questions > self._most_waiting:
-                raise BusyError(max(ceil(self.waiting * self._seconds_each), 1))
+            waiting, seconds = self.waiting, self._seconds_waiting
+            needed = seconds + self._pace * sum(map(_weight, entries))
+            is_slow = waiting > 0 and needed > self._most_seconds
+            if self._is_closed or is_slow or waiting + len(entries) > self._most_waiting:
+                raise BusyError(max(ceil(min(needed - self._most_seconds, seconds)), 1))
 
     def close(self) -> None:
         """Stop when the current batch is done; questions that still wait are cancelled."""
@@ -150,29 +193,27 @@ class RecoveryService:
     def _next_batch(self) -> list[tuple[_Job, int]]:
         """Take the questions that wait longest, up to the size and weight of a batch; cancelled jobs are dropped."""
         batch: list[tuple[_Job, int]] = []
-        weight = 0
+        weight, most_weight = 0, min(_MOST_WEIGHT, _BATCH_SHARE * self._most_seconds / self._pace)
         with self._changed:
-            self._running = 0
-            while self._jobs and len(batch) < self._batch_size and weight < _MOST_WEIGHT:
+            while self._jobs and len(batch) < self._batch_size and weight < most_weight:
                 job = self._jobs[0]
-                for number in range(len(job.done), 0 if job.future.cancelled() else len(job.entries)):
-                    if len(batch) == self._batch_size or weight >= _MOST_WEIGHT:
+                if not job.done and self._clock() - job.asked_at > self._most_seconds:
+                    _fail(job, BusyError(max(ceil(self._seconds_waiting), 1)))
+                for number in range(len(job.done), 0 if job.future.done() else len(job.entries)):
+                    if len(batch) == self._batch_size or weight >= most_weight:
                         break
                     batch.append((job, number))
                     weight += _weight(job.entries[number])
                 else:
                     self._jobs.popleft()
-                    self._running += 0 if job.future.cancelled() else job.left
+            self._running, self._began = list({id(job): job for job, _ in batch}.values()), self._clock()
         return batch
 
     def _recover(self, batch: Sequence[tuple[_Job, int]]) -> None:
-        began = monotonic()
         try:
             self._deliver(batch, [(job.entries[number], job.options) for job, number in batch])
         finally:
-            self._running = 0
-        each = (monotonic() - began) / len(batch)
-        self._seconds_each = _MEMORY * self._seconds_each + (1 - _MEMORY) * each
+            self._running = ()
 
     def _deliver(self, batch: Sequence[tuple[_Job, int]], requests: Sequence[tuple[Entry, Options]]) -> None:
         """Recover a batch; where that fails, each question alone, so that an error reaches its own caller only."""
@@ -207,7 +248,7 @@ class RecoveryService:
 def _weight(entry: Entry) -> int:
     """Return about how much work a question is, in characters: a passage is as much as 250 of its characters."""
     passages = entry.content.passages if isinstance(entry.content, Question) else ()
-    return sum(len(passage.text) + 250 for passage in passages)
+    return 250 + sum(len(passage.text) + 250 for passage in passages)
 
 
 def _fail(job: _Job, error: Exception) -> None:

@@ -10,15 +10,19 @@ from fastapi import Depends, Request
 from fastapi.concurrency import run_in_threadpool
 
 from rechain.candidates import CandidateSettings
-from rechain.candidates.units import Units, find_units
+from rechain.candidates.units import Units
 from rechain.datasets import Entry
 from rechain.errors import QuestionError, RechainError
 from rechain.labels.queue import Queue
 from rechain.labels.store import LabelStore
 from rechain.recovery import Options, Recoverer
 from rechain.schema import Problem, Question, Recovered, Same
+from rechain.scoring.model import BUNDLED
 from rechain.system.provenance import Facts
+from rechain.web.bounded import BoundedCache
 from rechain.web.index import Index, Stored
+from rechain.web.recent import recent_units
+from rechain.web.results import Results
 from rechain.web.service import BusyError, RecoverTogether, RecoveryService
 
 if TYPE_CHECKING:
@@ -30,6 +34,8 @@ _AT_ONCE = 8
 """questions that a model recovers at a time when nobody asks: a request that comes meanwhile waits for these only"""
 _CROWD = 32
 """from so many waiting questions on a page does not add its own, which would be shown too late anyway"""
+_MOST_HTML = 8_000_000
+"""characters of pages that are kept, some hundred pages"""
 _log = logging.getLogger("rechain.web")
 _NO_INDEX = "this server has no index of documents; start it with rechain serve --corpus INDEX."
 EVERYTHING = Options(top=MOST_SHOWN, explain=True)
@@ -95,12 +101,16 @@ class Site:
     """what counts as the same chain of these questions"""
     corpus: "Corpus | None" = None
     """the index in which passages are found, if there is one"""
+    results: Results = field(default_factory=Results)
+    """what people tried"""
+    lists: BoundedCache[str] = field(default_factory=lambda: BoundedCache(_MOST_HTML))
+    """pages of the list that were drawn since the index last changed, as many people look at the same"""
     _finding: asyncio.Lock = field(default_factory=asyncio.Lock)
     _lookups: dict[tuple[int, int], asyncio.Task[Recovered]] = field(default_factory=dict)
 
     def add_file(self, name: str, rows: Iterable[Recovered], origin: Origin | None = None) -> int:
         """Add the chains of a file as a source; return how many are of other questions."""
-        source = Source(len(self.sources), name, origin=origin)
+        source = Source(len(self.sources), self._unused(name), origin=origin)
         self.sources.append(source)
         unknown = 0
 
@@ -120,8 +130,13 @@ class Site:
         """Add a model as a source; when it has nothing else to do it goes through all questions."""
         number = len(self.sources)
         service = RecoveryService(make, idle=_Filler(self.index, number))
-        self.sources.append(Source(number, name, service, origin))
+        self.sources.append(Source(number, self._unused(name), service, origin))
         return service
+
+    def _unused(self, name: str) -> str:
+        """Return the name of a new source: one that is taken gets its number, as files of two folders may have one."""
+        is_taken = any(source.name == name for source in self.sources)
+        return f"{name} ({len(self.sources) + 1})" if is_taken else name
 
     async def chains_of(self, source: Source, stored: Stored, patience: float | None = None) -> Recovered | None:
         """Return the chains of a question from a source; a model recovers them now if it has not yet.
@@ -170,6 +185,11 @@ class Site:
             raise NotThereError(f"the question '{stored.id[:80]}' cannot be read: {stored.content}")
         return stored.content
 
+    def without_folders(self, text: str) -> str:
+        """Return a message without the folders of the server's files, which are nobody's business who asks."""
+        path = self.labels.path
+        return text.replace(str(path.absolute()), path.name).replace(str(path), path.name)
+
     @property
     def documents(self) -> "Corpus":
         """The index; raises NotThereError where there is none."""
@@ -187,7 +207,7 @@ class Site:
             return list(entries)
         filled: list[Entry] = []
         async with self._finding:
-            self.recovery.check_room(len(entries))
+            self.recovery.check_room(entries)
             for first in range(0, len(entries), _AT_ONCE):
                 filled += await run_in_threadpool(self.corpus.fill, entries[first : first + _AT_ONCE])
         return filled
@@ -200,7 +220,7 @@ class Site:
 
     def units(self, question: Question) -> Units:
         """Return what people label of a question."""
-        return find_units(question, self.settings, None if self.corpus is None else self.corpus.index)
+        return recent_units(question, self.settings, None if self.corpus is None else self.corpus.index)
 
     def start(self) -> None:
         """Let the models that are sources begin to recover."""
@@ -213,12 +233,18 @@ class Site:
         """All that recover questions."""
         return {service for service in (self.recovery, *(one.service for one in self.sources)) if service is not None}
 
+    @property
+    def model_name(self) -> str:
+        """The name of the model that recovers what people send."""
+        return next((source.name for source in self.sources if source.service is self.recovery), BUNDLED)
+
     def close(self) -> None:
         """Stop all work and remove what is temporary; labels are written already."""
         for service in self.services:
             service.close()
         self.labels.close()
         self.index.close()
+        self.results.close()
 
 
 async def _site_of(request: Request) -> Site:  # a coroutine, as FastAPI sends plain functions to another thread

@@ -1,6 +1,6 @@
 """The chain strip: name in the question, passage, link, passage, answer, in one line that is read in three seconds."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -39,20 +39,27 @@ class StripView:
     stops: Sequence[Stop]
 
 
-def strip_of(question: Question, chain: Chain, names: Names | None = None) -> StripView:
-    """Return the strip of a chain."""
-    names = names or Names(question)
+def strip_of(
+    question: Question, chain: Chain, names: Names | None = None, numbers: Mapping[str, int] | None = None
+) -> StripView:
+    """Return the strip of a chain; `numbers` are those of its passages where several chains are shown together."""
+    names, numbers = names or Names(question), numbers or number_passages([chain.passages])
     stops = [Stop("question", _start(question, chain, names))]
     links = len(chain.links_in_order)
     for place, passage in enumerate(chain.passages):
         title = names.passage(passage)
         is_telling = names.has_title(passage) and len(title) <= _SHOWN_TITLE
         is_brief = not is_telling or title.casefold() == stops[-1].name.casefold()
-        stops.append(Stop("passage", title, place + 1, is_brief))
+        stops.append(Stop("passage", title, numbers[passage], is_brief))
         if place < links:
             stops.append(Stop("link", names.link(chain, place), place + 1))
     stops.append(Stop("answer", short(question.answer, _SHOWN_ANSWER) or "no answer"))
     return StripView(chain.shape, stops)
+
+
+def number_passages(ways: Iterable[Sequence[str]]) -> dict[str, int]:
+    """Return a number for every passage of some chains, from 1, in the order in which they are read."""
+    return {name: number for number, name in enumerate(dict.fromkeys(name for way in ways for name in way), start=1)}
 
 
 def _start(question: Question, chain: Chain, names: Names) -> str:

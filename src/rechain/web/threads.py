@@ -14,7 +14,7 @@ from anyio import CapacityLimiter
 from anyio.lowlevel import RunVar
 from anyio.to_thread import current_default_thread_limiter, run_sync
 
-_PAGES, _LONG = 4, 1
+_PAGES, _LONG = 3, 1
 """threads that work at once on pages, and on what takes long; others wait for their turn, first come, first served"""
 _TURN_S = 0.001
 """seconds after which a thread that computes lets another have its turn, a fifth of what Python has by itself"""

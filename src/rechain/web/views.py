@@ -5,18 +5,19 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
 
-from rechain.candidates import CandidateSettings, find_of_any_shape
-from rechain.errors import QuestionError
-from rechain.evaluation.judging import is_correct
-from rechain.schema import Chain, Claim, Gold, Link, Passage, Question, Recovered, Shape
+from rechain.candidates import CandidateSettings
+from rechain.evaluation.judging import judge
+from rechain.schema import Chain, Claim, Gold, GoldChain, Link, Passage, Question, Recovered, Shape
 from rechain.text.collection import Statistics
-from rechain.text.highlights import Highlighter, Piece, cut
+from rechain.text.highlights import ANSWER, QUESTION, Highlighter, Piece, cut
 from rechain.text.passages import PassageView
+from rechain.web.chains import ChainList, is_gold
 from rechain.web.excerpts import excerpt, roles_of_step
+from rechain.web.graph import GraphView, graph_of
 from rechain.web.names import Names, passage_name
 from rechain.web.places import Place, place_of
-from rechain.web.site import MOST_SHOWN
-from rechain.web.strip import StripView, strip_of
+from rechain.web.site import MOST_SHOWN, Source
+from rechain.web.strip import StripView, number_passages, strip_of
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,8 @@ class StepView:
     """its title, or what stands for one"""
     title: str
     pieces: Sequence[Piece]
+    number: int | None = None
+    """its number on the page, where it is on a chain"""
     link: Link | None = None
     link_name: str = ""
     """the entity of that link, as people see it"""
@@ -49,25 +52,40 @@ class StepView:
 
 
 @dataclass(frozen=True)
+class Part:
+    """A passage or a link in a line, and its number in the best chain where it is the same there."""
+
+    name: str
+    number: int | None = None
+
+
+@dataclass(frozen=True)
+class LineView:
+    """The passages of a chain and the links between them, in one line."""
+
+    shape: Shape
+    passages: Sequence[Part]
+    links: Sequence[Part]
+
+
+@dataclass(frozen=True)
 class CandidateView:
     """A candidate chain in one line; without a score where the source has not scored it."""
 
     number: int
-    shape: Shape
-    passages: Sequence[str]
-    links: Sequence[Link]
+    line: LineView
     score: float | None
     confidence: float | None
     is_right: bool | None
+    lines: Sequence[int]
+    """the numbers of its lines in the graph"""
 
 
 @dataclass(frozen=True)
 class GoldView:
     """A gold chain in one line, and the number of the candidate that is this chain, if any is."""
 
-    shape: Shape
-    passages: Sequence[str]
-    links: Sequence[str]
+    line: LineView
     candidate: int | None
 
 
@@ -76,15 +94,24 @@ class QuestionView:
     """A question, one of its chains in full, and the other chains in one line each."""
 
     question: Question
-    number: int
+    number: int | None
+    """which of the candidates is shown, from 0; None: the source has no chain, and nobody asked for a candidate"""
     chain: Chain | None
     steps: Sequence[StepView]
     golds: Sequence[GoldView] | None
     """the gold chains, where they are known"""
+    is_right: bool | None
+    """whether the chain that is shown is a gold chain; None where nobody can tell, or nothing is there to judge"""
     rest: Sequence[Passage]
     """the passages that are not on the chain"""
     highlighter: Highlighter
     candidates: Sequence[CandidateView]
+    """the first candidates"""
+    total: int
+    """how many candidates there are in all"""
+    is_cut: bool
+    """whether there are more than were looked for"""
+    graph: GraphView
     parts: Mapping[str, float]
     """what adds up to the score"""
     player_steps: Sequence[Mapping[str, Any]]
@@ -93,40 +120,43 @@ class QuestionView:
     """why the source has no chain"""
     recovered: Recovered | None
     """all that the source says of the question, its verdict among it"""
+    names: Names
     own: OwnPassages | None = None
     """the passages that came with the question; None where there is no index"""
 
     @property
     def strip(self) -> StripView | None:
         """The chain in one line."""
-        return None if self.chain is None else strip_of(self.question, self.chain)
+        return None if self.chain is None else strip_of(self.question, self.chain, self.names)
 
     @property
     def others(self) -> list[StepView]:
         """The passages that are not on the chain, highlighted: most of the work of a page, and seldom looked at."""
-        return [step_view(passage, self.highlighter, own=self.own) for passage in self.rest]
+        return [step_view(passage, self.highlighter, own=self.own, roles=(QUESTION, ANSWER)) for passage in self.rest]
 
 
 def question_view(
     question: Question,
     recovered: Recovered | None,
-    number: int,
+    number: int | None,
     gold: Gold | None,
     settings: CandidateSettings,
     own: OwnPassages | None = None,
     collection: Statistics | None = None,
 ) -> QuestionView:
-    """Return the view of one of a question's chains, counted from 0; the first where there is no such chain.
+    """Return the view of one of a question's chains, counted from 0.
 
-    Candidates that the source has not scored come after the others.
+    Without a number, or with one that is too high, it is the source's best chain; a source that has none has no chain
+    to show. Candidates that the source has not scored come after the others.
     """
-    scored = recovered.chains if recovered else []
-    chains = [*scored, *_unscored(question, scored, settings, collection)]
-    number = number if 0 <= number < len(chains) else 0
-    chain = chains[number] if chains else None
+    chains = ChainList(question, recovered.chains if recovered else (), settings, collection)
+    if number is None or not 0 <= number < len(chains):
+        number = 0 if chains.scored else None
+    chain = None if number is None else chains.at(number)
     why = (chain.why if chain else None) or {}
     steps = why.get("steps")
-    titles = {passage.id: passage.title or passage.id for passage in question.passages}
+    names, best = Names(question), chains.scored[0] if chains.scored else None
+    graph = graph_of(question, chains, chain, gold, settings, collection)
     claims = recovered.claims if recovered else ()
     highlighter, on_chain = Highlighter.of_chain(question, chain, claims), chain.passages if chain else ()
     return QuestionView(
@@ -134,21 +164,24 @@ def question_view(
         number=number,
         chain=chain,
         steps=_steps(question, chain, highlighter, own) if chain else [],
-        golds=None if gold is None else _golds(gold, chains, titles),
+        golds=None if gold is None else [_gold_view(one, gold, chains, names, best) for one in gold.chains],
+        is_right=None if gold is None or (chain is None and recovered is None) else judge(chain, gold).correct,
         rest=[passage for passage in question.passages if passage.id not in on_chain],
         highlighter=highlighter,
         candidates=[
             CandidateView(
                 number=place,
-                shape=one.shape,
-                passages=[titles.get(name, name) for name in one.passages],
-                links=one.links,
-                score=one.score if place < len(scored) else None,
+                line=_line(one, names, best if place else None),
+                score=one.score if place < len(chains.scored) else None,
                 confidence=one.confidence,
-                is_right=None if gold is None else _is_gold(one, gold),
+                is_right=None if gold is None else is_gold(one, gold),
+                lines=graph.lines_of(one.passages),
             )
-            for place, one in enumerate(chains)
+            for place, one in enumerate(chains.first(MOST_SHOWN))
         ],
+        total=len(chains),
+        is_cut=chains.is_cut,
+        graph=graph,
         # a chains file may hold anything here: what cannot be shown is left out
         parts={name: float(value) for name, value in why.items() if isinstance(value, int | float)},
         player_steps=[
@@ -158,18 +191,56 @@ def question_view(
         ],
         error=None if recovered is None or recovered.error is None else recovered.error.message,
         recovered=recovered,
+        names=names,
         own=own,
     )
 
 
+def _line(chain: Chain, names: Names, best: Chain | None) -> LineView:
+    """Return a chain in one line; what is as in the best chain is known by its number there."""
+    known = {name: number for number, name in enumerate(best.passages if best else (), start=1)}
+    numbers = range(len(best.links_in_order if best else ()))
+    known_links = {names.link(best, number): number + 1 for number in numbers if best}
+    links = [names.link(chain, number) for number in range(len(chain.links_in_order))]
+    return LineView(
+        shape=chain.shape,
+        passages=[Part(names.passage(name), known.get(name)) for name in chain.passages],
+        links=[Part(name, known_links.get(name)) for name in links],
+    )
+
+
+def as_chain(gold: GoldChain) -> Chain:
+    """Return a gold chain in the form of others, to be drawn like them."""
+    links = [Link(entity=entity, kind="mention", weight=0.0, mentions=(None, None)) for entity in gold.links or ()]
+    return Chain(shape=gold.shape or "chain", passages=gold.passages, links=links, score=0.0)
+
+
+def _gold_view(one: GoldChain, gold: Gold, chains: ChainList, names: Names, best: Chain | None) -> GoldView:
+    return GoldView(_line(as_chain(one), names, best), chains.find(gold.model_copy(update={"chains": [one]})))
+
+
 def chain_steps(
-    question: Question, chain: Chain | None, claims: Sequence[Claim] = (), own: OwnPassages | None = None
+    question: Question,
+    chain: Chain | None,
+    claims: Sequence[Claim] = (),
+    own: OwnPassages | None = None,
+    numbers: Mapping[str, int] | None = None,
 ) -> list[StepView]:
-    """Return the passages of a chain, highlighted, and the links between them."""
-    return _steps(question, chain, Highlighter.of_chain(question, chain, claims), own) if chain else []
+    """Return the passages of a chain, highlighted, and the links between them.
+
+    `numbers` are those of its passages where several chains are shown together.
+    """
+    return _steps(question, chain, Highlighter.of_chain(question, chain, claims), own, numbers) if chain else []
 
 
-def _steps(question: Question, chain: Chain, highlighter: Highlighter, own: OwnPassages | None) -> list[StepView]:
+def _steps(
+    question: Question,
+    chain: Chain,
+    highlighter: Highlighter,
+    own: OwnPassages | None,
+    numbers: Mapping[str, int] | None = None,
+) -> list[StepView]:
+    numbers = numbers or number_passages([chain.passages])
     passages, names = {passage.id: passage for passage in question.passages}, Names(question)
     present = [name for name in chain.passages if name in passages]
     links = chain.links_in_order[: max(len(present) - 1, 0)]  # a passage may be missing
@@ -177,7 +248,8 @@ def _steps(question: Question, chain: Chain, highlighter: Highlighter, own: OwnP
     for place, (name, link) in enumerate(zip_longest(present, links)):
         roles = roles_of_step(place, len(present), len(links))
         step = step_view(passages[name], highlighter, link, own, roles)
-        steps.append(replace(step, link_name=names.link(chain, place)) if link else step)
+        link_name = names.link(chain, place) if link else ""
+        steps.append(replace(step, number=numbers[name], link_name=link_name))
     return steps
 
 
@@ -208,39 +280,40 @@ def step_view(
     )
 
 
-def _golds(gold: Gold, chains: Sequence[Chain], titles: Mapping[str, str]) -> list[GoldView]:
-    views = []
-    for one in gold.chains:
-        alone = gold.model_copy(update={"chains": [one]})
-        candidate = next((number for number, chain in enumerate(chains) if _is_gold(chain, alone)), None)
-        shape = one.shape or "chain"
-        views.append(GoldView(shape, [titles.get(name, name) for name in one.passages], one.links or (), candidate))
-    return views
+@dataclass(frozen=True)
+class ComparedView:
+    """A question's best chain of one of two sources."""
+
+    source: Source
+    recovered: Recovered | None
+    strip: StripView | None
+    steps: Sequence[StepView]
+    is_right: bool | None
+
+    @property
+    def is_late(self) -> bool:
+        """Whether a model is still looking for it."""
+        return self.source.service is not None and self.recovered is None
 
 
-def _is_gold(chain: Chain, gold: Gold) -> bool:
-    return is_correct(chain.passages, [link.entity for link in chain.links], gold, chain.shape)
-
-
-def _unscored(
-    question: Question, scored: Sequence[Chain], settings: CandidateSettings, collection: Statistics | None
-) -> list[Chain]:
-    """Return the candidate chains that a source has not scored, by link weight."""
-    if len(scored) >= MOST_SHOWN:
-        return []
-    try:
-        candidates = find_of_any_shape(question, settings, collection=collection)
-    except QuestionError:
-        return []
-    identities = {chain.identity for chain in scored}
-    names = [passage.id for passage in question.passages]
-    chains = (
-        Chain(
-            shape=candidate.shape,
-            passages=[names[place] for place in candidate.passages],
-            links=candidate.links,
-            score=candidate.weight,
+def compared_views(
+    question: Question,
+    found: Sequence[tuple[Source, Recovered | None]],
+    gold: Gold | None,
+    own: OwnPassages | None = None,
+) -> tuple[list[ComparedView], list[StripView]]:
+    """Return the best chains of some sources, and gold; a passage has the same number wherever it stands."""
+    golds, names = [as_chain(one) for one in gold.chains] if gold else [], Names(question)
+    best = [recovered.chains[0] if recovered else None for _, recovered in found]
+    numbers = number_passages(chain.passages for chain in (*best, *golds) if chain)
+    views = [
+        ComparedView(
+            source=source,
+            recovered=recovered,
+            strip=strip_of(question, chain, names, numbers) if chain else None,
+            steps=chain_steps(question, chain, recovered.claims if recovered else (), own, numbers),
+            is_right=None if gold is None or recovered is None else judge(chain, gold).correct,
         )
-        for candidate in candidates.chains[:MOST_SHOWN]
-    )
-    return [chain for chain in chains if chain.identity not in identities]
+        for (source, recovered), chain in zip(found, best, strict=True)
+    ]
+    return views, [strip_of(question, chain, names, numbers) for chain in golds]

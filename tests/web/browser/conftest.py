@@ -24,6 +24,7 @@ ARGUMENTS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--host-resolver-rules=MAP rechain.test 127.0.0.1",
 ]
 WAIT_MS = 20_000
 expect.set_options(timeout=WAIT_MS)
@@ -322,3 +323,86 @@ def open_report(browser: Browser, report: Path) -> Iterator[Callable[..., Page]]
     yield open_page
     for context in browser.contexts:
         context.close()
+
+
+# ---- questions that are hard to show
+
+STUDY = "Nothing of note was seen in the animals of the first group, whose diet had been left as it was before. "
+
+
+def _abstract(name: str, title: str, sentence: str, entities: dict[str, str]) -> dict[str, Any]:
+    """Return a passage as abstracts are: its title is a sentence, its text is long, its entities are identifiers."""
+    text = f"{title} {STUDY * 5}{sentence} {STUDY * 5}"
+    mentions = [
+        {"entity": entity, "start": text.index(word), "end": text.index(word) + len(word)}
+        for word, entity in entities.items()
+    ]
+    return {"id": name, "title": title, "text": text, "mentions": mentions}
+
+
+LONG = {
+    "id": "long",
+    "question": "interacts_with amlodipine?",
+    "question_entities": ["drug:DB00381"],
+    "answer": "Ca(v)1.3",
+    "answer_entity": "gene:CACNA1D",
+    "hops": 3,
+    "link_types": ["gene", "drug"],
+    "passages": [
+        _abstract(
+            "15880143",
+            "Effect of serum withdrawal on the contribution of channels to chemotaxis in muscle cells.",
+            "The rise was unaffected by the Ca(v)1.2 antagonist amlodipine.",
+            {"Ca(v)1.2": "gene:CACNA1C", "amlodipine": "drug:DB00381"},
+        ),
+        _abstract(
+            "21262851",
+            "Inhibition of recombinant channels by positive allosteric modulators of certain receptors.",
+            "They were less sensitive than Ca(v)1.2 channels, similar to dihydropyridine.",
+            {"Ca(v)1.2": "gene:CACNA1C", "dihydropyridine": "drug:dhp"},
+        ),
+        _abstract(
+            "19029287",
+            "Expression and binding properties of the isoforms of a channel in the brain of the mouse.",
+            "The isoform Ca(v)1.3 has a similar affinity for dihydropyridine.",
+            {"Ca(v)1.3": "gene:CACNA1D", "dihydropyridine": "drug:dhp"},
+        ),
+        _abstract(
+            "30000001",
+            "Another study of the isoforms of a channel, in which something else was found.",
+            "The isoform Ca(v)1.3 was closed by dihydropyridine, too.",
+            {"Ca(v)1.3": "gene:CACNA1D", "dihydropyridine": "drug:dhp"},
+        ),
+        *(
+            _abstract(f"{n}", f"A study of nothing, number {n}, as there are many.", "It rained.", {})
+            for n in range(20)
+        ),
+    ],
+}
+APART = {
+    "id": "apart",
+    "question": "Where was the composer of the Zorilla opera born?",
+    "answer": "Prague",
+    "hops": 2,
+    "passages": [
+        {"id": "opera", "title": "Zorilla", "text": "Zorilla is an opera by Anton Quillfeather."},
+        {"id": "city", "title": "Prague", "text": "Prague lies on a river and has many bridges."},
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def hard(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Served:
+    """A server of long abstracts with gold and of a question without a chain; its second source has the first alone."""
+    folder = tmp_path_factory.mktemp("hard")
+    (folder / "questions.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in (LONG, APART)))
+    gold = {"passages": ["15880143", "21262851", "19029287"], "links": ["gene:CACNA1C", "drug:dhp"]}
+    (folder / "gold.jsonl").write_text(
+        "".join(f"{json.dumps({'id': name, 'chains': [gold][:n]})}\n" for name, n in (("long", 1), ("apart", 0)))
+    )
+    for name, rows in (("all", (LONG, APART)), ("some", (LONG,))):
+        (folder / f"{name}.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in rows))
+        found = rechain("recover", f"{name}.jsonl", "--model", "lexical", "--out", f"{name}.chains", folder=folder)
+        assert found.communicate(timeout=120) and found.returncode in (0, 1)
+    chains = [argument for name in ("all", "some") for argument in ("--chains", folder / f"{name}.chains")]
+    return serve(folder / "questions.jsonl", "--gold", folder / "gold.jsonl", *chains)

@@ -16,14 +16,19 @@ PAGES = {
     "list": "/",
     "list of the second source": "/?source=2&text=the",
     "empty list": "/?text=zzzz",
+    "list with hits and filters": "/?text=the&scope=passages&verdict=supported&order=most+confident",
     "question": "/question?id=d07",
     "candidate": "/question?id=d01&chain=3&source=2",
     "form": "/try",
+    "example": "/try?example=record",
     "comparison": "/compare?show=all",
     "compared question": "/compare/question?id=d04",
     "overview": "/label",
     "desk with pairs": "/label/question?id=d01&mode=pairs",
     "desk with chains": "/label/question?id=d07&mode=chains",
+    "desk with the model's suggestion": "/label/question?id=d02&suggestion=shown",
+    "questions by their labels": "/label/questions?state=in+doubt",
+    "annotator": "/label/annotator?annotator=Ben",
     "disagreements": "/label/disagreements",
     "API": "/docs",
     "nothing there": "/no/such/page",
@@ -96,7 +101,7 @@ def test_axe_finds_nothing_on_any_kind_of_page(open_as_ada: Open, scheme: Litera
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_after_something_was_done(
-    open_as_ada: Open, keyboard: Any, scheme: Literal["light", "dark"]
+    open_as_ada: Open, served: Any, keyboard: Any, scheme: Literal["light", "dark"]
 ) -> None:
     page = open_as_ada("/try", color_scheme=scheme)
     page.get_by_label("Question").fill("Where was the discoverer of polonium born?")
@@ -104,7 +109,13 @@ def test_axe_finds_nothing_after_something_was_done(
         page.get_by_role("button", name="Recover the chain").click()
     expect(page.get_by_role("alert")).to_be_visible()
     assert problems(page) == []
-    page.goto(page.url.replace("/try", "/question?id=d01"))
+    for width in (360, 1280, 2560):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.goto(f"{served.address}/try?example=sentences")
+        with page.expect_navigation():
+            page.get_by_role("button", name="Recover the chain").click()
+        assert problems(page) == []
+    page.goto(f"{served.address}/question?id=d01")
     page.get_by_text("other passages").click()
     assert problems(page) == []
     page = open_as_ada("/label/question?id=d12", color_scheme=scheme)
@@ -149,6 +160,50 @@ def test_no_page_of_documents_is_wider_than_a_phone(visit: Any, indexed: Any) ->
     for path in ("/try", *INDEXED):
         page.goto(indexed.address + path)
         assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_in_the_help(open_as_ada: Open, scheme: Literal["light", "dark"]) -> None:
+    page = open_as_ada("/", color_scheme=scheme)
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    assert problems(page) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 640, 1280, 2560])  # 640 is 1,280 at a zoom of 200 %
+def test_the_dashboard_fits_every_width(open_as_ada: Open, width: int, scheme: Literal["light", "dark"]) -> None:
+    for path in (PAGES["list"], PAGES["list with hits and filters"]):
+        page = open_as_ada(path, viewport={"width": width, "height": 800}, color_scheme=scheme)
+        expect(page.locator("table.facet").first).to_be_attached()
+        assert page.evaluate("document.scrollingElement.scrollWidth") <= width
+        assert problems(page) == []
+
+
+HARD = (
+    "/question?id=long",
+    "/question?id=long&chain=2",
+    "/question?id=apart",
+    "/question?id=apart&source=2",
+    "/compare/question?id=long&show=all",
+    "/compare/question?id=apart&show=all",
+)
+"""pages with strips and graphs: of long texts, another candidate, no chain, a source without the question"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280, 2560])
+def test_axe_finds_nothing_about_strips_and_graphs(
+    visit: Any, hard: Any, scheme: Literal["light", "dark"], width: int
+) -> None:
+    page = visit(hard, HARD[0], color_scheme=scheme, viewport={"width": width, "height": 800})
+    found = []
+    for path in HARD:
+        page.goto(hard.address + path)
+        page.locator("details").evaluate_all("all => all.forEach(one => { one.open = true })")
+        found += problems(page)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+    assert found == []
 
 
 def test_axe_notices_a_page_that_is_wrong(open_as_ada: Open) -> None:

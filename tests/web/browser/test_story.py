@@ -20,13 +20,26 @@ def filtered(page: Page, **fields: str) -> list[str]:
     with page.expect_navigation():
         page.get_by_role("link", name="Explore", exact=True).click()
     for name, value in fields.items():
-        field = page.locator(f"[name={name}]")
-        if field.evaluate("field => field.tagName") == "SELECT":
-            field.select_option(value)
-        else:
-            field.fill(value)
+        page.locator(f"input[name={name}]").fill(value)
     with page.expect_navigation():
         page.get_by_role("button", name="Filter").click()
+    return ids(page)
+
+
+def judged(page: Page, judgement: str) -> list[str]:
+    """Click the bar of what is right or wrong, and return the ids of those questions; none where there is no bar."""
+    with page.expect_navigation():
+        page.get_by_role("link", name="Explore", exact=True).click()
+    bar = page.locator("table.facet").first.get_by_role("link", name=judgement)
+    if not bar.count():
+        return []
+    with page.expect_navigation():
+        bar.click()
+    return ids(page)
+
+
+def ids(page: Page) -> list[str]:
+    """Return the ids of the questions that are listed."""
     links = [str(row.get_attribute("href")) for row in page.locator(".questions > li > a").all()]
     return [parse_qs(link.partition("?")[2])["id"][0] for link in links]
 
@@ -39,8 +52,8 @@ def explore(page: Page, listed: list[dict[str, Any]]) -> None:
     assert set(filtered(page, max_confidence="0.9")) == low
     assert set(filtered(page, min_confidence="0.9")) == everything - low
     wrong = {row["id"] for row in listed if row["judgement"] == "wrong"}
-    assert set(filtered(page, judgement="wrong")) == wrong
-    assert set(filtered(page, judgement="right")) == everything - wrong
+    assert set(judged(page, "wrong")) == wrong
+    assert set(judged(page, "right")) == everything - wrong
     assert filtered(page, text="no such words anywhere") == []
 
 
@@ -60,7 +73,7 @@ _LOOK = "mark => { const s = getComputedStyle(mark); return [s.backgroundColor, 
 
 def see_another_candidate(page: Page) -> None:
     second = page.locator("ol.candidates > li").nth(1)
-    titles = second.locator("a bdi").all_inner_texts()
+    titles = second.locator("a > bdi, a > .hidden > bdi").all_inner_texts()
     second.get_by_role("link").click()
     expect(page.locator("#chain-heading")).to_have_text("Candidate 2")
     assert [one.rstrip() for one in page.locator(".at-chain .passage h3 > bdi").all_inner_texts()] == titles
@@ -75,7 +88,7 @@ def paste_a_question(page: Page) -> None:
     passages = "# Polonium\nPolonium was named by Marie Curie, who found it in 1898.\n\n"
     page.get_by_label("Passages", exact=True).fill(f"{passages}# Marie Curie\nMarie Curie was born in Warsaw.")
     page.get_by_role("button", name="Recover the chain").click()
-    expect(page.locator(".at-chain .passage h3")).to_have_text(["Polonium", "Marie Curie"])
+    expect(page.locator(".at-chain .passage h3 > bdi")).to_have_text(["Polonium", "Marie Curie"])
     expect(page.locator(".at-chain .join mark.link-1")).to_have_text("Marie Curie")
 
 
@@ -111,7 +124,11 @@ def test_from_exploring_the_examples_to_gold_by_labels_that_outlive_a_kill(
 
     page.goto(f"{served.address}/label")
     keyboard.start(page, "Ada")
-    expect(page).to_have_url(f"{served.address}/label/question?id=d01&mode=pairs")
+    listed = served.get("/questions")["questions"]
+    unsure = min(listed, key=lambda row: row["confidence"])  # the one of which the model is least sure comes first
+    expect(page).to_have_url(f"{served.address}/label/question?id={unsure['id']}&mode=pairs")
+    page.goto(f"{served.address}/label/question?id=d01&mode=pairs")
+    keyboard.ready(page)
     label_rightly(page, keyboard, 4)
     keyboard.label(page, "u")
     given = labels_of(served)

@@ -1,5 +1,6 @@
 """A server that others can reach shows nothing to a browser without its token."""
 
+from copy import copy
 from typing import Any
 
 import pytest
@@ -60,3 +61,27 @@ def test_labels_are_given_by_who_has_signed_in(visit: Any, guarded: Any, keyboar
     keyboard.label(page, "yn")
     page.reload()
     expect(page.get_by_role("status")).to_have_text("2 of 17 done.")
+
+
+def test_after_a_wrong_token_the_right_one_leads_to_the_page_that_was_wanted(visit: Any, guarded: Any) -> None:
+    page: Page = visit(guarded, "/question?id=d02&chain=2")
+    for token in ("wrong", "wrong again", TOKEN):
+        sign_in(page, token)
+    assert page.url == f"{guarded.address}/question?id=d02&chain=2"
+    expect(page.locator("#chain-heading")).to_have_text("Candidate 2")
+
+
+def test_a_link_is_copied_over_plain_http(visit: Any, guarded: Any) -> None:
+    elsewhere = copy(guarded)
+    elsewhere.address = f"http://rechain.test:{guarded.port}"
+    page: Page = visit(elsewhere, "/question?id=d02")
+    sign_in(page, TOKEN)
+    assert page.evaluate("[isSecureContext, navigator.clipboard]") == [False, None]  # as for whoever is not on it
+    page.get_by_role("button", name="Copy link").click()
+    expect(page.locator(".share")).to_have_text("Copied")
+    copied = page.url
+    page.goto(copied.replace("/question?id=d02", "/try"))
+    field = page.locator("textarea, input:not([type=hidden])").first
+    field.focus()
+    page.keyboard.press("Control+V")
+    expect(field).to_have_value(copied)

@@ -6,6 +6,16 @@ const status = desk.querySelector("[role=status]");
 const problem = desk.querySelector(".problem");
 const bar = desk.querySelector("progress");
 const isSettling = Boolean(desk.dataset.settles);
+const inSight = desk.querySelector(".in-sight");
+const isNarrow = matchMedia("(max-width: 40rem)");
+const places = [...desk.querySelectorAll(".places button")];
+// what the server knows of the units on other pages
+const elsewhere = {
+  total: Number(desk.dataset.total ?? units.length) - units.length,
+  done: Number(desk.dataset.done ?? 0),
+  waiting: Number(desk.dataset.waiting ?? 0),
+  wrong: JSON.parse(desk.dataset.wrong ?? "[]"),
+};
 const openCount = document.querySelector(".open");
 const openElsewhere = openCount ? openCount.dataset.open - units.filter(isOpen).length : 0;
 const chains = new Map(units.map((unit) => [unit, JSON.parse(unit.dataset.chains)]));
@@ -22,7 +32,7 @@ function isOpen(unit) {
 // A pair whose chains are all wrong already need not be labelled.
 function wrongChains() {
   const wrong = units.filter((unit) => unit.dataset.value === "no").flatMap((unit) => chains.get(unit));
-  return new Set(isSettling ? [] : wrong);
+  return new Set(isSettling ? [] : [...elsewhere.wrong, ...wrong]);
 }
 
 function isNeeded(unit, wrong = wrongChains()) {
@@ -35,10 +45,23 @@ function isWaiting(unit) {
   return !unit.dataset.value && isNeeded(unit);
 }
 
-function counted(unneeded) {
-  const done = units.filter((unit) => (isSettling ? !isOpen(unit) : unit.dataset.value)).length;
+function counted(unneededHere) {
+  const done = elsewhere.done + units.filter((unit) => (isSettling ? !isOpen(unit) : unit.dataset.value)).length;
+  const unneeded = unneededHere + elsewhere.total - elsewhere.done - elsewhere.waiting;
   if (bar) bar.value = done + unneeded;
-  return `${done} of ${units.length} done${unneeded ? `, ${unneeded} no longer needed` : ""}.`;
+  const spared = unneeded ? `, ${unneeded.toLocaleString("en")} no longer needed` : "";
+  return `${done.toLocaleString("en")} of ${(units.length + elsewhere.total).toLocaleString("en")} done${spared}.`;
+}
+
+// The row of numbers tells which unit is shown and what was said of the others.
+function showPlace(button, unit, isCurrent, isUnneeded) {
+  button.dataset.value = unit.dataset.value;
+  button.classList.toggle("failed", unit.classList.contains("failed"));
+  button.classList.toggle("unneeded", isUnneeded);
+  button.querySelector(".hidden").textContent = unit.dataset.value ? `: ${unit.dataset.value}` : "";
+  if (isCurrent) button.setAttribute("aria-current", "true");
+  else button.removeAttribute("aria-current");
+  if (isCurrent) button.parentElement.parentElement.scrollLeft = button.offsetLeft - 100;
 }
 
 function show(text = "") {
@@ -50,6 +73,7 @@ function show(text = "") {
     unit.classList.toggle("unneeded", isUnneeded);
     unit.querySelector(".needless").hidden = !isUnneeded;
     unit.classList.toggle("current", number === current);
+    if (places[number]) showPlace(places[number], unit, number === current, isUnneeded);
     for (const button of unit.querySelectorAll("[data-value]"))
       button.setAttribute("aria-pressed", String(button.dataset.value === unit.dataset.value));
   });
@@ -64,7 +88,21 @@ function moveTo(number) {
   current = Math.min(Math.max(number, 0), units.length - 1);
   show();
   units[current].focus({ preventScroll: true });
-  units[current].scrollIntoView({ block: "nearest" });
+  bringIntoView(units[current]);
+}
+
+// The question's place when it does not stick: under what comes before it.
+function questionTop() {
+  return inSight.previousElementSibling.getBoundingClientRect().bottom + scrollY;
+}
+
+// At the desk one unit is shown, and its question stands above it: on a phone first of all, as there is little room.
+// In a list each has a question of its own.
+function bringIntoView(unit) {
+  const whole = unit.closest("section");
+  if (!isSettling || !whole) return scrollTo(0, isNarrow.matches ? questionTop() : 0);
+  const { top, bottom } = whole.getBoundingClientRect();
+  if (top < inSight.getBoundingClientRect().bottom || bottom > innerHeight) whole.scrollIntoView({ block: "start" });
 }
 
 function moveOn() {
@@ -77,7 +115,9 @@ function moveOn() {
 }
 
 function sayAllDone() {
-  show(isSettling ? "All looked at." : "All that is needed is labelled: Enter for the next question.");
+  if (isSettling) return show("All looked at.");
+  const where = elsewhere.waiting ? "labelled on this page: Enter for the next page." : "labelled: Enter for the next question.";
+  show(`All that is needed is ${where}`);
 }
 
 async function ask(path, options) {
@@ -202,7 +242,7 @@ function leave(path) {
 
 function goOn() {
   const left = units.filter(isWaiting).length;
-  if (isSettling || !left) return leave(desk.dataset.next);
+  if (isSettling || !left) return leave(elsewhere.waiting ? desk.dataset.rest : desk.dataset.next);
   show(`${left} left here; S skips this question for now.`);
 }
 
@@ -226,8 +266,8 @@ const keys = {
   u: () => label(units[current], "unsure"),
   j: () => moveTo(current + 1),
   k: () => moveTo(current - 1),
-  ArrowDown: () => moveTo(current + 1),
-  ArrowUp: () => moveTo(current - 1),
+  ArrowRight: () => moveTo(current + 1),
+  ArrowLeft: () => moveTo(current - 1),
   z: undo,
   s: skip,
   Enter: goOn,
@@ -258,6 +298,7 @@ units.forEach((unit, number) => {
     if (desk.dataset.annotator) saveNote(unit);
   });
 });
+places.forEach((button, number) => button.addEventListener("click", () => moveTo(number)));
 desk.querySelector(".undo")?.addEventListener("click", undo);
 desk.querySelector(".pass")?.addEventListener("click", skip);
 desk.querySelector(".next")?.addEventListener("click", (event) => {

@@ -17,6 +17,10 @@ function rowsOf(text) {
   return rows;
 }
 
+function counted(count, noun) {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}
+
 async function ask(path, options) {
   try {
     return await fetch(path, options);
@@ -34,7 +38,8 @@ async function importFile(file, annotator) {
   const answer = await response.json();
   if (!response.ok) throw new Error(answer.error.message);
   const odd = answer.other_questions + answer.other_pairs + answer.other_chains + answer.unusable_chains;
-  return `${answer.labels} labels imported` + (odd ? `, ${odd} rows of other questions, pairs or chains.` : ".");
+  const noted = odd ? `, ${counted(odd, "row")} of other questions, pairs or chains.` : ".";
+  return `${counted(answer.labels, "label")} imported${noted}`;
 }
 
 form.addEventListener("submit", async (event) => {

@@ -1,0 +1,148 @@
+"""Joint recovery: what a question offers, and its chains once all questions have told each other about their steps.
+
+An offer is all that the second pass over an input needs, so that nothing is linked or read by a network twice: every
+candidate chain as it would be written, and its steps.
+"""
+
+from collections.abc import Mapping, Sequence
+from math import exp, log
+from typing import Any, NamedTuple
+
+import numpy as np
+import orjson
+
+from rechain.errors import QuestionError
+from rechain.schema import Chain, Problem, Recovered
+from rechain.scoring.beliefs import Beliefs, Offers, posterior
+from rechain.system.tensors import Array
+
+TOLD = "jointly"
+"""the name of what other questions contribute to a chain's score"""
+_LEAST = 1e-12
+"""probability that a model leaves for "none of these", where rounding leaves less"""
+_LEAST_SHARE = 1e-4
+"""shares nearer to 0 or 1 than this count as this"""
+
+
+class Offer(NamedTuple):
+    """The candidate chains of a question, best first by the model alone, and the names of the steps of each."""
+
+    fields: Mapping[str, Any]
+    """of Recovered, with every chain: as they are written, since to check them all takes longer than to weigh them"""
+    steps: Sequence[Sequence[str]] = ()
+    """empty where the question takes no part: it has an error, or the data does not name its entities"""
+    where: str = ""
+    """the place of the question, which errors name"""
+
+    @classmethod
+    def of(cls, recovered: Recovered, steps: Sequence[Sequence[str]] = (), where: str = "") -> "Offer":
+        """Return the offer of a question with all its chains or, without steps, those that it has by itself."""
+        return cls(recovered.to_dict(), steps, where)
+
+    @classmethod
+    def of_json(cls, line: bytes | str) -> "Offer":
+        """Read a line."""
+        fields: dict[str, Any] = orjson.loads(line)
+        return cls(steps=fields.pop("steps"), where=fields.pop("where"), fields=fields)
+
+    def to_json(self) -> str:
+        """Return it as a line: the fields of the recovered chains and two more."""
+        return orjson.dumps({**self.fields, "steps": self.steps, "where": self.where}).decode()
+
+    @property
+    def recovered(self) -> Recovered:
+        """The chains by the model alone."""
+        return Recovered.model_validate(self.fields)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all its steps, each once, ascending."""
+        return sorted({step for of_chain in self.steps for step in of_chain})
+
+    def add_to(self, offers: Offers) -> None:
+        """Add it to those of all questions."""
+        offers.add(self.steps, *self._log_probabilities())
+
+    def settle(self, beliefs: Beliefs, position: int, top: int, min_confidence: float | None) -> Recovered:
+        """Return the best chains by what the model says and what other questions tell, as Recoverer's options ask."""
+        if not self.steps:
+            return self.recovered
+        told = dict(zip(self.names, beliefs.told(position).tolist(), strict=True))
+        return self.weigh(told, top, min_confidence)
+
+    def weigh(self, told: Mapping[str, float], top: int, min_confidence: float | None) -> Recovered:
+        """Return the best chains with what is told of each step, log(pi / prior)."""
+        added, shares, chains = self._added(told), self.shares(told), self.fields["chains"]
+        order = sorted(range(len(chains)), key=lambda number: -(chains[number]["score"] + added[number]))
+        best = [_told(chains[number], added[number], shares[number]) for number in order[:top]]
+        error = low_confidence(best, min_confidence)
+        if error and self.where:
+            error = QuestionError(error.code, f"{self.where}: {error}.")
+        kept = [] if error else [chain for chain in best if (chain.confidence or 0.0) >= (min_confidence or 0.0)]
+        without = Recovered.model_validate({**self.fields, "chains": []})
+        return without.model_copy(update={"chains": kept, "error": Problem.of(error) if error else None})
+
+    def shares(self, told: Mapping[str, float]) -> list[float]:
+        """Return the probability of each chain, by the model and what is told, as if no more than one were right."""
+        logits, nothing = self._log_probabilities()
+        logits = logits + np.array(self._added(told))
+        shares: list[float] = posterior(logits, np.array([nothing]), np.zeros(len(logits), dtype=int)).tolist()
+        return shares
+
+    def _added(self, told: Mapping[str, float]) -> list[float]:
+        """Return what is told of each chain: the sum over its steps."""
+        return [sum(told[step] for step in of_chain) for of_chain in self.steps]
+
+    def _log_probabilities(self) -> tuple[Array, float]:
+        """Return the log-probability of each chain by the model alone, and that none is right.
+
+        A model that tells no confidence never says that none is right.
+        """
+        chains = self.fields["chains"] if self.steps else ()
+        if not chains or chains[0]["confidence"] is None:
+            scores = np.array([chain["score"] for chain in chains])
+            return scores - (np.logaddexp.reduce(scores) if chains else 0.0), -np.inf
+        confidences = np.array([chain["confidence"] for chain in chains])
+        return np.log(confidences.clip(min=1e-300)), log(max(1 - confidences.sum(), _LEAST))
+
+
+def low_confidence(chains: Sequence[Chain], least: float | None) -> QuestionError | None:
+    """Return that the best chain is less confident than is demanded, without which there is none; None if it is not."""
+    reached = chains[0].confidence or 0.0
+    if reached >= (least or 0.0):
+        return None
+    return QuestionError("low_confidence", f"the best chain has confidence {reached:.4g}, below the {least:g} demanded")
+
+
+# Fitted by benchmarks/joint.py on DrugHop open; its figures come from folds that did not take part in the fit.
+_SLOPE, _OFFSET = 0.39, 0.31
+
+
+def confidence_of(share: float) -> float:
+    """Return the probability that a chain is right from its share among the chains of its question.
+
+    Several chains of a question may be right and then divide its probability between them, so that the share of each
+    is too small.
+    """
+    return 1 / (1 + exp(-(_SLOPE * log_odds(share) + _OFFSET)))
+
+
+def log_odds(share: float) -> float:
+    """Return the log-odds of a share, kept from those of a question that has a single chain."""
+    share = min(max(share, _LEAST_SHARE), 1 - _LEAST_SHARE)
+    return log(share / (1 - share))
+
+
+def _told(fields: Mapping[str, Any], added: float, share: float) -> Chain:
+    """Return a chain with what other questions tell of its steps."""
+    chain = Chain.model_validate(fields)
+    confidence = None if chain.confidence is None else confidence_of(share)
+    why = None if chain.why is None else _explained(chain.why, added)
+    return chain.model_copy(update={"score": chain.score + added, "confidence": confidence, "why": why})
+
+
+def _explained(why: dict[str, Any], added: float) -> dict[str, Any]:
+    """Return what adds up to a score with one part more; what players say stays last."""
+    steps = {name: value for name, value in why.items() if name == "steps"}
+    parts = {name: value for name, value in why.items() if name != "steps"}
+    return {**parts, TOLD: added, **steps}

@@ -1,0 +1,230 @@
+"""The figures of the questions that pass a filter, as tables of bars, each of which adds a filter or takes it off."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from rechain.evaluation.statistics import Figure, share_with_interval
+from rechain.linking import KINDS
+from rechain.schema import SHAPES, VERDICTS
+from rechain.web.figures import MOST_TYPES, Count, Figures
+from rechain.web.queries import Order, PageFilters
+from rechain.web.selection import CANNOT, NOT_SOUGHT
+
+REASONS = {
+    "unreadable": "cannot be read",
+    "no_answer": "no answer is given",
+    "too_few_passages": "fewer passages than a chain has",
+    "no_tail": "no passage holds the answer",
+    "no_head": "no passage names the question's entity",
+    "no_link": "no linked passages lead to the answer",
+    "low_confidence": "confidence was too low",
+    "other_hops": "the model is of another length",
+    "no_chain": "none is in the file",
+    "failed": "the server failed",
+    NOT_SOUGHT: "not looked for",
+}
+"""why a question has no chain, in words for people"""
+
+
+class Bar(NamedTuple):
+    """Questions that are alike: a row of a table and a filter."""
+
+    label: str
+    sums: Count
+    query: Mapping[str, Any]
+    """of the address that lists them alone, or, where they are listed alone already, all others too"""
+    is_on: bool
+    """whether the filter is one for them already"""
+    right: float
+    """the part of the bar that is right, and so on, of 100"""
+    wrong: float
+    other: float
+    accuracy: Figure | None
+
+    @property
+    def confidence(self) -> float | None:
+        """The mean confidence of those that were judged."""
+        return self.sums.confidence / self.sums.judged if self.sums.judged else None
+
+
+class Facet(NamedTuple):
+    """A property, with a bar for each of its values."""
+
+    name: str
+    title: str
+    bars: list[Bar]
+    note: str = ""
+    is_judged: bool = True
+    """whether it makes sense to say how many of each are right"""
+
+
+@dataclass(frozen=True)
+class Dashboard:
+    """What is known of some questions."""
+
+    total: int
+    found: Count
+    """questions with a chain"""
+    able: Count
+    """questions that have a chain or could have one, and that were looked at"""
+    cannot: int
+    not_sought: int
+    accuracy: Figure | None
+    """None without gold, and where the filter itself is for what is right or wrong"""
+    coverage: Figure | None
+    calibration_error: float | None
+    """the mean distance of confidence from accuracy, by tenths"""
+    facets: list[Facet]
+
+
+def dashboard(figures: Figures, filters: PageFilters) -> Dashboard:
+    """Return the dashboard of a filter."""
+    reasons = figures["reason"]
+    able = _sum(count for reason, count in reasons.items() if reason not in (*CANNOT, NOT_SOUGHT))
+    found = reasons.get(None, Count())
+    return Dashboard(
+        total=sum(count.questions for count in reasons.values()),
+        found=found,
+        able=able,
+        cannot=sum(count.questions for reason, count in reasons.items() if reason in CANNOT),
+        not_sought=reasons.get(NOT_SOUGHT, Count()).questions,
+        accuracy=None if filters.judgement else share_with_interval(able.right, able.judged),
+        coverage=share_with_interval(found.questions, able.questions),
+        calibration_error=None if filters.judgement else _calibration_error(figures["tenth"]),
+        facets=[facet for facet in _facets(figures, filters) if facet.bars],
+    )
+
+
+def _facets(figures: Figures, filters: PageFilters) -> Iterable[Facet]:
+    """Return a facet for every property, also those that nothing has."""
+
+    def bars(name: str, labels: Mapping[Any, str] | None = None, order: Iterable[Any] | None = None) -> list[Bar]:
+        counts = {value: count for value, count in figures[name].items() if value is not None}
+        values = [one for one in (sorted(counts) if order is None else order) if one in counts]
+        return _bars({one: counts[one] for one in values}, name, labels or {}, filters)
+
+    types = figures["type"]
+    frequent = list(types)[:MOST_TYPES]
+    reasons = [reason for reason in figures["reason"] if reason is not None]
+    failures = sorted(reason for reason in reasons if reason not in CANNOT)
+    yield Facet("judgement", "Right or wrong", bars("judgement", order=("right", "wrong")), is_judged=False)
+    yield Facet("verdict", "Verdict", bars("verdict", VERDICTS, VERDICTS))
+    yield Facet("tenth", "Confidence", bars("tenth", _TENTHS))
+    yield Facet(
+        "type",
+        "Type",
+        bars("type", order=frequent),
+        f"the {MOST_TYPES} most frequent" if len(types) > MOST_TYPES else "",
+    )
+    yield Facet("hops", "Hops", bars("hops"), "passages of the chain, by the data or by gold")
+    yield Facet("length", "Passages in the chain", bars("length"))
+    yield Facet("kind", "Links", bars("kind", order=KINDS), "a chain may have links of several kinds")
+    yield Facet("shape", "Shape", bars("shape", SHAPES, SHAPES))
+    yield Facet("reason", "Without a chain", bars("reason", REASONS, failures), is_judged=False)
+    yield Facet("cannot", "Cannot have a chain", bars("reason", REASONS, CANNOT), "in no share", is_judged=False)
+
+
+_TENTHS = {tenth: f"{tenth / 10:.1f} to {(tenth + 1) / 10:.1f}" for tenth in range(10)}
+
+
+def _bars(counts: Mapping[Any, Count], name: str, labels: Mapping[Any, str], filters: PageFilters) -> list[Bar]:
+    """Return a bar for every value; the longest is of those with most questions."""
+    unit = 100 / max((count.questions for count in counts.values()), default=1)
+    chosen = getattr(filters, name)
+    return [
+        Bar(
+            label=labels.get(value, str(value)),
+            sums=count,
+            query=filters.but(**{name: None if value == chosen else value}),
+            is_on=value == chosen,
+            right=round(unit * count.right, 2),
+            wrong=round(unit * (count.judged - count.right), 2),
+            other=round(unit * (count.questions - count.judged), 2),
+            accuracy=share_with_interval(count.right, count.judged),
+        )
+        for value, count in counts.items()
+    ]
+
+
+def _calibration_error(tenths: Mapping[int | None, Count]) -> float | None:
+    judged = [count for tenth, count in tenths.items() if tenth is not None and count.judged]
+    if not judged:
+        return None
+    return sum(abs(count.confidence - count.right) for count in judged) / sum(count.judged for count in judged)
+
+
+def _sum(counts: Iterable[Count]) -> Count:
+    total = Count()
+    for count in counts:
+        total = total.plus(count)
+    return total
+
+
+class Column(NamedTuple):
+    """A way to order the list."""
+
+    label: str
+    query: Mapping[str, Any]
+    """of the address in this order, or, where the list is in it already, in the opposite one"""
+    direction: str | None
+    """"up" or "down" where the list is in this order"""
+
+
+_COUNTED: tuple[Order, ...] = ("verdict", "judgement", "type", "hops")
+"""orders by what only some data has"""
+
+
+def columns(filters: PageFilters, figures: Dashboard, has_confidence: bool) -> list[Column]:
+    """Return the ways in which a list can be ordered."""
+    names = {facet.name for facet in figures.facets}
+    orders: list[Order] = ["file", "id", "question", "answer", "chain"]
+    orders += [name for name in _COUNTED if name in names]
+    found = [
+        Column(order, filters.but(order=order, reverse=is_up), ("up" if is_up else "down") if is_here else None)
+        for order in orders
+        for is_here in [order == filters.order]
+        for is_up in [is_here and not filters.reverse]
+    ]
+    return [*found, _confidence_column(filters)] if has_confidence else found
+
+
+def _confidence_column(filters: PageFilters) -> Column:
+    """Return the order by confidence, which has a name for each direction; the least confident come first."""
+    is_up = (filters.order == "least confident") != (filters.order.endswith("confident") and filters.reverse)
+    order: Order = "most confident" if is_up else "least confident"
+    is_here = filters.order.endswith("confident")
+    query = filters.but(order=order, reverse=False)
+    return Column("confidence", query, ("up" if is_up else "down") if is_here else None)
+
+
+class Choice(NamedTuple):
+    """A filter that is on, in words, and the query of the address without it."""
+
+    label: str
+    query: Mapping[str, Any]
+
+
+def choices(filters: PageFilters) -> list[Choice]:
+    """Return the filters that are on."""
+    words: dict[str, str] = {
+        "text": f"“{filters.text}”" + (" (passages too)" if filters.scope == "passages" else ""),
+        "min_confidence": f"confidence from {filters.min_confidence}",
+        "max_confidence": f"confidence to {filters.max_confidence}",
+        "tenth": f"confidence {_TENTHS.get(filters.tenth or 0)}",
+        "judgement": f"{filters.judgement}",
+        "verdict": VERDICTS.get(filters.verdict, "") if filters.verdict else "",
+        "type": f"type {filters.type}",
+        "hops": f"{filters.hops} hops",
+        "length": f"{filters.length} passages in the chain",
+        "kind": f"link by {filters.kind}",
+        "shape": SHAPES[filters.shape] if filters.shape else "",
+        "reason": f"no chain: {REASONS.get(filters.reason or '', filters.reason)}",
+        "has_chain": "with a chain" if filters.has_chain else "without a chain",
+    }
+    defaults = PageFilters()
+    return [
+        Choice(text, filters.but(**{name: getattr(defaults, name)}))
+        for name, text in words.items()
+        if getattr(filters, name) != getattr(defaults, name)
+    ]
