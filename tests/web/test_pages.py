@@ -406,3 +406,10 @@ def test_a_question_without_a_chain_shows_where_the_link_is_missing(
     assert "The link is missing: nothing leads from the names of the question to the answer." in page.text
     assert "Zorilla: holds a name of the question; linked to none." in page.text
     assert "Prague: holds the answer; linked to none." in page.text
+
+
+@pytest.mark.parametrize("path", ["/", "/question?id=town-1", "/try", "/label", "/docs"])
+def test_scripts_are_modules_so_that_none_takes_the_names_of_another(client: TestClient, seen: Make, path: str) -> None:
+    page = seen(client.get(path).text)
+    assert page.attributes("script", "src")
+    assert set(page.attributes("script", "type")) == {"module"}

@@ -1,6 +1,5 @@
 // Buttons that copy a text of the page, or its address. Browsers have a clipboard for scripts on safe connections
 // alone; elsewhere a selection is copied, as with Ctrl+C.
-"use strict";
 async function copyText(text) {
   try {
     await navigator.clipboard.writeText(text);

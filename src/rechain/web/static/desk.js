@@ -1,5 +1,4 @@
 // Labelling by keyboard. Every label is sent at once, in order; what could not be saved says so.
-"use strict";
 const desk = document.querySelector(".desk");
 const units = [...desk.querySelectorAll(".unit")];
 const status = desk.querySelector("[role=status]");

@@ -1,6 +1,4 @@
 // Shows a candidate in the graph while somebody points at it, or has the focus on it: its lines, and their passages.
-"use strict";
-
 const graph = document.querySelector(".graph");
 
 function light(lines, isOn) {

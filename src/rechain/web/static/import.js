@@ -1,5 +1,4 @@
 // Reads a file of labels, one JSON object a line, and sends its rows.
-"use strict";
 const form = document.querySelector(".import");
 const status = form.querySelector("[role=status]");
 

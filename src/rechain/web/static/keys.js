@@ -1,5 +1,4 @@
 // Keys of all pages: / searches, j and k go on and back, ? helps. A page's own script comes first and may take a key.
-"use strict";
 const KEYS = [
   [["/"], "search"],
   [["J", "K"], "next and previous: entry of a list, question, page"],

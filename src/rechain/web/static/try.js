@@ -1,5 +1,4 @@
 // A file becomes the text of the field, so that it is read as if it were pasted.
-"use strict";
 const chooser = document.querySelector(".from-file");
 const field = document.querySelector("textarea[name=passages]");
 if (chooser) {
