@@ -324,6 +324,13 @@ def test_shapes_verdicts_and_claims_are_shown(make_site: Make, connect: Make, se
     assert client.get(f"/questions/{question.id}?source=2").json()["recovered"]["verdict"] == "partly"
 
 
+def test_another_source_of_a_question_keeps_the_filter(compared: TestClient, seen: Make) -> None:
+    page = seen(compared.get("/question?id=town-3&text=maker&order=question&chain=2").text)
+    other = "/question?id=town-3&text=maker&order=question&source=2"
+    assert {other, "/question?id=town-3&text=maker&order=question"} <= set(page.links)
+    assert "/?text=maker&order=question&source=2" in seen(compared.get(other).text).links
+
+
 def test_a_source_without_a_question_says_so(town_site: Site, connect: Make, seen: Make) -> None:
     some = [town_site.index.recovered(0, position) for position in (1, 2)]
     town_site.add_file("some.jsonl", [one for one in some if one])
