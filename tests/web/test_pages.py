@@ -344,6 +344,8 @@ def test_a_source_without_a_question_says_so(town_site: Site, connect: Make, see
     assert "Candidate 1" in asked.text and "The chain " not in asked.text
     both = seen(client.get("/compare/question?id=town-4").text)
     assert both.text.count("This source has nothing for this question.") == 1
+    listed = seen(client.get("/?source=2").text).text
+    assert listed.count("this source has nothing for it") == 4 and "not looked for yet" not in listed
 
 
 def test_a_comparison_keeps_its_filter_and_has_neighbours_and_gold(compared: TestClient, seen: Make) -> None:
@@ -364,8 +366,12 @@ def test_the_way_back_from_a_comparison_leads_to_the_page_it_was_on(
 ) -> None:
     site = make_site(towns(PAGE_SIZE + 2))
     site.add_file("again.jsonl", [site.index.recovered(0, place) for place in range(PAGE_SIZE + 2)])
-    page = seen(connect(site).get(f"/compare/question?id=town-{PAGE_SIZE}&show=same").text)
+    client = connect(site)
+    page = seen(client.get(f"/compare/question?id=town-{PAGE_SIZE}&show=same").text)
     assert "/compare?page=2&one=1&two=2&show=same" in page.links
+    beyond = seen(client.get("/compare?page=9999&show=same").text)  # the last page stands for those that there are not
+    assert "page 2 of 2" in beyond.text
+    assert f"/compare/question?id=town-{PAGE_SIZE + 1}&one=1&two=2&show=same" in beyond.links
 
 
 def test_sources_are_named_where_they_are_compared(compared: TestClient, seen: Make) -> None:

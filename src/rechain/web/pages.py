@@ -147,7 +147,9 @@ class ComparisonQuery(PageQuery):
 def compare(site: AtSite, query: Annotated[ComparisonQuery, Query()]) -> HTMLResponse:
     """Show where the chains of two sources differ."""
     one, two = query.sources(site)
-    pairs, total = site.index.compare(one.number, two.number, query.show, query.page)
+    total = site.index.count_compared(one.number, two.number, query.show)
+    pages = max(ceil(total / PAGE_SIZE), 1)
+    number = min(query.page, pages)  # an address may be older than what is listed
     counts = site.index.judgements(one.number, two.number)
     return page(
         "compare.html",
@@ -157,14 +159,14 @@ def compare(site: AtSite, query: Annotated[ComparisonQuery, Query()]) -> HTMLRes
         two=two,
         show=query.show,
         choices=_choices(site, one, two),
-        pairs=pairs,
+        pairs=site.index.compare(one.number, two.number, query.show, number),
         total=total,
         counts=counts,
         gain=_gain(counts),
         looked=[site.index.count_found(source.number) for source in (one, two)],
         questions=len(site.index),
-        page=query.page,
-        pages=max(ceil(total / PAGE_SIZE), 1),
+        page=number,
+        pages=pages,
         query=query.address,
     )
 
