@@ -220,9 +220,14 @@ def test_the_least_confident_question_comes_first_unless_the_file_decides(
 ) -> None:
     client = connect(ranked_site(make_site, towns))
     start(client, "anna")
+    assert "least confident first" in client.get("/label").text
     kept = "&order=file" if "file" in order else ""
     answer = client.get(f"/label/next?mode=pairs{order}", follow_redirects=False)
     assert answer.headers["location"] == f"/label/question?id={first}&mode=pairs{kept}"
+
+
+def test_no_order_by_confidence_is_offered_where_there_is_none(client: TestClient) -> None:
+    assert "least confident" not in client.get("/label").text
 
 
 @pytest.fixture
