@@ -426,3 +426,10 @@ def test_scripts_are_modules_so_that_none_takes_the_names_of_another(client: Tes
     page = seen(client.get(path).text)
     assert page.attributes("script", "src")
     assert set(page.attributes("script", "type")) == {"module"}
+
+
+def test_tabs_of_the_browser_cut_a_long_question_after_a_word(make_site: Make, connect: Make, towns: Make) -> None:
+    (question,) = towns(1)
+    long = question.model_copy(update={"question": "Where was the maker of it born " * 9 + "?"})
+    title = connect(make_site([long])).get("/question?id=town-0").text.partition("<title>")[2].partition("</title>")[0]
+    assert title == "Where was the maker of it born " * 3 + "Where was the maker of it… · rechain"
