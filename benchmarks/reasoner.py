@@ -42,7 +42,7 @@ def named_by(model: TrainedModel, candidates: Candidates, number: int) -> str:
     preparation = Preparation(Lexicon(model.rows))
     preparation.add(candidates)
     named = decode(model.players, model.read(preparation)).named[0, number, 0]
-    return entity_names(candidates)[int(named)].strip()
+    return entity_names(candidates, is_merged=model.settings.entities == "merged")[int(named)].strip()
 
 
 def shared(candidates: Candidates, number: int) -> list[str]:

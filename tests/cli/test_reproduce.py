@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from rechain.game.plays import play_all, read_plays
+
 NAMES = ("Quillfeather", "Brimlad", "Zimbelot", "Ostrela", "Vornhame", "Lithgrew", "Purvane", "Hosselby")
 TINY = """
 hidden = 2
@@ -133,6 +135,25 @@ def _check_mistakes_about(out: Path, tmp_path: Path, reproduce: Command, questio
     assert "prepared without pseudo questions" in reproduce("hotpotqa", questions, "--out", out, "--folds", 2).err
 
 
+def test_the_papers_own_setting_prepared_played_elsewhere_and_judged(
+    tmp_path: Path, reproduce: Command, config: Path, questions: Path
+) -> None:
+    out = tmp_path / "out"
+    options = ("--out", out, "--folds", 2, "--seeds", 1, "--pseudo", 0, "--config", config, "--no-ablations")
+    prepared = reproduce("hotpotqa", questions, *options, "--table", "paper", "--prepare-only")
+    assert prepared.code == 0, prepared.err
+    play_all(out, read_plays(out), "cpu", processes=1, is_quiet=True)
+    done = reproduce("hotpotqa", questions, *options, "--table", "paper", "--judge-only")
+    assert done.code == 0, done.err
+    assert "untaught" in done.out
+    report = (out / "report.md").read_text()
+    assert "## The paper's own setting: hard C, no features, REINFORCE" in report
+    assert "| best reward with an oracle - best reward |" in report
+    assert "| cooperative walk - cooperative untaught walk |" in report
+    assert "AUC of the bonus, %" in report
+    assert "not done yet" not in report
+
+
 def test_official_files_of_medhop_with_labelled_pairs(tmp_path: Path, reproduce: Command, config: Path) -> None:
     train, dev, pairs = tmp_path / "train.json", tmp_path / "dev.json", tmp_path / "pairs.jsonl"
     train.write_text(json.dumps([medhop(number) for number in range(8)]))
@@ -168,6 +189,7 @@ def test_a_folder_can_be_prepared_here_and_played_elsewhere(
     [
         (("wikihop",), "there is no data set 'wikihop' to reproduce; the data sets are hotpotqa, drughop, medhop."),
         (("hotpotqa", "--judge-only"), "nothing was played in"),
+        (("hotpotqa", "--table", "theirs"), "there is no table 'theirs'; the tables are paper, features, ours."),
         (("hotpotqa", "--config", "absent.toml"), "absent.toml cannot be read"),
         (("hotpotqa", "--test", "comparisons.json"), "comparisons.json holds no question of type bridge."),
         (("hotpotqa", "--test", "hotpot.json"), "hotpot.json share the question 'h0'; test on other questions."),

@@ -340,7 +340,7 @@ def test_a_signal_ends_a_run_with_one_sentence_and_it_can_be_resumed(town_file: 
         resumable,
         "rechain: interrupted." if how == "SIGINT" else "rechain: stopped by SIGTERM.",
     ]
-    assert load_tensors(checkpoint)[1]["progress"]["phase"] < 3
+    assert load_tensors(checkpoint)[1]["progress"]["phase"] < 4
     assert sorted(path.name for path in checkpoint.parent.iterdir() if path.suffix == ".new") == []
     resumed = start(town_file, tmp_path / "run", *long, "--resume")
     _, err = resumed.communicate(timeout=300)

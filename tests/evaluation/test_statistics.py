@@ -13,6 +13,7 @@ from rechain.evaluation.statistics import (
     auc_with_interval,
     expected_calibration_error,
     kappa_with_interval,
+    mean_over_runs,
     mean_with_interval,
     paired_difference,
     share_with_interval,
@@ -182,3 +183,22 @@ def test_the_interval_of_a_share_says_something_of_few_too(count: int, total: in
     assert figure is not None
     assert figure == (count / total, pytest.approx(low, abs=1e-4), pytest.approx(high, abs=1e-4), total)
     assert share_with_interval(0, 0) is None
+
+
+def test_the_interval_over_runs_is_students() -> None:
+    figure = mean_over_runs([1.0, 2.0, 3.0, 4.0])
+    assert figure is not None
+    reach = 3.182 * (5 / 3) ** 0.5 / 2  # three degrees of freedom; the variance is 5/3
+    assert figure == pytest.approx((2.5, 2.5 - reach, 2.5 + reach, 4))
+    assert mean_over_runs([1.0]) is None
+    assert mean_over_runs([]) is None
+
+
+def test_students_quantile_falls_to_the_normal_ones() -> None:
+    reaches = []
+    for runs in (2, 11, 21, 22, 61, 2001):
+        values = [(-1.0) ** number for number in range(runs)]
+        figure = mean_over_runs(values)
+        assert figure is not None
+        reaches.append((figure.high - figure.value) / (np.std(values, ddof=1) / runs**0.5))
+    assert reaches == pytest.approx([12.706, 2.228, 2.086, 2.080, 2.000, 1.961], abs=0.001)

@@ -78,5 +78,5 @@ def lexicon() -> Lexicon:
 
 @pytest.fixture(scope="session")
 def prepared(questions: list[Question], lexicon: Lexicon) -> Prepared:
-    """The three questions as tensors."""
-    return Prepared(prepare(questions, lexicon).arrays())
+    """The three questions as tensors, with every entity that was found."""
+    return Prepared(prepare(questions, lexicon).arrays(), entities="all")

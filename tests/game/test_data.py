@@ -206,6 +206,31 @@ def test_a_chain_that_a_pseudo_question_was_made_from_is_told(questions: list[Qu
     assert not prepare(questions, Lexicon({})).arrays()["chain_made"].any()
 
 
+# ---- merged entities
+
+
+def test_merged_entities_are_fewer_and_no_word_mentions_one_twice(questions: list[Question], lexicon: Lexicon) -> None:
+    arrays = prepare(questions, lexicon).arrays()
+    merged, every = (Prepared(arrays, entities=kind).batch(np.arange(3)) for kind in ("merged", "all"))
+    assert merged.holders.any(-1).sum() < every.holders.any(-1).sum()
+    for row, place in np.ndindex(3, 10):
+        words: set[tuple[int, int]] = set()
+        spans = zip(
+            *(getattr(merged, f"mention_{name}")[row, place] for name in ("entity", "token", "end")), strict=True
+        )
+        for entity, first, end in spans:
+            own = {(int(entity), word) for word in range(int(first), int(end))} if entity >= 0 else set()
+            assert not own & words
+            words |= own
+
+
+def test_arrays_of_an_earlier_version_are_told_from_others(questions: list[Question], lexicon: Lexicon) -> None:
+    arrays = prepare(questions, lexicon).arrays()
+    del arrays["merged_start"]
+    with pytest.raises(InputError, match="prepared by an earlier version; prepare them again"):
+        Prepared(arrays)
+
+
 # ---- edges
 
 
@@ -219,7 +244,7 @@ def without(arrays: dict[str, np.ndarray], *kinds: str) -> dict[str, np.ndarray]
 
 
 def test_no_entities_mentions_and_marks_at_all(questions: list[Question], lexicon: Lexicon) -> None:
-    arrays = without(prepare(questions, lexicon).arrays(), "entity", "mention", "mark")
+    arrays = without(prepare(questions, lexicon).arrays(), "entity", "merged", "mention", "mark")
     batch = Prepared(arrays, mark_answer=True).batch(np.arange(3))
     assert batch.mention_entity.eq(-1).all()
     assert not batch.holders.any()

@@ -2,12 +2,14 @@
 
 import math
 from types import ModuleType
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
 from rechain.game.plan import Reading
+from rechain.game.players import NOBODY
 from rechain.game.policy import Sample, sample, step_log_probabilities, tables
 from rechain.models.batch import Batch
 
@@ -49,14 +51,17 @@ def test_of_a_pseudo_question_the_chain_that_it_was_made_from_counts_alone(tiny:
 def test_head_and_tail_of_two_earn_apart_as_in_equation_2(tiny: ModuleType) -> None:
     players, batch = tiny.make_players(head_reward="set"), tiny.make_larger_batch(TWO)
     chosen = drawn([(0, 1), (0, 2), (0, 3), (2, 3)], [(2, 0), (1, 0), (2, 1), (0, 1)])
-    tail_then_head = players.sampled_rewards(batch, chosen, 0.0)
+    tail_then_head = players.sampled_rewards(batch, chosen, NOBODY)
     assert tail_then_head.tolist() == [[[1, 1], [1, 1], [0, 1], [0, 1]], [[1, 1], [1, 0], [0, 1], [0, 0]]]
 
 
 def test_a_head_of_no_chain_with_its_tail_earns_nothing_where_paths_are_rewarded(tiny: ModuleType) -> None:
     players, batch = tiny.make_players(head_reward="path"), tiny.make_larger_batch(TWO)
     chosen = drawn([(0, 1), (0, 2), (0, 3)], [(2, 0), (1, 0), (2, 1)])
-    assert players.sampled_rewards(batch, chosen, 0.0).tolist() == [[[1, 1], [1, 0], [0, 0]], [[1, 1], [1, 0], [0, 0]]]
+    assert players.sampled_rewards(batch, chosen, NOBODY).tolist() == [
+        [[1, 1], [1, 0], [0, 0]],
+        [[1, 1], [1, 0], [0, 0]],
+    ]
 
 
 def test_the_top_1_entity_of_the_reasoner_decides_the_bonus(tiny: ModuleType) -> None:
@@ -67,23 +72,23 @@ def test_the_top_1_entity_of_the_reasoner_decides_the_bonus(tiny: ModuleType) ->
     told[0, 1], told[0, 0] = torch.tensor([0.5, 0.3, 0.2]), torch.tensor([0.4, 0.6, 0.0])
     told[1, 0] = torch.tensor([1.0, 0.0, 0.0])
     players.reasoner = tiny.KnownReasoner(told)
-    assert players.sampled_rewards(batch, chosen, 0.5)[..., 1].tolist() == [[1.5, 1, 1], [1, 1, 1]]
+    assert players.sampled_rewards(batch, chosen)[..., 1].tolist() == [[1.5, 1, 1], [1, 1, 1]]
     told[0, 1] = torch.tensor([0.2, 0.3, 0.5])  # now passages 2 and 3 hold what it names of passage 1
     players.reasoner = tiny.KnownReasoner(told)
-    assert players.sampled_rewards(batch, chosen, 0.5)[..., 1].tolist() == [[1, 1.5, 1], [1, 1, 1]]
+    assert players.sampled_rewards(batch, chosen)[..., 1].tolist() == [[1, 1.5, 1], [1, 1, 1]]
 
 
 def test_a_first_selection_gets_no_bonus_and_a_selection_outside_c_nothing(tiny: ModuleType) -> None:
     players, batch = tiny.make_players(), tiny.make_larger_batch(TWO)
     players.reasoner = tiny.certain([[0] * 4, [0] * 4])
     chosen = drawn([(0, 1), (3, 1)], [(2, 0), (1, 0)])
-    assert players.sampled_rewards(batch, chosen, 0.5).tolist() == [[[1, 1.5], [1, 0]], [[1, 1], [1, 0]]]
+    assert players.sampled_rewards(batch, chosen).tolist() == [[[1, 1.5], [1, 0]], [[1, 1], [1, 0]]]
 
 
 def test_a_passage_without_entity_names_none(tiny: ModuleType) -> None:
     players, batch = tiny.make_players(), tiny.make_larger_batch(TWO)
     players.reasoner = tiny.certain([[-1] * 4, [-1] * 4])
-    assert players.sampled_rewards(batch, drawn([(0, 1)], [(2, 0)]), 0.5).tolist() == [[[1, 1]], [[1, 1]]]
+    assert players.sampled_rewards(batch, drawn([(0, 1)], [(2, 0)])).tolist() == [[[1, 1]], [[1, 1]]]
 
 
 @pytest.mark.parametrize(
@@ -92,17 +97,17 @@ def test_a_passage_without_entity_names_none(tiny: ModuleType) -> None:
 def test_the_middle_of_three_earns_r_for_the_heads_entity_and_r_for_the_tails(
     tiny: ModuleType, of_head: int, of_tail: int, middle: float
 ) -> None:
-    players, batch = tiny.make_players(3), tiny.make_larger_batch(THREE)
+    players, batch = tiny.make_players(3, bonus=0.25), tiny.make_larger_batch(THREE)
     players.reasoner = tiny.certain([[of_head, 0, of_tail, 0], [0] * 4])
     chosen = drawn([(0, 1, 2), (0, 0, 2)], [(0, 1, 2), (0, 0, 2)])
-    head_tail_middle = players.sampled_rewards(batch, chosen, 0.25)[0].tolist()
+    head_tail_middle = players.sampled_rewards(batch, chosen)[0].tolist()
     assert head_tail_middle == [[1, 1, middle], [1, 1, 0]]  # passage 1 holds entity 0 alone; (0, 0, 2) is not in C
 
 
 def test_of_three_the_reasoner_reads_head_and_tail_each_for_its_own_link(tiny: ModuleType) -> None:
     players, batch = tiny.make_players(3), tiny.make_larger_batch(THREE)
     players.reasoner = tiny.certain([[0] * 4, [0] * 4])
-    players.sampled_rewards(batch, drawn([(3, 1, 2)], [(0, 1, 2)]), 0.5)
+    players.sampled_rewards(batch, drawn([(3, 1, 2)], [(0, 1, 2)]))
     assert players.reasoner.asked == [([[3], [0]], 0), ([[2], [2]], 1)]
 
 
@@ -118,7 +123,93 @@ def test_only_the_cooperative_row_pays_a_bonus(tiny: ModuleType, row: str, is_mo
     assert is_more or losses[0] == losses[1]
 
 
+# ---- the walk
+
+
+def test_by_a_walk_passages_earn_by_their_chance_to_be_reached(tiny: ModuleType) -> None:
+    # of the four passages entity 0 stands in 0, 1 and 3, entity 1 in 0 and 2, entity 2 in 2 and 3
+    players, batch = tiny.make_players(bonus_by="walk"), tiny.make_larger_batch(TWO)
+    told = torch.zeros(2, 4, 3)
+    told[0, 0] = torch.tensor([0.8, 0.2, 0.0])
+    players.reasoner = tiny.KnownReasoner(told)
+    shares = players.shares(batch, torch.tensor([[0], [0]]), Reading(1, 0, 0))
+    # 0.8 is shared by passages 1 and 3, 0.2 is passage 2's; the greatest chance is 0.4
+    assert shares[0, 0].tolist() == pytest.approx([0, 1, 0.5, 1])
+    assert shares[1, 0].tolist() == [0, 0, 0, 0]  # the Reasoner names nothing there
+    chosen = drawn([(1, 0), (2, 0), (3, 0)], [(2, 0)] * 3)
+    assert players.sampled_rewards(batch, chosen)[0, :, 1].tolist() == pytest.approx(
+        [1.5, 0, 0]
+    )  # of C is (1, 0) alone
+
+
+def test_by_a_walk_the_reasoner_learns_what_leads_to_the_next_passage(tiny: ModuleType) -> None:
+    told = TOLD.clone()
+    told[0, 0] = torch.tensor([0.6, 0.4, 0.0])
+    # tail 0 to head 3: entity 0, which two others hold; to head 2: entity 1, which no other holds; in the second
+    # question tail 1 to head 0: entity 0, which no other holds
+    chosen = [[(3, 0), (2, 0)], [(0, 1), (0, 1)]]
+    loss = reasoner_loss(tiny, told, chosen, settings={"reasoner_loss": "walk"})
+    assert loss == pytest.approx(-(math.log(0.6 / 2) + math.log(0.4) + 2 * math.log(0.7)) / 4)
+
+
+def test_by_a_walk_too_a_question_without_shared_entity_is_skipped(tiny: ModuleType) -> None:
+    loss = reasoner_loss(tiny, TOLD, [[(1, 2)], [(0, 1)]], settings={"reasoner_loss": "walk"})
+    assert loss == pytest.approx(-math.log(0.7))
+
+
+@pytest.mark.parametrize("gradient", ["exact", "likelihood", "reinforce"])
+def test_only_the_questions_asked_about_earn_a_bonus(tiny: ModuleType, gradient: str) -> None:
+    batch = tiny.make_larger_batch(TWO)
+    losses = {}
+    for asked in (NOBODY, slice(1, None), slice(2, None), slice(None)):
+        players = tiny.make_players(gradient=gradient, bonus=2.0)
+        players.reasoner = tiny.certain([[1] * 4, [1] * 4])
+        torch.manual_seed(3)
+        losses[str(asked)] = float(players.ranker_loss(batch, asked).detach())
+        rows = 0 if asked in (NOBODY, slice(2, None)) else len(range(2)[asked])
+        assert all(len(places) == rows for places, _ in players.reasoner.asked)
+    none, second, beyond, every = losses.values()
+    assert beyond == none
+    assert none != every
+    assert gradient == "reinforce" or len({none, second, every}) == 3  # samples of one question may all earn alike
+
+
+def test_a_weighted_chain_gets_all_of_an_added_bonus(tiny: ModuleType) -> None:
+    lexical = torch.tensor([[0.0, 4.0, 0.0, 0.0], [0.0] * 4])
+    earned = {}
+    for kind in ("sum", "factor"):
+        players = tiny.make_players(evidence="lexical", sharpness=0.5, bonus_is=kind)
+        players.reasoner = tiny.certain([[0] * 4, [-1] * 4])
+        chosen = drawn([(0, 1)], [(2, 0)])
+        earned[kind] = players.sampled_rewards(tiny.make_larger_batch(TWO, lexical=lexical), chosen)[0, 0, 1].item()
+    weight = math.exp(-2)
+    assert earned == {"sum": pytest.approx(weight + 0.5), "factor": pytest.approx(1.5 * weight)}
+
+
+def test_the_worth_of_a_bonus_by_evidence_is_worked_by_hand(tiny: ModuleType) -> None:
+    chains = [[(0, 1), (2, 1), (3, 1), (3, 2)], [(2, 0)]]
+    lexical = torch.tensor([[1.0, 5.0, 2.0, 3.0], [1.0, 0, 0, 0]])
+    batch = tiny.make_larger_batch(chains, lexical=lexical, holders=tiny.make_larger_batch(chains).holders)
+    players = tiny.make_players()
+    # most evidence is for (2, 1); rivals with tail 1 are heads 0 and 3. The Reasoner names entity 1 of passage 1, which
+    # passages 0 and 2 hold: a tie with 0, better than 3. It has no rival in the second question.
+    players.reasoner = tiny.certain([[0, 1, 0, 0], [1] * 4])
+    watched = players.watch_reasoner(batch)
+    assert watched.auc.tolist() == [0.75]
+    assert watched.common.tolist() == pytest.approx([2 / 3, 1.0])  # of three and of two other passages
+
+
 # ---- the Ranker's losses
+
+
+def test_pretraining_by_the_reward_pays_no_bonus_and_is_the_games_loss_without_one(tiny: ModuleType) -> None:
+    batch = tiny.make_larger_batch(TWO)
+    players = tiny.make_players(pretrain_by="reward", bonus=3.0)
+    players.reasoner = tiny.certain([[0] * 4, [0] * 4])
+    alone = tiny.make_players(row="conditional").ranker_loss(batch)
+    assert players.supervised_loss(batch).item() == pytest.approx(alone.item())
+    assert players.reasoner.asked == []
+    assert players.supervised_loss(batch).item() != pytest.approx(tiny.make_players().supervised_loss(batch).item())
 
 
 def log_probabilities(tiny: ModuleType, hops: int, batch: Batch) -> Tensor:
@@ -226,9 +317,15 @@ def test_the_reward_that_is_watched_is_1_at_most_and_knows_no_bonus(tiny: Module
 # ---- the Reasoner
 
 
-def reasoner_loss(tiny: ModuleType, told: Tensor, chosen: list[list[tuple[int, ...]]], **changes: Tensor) -> float:
+def reasoner_loss(
+    tiny: ModuleType,
+    told: Tensor,
+    chosen: list[list[tuple[int, ...]]],
+    settings: dict[str, Any] | None = None,
+    **changes: Tensor,
+) -> float:
     hops = len(chosen[0][0])
-    players = tiny.make_players(hops)
+    players = tiny.make_players(hops, **(settings or {}))
     players.reasoner = tiny.KnownReasoner(told)
     batch = tiny.make_larger_batch(TWO if hops == 2 else THREE, **changes)
     loss = players.reasoner_loss(batch, torch.tensor(chosen))

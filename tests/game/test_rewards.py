@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rechain.game.rewards import chain_weights, linking_targets, reward, with_bonus
+from rechain.game.rewards import chain_weights, linking_targets, reward, walk_chances, walk_shares, with_bonus
 
 TWO = torch.tensor([[[0, 1], [2, 1], [1, 3]], [[3, 0], [-1, -1], [-1, -1]]])
 """C of two questions, (head, tail)"""
@@ -99,3 +99,42 @@ def test_weights_lie_between_0_and_1_and_the_heaviest_chain_has_1(
 def test_without_sharpness_all_chains_weigh_1_as_in_the_paper(evidence: list[float]) -> None:
     told = torch.tensor([evidence])
     assert chain_weights(told, torch.ones_like(told, dtype=torch.bool), 0.0).eq(1).all()
+
+
+# ---- the bonus of a walk
+
+# entity 0 stands in passages 0, 1 and 2, entity 1 in 0 and 3, entity 2 in 0 alone, entity 3 in 1 and 3
+HOLDERS = torch.tensor([[[1, 1, 1, 0], [1, 0, 0, 1], [1, 0, 0, 0], [0, 1, 0, 1]]]).bool()
+
+
+def test_a_walk_draws_an_entity_and_then_one_of_the_other_passages_that_hold_it() -> None:
+    probability = torch.tensor([[[0.5, 0.2, 0.3, 0.0], [0.4, 0.0, 0.0, 0.6]]])  # named from passages 0 and 1
+    chances = walk_chances(HOLDERS, torch.tensor([[0, 1]]), probability)
+    # from 0: entity 0 leads to 1 or 2, entity 1 to 3, entity 2 nowhere; from 1: entity 0 to 0 or 2, entity 3 to 3
+    assert chances[0, 0].tolist() == pytest.approx([0, 0.25, 0.25, 0.2])
+    assert chances[0, 1].tolist() == pytest.approx([0.2, 0, 0.2, 0.6])
+
+
+def test_all_of_the_bonus_is_the_likeliest_passages() -> None:
+    assert walk_shares(torch.tensor([[[0, 0.25, 0.25, 0.2]]])).tolist() == [[pytest.approx([0, 1, 1, 0.8])]]
+    assert walk_shares(torch.zeros(1, 1, 4)).tolist() == [[[0, 0, 0, 0]]]
+
+
+@given(st.data())
+def test_a_walk_comes_to_no_more_than_certainty_and_not_back(data: st.DataObject) -> None:
+    holders = torch.tensor(data.draw(st.lists(st.lists(st.booleans(), min_size=4, max_size=4), min_size=2, max_size=5)))
+    named = torch.tensor(data.draw(st.lists(st.floats(0.01, 1), min_size=len(holders), max_size=len(holders))))
+    place = data.draw(st.integers(0, 3))
+    chances = walk_chances(holders[None], torch.tensor([[place]]), (named / named.sum())[None, None])[0, 0]
+    leads = (holders.sum(-1) - holders[:, place].long()) > 0
+    assert float(chances.sum()) == pytest.approx(float((named / named.sum())[leads].sum()), abs=1e-5)
+    assert float(chances[place]) == 0
+
+
+# ---- how a bonus is paid
+
+
+def test_a_bonus_is_added_to_what_is_earned_or_multiplied_into_it() -> None:
+    rewards, shares = torch.tensor([1.0, 0.1, 0.0, 0.1]), torch.tensor([1.0, 1.0, 1.0, 0.4])
+    assert with_bonus(rewards, shares, 0.5).tolist() == pytest.approx([1.5, 0.15, 0, 0.12])
+    assert with_bonus(rewards, shares, 0.5, is_added=True).tolist() == pytest.approx([1.5, 0.6, 0, 0.3])

@@ -3,7 +3,7 @@
 import ast
 import inspect
 import math
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import pytest
 
 from rechain.errors import RechainError
 from rechain.game import settings as module
-from rechain.game.settings import DATA_SETS, GameSettings
+from rechain.game.settings import AS_WRITTEN, DATA_SETS, GameSettings
 
 
 def documented() -> set[str]:
@@ -128,3 +128,14 @@ def test_but_changes_a_copy_and_checks_it() -> None:
 def test_a_setting_cannot_be_no_number() -> None:
     with pytest.raises(RechainError, match="the setting entropy should be finite"):
         GameSettings(entropy=math.nan)
+
+
+def test_settings_of_an_earlier_version_are_read_as_they_were() -> None:
+    """What was trained before a setting existed goes on as it was trained."""
+    record = {name: value for name, value in asdict(GameSettings(hidden=7)).items() if name not in AS_WRITTEN}
+    assert GameSettings.recorded(record, "run.json") == GameSettings(hidden=7, **AS_WRITTEN)
+    now = GameSettings(hidden=7, bonus_by="walk")
+    assert GameSettings.recorded(asdict(now), "run.json") == now
+    assert GameSettings.of(record, "mine.toml") == GameSettings(hidden=7)
+    with pytest.raises(RechainError, match="should be names with values"):
+        GameSettings.recorded([], "run.json")  # type: ignore[arg-type]

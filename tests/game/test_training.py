@@ -34,6 +34,9 @@ SMALL: dict[str, Any] = {
     "game_epochs": 2,
     "held_out": 0.25,
     "learning_rate": 0.01,
+    "reasoner_epochs": 0,
+    "bonus_from": 0,
+    "teaching": "batch",
 }
 PHASES = ["warm-up", "pretraining", "game"]
 
@@ -113,7 +116,7 @@ def test_the_phases_follow_each_other(data: Prepared, pseudo: list[Part]) -> Non
 def test_a_checkpoint_follows_every_epoch_every_phase_and_so_many_steps(data: Prepared) -> None:
     diary = Diary()
     make(data, checkpoint_steps=2, game_epochs=0).run(diary)
-    assert diary.checkpoints == [(1, 0, 0), (1, 0, 2), (1, 1, 0), (1, 1, 2), (1, 2, 0), (2, 0, 0), (3, 0, 0)]
+    assert diary.checkpoints == [(1, 0, 0), (1, 0, 2), (1, 1, 0), (1, 1, 2), (1, 2, 0), (2, 0, 0), (3, 0, 0), (4, 0, 0)]
 
 
 def test_a_run_can_go_to_the_beginning_of_a_phase_and_on_from_there(data: Prepared, pseudo: list[Part]) -> None:
@@ -284,6 +287,91 @@ def test_the_ranker_learns_at_another_rate_in_the_game(data: Prepared) -> None:
     assert set(rates) == {("pretraining", 0.01, 0.01), ("game", 0.005, 0.01)}
 
 
+# ---- the Reasoner's schedule
+
+
+def changes(training: Training) -> dict[str, set[str]]:
+    """Return in which phases the weights of each player change."""
+    changed: dict[str, set[str]] = {"ranker": set(), "reasoner": set()}
+    before = {name: weights(getattr(training.players, name)) for name in changed}
+
+    class Compare(Watcher):
+        def on_step(self, phase: str, epoch: int, step: int, steps: int) -> None:
+            for name, phases in changed.items():
+                now = weights(getattr(training.players, name))
+                if not same(before[name], now):
+                    phases.add(phase)
+                before[name] = now
+
+        def on_checkpoint(self, training: Training) -> None:
+            before.update({name: weights(getattr(training.players, name)) for name in changed})
+
+    training.run(Compare())
+    return changed
+
+
+def test_before_the_game_the_reasoner_alone_is_taught_for_all_its_epochs(data: Prepared) -> None:
+    training = make(data, reasoner_epochs=5, patience=1, pretrain_epochs=1, game_epochs=1)
+    assert changes(training) == {"ranker": {"pretraining", "game"}, "reasoner": {"reasoner", "game"}}
+    epochs = [told for told in training.progress.curve if told["phase"] == "reasoner"]
+    assert len(epochs) == 5
+    assert epochs[4]["reasoner"] < epochs[0]["reasoner"]  # its loss
+    assert len({told["reward"] for told in epochs}) == 1  # which is the Ranker's
+
+
+@pytest.mark.parametrize("settings", [{"freezes_reasoner": True}, {"row": "conditional"}])
+def test_a_frozen_reasoner_is_never_taught_and_has_no_epochs_of_its_own(
+    data: Prepared, pseudo: list[Part], settings: dict[str, Any]
+) -> None:
+    training = make(data, pseudo, reasoner_epochs=2, **settings)
+    assert changes(training)["reasoner"] == set()
+    assert "reasoner" not in {told["phase"] for told in training.progress.curve}
+
+
+@pytest.mark.parametrize(
+    ("settings", "asked"),
+    [
+        ({}, [slice(None)] * 6),
+        ({"bonus_from": 1}, [slice(0)] * 3 + [slice(None)] * 3),
+        ({"teaching": "half"}, [slice(2, None), slice(2, None), slice(1, None)] * 2),  # of 4, 4 and 1 questions
+    ],
+)
+def test_when_and_about_what_the_reasoner_is_asked(
+    data: Prepared, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], asked: list[slice]
+) -> None:
+    training = make(data, pretrain_epochs=0, **settings)
+    heard, taught = [], []
+    players, loss = training.players, training.players.ranker_loss
+    monkeypatch.setattr(players, "ranker_loss", lambda batch, asked: heard.append(asked) or loss(batch, asked))
+    teach = players.reasoner_loss
+    monkeypatch.setattr(players, "reasoner_loss", lambda b, chosen: taught.append(len(chosen)) or teach(b, chosen))
+    batches = [len(part.questions) for epoch in range(2) for part in training.batches("game", epoch)]
+    training.run()
+    if settings.get("teaching") == "half":
+        assert heard == [slice(-(-size // 2), None) for size in batches]
+        assert taught == [-(-size // 2) for size in batches]
+        assert sorted(map(str, heard)) == sorted(map(str, asked))
+    else:
+        assert heard == asked
+        assert taught == batches
+
+
+def test_the_worth_of_the_bonus_is_logged_while_the_reasoner_learns(data: Prepared) -> None:
+    training = make(data, reasoner_epochs=1)
+    training.run()
+    watched = {told["phase"] for told in training.progress.curve if "bonus_auc" in told and "named_in" in told}
+    assert watched == {"reasoner", "game"}
+    assert all(0 <= told.get("bonus_auc", 0) <= 1 for told in training.progress.curve)
+
+
+def test_a_game_may_keep_its_last_weights_and_all_its_epochs(data: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+    training = make(data, pretrain_epochs=1, game_epochs=4, patience=1, game_keeps="last")
+    after = scripted(training, monkeypatch, 0.5, 0.7, 0.6, 0.5, 0.4)
+    training.run()
+    assert len(after) == 5
+    assert same(weights(training.players), after[4])
+
+
 # ---- when it stops
 
 
@@ -402,6 +490,29 @@ def test_a_branch_goes_on_from_here_and_leaves_the_original_alone(data: Prepared
         torch.set_rng_state(state)
         training.run()
     assert same(weights(trunk.players), weights(alone.players))
+
+
+def test_what_was_branched_off_before_makes_no_difference(data: Prepared) -> None:
+    trunk = make(data, dropout=0.3, gradient="reinforce")
+    trunk.run(until="reasoner")
+    ends = []
+    for plays_another in (False, True):
+        if plays_another:
+            trunk.branch(trunk.settings.but(reasoner_loss="walk", bonus=2.0)).run()
+        branch = trunk.branch(trunk.settings)
+        branch.run()
+        ends.append(weights(branch.players))
+    assert same(*ends)
+
+
+def test_a_branch_reads_the_questions_as_its_settings_say(data: Prepared, towns: Towns) -> None:
+    trunk = make(data)
+    raw = Prepared(prepare(towns(12), Lexicon({})).arrays(), entities="all")
+    branch = trunk.branch(trunk.settings.but(entities="all", mention="first word"), raw)
+    assert branch.data is raw
+    assert not branch.players.reasoner.scores_spans
+    assert trunk.data is data
+    assert trunk.players.reasoner.scores_spans
 
 
 # ---- what it is all for

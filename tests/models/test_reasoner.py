@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from rechain.models.encoders import WordVectors
-from rechain.models.reasoner import Attention, Reasoner
+from rechain.models.reasoner import Attention, Reasoner, span_means
 
 PLACES = torch.tensor([[0, 2], [1, 0]])
 
@@ -73,6 +73,30 @@ def test_an_entity_with_several_mentions_gets_the_sum_over_them(tiny: ModuleType
     first, other, second = np.exp(scores[[1, 3, 4]]) / np.exp(scores[[1, 3, 4]]).sum()  # entity 0, 1, then 0 again
     probability = reasoner(tiny.make_batch(), PLACES, 0).log_probability[0, 0].exp().tolist()
     assert probability[:2] == pytest.approx([first + second, other], abs=1e-6)
+
+
+def test_a_mention_is_scored_by_the_mean_over_its_words(tiny: ModuleType) -> None:
+    # passage 0 mentions entity 0 by its words 1 and 2, and by 4; entity 1 by 3; padding is a mention of the word 0
+    ends = tiny.make_batch().mention_end.clone()
+    ends[0, 0, 0] = 3
+    batch = tiny.make_batch(mention_end=ends)
+    scores = torch.tensor([1.0, 2.0, 6.0, 5.0, -3.0]).expand(2, 3, 5)
+    assert span_means(scores, batch)[0, 0].tolist() == [4.0, 5.0, -3.0]
+    assert span_means(scores, batch)[0, 1].tolist() == [2.0, 1.0, 1.0]
+
+
+def test_a_reasoner_reads_spans_or_first_words(tiny: ModuleType, reference: ModuleType) -> None:
+    ends = tiny.make_batch().mention_end.clone()
+    ends[0, 0, 0] = 3
+    batch, reasoner = tiny.make_batch(mention_end=ends), make_reasoner(tiny)
+    scores = scores_of(tiny, reference, reasoner, 0, 0)
+    span, *others = np.exp([scores[1:3].mean(), scores[3], scores[4]])
+    expected = [(span + others[1]) / (span + sum(others)), others[0] / (span + sum(others))]
+    probability = reasoner(batch, PLACES, 0).log_probability[0, 0].exp().tolist()
+    assert probability[:2] == pytest.approx(expected, abs=1e-6)
+    reasoner.scores_spans = False
+    by_first = reasoner(batch, PLACES, 0).log_probability
+    assert torch.equal(by_first, reasoner(tiny.make_batch(), PLACES, 0).log_probability)
 
 
 def test_what_is_not_an_entity_of_the_passage_has_no_probability(tiny: ModuleType) -> None:

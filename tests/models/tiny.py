@@ -85,6 +85,7 @@ def make_batch(
         "marks": torch.zeros(size, most, words, MARKS),
         "mention_entity": padded(entity_lists, (size, most, most_mentions), -1),
         "mention_token": padded(token_lists, (size, most, most_mentions), 0),
+        "mention_end": padded(token_lists, (size, most, most_mentions), 0) + 1,
         "mention_weight": torch.zeros(size, most, most_mentions),
         "holders": holders,
         "may_link": torch.ones(size, entities, hops - 1, dtype=torch.bool),

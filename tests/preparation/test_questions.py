@@ -72,6 +72,47 @@ def test_a_name_is_mentioned_at_its_first_word_in_title_and_text() -> None:
     assert places[2]["mirabellus"] == [0]
 
 
+def spans(question: Question) -> list[dict[str, list[tuple[int, int]]]]:
+    """Return for every passage the words of the mentions of each merged entity, as (first, how many)."""
+    told, names = arrays(question), entity_names(find_candidates(question), is_merged=True)
+    columns = [told[f"mention_{name}"].tolist() for name in ("merged", "token", "length")]
+    places: list[dict[str, list[tuple[int, int]]]] = []
+    for first, end in zip(told["mention_start"], told["mention_start"][1:], strict=False):
+        here: dict[str, list[tuple[int, int]]] = {}
+        for entity, token, length in list(zip(*columns, strict=True))[first:end]:
+            if entity >= 0:
+                here.setdefault(names[entity].strip(), []).append((token, length))
+        places.append({name: sorted(found) for name, found in here.items()})
+    return places
+
+
+def test_a_merged_entity_is_mentioned_once_by_all_words_of_its_name() -> None:
+    # title, its two parts and a name are one; every mention counts once, over both of its words
+    places = spans(OPERA)
+    assert places[0]["anton quillfeather"] == [(6, 2), (9, 2)]
+    assert places[1] == {"anton quillfeather": [(0, 2), (2, 2)], "mirabellus": [(10, 1)]}
+    assert places[2]["anton quillfeather"] == [(2, 2)]
+
+
+def test_a_surname_alone_is_a_mention_of_the_whole_name_if_few_passages_hold_it() -> None:
+    texts = [(p.title, p.text) for p in OPERA.passages[:2]]
+    alone, rain = (
+        ("Mirabellus", "With Quillfeather she went to Prague."),
+        [("", f"It rained {n} times.") for n in range(12)],
+    )
+    told = make(*texts, alone, *rain)  # three of fifteen passages hold the surname
+    assert spans(told)[2]["anton quillfeather"] == [(2, 1)]
+    assert 0b111 in arrays(told)["merged_holders"][:, 0].tolist()
+    assert "anton quillfeather" not in spans(make(*texts, alone))[2]  # three of three
+
+
+def test_merged_entities_of_the_data_are_the_same_and_have_the_words_of_their_offsets() -> None:
+    told = arrays(GIVEN)
+    assert told["merged_holders"].tolist() == told["entity_holders"].tolist()
+    assert told["chain_merged"].tolist() == told["chain_links"].tolist() == [[0]]
+    assert spans(GIVEN) == [{"gene:7": [(9, 2)]}, {"gene:7": [(0, 2)]}]  # cox, 1
+
+
 GIVEN = make(
     Passage(
         id="a",

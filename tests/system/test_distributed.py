@@ -97,6 +97,8 @@ SETTINGS = {
     "held_out": 0.25,
     "learning_rate": 1e-3,
     "game_learning_rate": 1e-3,
+    "reasoner_epochs": 1,
+    "bonus_from": 0,
 }
 
 
@@ -115,7 +117,7 @@ def test_several_processes_come_to_the_same_losses_and_weights_as_one(
 ) -> None:
     (alone,) = play(1, town_file, tmp_path / "alone", SETTINGS | sizes)
     together = play(processes, town_file, tmp_path / "together", SETTINGS | sizes)
-    assert [told["phase"] for told in alone] == ["warm-up", "pretraining", "game"]
+    assert [told["phase"] for told in alone] == ["warm-up", "pretraining", "reasoner", "game"]
     for curve in together:
         for one, other in zip(alone, curve, strict=True):
             assert figures(one) == pytest.approx(figures(other), rel=1e-5, abs=1e-5)

@@ -205,7 +205,7 @@ def test_linking_entities_are_judged_where_gold_names_them(
     table = TableQuestions([drugs.model_copy(update={"id": "other"})], [drugs], [])
     stage(tmp_path, table, vectors, CandidateSettings())
     candidates = find_candidates(drugs)
-    number = entity_names(candidates).index
+    number = entity_names(candidates, is_merged=True).index
     links = [[edge.key for edge in chain.edges] for chain in candidates.chains]
     chosen = links.index([named, "drug:Cetrol"])
     ranker = np.eye(2, dtype=np.float32)[chosen]

@@ -13,8 +13,17 @@ from rechain.schema import Gold, Question
 from rechain.tables.judge import Game, Results, judge_plays
 from rechain.tables.plan import contest
 from rechain.tables.plots import rewards
-from rechain.tables.report import brief_table, learning_curves, main_table, percent, points, write_report
+from rechain.tables.report import (
+    brief_table,
+    conditions_of,
+    learning_curves,
+    main_table,
+    percent,
+    points,
+    write_report,
+)
 
+HEADER_END = ("over folds and seeds, %", "with links and lexical, %")
 FOLD_0 = ["q0", "q1", "q3", "q5"]
 Fabricate = Callable[..., None]
 Judge = Callable[[], Results]
@@ -50,14 +59,16 @@ def test_figures_show_their_interval() -> None:
 def test_our_figures_stand_beside_the_papers(fabricate: Fabricate, judge: Judge) -> None:
     fabricate("cooperative", 0, 0, FOLD_0)
     header, rows = main_table(judge(), "hotpotqa")
-    assert header == ["", "paper, %", "chain accuracy, %", "head, %", "tail, %", "with links and lexical, %"]
-    assert [row[0] for row in rows] == ["random", "cooperative", "lexical", "cooperative + links and lexical"]
+    assert header == ["", "paper, %", "chain accuracy, %", "head, %", "tail, %", *HEADER_END]
+    headroom = ["best reward", "best reward with an oracle"]
+    combined = "cooperative + links and lexical"
+    assert [row[0] for row in rows] == ["random", "cooperative", "lexical", *headroom, combined]
     assert rows[1][1] == "87.2 (90.1 / 96.7)"
     assert rows[1][2].startswith("80.0 (")
-    assert rows[1][5] == rows[3][2]
-    assert [rows[0][5], rows[2][5], rows[3][5]] == ["", "", ""]
+    assert rows[1][6] == rows[5][2]
+    assert [rows[0][6], rows[2][6], rows[5][6]] == ["", "", ""]
     _, brief = brief_table(judge(), "hotpotqa")
-    assert [row[1] for row in brief] == ["40.3", "87.2", "", ""]
+    assert [row[1] for row in brief] == ["40.3", "87.2", "", "", "", ""]
     assert brief[2][3] == "+0.0 (+0.0 to +0.0)"
 
 
@@ -69,11 +80,12 @@ def test_rows_are_compared_on_the_games_they_have_in_common(folder: Path, fabric
     assert "what they have in common (1 fold (0) and 1 seed (0))" in text
     assert cells(text, "cooperative")[0][2].startswith("80.0 (")
     assert cells(text, "cooperative - tail-to-head")[0][1].startswith("+60.0 (")
-    assert "Left out, because it is not played yet: independent, head-to-tail." in text
+    left_out = "Left out, because it is not played yet: independent, head-to-tail, cooperative as written."
+    assert left_out in text
 
 
 def test_what_is_not_played_is_left_out_with_a_sentence(folder: Path, fabricate: Fabricate, judge: Judge) -> None:
-    write_plays(contest(GameSettings(), 2, 2, 1, 0, ablations=False), folder)
+    write_plays(contest({"ours": GameSettings()}, 2, 2, 1, 0, ablations=False), folder)
     fabricate("independent", 0, 0, FOLD_0)
     text = write_report(folder, judge(), "hotpotqa").read_text()
     assert "5 of the 6 plays are not done yet" in text
@@ -91,10 +103,10 @@ def test_nothing_played_at_all_still_shows_the_baselines(folder: Path, judge: Ju
 def test_ablations_are_compared_with_the_plain_row(folder: Path, fabricate: Fabricate, judge: Judge) -> None:
     fabricate("cooperative", 0, 0, FOLD_0)
     fabricate("cooperative", 1, 0, [])
-    fabricate("cooperative hard C", 0, 0, ["q0"])
+    fabricate("cooperative without features", 0, 0, ["q0"])
     fabricate("tail-to-head links", 0, 0, ["q0", "q1"])
     text = write_report(folder, judge(), "hotpotqa").read_text()
-    _, own, plain, difference, combined, games = cells(text, "cooperative hard C")[0]
+    _, own, plain, difference, combined, games = cells(text, "cooperative without features")[0]
     assert own.startswith("20.0 (")
     assert plain.startswith("80.0 (")
     assert difference.startswith("-60.0 (")
@@ -167,5 +179,69 @@ def test_what_the_reasoner_adds_is_shown_for_every_setting_played_with_and_witho
     fabricate("tail-to-head links", 0, 0, FOLD_0)
     text = write_report(folder, judge(), "hotpotqa").read_text()
     section = text[text.index("## What the Reasoner adds") :].partition("\n## ")[0]
-    assert cells(section, "cooperative links") == [["cooperative links", "+0.0 (+0.0 to +0.0)", "1"]]
+    assert cells(section, "cooperative links") == [["cooperative links", "+0.0 (+0.0 to +0.0)", "", "1"]]
     assert cells(section, "cooperative") == []
+
+
+def test_every_table_that_was_played_has_its_own_section(folder: Path, fabricate: Fabricate, judge: Judge) -> None:
+    fabricate("cooperative, paper", 0, 0, FOLD_0)
+    fabricate("tail-to-head, paper", 0, 0, ["q0"])
+    fabricate("cooperative, r 2, paper", 0, 0, ["q0", "q1"])
+    results = judge()
+    assert conditions_of(results) == ["paper"]
+    text = write_report(folder, results, "hotpotqa").read_text()
+    section = text[text.index("## The paper's own setting") :].partition("\n## ")[0]
+    assert cells(section, "cooperative")[0][2].startswith("80.0 (")
+    assert cells(section, "tail-to-head")[0][2].startswith("20.0 (")
+    differences = text[text.index("## Differences between rows, paper") :].partition("\n## ")[0]
+    assert cells(differences, "cooperative - tail-to-head")[0][1].startswith("+60.0 (")
+    ablation = cells(text, "cooperative, r 2, paper")[0]
+    assert ablation[3].startswith("-40.0 (")
+    assert (folder / "reward_paper.svg").exists() is False  # these plays have no curve
+
+
+def verdict(judge: Judge, folder: Path) -> str:
+    text = write_report(folder, judge(), "hotpotqa").read_text()
+    (line,) = [line for line in text.splitlines() if line.startswith("`cooperative`: ") and "power" not in line]
+    return line
+
+
+@pytest.mark.parametrize(
+    ("alone", "untaught", "words"),
+    [
+        ([1, 1, 1, 1], [1, 1, 1, 1], "cooperation helps, above the Ranker alone and above an untaught Reasoner"),
+        ([1, 1, 1, 1], [3, 3, 3, 3], "not above an untaught Reasoner"),
+        ([3, 3, 3, 3], [1, 1, 1, 1], "no gain over the Ranker alone"),
+        ([1, 3, 1, 3], [1, 1, 1, 1], "no gain over the Ranker alone"),  # on one fold alone, which may be chance
+    ],
+)
+def test_cooperation_is_said_to_help_only_above_the_ranker_and_an_untaught_reasoner(
+    folder: Path, fabricate: Fabricate, judge: Judge, alone: list[int], untaught: list[int], words: str
+) -> None:
+    folds = {0: FOLD_0, 1: ["q2", "q4", "q6"]}
+    for game, (fold, seed) in enumerate([(0, 0), (1, 0), (0, 1), (1, 1)]):
+        fabricate("cooperative", fold, seed, folds[fold][:3])
+        fabricate("tail-to-head", fold, seed, folds[fold][: alone[game]])
+        fabricate("cooperative untaught", fold, seed, folds[fold][: untaught[game]])
+    assert words in verdict(judge, folder)
+
+
+def test_one_game_alone_says_nothing_of_cooperation(folder: Path, fabricate: Fabricate, judge: Judge) -> None:
+    for row, right in (("cooperative", FOLD_0), ("tail-to-head", []), ("cooperative untaught", [])):
+        fabricate(row, 0, 0, right)
+    assert "one game alone says nothing" in verdict(judge, folder)
+
+
+def test_what_was_seen_of_the_bonus_is_shown_from_the_first_epoch_to_the_last(
+    folder: Path, fabricate: Fabricate, judge: Judge
+) -> None:
+    for fold, first in ((0, 0.5), (1, 0.7)):
+        curve = [
+            {"phase": "pretraining", "epoch": 0, "reward": 0.5},
+            {"phase": "reasoner", "epoch": 0, "reward": 0.5, "bonus_auc": first, "named_in": 0.4},
+            {"phase": "game", "epoch": 0, "reward": 0.5, "bonus_auc": 0.9, "named_in": 0.2},
+        ]
+        fabricate("cooperative", fold, 0, [], {"curve": curve})
+    text = write_report(folder, judge(), "hotpotqa").read_text()
+    section = text[text.index("## What the bonus is worth") :].partition("\n## ")[0]
+    assert cells(section, "cooperative") == [["cooperative", "60.0 to 90.0", "40.0 to 20.0", "2"]]

@@ -28,7 +28,7 @@ SETTINGS = GameSettings(
     batch_size=4,
     warm_up_batch_size=1,
     pretrain_epochs=2,
-    game_epochs=4,
+    game_epochs=8,
     patience=1,
     held_out=0.25,
     learning_rate=0.02,
@@ -111,8 +111,8 @@ def assert_same(path: Path, training: Training, whole: Whole) -> None:
 
 def test_the_undisturbed_run_has_all_kinds_of_moments(whole: Whole) -> None:
     phases = [told["phase"] for told in whole.training.progress.curve]
-    assert sorted(set(phases)) == ["game", "pretraining", "warm-up"]
-    assert 1 < phases.count("game") < 4, "it should stop early"
+    assert sorted(set(phases)) == ["game", "pretraining", "reasoner", "warm-up"]
+    assert 1 < phases.count("game") < SETTINGS.game_epochs, "it should stop early"
     assert ("after checkpoint", 1, 0, 2) in whole.moments
     assert ("step", "game", 0, 3) in whole.moments
 
@@ -125,9 +125,11 @@ MOMENTS = {
     "after a checkpoint in the middle of an epoch": ("after checkpoint", 1, 0, 2),
     "a step after a checkpoint in an epoch": ("step", "pretraining", 0, 3),
     "in the second epoch": ("step", "pretraining", 1, 2),
-    "between pretraining and game": ("after checkpoint", 2, 0, 0),
+    "between pretraining and the Reasoner's epochs": ("after checkpoint", 2, 0, 0),
+    "in the Reasoner's epochs": ("step", "reasoner", 1, 1),
+    "between these and the game": ("after checkpoint", 3, 0, 0),
     "in the game": ("step", "game", 0, 1),
-    "after an epoch of the game": ("after checkpoint", 2, 1, 0),
+    "after an epoch of the game": ("after checkpoint", 3, 1, 0),
 }
 
 
@@ -143,7 +145,7 @@ def test_a_game_that_is_stopped_when_it_should_end_early_plays_no_other_epoch(
     material: GameMaterial, whole: Whole, tmp_path: Path
 ) -> None:
     epochs = sum(told["phase"] == "game" for told in whole.training.progress.curve)
-    end = whole.moments.index(("after checkpoint", 2, epochs, 0))
+    end = whole.moments.index(("after checkpoint", 3, epochs, 0))
     assert_same(tmp_path / "run", stop_and_resume(material, tmp_path / "run", end), whole)
 
 

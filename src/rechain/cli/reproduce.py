@@ -30,6 +30,10 @@ def reproduce(
     passages: Passages = None,
     vectors: VectorsFile = None,
     gold: GoldFile = None,
+    table: Annotated[
+        list[str] | None,
+        Option(metavar="NAME", help="paper, features or ours (default); may be given several times."),
+    ] = None,
     folds: Annotated[int, Option(min=2, help="Into how many parts the questions are cut.")] = 5,
     seeds: Annotated[int, Option(min=1, help="How often every row is trained.")] = 3,
     pseudo: Annotated[int, Option(min=0, metavar="N", help="Pseudo questions of the ablations.")] = 100_000,
@@ -53,19 +57,20 @@ def reproduce(
     from rechain.game.plays import play_all, write_plays
     from rechain.system.devices import device_named
     from rechain.tables.judge import judge_plays
-    from rechain.tables.plan import HOPS, contest, table_settings
-    from rechain.tables.report import NAMES, brief_table, pairs_table, write_report
+    from rechain.tables.plan import HOPS, contest, table_settings, under_condition
+    from rechain.tables.report import NAMES, brief_table, conditions_of, pairs_table, write_report
     from rechain.tables.stage import TableQuestions, check_material, is_prepared, stage
 
     facts = {"data_set": data_set, "input": str(questions), "out": str(out), "workers": processes}
     with RunLog(log, "reproduce", facts) as run:
         settings = table_settings(data_set, config)
-        table = TableQuestions.read(
+        tables = {name: under_condition(settings, name, config) for name in table or ["ours"]}
+        asked = TableQuestions.read(
             data_set, questions, test, lambda path: QuestionsInput(path, passages).readable("Reading questions", run)
         )
         # What is wrong with gold, or with a folder of an earlier run, is said before hours of training.
-        golds, labels = ({}, []) if prepare_only else _read_gold(table.tested, test or questions, passages, gold)
-        was_prepared = is_prepared(out, table, folds)
+        golds, labels = ({}, []) if prepare_only else _read_gold(asked.tested, test or questions, passages, gold)
+        was_prepared = is_prepared(out, asked, folds)
         if judge_only and not (was_prepared and any((out / "plays").glob("*.safetensors"))):
             raise RechainError(f"nothing was played in {out} yet; leave --judge-only out.")
         if not judge_only:
@@ -73,9 +78,9 @@ def reproduce(
             if not was_prepared:
                 known = read_vectors_of(vectors, run.note)
                 with working("Preparing"):
-                    stage(out, table, known, CandidateSettings(), folds=folds, pseudo=pseudo)
+                    stage(out, asked, known, CandidateSettings(), folds=folds, pseudo=pseudo)
             check_material(out, HOPS[data_set], vectors if was_prepared else None, pseudo)
-            plays = contest(settings, HOPS[data_set], 1 if test else folds, seeds, pseudo, not no_ablations)
+            plays = contest(tables, HOPS[data_set], 1 if test else folds, seeds, pseudo, not no_ablations)
             write_plays(plays, out)
             if prepare_only:
                 run.end(f"{out} is prepared; `python -m rechain.game.plays {out}` plays it.")
@@ -86,12 +91,14 @@ def reproduce(
             except KeyboardInterrupt:
                 note(f"What was played is kept in {out}: the same command goes on with the rest.")
                 raise
-        pairs = _judge_pairs(table.all, labels, out, model, vectors, device) if labels else {}
+        pairs = _judge_pairs(asked.all, labels, out, model, vectors, device) if labels else {}
         run.doing = "judging"
         with working("Judging"):
-            results = judge_plays(out, table.tested, golds, settings)
+            results = judge_plays(out, asked.tested, golds, settings)
         if results.with_gold:
-            print_table(f"{NAMES[data_set]}, chain accuracy in %", *brief_table(results, data_set))
+            for condition in conditions_of(results):
+                title = f"{NAMES[data_set]}, {condition}: chain accuracy in %"
+                print_table(title, *brief_table(results, data_set, condition))
         if pairs:
             print_table("Interacting pairs", *pairs_table(pairs))
         run.end(f"{write_report(out, results, data_set, pairs)} says more.")

@@ -17,6 +17,11 @@ FEWEST_QUESTIONS = 5
 _ENDS = (2.5, 97.5)
 _Z = 1.959964
 """between minus and plus so many standard deviations lie 95 % of a normal distribution"""
+_STUDENT = (
+    *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228),
+    *(2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086),
+)
+"""the same of Student's distribution with 1, 2, … degrees of freedom"""
 
 
 class Figure(NamedTuple):
@@ -57,6 +62,26 @@ def mean_with_interval(values: Sequence[bool] | Sequence[float], seed: int = 0) 
         return None
     data = np.asarray(values, dtype=float)
     return Figure(float(data.mean()), *bootstrap(lambda draw: data[draw].mean(), len(data), seed), len(data))
+
+
+def mean_over_runs(values: Sequence[float]) -> Figure | None:
+    """Return the mean of one value a run with Student's 95 % interval over runs; None of fewer than two.
+
+    A bootstrap over questions knows nothing of how much another training would differ; this does.
+    """
+    if len(values) < 2:
+        return None
+    data = np.asarray(values, dtype=float)
+    mean, reach = float(data.mean()), _student(len(data) - 1) * float(data.std(ddof=1)) / sqrt(len(data))
+    return Figure(mean, mean - reach, mean + reach, len(data))
+
+
+def _student(freedom: int) -> float:
+    """Return the 97.5 % quantile of Student's distribution."""
+    if freedom <= len(_STUDENT):
+        return _STUDENT[freedom - 1]
+    # the first terms of Cornish and Fisher's expansion; off by less than 0.001 from here on
+    return _Z + (_Z**3 + _Z) / (4 * freedom) + (5 * _Z**5 + 16 * _Z**3 + 3 * _Z) / (96 * freedom**2)
 
 
 def share_with_interval(count: int, total: int) -> Figure | None:

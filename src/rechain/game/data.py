@@ -5,11 +5,13 @@ the last one ends.
 """
 
 from collections.abc import Iterator
+from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from rechain.errors import InputError
 from rechain.models.batch import Batch, WordTable
 from rechain.preparation.arrays import ASKED, BESIDE, MARKS
 from rechain.system.tensors import Array, Arrays
@@ -19,8 +21,17 @@ class Prepared:
     """The questions of a data set, ready to be read by the networks."""
 
     def __init__(
-        self, arrays: Arrays, device: torch.device | str = "cpu", max_tokens: int = 200, mark_answer: bool = False
+        self,
+        arrays: Arrays,
+        device: torch.device | str = "cpu",
+        max_tokens: int = 200,
+        mark_answer: bool = False,
+        entities: Literal["merged", "all"] = "merged",
     ) -> None:
+        """Put arrays on a device; `entities` says of which of the two inventories in them batches tell."""
+        if _REQUIRED - arrays.keys():
+            raise InputError("the questions were prepared by an earlier version; prepare them again.")
+        self._names = _MERGED if entities == "merged" else _ALL
         self.device = torch.device(device)
         self.max_tokens = max_tokens
         self.mark_answer = mark_answer
@@ -49,9 +60,10 @@ class Prepared:
         texts = np.where(is_slot, host["passage_text"][np.where(is_slot, slot, 0)], -1)
         question, question_lengths = self._tokens(host["question_text"][questions])
         passages, passage_lengths = self._tokens(texts)
-        entity, is_entity = self._lists("entity_start", questions)  # [B, X]
-        holders = self._take("entity_holders", entity, is_entity, 0)  # [B, X, bytes]
-        links = self._take("entity_links", entity, is_entity, 0)
+        names = self._names
+        entity, is_entity = self._lists(names.start, questions)  # [B, X]
+        holders = self._take(names.holders, entity, is_entity, 0)  # [B, X, bytes]
+        links = self._take(names.links, entity, is_entity, 0)
         chain, is_chain = self._lists("chain_start", questions)  # [B, C]
         return Batch(
             words=self.words,
@@ -65,7 +77,7 @@ class Prepared:
             holders=_bits(holders)[..., : texts.shape[1]],
             may_link=_bits(links[..., None])[..., : self.hops - 1],
             chains=self._take("chain_passages", chain, is_chain, -1),
-            chain_links=self._take("chain_links", chain, is_chain, -1),
+            chain_links=self._take(names.of_chain, chain, is_chain, -1),
             link_weight=self._take("chain_link_weight", chain, is_chain, 0.0).float(),
             lexical=self._take("chain_lexical", chain, is_chain, 0.0).float(),
             made=self._take("chain_made", chain, is_chain, 0).float(),
@@ -90,10 +102,13 @@ class Prepared:
     def _mentions(self, slot: Array, is_slot: Array, width: int) -> dict[str, Tensor]:
         index, is_mention = self._lists("mention_start", slot, is_slot)
         token = self._take("mention_token", index, is_mention, 0)
-        entity = self._take("mention_entity", index, is_mention, -1)
+        length = self._take("mention_length", index, is_mention, 1)
+        entity = self._take(self._names.of_mention, index, is_mention, -1)
+        first = token.clamp(max=width - 1)
         return {
             "mention_entity": torch.where(token < width, entity, -1),
-            "mention_token": token.clamp(max=width - 1),
+            "mention_token": first,
+            "mention_end": (first + length).clamp(max=width),
             "mention_weight": self._take("mention_weight", index, is_mention, 0.0).float(),
         }
 
@@ -115,7 +130,20 @@ class Prepared:
         return torch.where(real.view(*real.shape, *[1] * (values.dim() - real.dim())), values, padding)
 
 
-_STARTS = ("text_start", "passage_start", "mark_start", "mention_start", "entity_start", "chain_start")
+class _Inventory(NamedTuple):
+    """The names of the arrays that tell of entities."""
+
+    start: str
+    holders: str
+    links: str
+    of_mention: str
+    of_chain: str
+
+
+_ALL = _Inventory("entity_start", "entity_holders", "entity_links", "mention_entity", "chain_links")
+_MERGED = _Inventory("merged_start", "merged_holders", "merged_links", "mention_merged", "chain_merged")
+_REQUIRED = {"mention_length", *_ALL, *_MERGED}
+_STARTS = ("text_start", "passage_start", "mark_start", "mention_start", "entity_start", "merged_start", "chain_start")
 # what tells the shape of a batch stays here: read from a GPU, each number would wait for it
 _ON_CPU = frozenset((*_STARTS, "title_length", "question_text", "passage_text", "mark_kind"))
 

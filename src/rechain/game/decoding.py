@@ -26,6 +26,13 @@ class Decoded:
     """[B, C, readings] log-probability of each linking entity that the Reasoner names"""
     named: Tensor
     """[B, C, readings] the entity that the Reasoner would name for each link that it reads, among those shared there"""
+    shares: Tensor
+    """[B, C, readings] which share of the bonus the Reasoner would pay for each link that it reads"""
+
+    @property
+    def bonus(self) -> Tensor:
+        """[B, C] shares of the bonus together: 0 to the number of readings."""
+        return self.shares.sum(-1)
 
     @property
     def ranker(self) -> Tensor:
@@ -46,13 +53,12 @@ def decode(players: Players, batch: Batch, asks_reasoner: bool = True) -> Decode
     selections = step_log_probabilities(tables(players.ranker, read, players.plan), players.plan, batch.chains)
     readings = [_read(players, batch, reading) for reading in players.plan.readings if asks_reasoner]
     if not readings:
-        return Decoded(selections, selections[..., :0], selections[..., :0].long())
-    namings, named = (torch.stack(parts, dim=-1) for parts in zip(*readings, strict=True))
-    return Decoded(selections, namings, named)
+        return Decoded(selections, selections[..., :0], selections[..., :0].long(), selections[..., :0])
+    return Decoded(selections, *(torch.stack(parts, dim=-1) for parts in zip(*readings, strict=True)))
 
 
-def _read(players: Players, batch: Batch, reading: Reading) -> tuple[Tensor, Tensor]:
-    """Return the log-probability of a link of every chain, and the entity that the Reasoner would name, [B, C].
+def _read(players: Players, batch: Batch, reading: Reading) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the log-probability of a link of every chain, what the Reasoner would name, and what it would pay, [B, C].
 
     Where the data tells linking entities apart, the link is the chain's own entity; else it is any that both passages
     hold.
@@ -61,9 +67,12 @@ def _read(players: Players, batch: Batch, reading: Reading) -> tuple[Tensor, Ten
     here = batch.chains[..., reading.role].clamp(min=0)
     there = batch.chains[..., reading.next].clamp(min=0)
     places = torch.arange(batch.passages.shape[1], device=here.device).expand(len(here), -1)
-    log_probability = players.name(batch, places, reading).log_probability[question, here]  # [B, C, X]
+    named = players.name(batch, places, reading)
+    log_probability = named.log_probability[question, here]  # [B, C, X]
     shared = batch.holders.transpose(1, 2)[question, there] & batch.may_link[:, None, :, reading.link]
     among = log_probability.masked_fill(~shared, _NEVER)
     own = batch.chain_links[..., reading.link]
     of_own = log_probability.gather(2, own.clamp(min=0)[..., None]).squeeze(-1)
-    return torch.where(own >= 0, of_own, among.exp().sum(-1).clamp(min=_SMALLEST).log()), among.argmax(-1)
+    of_any = among.exp().sum(-1).clamp(min=_SMALLEST).log()
+    shares = players.shares(batch, places, reading, named)[question, here, there]
+    return torch.where(own >= 0, of_own, of_any), among.argmax(-1), shares

@@ -33,7 +33,7 @@ class TrainedModel:
     def read(self, preparation: Preparation) -> Batch:
         """Return prepared questions as the players read them, all in one batch."""
         device, settings = self.players.mean_reward.device, self.settings
-        data = Prepared(preparation.arrays(), device, settings.max_tokens, settings.mark_answer)
+        data = Prepared(preparation.arrays(), device, *settings.reading)
         return data.batch(np.arange(len(data)))
 
     def score(self, candidates: Candidates) -> Sequence[Contributions]:
@@ -73,7 +73,7 @@ class TrainedModel:
     @property
     def _reasoner_weight(self) -> float:
         """How much the Reasoner counts; only the cooperative row has taught it."""
-        return self.settings.reasoner_weight if self.settings.row == "cooperative" else 0.0
+        return self.settings.reasoner_weight if self.settings.teaches_reasoner else 0.0
 
     def _contributions(self, decoded: Decoded, links: list[float], lexical: list[float]) -> list[Contributions]:
         settings = self.settings

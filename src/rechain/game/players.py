@@ -18,7 +18,7 @@ from rechain.game.policy import (
     step_log_probabilities,
     tables,
 )
-from rechain.game.rewards import chain_weights, linking_targets, reward, with_bonus
+from rechain.game.rewards import chain_weights, linking_targets, reward, walk_chances, walk_shares, with_bonus
 from rechain.game.settings import GameSettings
 from rechain.models.batch import Batch
 from rechain.models.encoders import WordVectors
@@ -27,6 +27,10 @@ from rechain.models.reasoner import Named, Reasoner
 
 _SMALLEST = 1e-9
 """a probability below it has the logarithm of this, not that of 0"""
+EVERY = slice(None)
+"""all questions of a batch"""
+NOBODY = slice(0)
+"""none of them"""
 
 
 class Players(nn.Module):
@@ -38,7 +42,8 @@ class Players(nn.Module):
         self.plan: Plan = make_plan(hops, "independent" if settings.row == "independent" else settings.direction)
         shape = (settings.hidden, settings.dropout, settings.exact_match)
         self.ranker = Ranker(WordVectors(vectors, settings.train_vectors), *shape)
-        self.reasoner = Reasoner(WordVectors(vectors, settings.train_vectors), *shape)
+        vectors_of_reasoner = WordVectors(vectors, settings.train_vectors)
+        self.reasoner = Reasoner(vectors_of_reasoner, *shape, scores_spans=settings.mention == "span")
         self.mean_reward: Tensor
         self.register_buffer("mean_reward", torch.zeros(len(self.plan.steps)))
 
@@ -51,6 +56,8 @@ class Players(nn.Module):
 
     def supervised_loss(self, batch: Batch) -> Tensor:
         """Return the loss of distant supervision: the chains of C should be likely, the heaviest most."""
+        if self.settings.pretrain_by == "reward" and self.settings.row != "independent":
+            return self._loss_by_reward(batch, NOBODY)
         read = self.ranker.read(batch)
         weights = self.weights(batch)
         if self.settings.row != "independent":
@@ -72,13 +79,18 @@ class Players(nn.Module):
         """Return the Reasoner's cross-entropy on selected chains [B, S, L] (equation 4).
 
         The targets are all entities of the passage read that also stand in the next one, the strongest most; where
-        there is none, the question is skipped.
+        there is none, the question is skipped. By `walk` the target is the next passage itself, to which they lead.
         """
         losses, counts = [], []
         for reading in self.plan.readings:
-            named = self.reasoner(batch, chosen[..., reading.role], reading.link)
-            targets = self.targets(batch, chosen, reading)
-            likelihood = (targets * named.log_probability.exp()).sum(-1)  # [B, S]
+            places, following = chosen[..., reading.role], chosen[..., reading.next]
+            named = self.reasoner(batch, places, reading.link)
+            targets, probability = self.targets(batch, chosen, reading), named.log_probability.exp()
+            if self.settings.reasoner_loss == "walk":
+                chances = walk_chances(batch.holders, places, probability)
+                likelihood = chances.gather(2, following[..., None]).squeeze(-1)  # [B, S]
+            else:
+                likelihood = (targets * probability).sum(-1)
             has_target = targets.any(-1)
             losses.append(-(likelihood.clamp(min=_SMALLEST).log() * has_target).sum())
             counts.append(int(has_target.sum()))
@@ -92,26 +104,32 @@ class Players(nn.Module):
         evidence = weight.new_zeros(*places.shape, batch.holders.shape[1] + 1)  # the last column is for padding
         column = torch.where(entity < 0, evidence.shape[-1] - 1, entity)
         is_mentioned = torch.zeros_like(evidence, dtype=torch.bool).scatter(2, column, True)[..., :-1]
-        evidence = evidence.scatter(2, column, weight)[..., :-1]
+        # of the names of one entity the strongest counts
+        evidence = evidence.scatter_reduce(2, column, weight, "amax", include_self=False)[..., :-1]
         shared = linking_targets(batch.holders, places, chosen[..., reading.next])
         shared = shared & batch.may_link[:, None, :, reading.link] & is_mentioned
         sharpness = 0.0 if self.settings.evidence == "none" else self.settings.sharpness
         return chain_weights(evidence, shared, sharpness).nan_to_num(0.0)
 
-    def ranker_loss(self, batch: Batch) -> Tensor:
-        """Return the Ranker's loss in the game: less is more reward (equation 5), by the gradient that is set."""
+    def ranker_loss(self, batch: Batch, asked: slice = EVERY) -> Tensor:
+        """Return the Ranker's loss in the game: less is more reward (equation 5), by the gradient that is set.
+
+        The Reasoner is asked about some of the questions, and only for these is a bonus paid.
+        """
+        return self._loss_by_reward(batch, asked if self.settings.row == "cooperative" else NOBODY)
+
+    def _loss_by_reward(self, batch: Batch, asked: slice) -> Tensor:
         read = self.ranker.read(batch)
-        bonus = self.settings.bonus if self.settings.row == "cooperative" else 0.0
         if self.settings.gradient == "reinforce":
-            return self._sampled_loss(read, bonus)
+            return self._sampled_loss(read, asked)
         step_tables = tables(self.ranker, read, self.plan, every=self._rewards_sets)
         if self.settings.gradient == "likelihood":
-            return self._negative_log(step_tables, batch, self._chain_rewards(batch, step_tables, bonus))
-        total = expected_reward(step_tables, self.plan, self.rewards(batch, step_tables, bonus))
+            return self._negative_log(step_tables, batch, self._chain_rewards(batch, step_tables, asked))
+        total = expected_reward(step_tables, self.plan, self.rewards(batch, step_tables, asked))
         uncertain = torch.stack([entropy(table) for table in step_tables]).sum(0)
         return -(total + self.settings.entropy * uncertain).mean()
 
-    def rewards(self, batch: Batch, step_tables: Sequence[Table], bonus: float) -> list[Tensor]:
+    def rewards(self, batch: Batch, step_tables: Sequence[Table], asked: slice) -> list[Tensor]:
         """Return for every step the reward of every selection after every history, [B, S, K]."""
         rewards, weights = [], self.weights(batch)
         for table, step in zip(step_tables, self.plan.steps, strict=True):
@@ -121,8 +139,13 @@ class Players(nn.Module):
             roles = self._rewarded_roles(step)
             chosen = torch.cat([every, before[:, :, None].expand(*shape, -1)], dim=-1)[..., : len(roles)]
             earned = reward(batch.chains, weights, roles, chosen)
-            rewards.append(with_bonus(earned, self._is_named(batch, step, before), bonus) if bonus else earned)
+            rewards.append(self._with_bonus(earned, self._shares(batch, step, before, asked)))
         return rewards
+
+    def _with_bonus(self, rewards: Tensor, shares: Tensor | None) -> Tensor:
+        """Return rewards with the Reasoner's bonus, of which selections earn these shares; None is no bonus."""
+        settings = self.settings
+        return rewards if shares is None else with_bonus(rewards, shares, settings.bonus, settings.bonus_is == "sum")
 
     def _rewarded_roles(self, step: Step) -> tuple[int, ...]:
         """Return the roles in which a chain of C must agree with the selection: this one, and those before it."""
@@ -133,15 +156,33 @@ class Players(nn.Module):
         """Whether the second of two passages is rewarded whatever the first was, as in equation 2."""
         return self.plan.hops == 2 and self.settings.head_reward == "set"
 
-    def _is_named(self, batch: Batch, step: Step, before: Tensor) -> Tensor:
-        """Count how many of the Reasoner's top-1 entities, named from the passages before, each holds, [B, S, K]."""
-        count = torch.zeros(*before.shape[:2], batch.passages.shape[1], device=before.device)
-        question = torch.arange(len(before), device=before.device)[:, None]
-        for reading in self.plan.readings:
-            if reading.next == step.role and reading.role in step.given:
-                named = self.name(batch, before[..., step.given.index(reading.role)], reading)
-                count = count + (batch.holders[question, named.best] & named.has_entity[..., None])
-        return count
+    def _shares(self, batch: Batch, step: Step, before: Tensor, asked: slice) -> Tensor | None:
+        """Return which share of the bonus each selection of a step earns, [B, S, K]; None where none is paid.
+
+        The Reasoner reads the passages that were selected before, of the questions that it is asked about.
+        """
+        readings = [r for r in self.plan.readings if r.next == step.role and r.role in step.given]
+        if not readings or not self.settings.bonus or asked == NOBODY:
+            return None
+        some = batch if asked == EVERY else batch.rows(asked)
+        if len(some.chains) == 0:  # a batch of one question has no other half
+            return None
+        shares = torch.zeros(*before.shape[:2], batch.passages.shape[1], device=before.device)
+        for reading in readings:
+            shares[asked] += self.shares(some, before[asked][..., step.given.index(reading.role)], reading)
+        return shares
+
+    def shares(self, batch: Batch, places: Tensor, reading: Reading, named: Named | None = None) -> Tensor:
+        """Return which share of r the Reasoner pays for each passage after those at `places` [B, S], [B, S, K].
+
+        It is asked for the linking entities unless they are passed.
+        """
+        named = named or self.name(batch, places, reading)
+        if self.settings.bonus_by == "walk":
+            chances = named.log_probability.exp() * named.has_entity[..., None]
+            return walk_shares(walk_chances(batch.holders, places, chances))
+        question = torch.arange(len(places), device=places.device)[:, None]
+        return (batch.holders[question, named.best] & named.has_entity[..., None]).float()
 
     def name(self, batch: Batch, places: Tensor, reading: Reading) -> Named:
         """Ask the Reasoner for the linking entities of passages, without teaching it."""
@@ -149,26 +190,27 @@ class Players(nn.Module):
             named: Named = self.reasoner(batch, places, reading.link)
             return named
 
-    def _chain_rewards(self, batch: Batch, step_tables: Sequence[Table], bonus: float) -> Tensor:
+    def _chain_rewards(self, batch: Batch, step_tables: Sequence[Table], asked: slice) -> Tensor:
         """Return the weight of every chain of C with the Reasoner's bonus, [B, C]."""
-        named = torch.zeros_like(batch.link_weight)
-        if bonus:
-            question = torch.arange(len(named), device=named.device)[:, None]
-            for table, step in zip(step_tables, self.plan.steps, strict=True):
-                count = self._is_named(batch, step, table.histories.places)
-                named = named + count[question, table.histories.of_chain, batch.chains[..., step.role].clamp(min=0)]
-        return with_bonus(self.weights(batch), named, bonus)
+        total = torch.zeros_like(batch.link_weight)
+        question = torch.arange(len(total), device=total.device)[:, None]
+        for table, step in zip(step_tables, self.plan.steps, strict=True):
+            shares = self._shares(batch, step, table.histories.places, asked)
+            if shares is not None:
+                places = batch.chains[..., step.role].clamp(min=0)
+                total = total + shares[question, table.histories.of_chain, places]
+        return self._with_bonus(self.weights(batch), total)
 
-    def _sampled_loss(self, read: Read, bonus: float) -> Tensor:
+    def _sampled_loss(self, read: Read, asked: slice) -> Tensor:
         drawn = sample(self.ranker, read, self.plan, self.settings.samples)
-        earned = self.sampled_rewards(read.batch, drawn, bonus)  # [B, S, steps]
+        earned = self.sampled_rewards(read.batch, drawn, asked)  # [B, S, steps]
         baseline = None
         if self.settings.baseline == "moving":
             baseline = self.mean_reward.clone()
             self.mean_reward.lerp_(earned.flip(-1).cumsum(-1).flip(-1).mean((0, 1)), 0.05)
         return reinforce(drawn.log_probability, earned, baseline) - self.settings.entropy * drawn.entropy.sum(-1).mean()
 
-    def sampled_rewards(self, batch: Batch, drawn: Sample, bonus: float) -> Tensor:
+    def sampled_rewards(self, batch: Batch, drawn: Sample, asked: slice = EVERY) -> Tensor:
         """Return the reward of every selection of drawn chains, [B, S, steps]."""
         weights = self.weights(batch)
         question = torch.arange(len(weights), device=weights.device)[:, None]
@@ -177,10 +219,9 @@ class Players(nn.Module):
         for step in self.plan.steps:
             roles = self._rewarded_roles(step)
             one = reward(batch.chains, weights, roles, drawn.chosen[..., roles])
-            if bonus:
-                before = drawn.chosen[..., step.given]
-                named = self._is_named(batch, step, before)[question, sides, drawn.chosen[..., step.role]]
-                one = with_bonus(one, named, bonus)
+            shares = self._shares(batch, step, drawn.chosen[..., step.given], asked)
+            if shares is not None:
+                one = self._with_bonus(one, shares[question, sides, drawn.chosen[..., step.role]])
             earned.append(one)
         return torch.stack(earned, dim=-1)
 
@@ -194,8 +235,44 @@ class Players(nn.Module):
         with torch.no_grad():
             read = self.ranker.read(batch)
             step_tables = tables(self.ranker, read, self.plan, every=self._rewards_sets)
-            total = expected_reward(step_tables, self.plan, self.rewards(batch, step_tables, 0.0))
+            total = expected_reward(step_tables, self.plan, self.rewards(batch, step_tables, NOBODY))
             return Evaluated(total / len(step_tables), torch.stack([entropy(table) for table in step_tables]).mean(0))
+
+    def watch_reasoner(self, batch: Batch) -> "Watched":
+        """Return what the Reasoner's bonus is worth by evidence, and how common what it names is: no label is needed.
+
+        It reads what the chain of most evidence has; that chain should then earn more than others that have the same.
+        """
+        best = batch.lexical.masked_fill(~batch.is_chain, -torch.inf).argmax(-1)  # [B]
+        question = torch.arange(len(best), device=best.device)
+        chain = batch.chains[question, best]  # [B, L]
+        bonus, common = torch.zeros_like(batch.lexical), []
+        for reading in self.plan.readings:
+            places = chain[:, reading.role, None]
+            named = self.name(batch, places, reading)
+            shares = self.shares(batch, places, reading, named)[:, 0]  # [B, K]
+            bonus = bonus + shares.gather(1, batch.chains[..., reading.next].clamp(min=0))
+            holds = batch.holders[question, named.best[:, 0]]  # [B, K]
+            others = batch.is_passage.sum(-1) - 1
+            share = (holds.sum(-1) - holds.gather(1, places)[:, 0].long()) / others.clamp(min=1)
+            common.append(share[named.has_entity[:, 0]])
+        read = [reading.role for reading in self.plan.readings]
+        rivals = (batch.chains[..., read] == chain[:, None, read]).all(-1) & (batch.chains != chain[:, None]).any(-1)
+        rivals = rivals & batch.is_chain
+        own = bonus[question, best][:, None]
+        wins = ((own > bonus).float() + 0.5 * (own == bonus)) * rivals
+        has_rival = rivals.any(-1)
+        return Watched((wins.sum(-1) / rivals.sum(-1).clamp(min=1))[has_rival], torch.cat(common))
+
+
+class Watched(NamedTuple):
+    """What is seen of the Reasoner on held-out questions."""
+
+    auc: Tensor
+    """how often the chain of most evidence earns more bonus than a rival that the Reasoner reads alike, ties half, of
+    every question that has rivals"""
+    common: Tensor
+    """the share of other passages that hold the top-1 entity, of every reading that has one"""
 
 
 class Evaluated(NamedTuple):

@@ -20,7 +20,7 @@ import torch
 from rechain.errors import InputError, RechainError
 from rechain.game.data import Prepared
 from rechain.game.decoding import decode
-from rechain.game.settings import DECODING, GameSettings
+from rechain.game.settings import AS_WRITTEN, DECODING, GameSettings
 from rechain.game.training import Part, Training
 from rechain.system.digests import read_sealed, write_sealed
 from rechain.system.processes import in_order
@@ -40,8 +40,8 @@ class Branch:
 
     @property
     def pretraining(self) -> tuple[float, GameSettings]:
-        """What two branches must agree in to share a pretraining: all but what concerns the Reasoner."""
-        return self.share, self.settings.but(row="conditional", bonus=0.0)
+        """What two branches must agree in to share a pretraining: all but what concerns the Reasoner and the game."""
+        return self.share, self.settings.but(row="conditional", bonus=0.0, freezes_reasoner=False, **AS_WRITTEN)
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Play:
 
     def __str__(self) -> str:
         """Return what a log calls it."""
-        return f"{', '.join(branch.row for branch in self.branches)}; fold {self.fold}, seed {self.seed}"
+        return f"{' / '.join(branch.row for branch in self.branches)}; fold {self.fold}, seed {self.seed}"
 
     def path(self, folder: Path, branch: Branch) -> Path:
         """Return where the scores of a branch are kept."""
@@ -81,7 +81,7 @@ def write_plays(plays: Iterable[Play], folder: Path) -> None:
             if not path.exists():
                 continue
             try:
-                done = GameSettings.of(read_sealed(path).get("settings", {}), str(path))
+                done = GameSettings.recorded(read_sealed(path).get("settings", {}), str(path))
             except ValueError as error:
                 raise InputError(f"{path} is damaged: {error}; delete it and the scores beside it.") from error
             planned = branch.settings.but(seed=play.seed)
@@ -100,7 +100,7 @@ def read_plays(folder: Path) -> list[Play]:
     try:
         for record in read_sealed(folder / PLAYS)["plays"]:
             branches = [
-                Branch(branch["row"], GameSettings.of(branch["settings"], PLAYS), branch["share"])
+                Branch(branch["row"], GameSettings.recorded(branch["settings"], PLAYS), branch["share"])
                 for branch in record.pop("branches")
             ]
             plays.append(Play(branches=tuple(branches), **record))
@@ -138,7 +138,7 @@ class Stage:
         return parts
 
     def _prepared(self, name: str, settings: GameSettings) -> tuple[Prepared, Array]:
-        key = (name, settings.max_tokens, settings.mark_answer)
+        key = (name, *settings.reading)
         if key not in self._loaded:
             arrays = self.arrays if name == QUESTIONS else load_arrays(self.folder / name)
             allowed = arrays.pop("allowed", self.folds)
@@ -146,7 +146,10 @@ class Stage:
         return self._loaded[key]
 
     def play(self, play: Play) -> None:
-        """Train on the other folds and write the scores that the players give to this one's chains."""
+        """Train on the other folds and write the scores that the players give to this one's chains.
+
+        Branches that were written before an interruption stay as they are: none depends on another.
+        """
         settings = play.branches[0].settings.but(seed=play.seed)
         others = np.random.default_rng(play.seed).permutation(np.flatnonzero(self.folds != play.fold))
         start = time.perf_counter()
@@ -154,7 +157,8 @@ class Stage:
         warm = Training(self.vectors, self.questions(settings), settings, others, pseudo)
         warm.run(until="pretraining")
         metadata = {"pseudo": play.pseudo, "warm_up_seconds": time.perf_counter() - start}
-        for (share, _), branches in groupby(play.branches, key=lambda branch: branch.pretraining):
+        waiting = [branch for branch in play.branches if not play.path(self.folder, branch).exists()]
+        for (share, _), branches in groupby(waiting, key=lambda branch: branch.pretraining):
             self._play_branches(play, list(branches), warm, others[: max(round(share * len(others)), 1)], metadata)
 
     def _play_branches(
@@ -164,11 +168,12 @@ class Stage:
         start = time.perf_counter()
         pretrained = warm.branch(branches[0].settings.but(seed=play.seed))
         pretrained.use(np.sort(questions))
-        pretrained.run(until="game")
+        pretrained.run(until="reasoner")
         metadata = metadata | {"questions": len(questions), "pretraining_seconds": time.perf_counter() - start}
         for branch in branches:
             start = time.perf_counter()
-            training = pretrained.branch(branch.settings.but(seed=play.seed))
+            settings = branch.settings.but(seed=play.seed)
+            training = pretrained.branch(settings, self.questions(settings))
             training.run()
             self._write(play, branch, training, metadata | {"game_seconds": time.perf_counter() - start})
 
@@ -184,14 +189,18 @@ class Stage:
 
 
 def scores(training: Training, questions: Array) -> dict[str, Array]:
-    """Return the players' scores of the chains of some questions, one after another."""
-    parts: dict[str, list[Array]] = {"ranker": [], "reasoner": [], "named": []}
+    """Return the players' scores of the chains of some questions, one after another.
+
+    They travel from one machine to another: only those by which chains are picked have all their digits.
+    """
+    types = {"ranker": np.float32, "reasoner": np.float32, "named": np.int16, "bonus": np.float16}
+    parts: dict[str, list[Array]] = {name: [] for name in types}
     for batch in training.data.batches(questions, 64):
         with training.arithmetic():
             decoded = decode(training.players, batch)
         for name, values in parts.items():
-            values.append(getattr(decoded, name)[batch.is_chain].float().cpu().numpy())
-    return {"questions": questions} | {name: np.concatenate(values) for name, values in parts.items()}
+            values.append(getattr(decoded, name)[batch.is_chain].float().cpu().numpy().astype(types[name]))
+    return {"questions": questions.astype(np.int32)} | {name: np.concatenate(values) for name, values in parts.items()}
 
 
 def play_all(folder: Path, plays: Iterable[Play], device: str, processes: int, is_quiet: bool = False) -> None:

@@ -9,6 +9,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+_SMALLEST = 1e-9
+"""no chance is divided by less"""
+
 
 def reward(chains: Tensor, weights: Tensor, roles: Sequence[int], chosen: Tensor) -> Tensor:
     """Return the weight of the heaviest chain in C that has the chosen passages in these roles; 0 if there is none.
@@ -23,13 +26,33 @@ def reward(chains: Tensor, weights: Tensor, roles: Sequence[int], chosen: Tensor
     return (agrees * weights.view(len(weights), *between, -1)).amax(-1)
 
 
-def with_bonus(rewards: Tensor, is_named: Tensor, bonus: float) -> Tensor:
+def with_bonus(rewards: Tensor, shares: Tensor, bonus: float, is_added: bool = False) -> Tensor:
     """Return the reward of a selection to which the Reasoner's entities lead (equation 5).
 
-    `is_named` says in how many of its entities the selected passage agrees with the Reasoner: 0 or 1 for two passages;
-    0, 1 or 2 for the middle one of three, between head and tail. A selection that earns nothing gets no bonus.
+    `shares` says what share of the bonus a selection earns. By the Reasoner's top-1 entity it is 0 or 1 for two
+    passages; 0, 1 or 2 for the middle one of three, between head and tail. The bonus is multiplied into the reward, or
+    added to it, which is the same where rewards are 0 and 1. A selection that earns nothing gets no bonus.
     """
-    return rewards * (1 + bonus * is_named)
+    return torch.where(rewards > 0, rewards + bonus * shares, rewards) if is_added else rewards * (1 + bonus * shares)
+
+
+def walk_chances(holders: Tensor, places: Tensor, probability: Tensor) -> Tensor:
+    """Return how likely a walk from passages by way of an entity comes to each other passage, [B, S, K].
+
+    The entity is drawn by the Reasoner's P(e | p, q) `probability` [B, S, X] from the passage at `places` [B, S], then
+    one of the other passages that hold it: the sum over e of P(e | p, q) [e in p'] / (number of other passages with e).
+    """
+    question = torch.arange(len(holders), device=holders.device)[:, None]
+    is_here = holders.transpose(1, 2)[question, places]  # [B, S, X]
+    others = holders.sum(-1)[:, None] - is_here.long()
+    share = torch.where(others > 0, probability / others.clamp(min=1), 0.0)
+    with torch.autocast(share.device.type, enabled=False):  # rounded to 16 bits, passages that differ would tie
+        return (share.float() @ holders.float()).scatter(2, places[..., None], 0.0)
+
+
+def walk_shares(chances: Tensor) -> Tensor:
+    """Return the chances of passages, [B, S, K], in parts of the greatest: all of the bonus is the likeliest's."""
+    return chances / chances.amax(-1, keepdim=True).clamp(min=_SMALLEST)
 
 
 def linking_targets(holders: Tensor, chosen: Tensor, following: Tensor) -> Tensor:

@@ -22,6 +22,18 @@ DATA_SETS = ("hotpotqa", "drughop", "medhop")
 DECODING = frozenset(("reasoner_weight", "link_weight", "lexical_weight"))
 """the settings that count only after training"""
 
+AS_WRITTEN = {
+    "entities": "all",
+    "mention": "first word",
+    "reasoner_epochs": 0,
+    "bonus_from": 0,
+    "teaching": "batch",
+    "reasoner_loss": "shared",
+    "bonus_by": "top-1",
+    "bonus_is": "factor",
+}
+"""the Reasoner by the paper's equations and schedule, on every name that is found: as it was before these settings"""
+
 Row = Literal["independent", "conditional", "cooperative"]
 _Size = Annotated[int, Limits(least=1, most=100_000)]
 """a slip of the finger is an error in one sentence, rather than a machine without memory"""
@@ -32,6 +44,7 @@ class GameSettings(Settings):
     """How Ranker and Reasoner are built, trained and used."""
 
     names: ClassVar = DATA_SETS
+    before: ClassVar = AS_WRITTEN
 
     row: Row = "cooperative"
     """independent: one MatchLSTM scores all passages; conditional: each passage given those selected before;
@@ -68,11 +81,39 @@ class GameSettings(Settings):
     """weight of the policy's entropy, which keeps it from settling too early"""
     bonus: NotNegative = 0.5
     """r, what the Ranker earns more when its passage holds the entity that the Reasoner named"""
+    bonus_by: Literal["top-1", "walk"] = "top-1"
+    """what earns the bonus. top-1: all of it a passage that holds the Reasoner's likeliest entity (equation 5). walk:
+    each passage its chance to be reached from the passage that was read, by an entity that the Reasoner names and then
+    any other passage that holds it, in parts of the likeliest passage's chance"""
+    bonus_is: Literal["sum", "factor"] = "sum"
+    """whether r is added to the reward of a selection or multiplied into it; with hard C both are equation 5, with a
+    weighted C a factor adds little to chains of little weight"""
+    bonus_from: Count = 1
+    """epochs of the game that pass before a bonus is paid"""
+
+    entities: Literal["merged", "all"] = "merged"
+    """among what the Reasoner chooses. merged: one entity for one thing, equal and nested names together, without parts
+    of names that many passages hold. all: every title, part of a title, name and word by itself"""
+    mention: Literal["span", "first word"] = "span"
+    """what the score of a mention is: the mean over its words, or that of its first word"""
+    reasoner_loss: Literal["shared", "walk"] = "shared"
+    """what the Reasoner learns. shared: to name any entity that the next passage holds too (equation 4). walk: to lead
+    to the next passage: an entity counts the less, the more other passages hold it"""
+    reasoner_epochs: Count = 2
+    """epochs after the pretraining in which the Reasoner alone is taught, on what the pretrained Ranker selects"""
+    teaching: Literal["half", "batch"] = "half"
+    """in the game, whether the Reasoner is taught on one half of a batch and asked about the other, so that it does not
+    pay for what it was told a moment ago; or taught on the batch and then asked about it"""
+    freezes_reasoner: bool = False
+    """whether the Reasoner is never taught: a control, to which the cooperative row is compared"""
 
     warm_up_epochs: Count = 1
     """epochs of pseudo questions, where there are any"""
     pretrain_epochs: Count = 6
-    """epochs of distant supervision before the game"""
+    """epochs of distant supervision before the game, at most"""
+    pretrain_by: Literal["likelihood", "reward"] = "likelihood"
+    """what the pretraining goes by: the likelihood of C's chains as wholes, or the reward of each selection, by the
+    gradient of the game; independent selections are always taught by cross-entropy"""
     game_epochs: Count = 6
     """epochs of the game: a Reasoner step and a Ranker step in turn"""
     batch_size: _Size = 32
@@ -85,6 +126,9 @@ class GameSettings(Settings):
     """of the Ranker in the game"""
     clip: AboveZero = 5.0
     """the greatest norm of a gradient"""
+    game_keeps: Literal["best", "last"] = "best"
+    """which weights of the game are kept: those of the best reward on held-out questions, which knows no bonus; or the
+    last, after all of its epochs"""
     held_out: PartShare = 0.1
     """share of the questions on which the reward is measured, to stop early and keep the best"""
     patience: _Size = 3
@@ -102,6 +146,16 @@ class GameSettings(Settings):
     """of the links' weight in a chain's score"""
     lexical_weight: float = 0.0
     """of the lexical rule's score in a chain's score"""
+
+    @property
+    def reading(self) -> tuple[int, bool, Literal["merged", "all"]]:
+        """How prepared questions are read: all that `rechain.game.data.Prepared` needs to know."""
+        return self.max_tokens, self.mark_answer, self.entities
+
+    @property
+    def teaches_reasoner(self) -> bool:
+        """Whether anybody teaches the Reasoner."""
+        return self.row == "cooperative" and not self.freezes_reasoner
 
     def __post_init__(self) -> None:
         """Say which setting is wrong."""

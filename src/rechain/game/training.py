@@ -1,9 +1,13 @@
-"""The game, played: warm-up, distant supervision, then Reasoner and Ranker in turn (`rechain.system.loop` loops)."""
+"""The game, played: warm-up, distant supervision, the Reasoner alone, then Reasoner and Ranker in turn.
+
+`rechain.system.loop` loops.
+"""
 
 import copy
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -14,14 +18,14 @@ from torch import Tensor
 from rechain.errors import InputError, RechainError
 from rechain.game.data import Prepared
 from rechain.game.decoding import decode
-from rechain.game.players import Players
+from rechain.game.players import EVERY, NOBODY, Players
 from rechain.game.settings import GameSettings
 from rechain.models.batch import Batch
 from rechain.system.distributed import average, average_gradients, is_shared, own_share
 from rechain.system.loop import TrainingLoop
 from rechain.system.tensors import Array, not_finite, save_tensors
 
-PHASES = ("warm-up", "pretraining", "game")
+PHASES = ("warm-up", "pretraining", "reasoner", "game")
 _FEW = 8
 """questions that show whether the players still score with numbers"""
 
@@ -70,11 +74,23 @@ class Training(TrainingLoop):
         held = int(len(questions) * self.settings.held_out)
         self.held_out, self.questions = np.sort(shuffled[:held]), shuffled[held:]
 
-    def branch(self, settings: GameSettings) -> "Training":
-        """Return a run that goes on from here with other settings, apart from this one."""
+    def branch(self, settings: GameSettings, data: Prepared | None = None) -> "Training":
+        """Return a run that goes on from here with other settings, apart from this one.
+
+        `data` are the same questions, as the new settings read them. Random numbers begin anew, so that what was
+        branched off before makes no difference.
+        """
         other = copy.deepcopy(self, {id(shared): shared for shared in (self.data, self.pseudo)})
+        other.data = data or self.data
         other.settings = other.players.settings = settings
+        other.players.reasoner.scores_spans = settings.mention == "span"
+        torch.manual_seed(settings.seed)
         return other
+
+    @property
+    def fixed_phases(self) -> Sequence[str]:
+        """The Reasoner's epochs do not change the reward; the game may be set to keep its last weights."""
+        return ("reasoner", "game") if self.settings.game_keeps == "last" else ("reasoner",)
 
     def epochs(self, phase: str) -> int:
         """Return how many epochs a phase has at most; independent selections have no game to play."""
@@ -82,6 +98,7 @@ class Training(TrainingLoop):
         of_phase = {
             "warm-up": settings.warm_up_epochs if self.pseudo else 0,
             "pretraining": settings.pretrain_epochs,
+            "reasoner": settings.reasoner_epochs if settings.teaches_reasoner else 0,
             "game": 0 if settings.row == "independent" else settings.game_epochs,
         }
         return of_phase[phase]
@@ -100,19 +117,34 @@ class Training(TrainingLoop):
     def step(self, phase: str, batch: Part) -> dict[str, Tensor]:
         """Teach the players once, the Reasoner on chains that the Ranker selects or pseudo questions are made from."""
         share = own_share(batch.questions)
-        questions, weight = batch.data.batch(share.questions), share.weight
-        players, losses = self.players, {}
-        if self.settings.row == "cooperative" and phase != "pretraining":
-            chosen = _made(questions) if phase == "warm-up" else players.select(questions)
-            readings = self._count_targets(questions, chosen) * (weight > 0) if is_shared() else weight
-            losses["reasoner"] = self._learn("reasoner", lambda: players.reasoner_loss(questions, chosen), readings)
+        questions, losses = batch.data.batch(share.questions), {}
         is_game = phase == "game"
+        # of the whole batch's first half, however many processes share it
+        half = own_share(batch.questions[: -(-len(batch.questions) // 2)]).weight
+        taught = half if is_game and self.settings.teaching == "half" else share.weight
+        if self.settings.teaches_reasoner and phase != "pretraining":
+            losses["reasoner"] = self._teach_reasoner(questions.rows(slice(max(taught, 1))), taught, phase == "warm-up")
+        if phase == "reasoner":
+            return losses
         for group in self.optimisers["ranker"].param_groups:
             group["lr"] = self.settings.game_learning_rate if is_game else self.settings.learning_rate
-        loss = players.ranker_loss if is_game else players.supervised_loss
-        losses["ranker"] = self._learn("ranker", lambda: loss(questions), weight)
-        players.mean_reward = average(players.mean_reward, weight)
+        players = self.players
+        loss = partial(players.ranker_loss, asked=self._asked(taught)) if is_game else players.supervised_loss
+        losses["ranker"] = self._learn("ranker", lambda: loss(questions), share.weight)
+        players.mean_reward = average(players.mean_reward, share.weight)
         return losses
+
+    def _asked(self, taught: int) -> slice:
+        """Return about which questions of a batch the Reasoner is asked, if it was just taught on the first of them."""
+        if self.progress.epoch < self.settings.bonus_from:
+            return NOBODY
+        return slice(taught, None) if self.settings.teaching == "half" else EVERY
+
+    def _teach_reasoner(self, batch: Batch, weight: int, is_warm_up: bool) -> Tensor:
+        players = self.players
+        chosen = _made(batch) if is_warm_up else players.select(batch)
+        readings = self._count_targets(batch, chosen) * (weight > 0) if is_shared() else weight
+        return self._learn("reasoner", lambda: players.reasoner_loss(batch, chosen), readings)
 
     def _count_targets(self, batch: Batch, chosen: Tensor) -> int | Tensor:
         """Count the readings that have an entity to name; the Reasoner's loss is the mean over them.
@@ -151,9 +183,21 @@ class Training(TrainingLoop):
         with self.arithmetic():
             batches = self.data.batches(self.held_out, self.settings.batch_size)
             figures = [self.players.evaluate(batch) for batch in batches]
-        self.players.train()
         reward, entropy = (torch.cat(values).mean() for values in zip(*figures, strict=True))
-        return {"reward": float(average(reward)), "entropy": float(average(entropy))}
+        watched = self._watch_reasoner() if self.settings.row == "cooperative" else {}
+        self.players.train()
+        return {"reward": float(average(reward)), "entropy": float(average(entropy)), **watched}
+
+    def _watch_reasoner(self) -> dict[str, float]:
+        """Return what the Reasoner's bonus is worth on the held-out questions, where it is about to be paid."""
+        if self.phases[self.progress.phase] not in ("reasoner", "game"):
+            return {}
+        with self.arithmetic():
+            batches = self.data.batches(self.held_out, self.settings.batch_size)
+            watched = [self.players.watch_reasoner(batch) for batch in batches]
+        figures = (torch.cat(values) for values in zip(*watched, strict=True))
+        named = zip(("bonus_auc", "named_in"), figures, strict=True)
+        return {name: float(average(values.mean())) for name, values in named if len(values)}
 
     def outputs(self) -> Tensor:
         """Return how the players score the chains of a few questions."""

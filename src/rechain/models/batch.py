@@ -5,7 +5,7 @@ chains, L passages of a chain, X entities of a question, E mentions of entities 
 looked at side by side.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import torch
 from torch import Tensor
@@ -44,6 +44,8 @@ class Batch:
     """[B, K, E] the entity of each mention, -1 is padding"""
     mention_token: Tensor
     """[B, K, E] its first word"""
+    mention_end: Tensor
+    """[B, K, E] the word after its last"""
     mention_weight: Tensor
     """[B, K, E] how strongly the entity links this passage"""
     holders: Tensor
@@ -81,6 +83,11 @@ class Batch:
         """[B, C] whether there is a chain."""
         return self.chains[:, :, 0] >= 0
 
+    def rows(self, part: slice) -> "Batch":
+        """Return some of the questions."""
+        tensors = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "words"}
+        return replace(self, **{name: tensor[part] for name, tensor in tensors.items()})
+
     def at(self, places: Tensor) -> "Batch":
         """Return the same questions with only the passages at some places, [B, S], as if there were no others."""
         question = torch.arange(len(places), device=places.device)[:, None]
@@ -92,5 +99,6 @@ class Batch:
             marks=self.marks[question, places],
             mention_entity=self.mention_entity[question, places],
             mention_token=self.mention_token[question, places],
+            mention_end=self.mention_end[question, places],
             mention_weight=self.mention_weight[question, places],
         )

@@ -45,8 +45,17 @@ class Named:
 class Reasoner(nn.Module):
     """Encoder, two attention layers, two BiGRUs with a skip connection, and the classification layer g."""
 
-    def __init__(self, vectors: WordVectors, hidden: int = 100, dropout: float = 0.2, exact_match: bool = True) -> None:
+    def __init__(
+        self,
+        vectors: WordVectors,
+        hidden: int = 100,
+        dropout: float = 0.2,
+        exact_match: bool = True,
+        scores_spans: bool = True,
+    ) -> None:
+        """Score mentions over all of their words, or by the first alone."""
         super().__init__()
+        self.scores_spans = scores_spans
         self.encoder = Encoder(vectors, hidden, dropout, exact_match)
         d = self.encoder.width
         self.question_attention = Attention(d)
@@ -60,7 +69,8 @@ class Reasoner(nn.Module):
         """Read the passages at `places` [B, S] and name the entity that could be link number `link` of a chain."""
         chosen = batch.at(places)
         scores = self._token_scores(chosen)  # [B, S, M]
-        return _name(chosen, scores, link)
+        of_mentions = span_means(scores, chosen) if self.scores_spans else scores.gather(2, chosen.mention_token)
+        return _name(chosen, of_mentions, link)
 
     def _token_scores(self, batch: Batch) -> Tensor:
         """Return g(h_k) of every word of every passage, [B, S, M]."""
@@ -77,13 +87,20 @@ class Reasoner(nn.Module):
         return scores.unflatten(0, batch.passages.shape[:2])
 
 
+def span_means(scores: Tensor, batch: Batch) -> Tensor:
+    """Return the mean score of the words of every mention, [B, S, E], of the scores of all words, [B, S, M]."""
+    # sums up to every word: the words of a mention are the difference of two, however many there are
+    sums = torch.cat([torch.zeros_like(scores[..., :1]), scores.double().cumsum(-1)], dim=-1)
+    first, end = batch.mention_token, batch.mention_end
+    return ((sums.gather(2, end) - sums.gather(2, first)) / (end - first).clamp(min=1)).to(scores.dtype)
+
+
 def _name(batch: Batch, scores: Tensor, link: int) -> Named:
-    """Apply softmax over the mentions of entities and add up the mentions of each entity."""
+    """Apply softmax over the scores of the mentions, [B, S, E], and add up the mentions of each entity."""
     entity = batch.mention_entity.clamp(min=0)  # [B, S, E]
     question = torch.arange(len(entity), device=entity.device)[:, None, None]
     allowed = (batch.mention_entity >= 0) & batch.may_link[question, entity, link]
-    mentions = masked(scores.gather(2, batch.mention_token), allowed)
-    probabilities = mentions.softmax(dim=-1) * allowed
+    probabilities = masked(scores, allowed).softmax(dim=-1) * allowed
     entities = batch.holders.shape[1]
     summed = probabilities.new_zeros(*scores.shape[:2], entities).scatter_add(2, entity, probabilities)
     return Named(summed.clamp(min=_SMALLEST).log(), allowed.any(-1))

@@ -11,8 +11,10 @@ import numpy as np
 from rechain.answers.matching import AnswerMatcher
 from rechain.candidates import Candidates, CandidateSettings, find_candidates
 from rechain.errors import QuestionError
+from rechain.linking.linkers import Entity
 from rechain.preparation.arrays import ANSWER, ASKED, BESIDE
 from rechain.preparation.lexicon import Lexicon
+from rechain.preparation.merging import DROPPED, merge, without_overlaps
 from rechain.schema import Question
 from rechain.scoring.lexical import Lexical
 from rechain.scoring.pairs import EntityPairs
@@ -24,6 +26,8 @@ MAX_ENTITIES = 512
 """of a question, the heaviest: a long list of passages may share thousands, and each costs a row of every batch"""
 _LAST_WORD = 2**15 - 1
 """the greatest position that int16 holds; no network reads so far"""
+_LONGEST_MENTION = 2**8 - 1
+"""words of a mention that are counted"""
 
 
 @dataclass
@@ -52,7 +56,7 @@ class Preparation:
         self._hops: int | None = None
         self._texts: dict[tuple[str, str], int] = {}
         self._tokens, self._passages, self._chains = _Lists(), _Lists(), _Lists()
-        self._entities, self._mentions, self._marks = _Lists(), _Lists(), _Lists()
+        self._entities, self._merged, self._mentions, self._marks = _Lists(), _Lists(), _Lists(), _Lists()
         self._title_lengths: list[int] = []
         self._question_texts: list[int] = []
         self._lexical = Lexical()
@@ -79,14 +83,16 @@ class Preparation:
         self._add_texts(candidates.question, candidates.views)
         entities = _QuestionEntities(candidates, made)
         self._entities.add(entities.rows())
+        self._merged.add(entities.merged_rows())
         for passage in range(len(candidates.views)):
             self._mentions.add(entities.mentions(passage))
             self._marks.add(entities.marks(passage))
         rows = []
         for chain, contributions in zip(candidates.chains, self._lexical.score(candidates), strict=True):
             links = [entities.given.get(edge.key, -1) if edge.is_given else -1 for edge in chain.edges]
+            merged = [entities.merging.number_of[link] if link >= 0 else -1 for link in links]
             lexical = sum(contributions.values())
-            rows.append((*chain.passages, *links, chain.weight, lexical, chain.passages == made))
+            rows.append((*chain.passages, *links, *merged, chain.weight, lexical, chain.passages == made))
         self._chains.add(rows)
 
     def add_reading(self, question: Question, entities: Collection[str], hops: int) -> None:
@@ -97,9 +103,10 @@ class Preparation:
         any_link = (1 << (hops - 1)) - 1
         holders = [sum(1 << n for n, view in enumerate(views) if view.mentions(entity)) for entity in entities]
         self._entities.add((any_link, bits) for bits in holders)
+        self._merged.add((any_link, bits) for bits in holders)
         for view in views:
             self._mentions.add(
-                (n, word, 0.0) for n, name in enumerate(entities) for word in _words_of(view, name, True)
+                (n, n, *span, 0.0) for n, name in enumerate(entities) for span in _spans_of(view, name, True)
             )
             self._marks.add(mark for entity in question.question_entities for mark in _marks_of(view, entity, ASKED))
         self._chains.add(())
@@ -123,11 +130,15 @@ class Preparation:
     def arrays(self) -> dict[str, Array]:
         """Return everything that was taken."""
         hops = self._hops or 2
-        chains = np.array(self._chains.values, dtype=np.float64).reshape(-1, 2 * hops + 2)
-        mentions = np.array(self._mentions.values, dtype=np.float64).reshape(-1, 3)
+        chains = np.array(self._chains.values, dtype=np.float64).reshape(-1, 3 * hops + 1)
+        mentions = np.array(self._mentions.values, dtype=np.float64).reshape(-1, 5)
         marks = np.array(self._marks.values, dtype=np.int64).reshape(-1, 2)
         size = -(-int(np.diff(self._passages.starts).max(initial=1)) // 8)  # bytes with a bit for every passage
-        holders = b"".join(bits.to_bytes(size, "little") for _, bits in self._entities.values)
+
+        def holders(entities: _Lists) -> Array:
+            joined = b"".join(bits.to_bytes(size, "little") for _, bits in entities.values)
+            return np.frombuffer(joined, np.uint8).reshape(-1, size)
+
         return self._lexicon.arrays() | {
             "tokens": np.array(self._tokens.values, dtype=np.int32),
             "text_start": np.array(self._tokens.starts, dtype=np.int64),
@@ -137,20 +148,26 @@ class Preparation:
             "passage_start": np.array(self._passages.starts, dtype=np.int64),
             "entity_start": np.array(self._entities.starts, dtype=np.int64),
             "entity_links": np.array([links for links, _ in self._entities.values], dtype=np.uint8),
-            "entity_holders": np.frombuffer(holders, np.uint8).reshape(-1, size),
+            "entity_holders": holders(self._entities),
+            "merged_start": np.array(self._merged.starts, dtype=np.int64),
+            "merged_links": np.array([links for links, _ in self._merged.values], dtype=np.uint8),
+            "merged_holders": holders(self._merged),
             "mention_start": np.array(self._mentions.starts, dtype=np.int64),
             "mention_entity": mentions[:, 0].astype(np.int16),
-            "mention_token": mentions[:, 1].clip(max=_LAST_WORD).astype(np.int16),
-            "mention_weight": mentions[:, 2].astype(np.float16),
+            "mention_merged": mentions[:, 1].astype(np.int16),
+            "mention_token": mentions[:, 2].clip(max=_LAST_WORD).astype(np.int16),
+            "mention_length": mentions[:, 3].clip(max=_LONGEST_MENTION).astype(np.uint8),
+            "mention_weight": mentions[:, 4].astype(np.float16),
             "mark_start": np.array(self._marks.starts, dtype=np.int64),
             "mark_token": marks[:, 0].clip(max=_LAST_WORD).astype(np.int16),
             "mark_kind": marks[:, 1].astype(np.uint8),
             "chain_start": np.array(self._chains.starts, dtype=np.int64),
             "chain_passages": chains[:, :hops].astype(np.int16),
             "chain_links": chains[:, hops : 2 * hops - 1].astype(np.int16),
-            "chain_link_weight": chains[:, 2 * hops - 1].astype(np.float32),
-            "chain_lexical": chains[:, 2 * hops].astype(np.float32),
-            "chain_made": chains[:, 2 * hops + 1].astype(np.uint8),
+            "chain_merged": chains[:, 2 * hops - 1 : 3 * hops - 2].astype(np.int16),
+            "chain_link_weight": chains[:, 3 * hops - 2].astype(np.float32),
+            "chain_lexical": chains[:, 3 * hops - 1].astype(np.float32),
+            "chain_made": chains[:, 3 * hops].astype(np.uint8),
         }
 
 
@@ -162,9 +179,10 @@ def prepare(questions: Iterable[Question], lexicon: Lexicon, settings: Candidate
     return preparation
 
 
-def entity_names(candidates: Candidates) -> list[str]:
-    """Return the names of a question's entities, in the order of their numbers in the arrays."""
-    return [entity.name for entity in _QuestionEntities(candidates).entities]
+def entity_names(candidates: Candidates, is_merged: bool = False) -> list[str]:
+    """Return the names of a question's entities, in the order of their numbers in the arrays: all, or merged ones."""
+    entities = _QuestionEntities(candidates)
+    return [entity.name for entity in (entities.merging.entities if is_merged else entities.entities)]
 
 
 class _QuestionEntities:
@@ -181,26 +199,45 @@ class _QuestionEntities:
         self.entities = sorted(linking.values(), key=lambda entity: -entity.weight)[:MAX_ENTITIES]
         self.given = {entity.name: number for number, entity in enumerate(self.entities) if entity.is_given}
         """the numbers of the entities that the data names"""
+        self.merging = merge(self.entities, len(candidates.views))
         self._numbers = {id(entity): number for number, entity in enumerate(self.entities)}
         self._pairs = EntityPairs(candidates) if candidates.names_entities else None
 
     def rows(self) -> Iterator[tuple[int, int]]:
         """Yield of every entity which links of a chain it may be, and which passages hold it, both as bits."""
-        types, any_link = self._candidates.link_types, (1 << (self._candidates.hops - 1)) - 1
-        for entity in self.entities:
-            fits = (entity.is_given and entity.name.startswith(f"{kind}:") for kind in types or ())
-            links = sum(1 << number for number, fit in enumerate(fits) if fit) if types else any_link
-            yield links, sum(1 << holder for holder in set(entity.holders))
+        yield from (self._row(entity.name, entity.is_given, entity.holders) for entity in self.entities)
 
-    def mentions(self, passage: int) -> Iterator[tuple[int, int, float]]:
-        """Yield (entity, first word, weight) of every mention in a passage."""
-        for entity in self._of_passage[passage]:
-            number = self._numbers.get(id(entity))
-            if number is None:
-                continue
+    def merged_rows(self) -> Iterator[tuple[int, int]]:
+        """Yield the same of every merged entity."""
+        yield from (self._row(entity.name, entity.is_given, entity.holders) for entity in self.merging.entities)
+
+    def _row(self, name: str, is_given: bool, holders: Iterable[int]) -> tuple[int, int]:
+        types, any_link = self._candidates.link_types, (1 << (self._candidates.hops - 1)) - 1
+        fits = (is_given and name.startswith(f"{kind}:") for kind in types or ())
+        links = sum(1 << number for number, fit in enumerate(fits) if fit) if types else any_link
+        return links, sum(1 << holder for holder in set(holders))
+
+    def mentions(self, passage: int) -> Iterator[tuple[int, int, int, int, float]]:
+        """Yield (entity, merged entity, first word, words, weight) of every mention in a passage.
+
+        Words that mention a merged entity by several of its names do so once: other mentions there are of none.
+        """
+        known = [(self._numbers[id(entity)], entity) for entity in self._of_passage[passage] if self._is_known(entity)]
+        view, merged = self._candidates.views[passage], self.merging.number_of
+        spans = {number: _spans_of(view, entity.name, entity.is_given) for number, entity in known}
+        distinct: dict[int, set[tuple[int, int]]] = {}
+        for number in spans:
+            distinct.setdefault(merged[number], set()).update(spans[number])
+        counted = {number: without_overlaps(of_entity) for number, of_entity in distinct.items() if number != DROPPED}
+        for number, entity in known:
             weight = self._pairs.evidence(passage, entity.name) if self._pairs else entity.weight
-            for word in _words_of(self._candidates.views[passage], entity.name, entity.is_given):
-                yield number, word, weight
+            left = counted.get(merged[number], set())
+            for span in spans[number]:
+                yield number, merged[number] if span in left else DROPPED, *span, weight
+                left.discard(span)  # another finder may have the very same words
+
+    def _is_known(self, entity: Entity) -> bool:
+        return id(entity) in self._numbers
 
     def marks(self, passage: int) -> Iterator[tuple[int, int]]:
         """Yield (word, kind) of the words that mention an entity of the question, or the answer, or stand beside it."""
@@ -211,21 +248,23 @@ class _QuestionEntities:
             yield from _marks_of(view, question.answer_entity, ANSWER)
             return
         for phrase in sorted(AnswerMatcher(question).phrases):
-            yield from ((word, ANSWER) for word in _words_of(view, phrase, False))
+            yield from ((word, ANSWER) for word, _ in _spans_of(view, phrase, False))
 
 
-def _words_of(view: PassageView, name: str, is_given: bool) -> list[int]:
-    """Return the first word of every mention of a name in a passage, its title first."""
+def _spans_of(view: PassageView, name: str, is_given: bool) -> list[tuple[int, int]]:
+    """Return the first word and the number of words of every mention of a name in a passage, its title first."""
     in_title = len(view.title.words)
     if is_given:
-        return [in_title + _word_at(view.text, start) for start, _ in view.mentions(name)]
-    in_text = [in_title + word for word in _occurrences(view.text.joined, name)]
-    return _occurrences(view.title.joined, name) + in_text
+        ends = [(_word_at(view.text, start), _word_at(view.text, end - 1)) for start, end in view.mentions(name)]
+        return [(in_title + first, last - first + 1) for first, last in ends]
+    length = name.count(" ") - 1  # a blank stands on either side of every word
+    in_text = [(in_title + word, length) for word in _occurrences(view.text.joined, name)]
+    return [(word, length) for word in _occurrences(view.title.joined, name)] + in_text
 
 
 def _marks_of(view: PassageView, entity: str, kind: int) -> Iterator[tuple[int, int]]:
     """Yield the words that mention an entity, and all words of the sentences that do."""
-    yield from ((word, kind) for word in _words_of(view, entity, True))
+    yield from ((word, kind) for word, _ in _spans_of(view, entity, True))
     for sentence in set(view.sentences_with(entity)):
         start, end = (len(view.title.words) + _word_at(view.text, offset) for offset in view.sentences[sentence])
         yield from ((word, kind + BESIDE) for word in range(start, end + 1))

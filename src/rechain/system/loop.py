@@ -74,6 +74,11 @@ class TrainingLoop(ABC):
     patient_phases: ClassVar[Sequence[str]] = ("warm-up",)
     """phases that do not stop early: pseudo questions are not the questions on which the criterion is measured"""
 
+    @property
+    def fixed_phases(self) -> Sequence[str]:
+        """Phases that go through all of their epochs and keep the last weights, whatever the criterion is."""
+        return ()
+
     network: nn.Module
     optimisers: Mapping[str, torch.optim.Optimizer]
     settings: Any
@@ -117,7 +122,8 @@ class TrainingLoop(ABC):
             if phase == until:
                 return
             while self.progress.epoch < self.epochs(phase):
-                if phase not in self.patient_phases and self.progress.worse >= self.settings.patience:
+                is_patient = phase in (*self.patient_phases, *self.fixed_phases)
+                if not is_patient and self.progress.worse >= self.settings.patience:
                     break
                 self._epoch(phase, watcher)
             if self.best_weights:
@@ -155,7 +161,9 @@ class TrainingLoop(ABC):
         losses = {name: float(total) / steps for name, total in self.totals.items()}
         progress.curve.append({"phase": phase, "epoch": progress.epoch, **figures, **losses})
         progress.epoch, progress.step, self.totals = progress.epoch + 1, 0, {}
-        if reached is None or reached > progress.best:
+        if phase in self.fixed_phases:
+            self.best_weights = {}
+        elif reached is None or reached > progress.best:
             progress.best, progress.worse = progress.best if reached is None else reached, 0
             self.best_weights = {name: value.clone() for name, value in self.network.state_dict().items()}
         else:

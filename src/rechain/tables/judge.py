@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,8 +12,8 @@ import numpy as np
 from rechain.candidates import Candidates, CandidateSettings, find_candidates
 from rechain.errors import InputError, QuestionError, RechainError
 from rechain.evaluation.judging import JudgedChain, is_same_entity, is_unambiguous, judge
-from rechain.evaluation.statistics import Figure, mean_with_interval
-from rechain.game.plan import make_plan
+from rechain.evaluation.statistics import Figure, mean_over_runs, mean_with_interval
+from rechain.game.plan import Reading, make_plan
 from rechain.game.plays import QUESTIONS
 from rechain.game.settings import GameSettings
 from rechain.preparation.questions import entity_names
@@ -21,6 +22,8 @@ from rechain.scoring import Lexical, Random
 from rechain.scoring.model import Model
 from rechain.system.digests import read_sealed
 from rechain.system.tensors import Array, load_arrays
+from rechain.tables.headroom import ORACLE, REWARD, chain_rewards, chains_of, expected_accuracy, with_oracle
+from rechain.tables.plan import CONDITIONS, row_name
 from rechain.tables.stage import read_index
 
 COMBINED = " + links and lexical"
@@ -49,6 +52,8 @@ class Outcome(NamedTuple):
     """every linking entity, where the passages are right"""
     named: float | None = None
     """the share of linking entities that are named right when the gold passages are read"""
+    auc: float | None = None
+    """how often the right chain earns more of the Reasoner's bonus than another with the passages that it reads"""
 
     @classmethod
     def of(cls, verdict: JudgedChain) -> "Outcome":
@@ -85,6 +90,12 @@ class Row:
         """Return the mean over questions with its interval."""
         return mean_with_interval(list(self.means(column, games).values()))
 
+    def over_games(self, column: str = "correct", games: Iterable[Game] | None = None) -> Figure | None:
+        """Return the mean over games, each that of its questions, with its interval over games."""
+        chosen = sorted(self.games if games is None else games)
+        by_game = [list(self.means(column, [game]).values()) for game in chosen]
+        return mean_over_runs([float(np.mean(values)) for values in by_game if values])
+
 
 def common_games(rows: Iterable[Row]) -> list[Game]:
     """Return the games that all rows have played; the baselines play in every one."""
@@ -98,6 +109,16 @@ def difference(row: Row, other: Row) -> Figure | None:
     games = common_games([row, other])
     one, two = row.means("correct", games), other.means("correct", games)
     return mean_with_interval([value - two[question] for question, value in one.items() if question in two])
+
+
+def difference_over_games(row: Row, other: Row) -> Figure | None:
+    """Return the same, game by game: the interval is over the folds and seeds that both rows have."""
+    differences = []
+    for game in common_games([row, other]):
+        one, two = row.means("correct", [game]), other.means("correct", [game])
+        if paired := [value - two[question] for question, value in one.items() if question in two]:
+            differences.append(float(np.mean(paired)))
+    return mean_over_runs(differences)
 
 
 @dataclass(frozen=True)
@@ -124,8 +145,8 @@ class PlayScores:
     scores: Mapping[str, Array]
     starts: Array
     """where the chains of each tested question begin"""
-    links_read: tuple[int, ...]
-    """the numbers of the links that a trained Reasoner names; none in rows without one"""
+    readings: tuple[Reading, ...]
+    """what a Reasoner reads; nothing in rows without one"""
 
     @classmethod
     def read(cls, path: Path, lengths: Array, hops: int) -> "PlayScores":
@@ -142,14 +163,20 @@ class PlayScores:
         if starts[-1] != len(scores["ranker"]):
             raise RechainError(f"{path} tells of other chains than {QUESTIONS} holds; play it again in another folder.")
         readings = make_plan(hops).readings if row.startswith("cooperative") else ()
-        links_read = tuple(reading.link for reading in readings)
-        return cls(row, Game(int(fold), int(seed)), metadata, scores, starts, links_read)
+        return cls(row, Game(int(fold), int(seed)), metadata, scores, starts, readings)
+
+    @cached_property
+    def settings(self) -> GameSettings:
+        """How it was played."""
+        return GameSettings.recorded(self.metadata.get("settings", {}), "the metadata of a play")
 
     def of(self, number: int) -> dict[str, Array]:
         """Return the scores of the chains of a question."""
         place = int(np.searchsorted(self.scores["questions"], number))
         chains = slice(self.starts[place], self.starts[place + 1])
-        return {name: self.scores[name][chains] for name in ("ranker", "reasoner", "named")}
+        return {
+            name: self.scores[name][chains] for name in ("ranker", "reasoner", "named", "bonus") if name in self.scores
+        }
 
 
 def pick(scores: Mapping[str, Array], reasoner: float, evidence: Array | float = 0.0) -> int:
@@ -201,11 +228,20 @@ class _Judging:
         self._arrays = load_arrays(folder / QUESTIONS)
         self._plays: dict[int, list[PlayScores]] = {}
         lengths, hops = np.diff(self._arrays["chain_start"]), self._arrays["chain_passages"].shape[1]
+        self._plan = make_plan(hops)
+        self._rewards: dict[str, GameSettings] = {}
+        """the rewards of every table: by the end of its rows' names, the settings of one"""
         for path in sorted((folder / "plays").glob("*.safetensors")):
             play = PlayScores.read(path, lengths, hops)
             self._plays.setdefault(play.game.fold, []).append(play)
             for name in (play.row, play.row + COMBINED):
                 self.rows.setdefault(name, Row(name)).metadata[play.game] = play.metadata
+            for condition in CONDITIONS:
+                if play.row == row_name("cooperative", condition=condition):
+                    self._rewards.setdefault(condition, play.settings)
+        for condition in self._rewards:
+            for name in (row_name(REWARD, condition=condition), row_name(ORACLE, condition=condition)):
+                self.rows[name] = Row(name, is_baseline=True)
 
     def judge(self, candidates: Candidates, gold: Gold) -> None:
         """Judge the chains of a question that all games and baselines pick."""
@@ -223,15 +259,33 @@ class _Judging:
         evidence = weights.link_weight * self._arrays["chain_link_weight"][chains]
         evidence = evidence + weights.lexical_weight * self._arrays["chain_lexical"][chains]
         for play in self._plays.get(fold, ()):  # each picks a chain by itself, and one with links and lexical rule
-            scores, reasoner = play.of(number), weights.reasoner_weight if play.links_read else 0.0
-            named = case.share_named_by_reasoner(scores["named"], play.links_read)
+            is_taught = play.readings and not play.settings.freezes_reasoner
+            scores, reasoner = play.of(number), weights.reasoner_weight if is_taught else 0.0
+            links = [reading.link for reading in play.readings]
+            named = case.share_named_by_reasoner(scores["named"], links, play.settings.entities == "merged")
+            auc = case.auc(scores["bonus"], play.readings) if play.readings and "bonus" in scores else None
             for name, added in ((play.row, 0.0), (play.row + COMBINED, evidence)):
-                outcome = case.outcome(pick(scores, reasoner, added))._replace(named=named)
+                outcome = case.outcome(pick(scores, reasoner, added))._replace(named=named, auc=auc)
                 self.rows[name].games[play.game][question.id] = outcome
         for name, models in BASELINES.items():
             for seed, model in enumerate(models):
                 sums = [sum(contributions.values()) for contributions in model.score(candidates)]
                 self.rows[name].games[Game(fold, seed)][question.id] = case.outcome_of(sums)
+        for condition, settings in self._rewards.items():
+            reward, oracle = self._headroom(case, number, settings)
+            self.rows[row_name(REWARD, condition=condition)].games[Game(fold, 0)][question.id] = Outcome(reward)
+            self.rows[row_name(ORACLE, condition=condition)].games[Game(fold, 0)][question.id] = Outcome(oracle)
+
+    def _headroom(self, case: "_Case", number: int, settings: GameSettings) -> tuple[float, float]:
+        """Return the accuracy of what earns most, without a bonus and with an oracle's."""
+        if "merged_start" not in self._arrays:
+            raise RechainError("the folder was prepared by an earlier version; prepare another.")
+        chains = chains_of(self._arrays, number)
+        is_right = [case.outcome(candidate).correct for candidate in range(len(chains.passages))]
+        alone = expected_accuracy(chain_rewards(chains, settings), is_right)
+        if 1.0 not in is_right:
+            return alone, alone
+        return alone, expected_accuracy(with_oracle(chains, is_right.index(1.0), self._plan, settings), is_right)
 
     def count_as_wrong(self, question: Question, gold: Gold) -> None:
         """Count a question without candidates as wrong in every row; they are dealt out to the folds in turn."""
@@ -239,6 +293,8 @@ class _Judging:
         self.without_chain += 1
         games = [(play.row + end, play.game) for play in self._plays.get(fold, ()) for end in ("", COMBINED)]
         games += [(name, Game(fold, seed)) for name, models in BASELINES.items() for seed in range(len(models))]
+        for condition in self._rewards:
+            games += [(row_name(name, condition=condition), Game(fold, 0)) for name in (REWARD, ORACLE)]
         wrong = Outcome.of(judge(None, gold))
         for row, game in games:
             self.rows[row].games[game][question.id] = wrong
@@ -261,7 +317,11 @@ class _Case:
             numbers = [number for number, found in enumerate(self._ids) if tuple(found) == ids]
             if numbers:
                 self._linked.append((numbers, [chain for chain in golds if tuple(chain.passages) == ids]))
-        self._names = entity_names(candidates) if self._linked else []
+
+    @cached_property
+    def _names(self) -> dict[bool, list[str]]:
+        """The names of the question's entities, of all and of the merged ones."""
+        return {is_merged: entity_names(self.candidates, is_merged) for is_merged in (False, True)}
 
     def outcome(self, number: int) -> Outcome:
         """Return what is right about one of the chains of C."""
@@ -279,9 +339,24 @@ class _Case:
 
         return self.outcome(int(np.argmax(scores)))._replace(named=self._share_named(links))
 
-    def share_named_by_reasoner(self, named: Array, links: Sequence[int]) -> float | None:
+    def auc(self, bonus: Array, readings: Sequence[Reading]) -> float | None:
+        """Return how often a right chain earns more bonus than a wrong one that has the passages read, ties half."""
+        read = [reading.role for reading in readings]
+        groups: dict[tuple[int, ...], list[int]] = {}
+        for number, chain in enumerate(self.candidates.chains):
+            groups.setdefault(tuple(chain.passages[role] for role in read), []).append(number)
+        wins: list[float] = []
+        for numbers in groups.values():
+            is_right = [self.outcome(number).correct == 1.0 for number in numbers]
+            right = [float(bonus[n]) for n, right in zip(numbers, is_right, strict=True) if right]
+            wrong = [float(bonus[n]) for n, right in zip(numbers, is_right, strict=True) if not right]
+            wins += [(one > two) + 0.5 * (one == two) for one in right for two in wrong]
+        return float(np.mean(wins)) if wins else None
+
+    def share_named_by_reasoner(self, named: Array, links: Sequence[int], is_merged: bool = False) -> float | None:
         """Return the share of links, read in the gold passages, for which the Reasoner names a gold entity."""
-        names = dict(enumerate(self._names))  # a number beyond them is padding, which names nothing
+        # a number beyond them is padding, which names nothing
+        names = dict(enumerate(self._names[is_merged])) if self._linked else {}
         return self._share_named(
             lambda numbers: [(link, names.get(int(named[numbers[0], at]), "")) for at, link in enumerate(links)]
         )

@@ -11,13 +11,22 @@ import numpy as np
 
 from rechain.evaluation.statistics import Figure
 from rechain.game.plays import PLAYS, read_plays
-from rechain.tables.judge import COMBINED, Game, Results, Row, common_games, difference
+from rechain.tables.headroom import ORACLE, REWARD
+from rechain.tables.judge import COMBINED, Game, Results, Row, common_games, difference, difference_over_games
+from rechain.tables.plan import CONDITIONS, CONTROLS, LARGE_BONUS, VARIANTS, row_name
 
 REPORT = "report.md"
 PAPER_QUESTIONS = 72_000
 """bridge questions of HotpotQA's training set, which the paper trains on"""
 NAMES = {"hotpotqa": "HotpotQA", "drughop": "DrugHop", "medhop": "MedHop"}
-ROWS = ("random", "independent", "head-to-tail", "tail-to-head", "cooperative", "lexical", "cooperative" + COMBINED)
+_COOPERATIVE = tuple(row_name("cooperative", variant) for variant in VARIANTS)
+_LEARNED = ("independent", "head-to-tail", "tail-to-head", *_COOPERATIVE)
+"""rows that every table has of its own"""
+TITLES = {
+    "paper": "The paper's own setting: hard C, no features, REINFORCE",
+    "features": "With features: hard C, exact gradient",
+    "ours": "Our setting: C weighted by evidence",
+}
 # The paper's Tables 2 and 3, as printed there; in brackets the recall of head and tail.
 _HOTPOTQA = {
     "random": "40.3",
@@ -25,6 +34,7 @@ _HOTPOTQA = {
     "head-to-tail": "77.1 (80.7 / 95.0)",
     "tail-to-head": "84.7 (88.1 / 96.2)",
     "cooperative": "87.2 (90.1 / 96.7)",
+    "cooperative as written": "87.2 (90.1 / 96.7)",
 }
 _MEDHOP = {"random": "56.0", "independent": "59.3", "tail-to-head": "59.3", "cooperative": "62.6"}
 PAPER = {"hotpotqa": _HOTPOTQA, "drughop": _MEDHOP, "medhop": _MEDHOP}
@@ -35,6 +45,7 @@ _COLUMNS = {
     "ordered": "passages in order, %",
     "links": "links, where passages are right, %",
     "named": "entity named from the right passages, %",
+    "auc": "AUC of the bonus, %",
 }
 _CURVE_ROW = re.compile(r"(?P<row>cooperative|tail-to-head)(?: on (?P<share>\d+)%)?(?P<pseudo> after pseudo)?")
 
@@ -42,33 +53,35 @@ Table = tuple[Sequence[str], Sequence[Sequence[str]]]
 """header and rows"""
 
 
-def main_table(results: Results, data_set: str) -> Table:
-    """Return the paper's table beside ours, on the games that our rows have in common."""
-    rows = _table_rows(results)
-    games = common_games(rows) or None
+def main_table(results: Results, data_set: str, condition: str = "ours") -> Table:
+    """Return the paper's table beside one of ours, on the games that its rows have in common."""
+    rows = _table_rows(results, condition)
+    games = common_games(rows.values()) or None
     # In HotpotQA passages in order are the same as head and tail, which stand there already.
     shown = [column for column in _COLUMNS if data_set != "hotpotqa" or column != "ordered"]
-    columns = [column for column in shown if any(row.means(column) for row in rows)]
+    columns = [column for column in shown if any(row.means(column) for row in rows.values())]
     paper = "paper" if data_set == "hotpotqa" else "paper, MedHop"
-    header = ["", f"{paper}, %", *(_COLUMNS[column] for column in columns), "with links and lexical, %"]
+    header = ["", f"{paper}, %", *(_COLUMNS[column] for column in columns), "over folds and seeds, %"]
+    header.append("with links and lexical, %")
     body = []
-    for row in rows:
+    for name, row in rows.items():
         figures = [row.figure(column, games) for column in columns]
+        figures.append(None if row.is_baseline else row.over_games("correct", games))
         combined = results.rows.get(row.name + COMBINED)
         figures.append(combined.figure("correct", games) if combined else None)
-        body.append([row.name, PAPER[data_set].get(row.name, ""), *map(percent, figures)])
+        body.append([name, PAPER[data_set].get(name, ""), *map(percent, figures)])
     return header, body
 
 
-def brief_table(results: Results, data_set: str) -> Table:
+def brief_table(results: Results, data_set: str, condition: str = "ours") -> Table:
     """Return what of the table fits a terminal, with the difference from the row above."""
-    rows = _table_rows(results)
-    games = common_games(rows) or None
+    rows = _table_rows(results, condition)
+    games = common_games(rows.values()) or None
     body = []
-    for row, above in zip(rows, [None, *rows], strict=False):
-        paper = PAPER[data_set].get(row.name, "").partition(" ")[0]
+    for (name, row), above in zip(rows.items(), [None, *rows.values()], strict=False):
+        paper = PAPER[data_set].get(name, "").partition(" ")[0]
         change = points(difference(row, above)) if above else ""
-        body.append([row.name, paper, percent(row.figure("correct", games)), change])
+        body.append([name, paper, percent(row.figure("correct", games)), change])
     return ["", "paper", "here", "from the row above"], body
 
 
@@ -77,9 +90,19 @@ def pairs_table(figures: Mapping[str, Figure]) -> Table:
     return ["", "AUC, %", "pairs"], [[name, percent(f), str(f.questions)] for name, f in figures.items()]
 
 
-def _table_rows(results: Results) -> list[Row]:
-    """Return the rows of the paper's table that were played."""
-    return [results.rows[name] for name in ROWS if name in results.rows and results.rows[name].games]
+def conditions_of(results: Results) -> list[str]:
+    """Return the tables of which anything was played; ours where nothing was."""
+    played = [c for c in CONDITIONS if any(row_name(name, condition=c) in results.rows for name in _LEARNED)]
+    return played or ["ours"]
+
+
+def _table_rows(results: Results, condition: str) -> dict[str, Row]:
+    """Return the rows of a table that were played, by what they are called in it."""
+    names = {"random": "random"} | {name: row_name(name, condition=condition) for name in _LEARNED}
+    names |= {"lexical": "lexical"} | {name: row_name(name, condition=condition) for name in (REWARD, ORACLE)}
+    if condition == "ours":
+        names["cooperative" + COMBINED] = "cooperative" + COMBINED
+    return {name: row for name, full in names.items() if (row := results.rows.get(full)) and row.games}
 
 
 def percent(figure: Figure | None, sign: str = "") -> str:
@@ -101,8 +124,14 @@ def write_report(folder: Path, results: Results, data_set: str, pairs: Mapping[s
     sections = [*_opening(folder, results, data_set)]
     curves, games = learning_curves(results) if results.with_gold else ({}, [])
     if results.with_gold:
-        sections += [_section("The table", main_table(results, data_set)), *_differences(results)]
-        sections += [_ablations(results), _learning_curve(curves, games)]
+        for condition in conditions_of(results):
+            sections += _table_sections(results, data_set, condition)
+        sections += [
+            *_what_the_bonus_is_worth(results),
+            *_what_the_reasoner_adds(results),
+            _ablations(results),
+            _learning_curve(curves, games),
+        ]
     if pairs:
         note = (
             "How well a score tells pairs that interact from those that do not, 50 % being chance; the interval is over"
@@ -122,30 +151,46 @@ def _section(title: str, table: Table, *notes: str) -> str:
     return "\n\n".join([f"## {title}", "\n".join(lines), *notes])
 
 
+def _table_sections(results: Results, data_set: str, condition: str) -> Iterator[str]:
+    """Yield a table, the differences between its rows, and what these allow to say."""
+    note = (
+        f"`{REWARD}`: a chain of the greatest reward, drawn where several have it; `{ORACLE}`: the same if the Reasoner"
+        " named the strongest entity that links the right passages. What lies between is all that a bonus could change"
+        " in the reward's own preference; a Ranker that has learned more than the reward says may still gain or lose."
+    )
+    yield _section(TITLES[condition], main_table(results, data_set, condition), note)
+    yield from _differences(results, condition)
+
+
 def _opening(folder: Path, results: Results, data_set: str) -> Iterator[str]:
     """Yield what the figures are taken over, and what is missing."""
-    games = {game for name in ROWS if name in results.rows for game in results.rows[name].metadata}
+    tables = {condition: _table_rows(results, condition) for condition in conditions_of(results)}
+    games = {game for rows in tables.values() for row in rows.values() for game in row.metadata}
     yield f"# {NAMES[data_set]}: the paper's table, made anew"
     yield (
         f"Of {results.questions} questions, the right chain of {results.with_gold} is known"
         f" ({results.without_chain} of these have no candidate chain and count as wrong). Every figure is averaged over"
-        " the seeds of a question first; in brackets stands the 95 % bootstrap interval over questions."
+        " the seeds of a question first; in brackets stands the 95 % bootstrap interval over questions. `over folds and"
+        " seeds` is the mean of the games, with Student's 95 % interval over them."
     )
     yield f"Found: {_list_games(games)}."
     if not results.with_gold:
         yield "So there is no table of chains."
         return
-    expected = [row for row in ROWS if row in PAPER[data_set] or COMBINED in row]
-    if missing := [row for row in expected if row not in results.rows]:
-        yield f"Left out, because it is not played yet: {', '.join(missing)}."
+    for condition, rows in tables.items():
+        wanted = [name for name in _LEARNED if name in PAPER[data_set]]
+        if missing := [row_name(name, condition=condition) for name in wanted if name not in rows]:
+            yield f"Left out, because it is not played yet: {', '.join(missing)}."
     plays = read_plays(folder) if (folder / PLAYS).exists() else []
     if waiting := sum(not play.is_done(folder) for play in plays):
         yield f"{waiting} of the {len(plays)} plays are not done yet; what follows is without them."
-    rows = [row for row in _table_rows(results) if not row.is_baseline]
-    if any(set(row.games) != set(rows[0].games) for row in rows):
-        common = common_games(rows)
-        shown = f"the table shows what they have in common ({_list_games(common)})" if common else "each stands alone"
-        yield f"The rows were not all played on the same folds and seeds; {shown}."
+    for condition, rows in tables.items():
+        trained = [row for row in rows.values() if not row.is_baseline]
+        if any(set(row.games) != set(trained[0].games) for row in trained):
+            common = common_games(trained)
+            shown = f"shows what they have in common ({_list_games(common)})" if common else "shows each by itself"
+            of = "" if condition == "ours" else f" of the table '{condition}'"
+            yield f"The rows{of} were not all played on the same folds and seeds; the table {shown}."
 
 
 def _list_games(games: Iterable[Game]) -> str:
@@ -161,47 +206,111 @@ def _list_games(games: Iterable[Game]) -> str:
     return " and ".join(parts) + ("" if len(games) == combinations else f", {len(games)} games in all")
 
 
-def _differences(results: Results) -> Iterator[str]:
-    """Yield the differences of neighbouring rows, and what the Reasoner adds under every setting played without too."""
-    rows, header = results.rows, ("", "points", "games")
+_DIFFERENCES = ("", "points, over questions", "points, over folds and seeds", "games")
 
-    def compare(title: str, one: str, two: str) -> tuple[str, str, str]:
-        games = common_games([rows[one], rows[two]])
-        return title, points(difference(rows[one], rows[two])), str(len(games))
 
-    names = [row.name for row in _table_rows(results)]
-    pairs = [(one, two) for two, one in pairwise(names)]
-    if {"cooperative", "cooperative" + COMBINED} <= set(names):
-        pairs.append(("cooperative" + COMBINED, "cooperative"))
-    body = [compare(f"{one} - {two}", one, two) for one, two in pairs]
-    note = "Paired: question by question, on the folds and seeds that both rows have."
-    yield _section("Differences between neighbouring rows", (header, body), note)
-    cooperative = [name for name in rows if name.startswith("cooperative") and COMBINED not in name]
-    pairs = [(name, name.replace("cooperative", "tail-to-head")) for name in cooperative]
-    if body := [compare(one, one, two) for one, two in pairs if two in rows]:
+def _compare(title: str, one: Row, two: Row) -> tuple[str, ...]:
+    games = len(common_games([one, two]))
+    return title, points(difference(one, two)), points(difference_over_games(one, two)), str(games)
+
+
+def _differences(results: Results, condition: str) -> Iterator[str]:
+    """Yield the differences of a table's rows: one from the next, cooperative ones from what they are compared with."""
+    rows = _table_rows(results, condition)
+    steps = [name for name in ("random", "independent", "head-to-tail", "tail-to-head") if name in rows]
+    pairs: list[tuple[str, str]] = [(one, two) for two, one in pairwise(steps)]
+    pairs += [(name, "tail-to-head") for name in _COOPERATIVE]
+    pairs += [(row_name("cooperative", one), row_name("cooperative", two)) for one, two in CONTROLS.items()]
+    pairs += [
+        ("lexical", "cooperative"),
+        ("cooperative" + COMBINED, "lexical"),
+        ("cooperative" + COMBINED, "cooperative"),
+    ]
+    pairs.append((ORACLE, REWARD))
+    body = [_compare(f"{one} - {two}", rows[one], rows[two]) for one, two in pairs if {one, two} <= rows.keys()]
+    note = "Paired: question by question, or game by game, on the folds and seeds that both rows have."
+    title = "Differences between rows" if condition == "ours" else f"Differences between rows, {condition}"
+    yield _section(title, (_DIFFERENCES, body), note, *_verdicts(rows))
+
+
+def _verdicts(rows: Mapping[str, Row]) -> Iterator[str]:
+    """Yield what may be said of cooperation: that it helps only where its row is above the untaught one too."""
+    for variant, control in CONTROLS.items():
+        name, other = row_name("cooperative", variant), row_name("cooperative", control)
+        if not {name, other, "tail-to-head"} <= rows.keys():
+            continue
+        over_ranker = difference_over_games(rows[name], rows["tail-to-head"])
+        over_control = difference_over_games(rows[name], rows[other])
+        if over_ranker is None or over_control is None:
+            yield f"`{name}`: one game alone says nothing of cooperation."
+        elif over_ranker.low > 0 and over_control.low > 0:
+            yield f"`{name}`: cooperation helps, above the Ranker alone and above an untaught Reasoner."
+        elif over_ranker.low > 0:
+            yield (
+                f"`{name}`: better than the Ranker alone, but not above an untaught Reasoner: the gain is that of"
+                " preferring links that few passages share, not of what the Reasoner has learned."
+            )
+        else:
+            yield f"`{name}`: no gain over the Ranker alone is shown."
+
+
+def _what_the_bonus_is_worth(results: Results) -> Iterator[str]:
+    """Yield what was seen of the Reasoner during training, without gold: after its first epoch and its last."""
+    body = []
+    for row in results.rows.values():
+        curves = [metadata.get("curve", ()) for metadata in row.metadata.values() if COMBINED not in row.name]
+        watched = [seen for curve in curves if (seen := [epoch for epoch in curve if "bonus_auc" in epoch])]
+        if watched:
+            ends = [
+                [100 * float(np.mean([seen[end].get(name, np.nan) for seen in watched])) for end in (0, -1)]
+                for name in ("bonus_auc", "named_in")
+            ]
+            body.append([row.name, *(f"{first:.1f} to {last:.1f}" for first, last in ends), str(len(watched))])
+    if body:
+        note = (
+            "On held-out questions, after the first epoch in which it was watched and after the last. The first figure:"
+            " how often the chain of most evidence earns more bonus than another with the passage that the Reasoner"
+            " reads. The second: the share of the other passages that hold the entity it finds likeliest."
+        )
+        header = ("", "AUC of the bonus by evidence, %", "passages that hold what is named, %", "games")
+        yield _section("What the bonus is worth, without gold", (header, body), note)
+
+
+def _what_the_reasoner_adds(results: Results) -> Iterator[str]:
+    """Yield what the Reasoner adds in the ablations that were played without it too."""
+    rows = results.rows
+    names = [name for name in rows if name.startswith("cooperative ") and COMBINED not in name and ", " not in name]
+    pairs = [(name, name.replace("cooperative", "tail-to-head")) for name in names]
+    if body := [_compare(one, rows[one], rows[two]) for one, two in pairs if two in rows]:
         note = "The cooperative row less the tail-to-head one of the same setting, folds and seeds, paired by question."
-        yield _section("What the Reasoner adds", (header, body), note)
+        yield _section("What the Reasoner adds", (_DIFFERENCES, body), note)
 
 
 def _ablations(results: Results) -> str:
-    names = [name for name in results.rows if name not in ROWS and COMBINED not in name and " on " not in name]
+    of_tables = {row.name for condition in CONDITIONS for row in _table_rows(results, condition).values()}
+    names = [name for name in results.rows if name not in of_tables and COMBINED not in name and " on " not in name]
     if not names:
         return "## Ablations\n\nNone was played."
     body = []
     for name in sorted(names):
         row, combined = results.rows[name], results.rows[name + COMBINED]
-        plain = results.rows.get(name.partition(" ")[0], Row("not played"))
+        plain = results.rows.get(_plain(name), Row("not played"))
         games = common_games([row, plain]) or None
         figures = [row.figure("correct", games), plain.figure("correct", games) if games else None]
         cells = [*map(percent, figures), points(difference(row, plain)), percent(combined.figure("correct", games))]
         body.append([name, *cells, str(len(games or row.games))])
     header = ("", "chain accuracy, %", "the plain row, %", "difference, points", "with links and lexical, %", "games")
     note = (
-        "`after pseudo`: warmed up with pseudo questions. `hard C`: every chain of C counts the same. `links`: chains"
-        " weigh by their links alone. `without features`: no exact matches. `as in the paper`: hard C, no features,"
-        " REINFORCE."
+        "`after pseudo`: warmed up with pseudo questions. `links`: chains weigh by their links alone. `without"
+        f" features`: no exact matches. `r {LARGE_BONUS:g}`: the bonus is {LARGE_BONUS:g}."
     )
     return _section("Ablations", (header, body), note)
+
+
+def _plain(name: str) -> str:
+    """Return the row that an ablation is compared with: the same with the bonus of the table, or the plain one."""
+    large = f", r {LARGE_BONUS:g}"
+    return name.replace(large, "") if large in name else name.partition(" ")[0]
 
 
 class CurvePoint(NamedTuple):
@@ -294,7 +403,9 @@ def _plots(folder: Path, results: Results, curves: Mapping[str, Sequence[CurvePo
         }
         draw_learning_curve(folder / "learning_curve.svg", lines)
         images.append("![Learning curve](learning_curve.svg)")
-    if draw_rewards(folder / "reward.svg", _table_rows(results)):
-        images.append("![Reward on held-out questions after each epoch](reward.svg)")
+    for condition in conditions_of(results):
+        name = "reward.svg" if condition == "ours" else f"reward_{condition}.svg"
+        if draw_rewards(folder / name, list(_table_rows(results, condition).values())):
+            images.append(f"![Reward on held-out questions after each epoch]({name})")
     if images:
         yield "\n\n".join(["## Plots", *images])

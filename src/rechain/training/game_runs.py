@@ -64,9 +64,9 @@ class GameMaterial:
 
         pseudo = []
         if self.pseudo is not None:
-            data = Prepared(self.pseudo, device, settings.max_tokens, settings.mark_answer)
+            data = Prepared(self.pseudo, device, *settings.reading)
             pseudo.append(Part(data, np.arange(len(data))))
-        questions = Prepared(self.questions, device, settings.max_tokens, settings.mark_answer)
+        questions = Prepared(self.questions, device, *settings.reading)
         return Training(torch.from_numpy(self.vectors.table), questions, settings, pseudo=pseudo)
 
     def save(self, training: "Training", path: Path) -> None:
@@ -112,7 +112,7 @@ def load_game(path: Path, vectors: Vectors | None = None, device: str = "cpu") -
     folder, path = (path, path / WEIGHTS) if path.is_dir() else (None, path)
     weights, metadata = load_tensors(path)
     vectors = _read_vectors(folder) if folder else vectors or no_vectors()
-    settings, hops = GameSettings.of(metadata["settings"], str(path)), metadata.get("hops")
+    settings, hops = GameSettings.recorded(metadata["settings"], str(path)), metadata.get("hops")
     table, shapes = torch.from_numpy(vectors.table), {name: tuple(value.shape) for name, value in weights.items()}
     try:
         # before anything is planned for as many hops

@@ -216,7 +216,7 @@ def load_checkpoint(training: TrainingLoop, path: Path) -> None:
 
 def check_same(recorded: Any, settings: Any, path: Path) -> None:
     """Raise InputError with the first setting in which a file differs from those of now."""
-    others = asdict(type(settings).of(recorded, str(path)))
+    others = asdict(type(settings).recorded(recorded, str(path)))
     for name, value in asdict(settings).items():
         if others[name] != value:
             raise InputError(
