@@ -14,6 +14,7 @@ from rechain.labels.store import Label
 from rechain.schema import Mention, Passage, Question
 from rechain.text.identifiers import find_identifiers
 from rechain.web.desk import ANNOTATOR_COOKIE
+from rechain.web.index import PAGE_SIZE
 from rechain.web.site import Site
 
 Make = Callable[..., Any]
@@ -220,9 +221,14 @@ def test_the_least_confident_question_comes_first_unless_the_file_decides(
 ) -> None:
     client = connect(ranked_site(make_site, towns))
     start(client, "anna")
+    assert "least confident first" in client.get("/label").text
     kept = "&order=file" if "file" in order else ""
     answer = client.get(f"/label/next?mode=pairs{order}", follow_redirects=False)
     assert answer.headers["location"] == f"/label/question?id={first}&mode=pairs{kept}"
+
+
+def test_no_order_by_confidence_is_offered_where_there_is_none(client: TestClient) -> None:
+    assert "least confident" not in client.get("/label").text
 
 
 @pytest.fixture
@@ -425,3 +431,11 @@ def test_questions_are_listed_by_their_labels_and_by_who_gave_them(client: TestC
         assert len([link for link in page.links if link.startswith("/label/question?id=")]) == count, query
         assert told in page.text, query
     assert client.get("/label/questions?state=odd").status_code == 422
+
+
+def test_the_list_of_labels_has_pages_that_keep_its_filter(
+    make_site: Make, connect: Make, towns: Make, seen: Make
+) -> None:
+    client = connect(make_site(towns(PAGE_SIZE + 1)))
+    page = seen(client.get("/label/questions?state=not+labelled").text)
+    assert "page 1 of 2" in page.text and "/label/questions?page=2&state=not+labelled" in page.links

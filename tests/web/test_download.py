@@ -51,7 +51,7 @@ def test_a_table_has_a_row_a_question(client: TestClient) -> None:
     assert rows[0]["judgement"] == "right" and " | " not in rows[0]["links"] != ""
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\tx"])
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\n=1", " =1", "＝1"])
 def test_no_text_of_a_table_is_a_formula(make_site: Make, connect: Make, towns: Make, text: str) -> None:
     question = towns(1)[0].model_copy(update={"question": text + "?", "answer": text})
     client = connect(make_site([question]))

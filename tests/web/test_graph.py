@@ -124,3 +124,11 @@ def test_lines_lie_within_the_graph_and_end_at_passages(number: int, shown: int,
     drawn = {node.id for column in view.columns for node in column}
     assert all(ends <= drawn for ends in view.numbers)
     assert chain is None or set(map(frozenset, pairwise(chain.passages))) <= view.numbers.keys()
+
+
+def test_no_passage_holds_a_yes_or_a_no(bridge_question: Question) -> None:
+    assert not graph(bridge_question).judges
+    asked: dict[str, object] = {"question": "Was Anton Quillfeather born in Prague?", "answer": "yes"}
+    assert graph(bridge_question.model_copy(update=asked)).judges
+    asked |= {"question": "Is Zorilla older than Mumbo?", "passages": bridge_question.passages[-1:]}
+    assert graph(bridge_question.model_copy(update=asked)).gap == "No passage holds what the answer judges."

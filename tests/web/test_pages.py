@@ -324,6 +324,13 @@ def test_shapes_verdicts_and_claims_are_shown(make_site: Make, connect: Make, se
     assert client.get(f"/questions/{question.id}?source=2").json()["recovered"]["verdict"] == "partly"
 
 
+def test_another_source_of_a_question_keeps_the_filter(compared: TestClient, seen: Make) -> None:
+    page = seen(compared.get("/question?id=town-3&text=maker&order=question&chain=2").text)
+    other = "/question?id=town-3&text=maker&order=question&source=2"
+    assert {other, "/question?id=town-3&text=maker&order=question"} <= set(page.links)
+    assert "/?text=maker&order=question&source=2" in seen(compared.get(other).text).links
+
+
 def test_a_source_without_a_question_says_so(town_site: Site, connect: Make, seen: Make) -> None:
     some = [town_site.index.recovered(0, position) for position in (1, 2)]
     town_site.add_file("some.jsonl", [one for one in some if one])
@@ -337,6 +344,8 @@ def test_a_source_without_a_question_says_so(town_site: Site, connect: Make, see
     assert "Candidate 1" in asked.text and "The chain " not in asked.text
     both = seen(client.get("/compare/question?id=town-4").text)
     assert both.text.count("This source has nothing for this question.") == 1
+    listed = seen(client.get("/?source=2").text).text
+    assert listed.count("this source has nothing for it") == 4 and "not looked for yet" not in listed
 
 
 def test_a_comparison_keeps_its_filter_and_has_neighbours_and_gold(compared: TestClient, seen: Make) -> None:
@@ -357,8 +366,12 @@ def test_the_way_back_from_a_comparison_leads_to_the_page_it_was_on(
 ) -> None:
     site = make_site(towns(PAGE_SIZE + 2))
     site.add_file("again.jsonl", [site.index.recovered(0, place) for place in range(PAGE_SIZE + 2)])
-    page = seen(connect(site).get(f"/compare/question?id=town-{PAGE_SIZE}&show=same").text)
+    client = connect(site)
+    page = seen(client.get(f"/compare/question?id=town-{PAGE_SIZE}&show=same").text)
     assert "/compare?page=2&one=1&two=2&show=same" in page.links
+    beyond = seen(client.get("/compare?page=9999&show=same").text)  # the last page stands for those that there are not
+    assert "page 2 of 2" in beyond.text
+    assert f"/compare/question?id=town-{PAGE_SIZE + 1}&one=1&two=2&show=same" in beyond.links
 
 
 def test_sources_are_named_where_they_are_compared(compared: TestClient, seen: Make) -> None:
@@ -406,3 +419,17 @@ def test_a_question_without_a_chain_shows_where_the_link_is_missing(
     assert "The link is missing: nothing leads from the names of the question to the answer." in page.text
     assert "Zorilla: holds a name of the question; linked to none." in page.text
     assert "Prague: holds the answer; linked to none." in page.text
+
+
+@pytest.mark.parametrize("path", ["/", "/question?id=town-1", "/try", "/label", "/docs"])
+def test_scripts_are_modules_so_that_none_takes_the_names_of_another(client: TestClient, seen: Make, path: str) -> None:
+    page = seen(client.get(path).text)
+    assert page.attributes("script", "src")
+    assert set(page.attributes("script", "type")) == {"module"}
+
+
+def test_tabs_of_the_browser_cut_a_long_question_after_a_word(make_site: Make, connect: Make, towns: Make) -> None:
+    (question,) = towns(1)
+    long = question.model_copy(update={"question": "Where was the maker of it born " * 9 + "?"})
+    title = connect(make_site([long])).get("/question?id=town-0").text.partition("<title>")[2].partition("</title>")[0]
+    assert title == "Where was the maker of it born " * 3 + "Where was the maker of it… · rechain"

@@ -127,11 +127,6 @@ def test_another_source_keeps_the_filter_but_for_confidence_that_it_lacks() -> N
     assert filters.of_source(2, has_confidence=True) == {**kept, **confident}
 
 
-def test_order_and_source_leave_nothing_out() -> None:
-    assert not PageFilters(order="most confident", source=2).is_filtered
-    assert PageFilters(min_confidence=0.0).is_filtered
-
-
 @pytest.mark.parametrize(("values", "number"), [({}, 1), ({"page": ""}, 1), ({"page": " 3 "}, 3), ({"page": "1"}, 1)])
 def test_numbers(values: dict[str, str], number: int) -> None:
     assert ListQuery.model_validate(values).page == number

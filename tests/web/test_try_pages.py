@@ -10,8 +10,10 @@ from urllib.parse import parse_qs
 import pytest
 from starlette.testclient import TestClient
 
-from rechain.schema import Question
+from rechain.schema import Problem, Question, Recovered
 from rechain.web.examples import EXAMPLES
+from rechain.web.forms import PastedQuestion
+from rechain.web.results import Result
 from rechain.web.site import Site
 
 Make = Callable[..., Any]
@@ -119,6 +121,15 @@ def test_other_candidates_have_addresses_of_their_own(client: TestClient, seen: 
     assert len(links) > 1
     assert "The chain" in seen(first.text).text
     assert "Candidate 2" in seen(client.get(next(link for link in links if link.endswith("=2"))).text).text
+
+
+def test_an_answer_without_a_chain_has_its_verdict(client: TestClient, town_site: Site, seen: Make) -> None:
+    question, problem = town_site.index.at(0).content, Problem(code="no_tail", message="no passage holds it")
+    assert isinstance(question, Question)
+    recovered = Recovered(verdict="unsupported", verdict_probability=0.95, chains=[], error=problem)
+    key = town_site.results.add(Result(PastedQuestion(**FORM), question, None, recovered))
+    page = seen(client.get(f"/try/{key}").text)
+    assert "unsupported (95 % sure)" in page.text and "No chain: no passage holds it" in page.text
 
 
 def test_a_result_that_is_not_kept_says_so(client: TestClient) -> None:

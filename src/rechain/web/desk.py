@@ -97,6 +97,7 @@ def overview(site: AtSite, query: Asked, annotator: AnnotatorCookie) -> HTMLResp
         annotator=annotator,
         choices=query,
         question=query.question,
+        has_confidence=site.index.has_confidence(0),
         progress=site.queue.progress(ids),
         overall=overall(statuses(site.labels), ids),
         agreements=agreements(row for row in site.labels.common() if row.question in served),

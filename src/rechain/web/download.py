@@ -16,8 +16,8 @@ _AT_ONCE = 100
 """questions that are read together"""
 _ASKED = ("id", "question", "answer", "type", "hops")
 _ANSWERED = ("chain", "passages", "links", "confidence", "verdict", "judgement", "error")
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""with what a text begins that spreadsheets take for a formula"""
+_FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\r", "\n")
+"""with what a text begins, maybe after blanks, that spreadsheets take for a formula"""
 
 
 class Downloaded(NamedTuple):
@@ -87,7 +87,8 @@ def _steps(chain: Chain | None) -> dict[str, str]:
 
 
 def _harmless(value: Any) -> Any:
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+    is_formula = isinstance(value, str) and any(text.startswith(_FORMULA) for text in (value, value.lstrip()))
+    return f"'{value}" if is_formula else value
 
 
 def _csv_line(values: Sequence[Any]) -> str:

@@ -11,6 +11,7 @@ from itertools import chain as joined
 from itertools import pairwise
 from typing import Literal
 
+from rechain.answers.claims import read_answer
 from rechain.answers.matching import AnswerMatcher
 from rechain.candidates import CandidateSettings, find_heads, find_links
 from rechain.errors import QuestionError
@@ -91,6 +92,8 @@ class GraphView:
     """whether the middle column leaves its first row to the line between the others"""
     link: str
     """the name of the link that is written there"""
+    judges: bool
+    """whether the answer is a yes or a no: no passage holds that, some hold what it judges"""
     gap: str | None
     """where the way from question to answer is interrupted"""
     numbers: Mapping[Ends, int]
@@ -223,6 +226,7 @@ class _Drawing:
             height=_rem(_HEAD + rows * _ROW),
             starts_lower=self._starts_lower,
             link=self._links.get(frozenset(self._chain.passages), "") if self._chain and len(shown) == 1 else "",
+            judges=self._judges,
             gap=None if self._ways else self._gap(),
             numbers=_numbers(lines),
         )
@@ -272,12 +276,17 @@ class _Drawing:
     def _gap(self) -> str:
         """Return where the way from question to answer is interrupted, in words."""
         if not self._holders:
-            return "No passage holds the answer."
+            return "No passage holds what the answer judges." if self._judges else "No passage holds the answer."
         if not self._named:
             return "No passage holds a name of the question."
         if self._is_reached:
             return "Links lead from the names of the question to the answer, but no chain of this length or kind."
         return "The link is missing: nothing leads from the names of the question to the answer."
+
+    @cached_property
+    def _judges(self) -> bool:
+        question = self._question
+        return question.answer_entity is None and read_answer(question.question, question.answer).kind == "judgement"
 
     @cached_property
     def _is_reached(self) -> bool:

@@ -295,25 +295,25 @@ class Index:
         )
         return {(first, second): count for first, second, count in rows}
 
-    def compare(self, one: int, two: int, comparison: str, page: int = 1) -> tuple[list[Pair], int]:
-        """Return a page of the questions whose best chains of two sources compare so, and how many there are."""
-        tables = "found a JOIN found b USING (position) JOIN questions q USING (position)"
-        where = f"a.source = ? AND b.source = ? AND {COMPARISONS[comparison]}"
-        ((total,),) = self._read(f"SELECT count(*) FROM {tables} WHERE {where}", one, two)
+    def count_compared(self, one: int, two: int, comparison: str) -> int:
+        """Return how many questions there are whose best chains of two sources compare so."""
+        return int(self._read(f"SELECT count(*) {_COMPARED} {COMPARISONS[comparison]}", one, two)[0][0])
+
+    def compare(self, one: int, two: int, comparison: str, page: int = 1) -> list[Pair]:
+        """Return a page of the questions whose best chains of two sources compare so."""
         rows = self._read(
             "SELECT q.id, q.question, a.summary, b.summary, a.judgement, b.judgement "
-            f"FROM {tables} WHERE {where} ORDER BY q.position LIMIT ? OFFSET ?",
+            f"{_COMPARED} {COMPARISONS[comparison]} ORDER BY q.position LIMIT ? OFFSET ?",
             one,
             two,
             PAGE_SIZE,
             (page - 1) * PAGE_SIZE,
         )
-        return [Pair._make(row) for row in rows], total
+        return [Pair._make(row) for row in rows]
 
     def compare_neighbours(self, one: int, two: int, comparison: str, position: int) -> Around:
         """Return what stands around a question among those whose best chains of two sources compare so."""
-        among = "FROM found a JOIN found b USING (position) WHERE a.source = ? AND b.source = ?"
-        among = f"{among} AND {COMPARISONS[comparison]} AND position"
+        among = f"{_COMPARED} {COMPARISONS[comparison]} AND position"
         ((earlier, before, after),) = self._read(
             "SELECT earlier, (SELECT id FROM questions WHERE position = last), "
             f"(SELECT id FROM questions WHERE position = (SELECT min(position) {among} > ?)) "
@@ -343,6 +343,10 @@ def _add(connection: Connection, position: int, entry: Entry, gold: Gold | None)
     return name
 
 
+_COMPARED = (
+    "FROM found a JOIN found b USING (position) JOIN questions q USING (position) "
+    "WHERE a.source = ? AND b.source = ? AND"
+)
 _SAME = "(a.identity IS b.identity)"
 COMPARISONS = {
     "different": f"NOT {_SAME}",

@@ -51,6 +51,7 @@ def _draw_list(site: Site, query: ListQuery) -> str:
     pages = max(ceil(figures.total / PAGE_SIZE), 1)
     number = min(query.page, pages)  # an address may be older than what is listed
     listing = site.index.select(source.number, query, number)
+    has_confidence = site.index.has_confidence(source.number)
     return draw(
         "explore.html",
         here="explore",
@@ -62,8 +63,8 @@ def _draw_list(site: Site, query: ListQuery) -> str:
         hits=find_hits(site.index, query, listing.rows),
         figures=figures,
         choices=choices(query),
-        columns=columns(query, figures, site.index.has_confidence(source.number)),
-        has_confidence=site.index.has_confidence,
+        columns=columns(query, figures, has_confidence),
+        has_confidence=has_confidence,
         questions=len(site.index),
         page=number,
         pages=pages,
@@ -109,7 +110,7 @@ def _draw_question(
 ) -> HTMLResponse:
     before, after = site.index.neighbours(source.number, query, stored.position)
     context: dict[str, Any] = {"here": "explore", "site": site, "source": source, "query": query.address}
-    context |= {"stored": stored, "before": before, "after": after}
+    context |= {"filters": query, "stored": stored, "before": before, "after": after}
     if isinstance(stored.content, QuestionError):
         return page("unreadable.html", **context)
     context["is_late"] = source.service is not None and recovered is None
@@ -146,7 +147,9 @@ class ComparisonQuery(PageQuery):
 def compare(site: AtSite, query: Annotated[ComparisonQuery, Query()]) -> HTMLResponse:
     """Show where the chains of two sources differ."""
     one, two = query.sources(site)
-    pairs, total = site.index.compare(one.number, two.number, query.show, query.page)
+    total = site.index.count_compared(one.number, two.number, query.show)
+    pages = max(ceil(total / PAGE_SIZE), 1)
+    number = min(query.page, pages)  # an address may be older than what is listed
     counts = site.index.judgements(one.number, two.number)
     return page(
         "compare.html",
@@ -156,14 +159,14 @@ def compare(site: AtSite, query: Annotated[ComparisonQuery, Query()]) -> HTMLRes
         two=two,
         show=query.show,
         choices=_choices(site, one, two),
-        pairs=pairs,
+        pairs=site.index.compare(one.number, two.number, query.show, number),
         total=total,
         counts=counts,
         gain=_gain(counts),
         looked=[site.index.count_found(source.number) for source in (one, two)],
         questions=len(site.index),
-        page=query.page,
-        pages=max(ceil(total / PAGE_SIZE), 1),
+        page=number,
+        pages=pages,
         query=query.address,
     )
 

@@ -89,11 +89,6 @@ class PageFilters(PageQuery, Filters):
             values[name] = "yes" if values[name] else "no"
         return values
 
-    @property
-    def is_filtered(self) -> bool:
-        """Whether some questions are left out."""
-        return bool(self.address.keys() - {"order", "reverse", "source", "scope"})
-
     def of_source(self, number: int, has_confidence: bool) -> dict[str, Any]:
         """Return the query of an address with the same filters for another source, but for confidence it lacks."""
         fields: dict[str, Any] = {"source": number}

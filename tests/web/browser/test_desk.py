@@ -495,3 +495,18 @@ def test_the_suggestion_is_hidden_until_it_is_asked_for(visit: Any, keyboard: An
     expect(page.locator(".unit.current .suggestion")).to_contain_text("number 1 of 45")  # it stays chosen
     page.get_by_role("link", name="Hide the model’s suggestion").click()
     expect(page.get_by_text("The model:")).to_have_count(0)
+
+
+def test_nothing_is_labelled_behind_the_help_or_while_keys_are_off(visit: Any, keyboard: Any, lengthy: Any) -> None:
+    page = begin(visit, keyboard, lengthy, "Hal")
+    question = asked_of(page)
+    page.keyboard.press("?")
+    page.keyboard.press("y")
+    page.get_by_role("dialog").get_by_role("checkbox").uncheck()
+    page.keyboard.press("Escape")
+    page.keyboard.press("n")
+    page.reload()
+    page.keyboard.press("u")
+    page.locator(".unit.current [data-value=yes]").click()
+    keyboard.saved(page, 1)
+    assert values_of(lengthy, question, "Hal") == ["yes"]

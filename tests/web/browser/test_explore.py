@@ -39,6 +39,8 @@ def facet(page: Page, title: str) -> Any:
 
 def test_every_bar_is_a_filter_that_can_be_taken_off(visit: Any, served: Any) -> None:
     page: Page = visit(served, "/?source=2")
+    key = page.locator("#figures .key").first
+    assert key.evaluate("one => getComputedStyle(one, '::before').content") == "none"  # a line is the key of the graph
     everything = entries(page)
     row = facet(page, "Verdict").get_by_role("row").filter(has_text="unsupported")
     count = int(row.locator("td.number").first.inner_text())

@@ -133,7 +133,7 @@ def test_a_question_and_each_of_its_candidates_are_text(visit: Any, served: Any,
     check(page)
     assert shown(page, "h1 bdi") == [SMALL["question"]]
     assert shown(page, ".facts .answer-chip bdi") == [SMALL["answer"]]
-    assert page.title().startswith("question small <script>") and page.title().endswith("... · rechain")
+    assert page.title().startswith("question small <script>") and page.title().endswith("… · rechain")
     texts = shown(page, ".at-chain .passage .text:not(.excerpt)")
     assert texts[0] == THREE[0]["text"] and texts[1] in (THREE[1]["text"], THREE[2]["text"])
     others = [one["text"] for one in THREE[1:] if one["text"] != texts[1]]

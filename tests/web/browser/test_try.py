@@ -53,6 +53,14 @@ def test_an_example_leads_to_a_result_that_is_in_view(
     assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
 
 
+def test_a_candidate_stands_out_in_the_graph_while_somebody_points_at_it(visit: Any, served: Any) -> None:
+    page: Page = visit(served, "/try")
+    try_example(page, "a short answer")
+    expect(page.locator(".graph .line.lit")).to_have_count(0)
+    page.locator("ol.candidates a").first.hover()
+    expect(page.locator(".graph .line.lit")).to_have_count(1)
+
+
 def test_a_result_has_an_address_that_others_can_open(visit: Any, served: Any) -> None:
     page: Page = visit(served, "/try")
     try_example(page, "a short answer")

@@ -278,9 +278,10 @@ document.addEventListener("keydown", (event) => {
     event.target.closest(".unit").focus();
     return;
   }
+  const areOff = document.documentElement.dataset.keys === "off" || Boolean(document.querySelector("dialog[open]"));
   const isTyping = event.target.matches("input, textarea, select");
   const isPressing = event.key === "Enter" && event.target.matches("a, button, summary");
-  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || isTyping || isPressing) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || areOff || isTyping || isPressing) return;
   const act = keys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
   if (!act || !desk.dataset.annotator || (!units.length && !["Enter", "z", "s"].includes(event.key))) return;
   event.preventDefault();

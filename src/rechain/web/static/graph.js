@@ -1,5 +1,4 @@
 // Shows a candidate in the graph while somebody points at it, or has the focus on it: its lines, and their passages.
-
 const graph = document.querySelector(".graph");
 
 function light(lines, isOn) {

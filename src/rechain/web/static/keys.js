@@ -18,6 +18,7 @@ function areOff() {
 }
 
 function turn(isOn) {
+  document.documentElement.dataset.keys = isOn ? "on" : "off"; // for the keys of a page itself
   try {
     if (isOn) localStorage.removeItem(OFF);
     else localStorage.setItem(OFF, "yes");
@@ -91,4 +92,5 @@ document.addEventListener("keydown", (event) => {
 const opener = element("button", { type: "button", className: "as-link" }, "Keys ", element("kbd", { textContent: "?" }));
 opener.addEventListener("click", showHelp);
 document.querySelector("footer").append(" ", opener);
+document.documentElement.dataset.keys = areOff() ? "off" : "on";
 if (location.hash === "#search") search();
