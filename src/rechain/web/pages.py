@@ -99,10 +99,24 @@ class QuestionQuery(PageFilters):
 @router.get("/question")
 async def question_page(site: AtSite, query: Annotated[QuestionQuery, Query()]) -> HTMLResponse:
     """Show a question and one of its chains."""
-    source, stored = site.source(query.source), await run_in_threadpool(site.question, query.id)
-    is_readable = not isinstance(stored.content, QuestionError)
-    recovered = await site.chains_of(source, stored, _PATIENCE) if is_readable else None
+    drawn = await run_in_threadpool(_draw_known_question, site, query)
+    if isinstance(drawn, HTMLResponse):
+        return drawn
+    source, stored = drawn
+    recovered = await site.chains_of(source, stored, _PATIENCE)
     return await run_in_threadpool(_draw_question, site, query, source, stored, recovered)
+
+
+def _draw_known_question(site: Site, query: QuestionQuery) -> HTMLResponse | tuple[Source, Stored]:
+    """Draw a question whose chains need not be waited for, else return what is asked for.
+
+    Most pages are drawn so, with one turn in a thread: each turn more would wait behind all other pages once more.
+    """
+    source, stored = site.source(query.source), site.question(query.id)
+    recovered = site.index.recovered(source.number, stored.position)
+    if recovered is None and source.service is not None and not isinstance(stored.content, QuestionError):
+        return source, stored
+    return _draw_question(site, query, source, stored, recovered)
 
 
 def _draw_question(
