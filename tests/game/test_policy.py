@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from rechain.game.plan import Plan, make_plan
-from rechain.game.players import Players
+from rechain.game.players import EVERY, Players
 from rechain.game.policy import entropy, expected_reward, reinforce, sample, step_log_probabilities, tables
 from rechain.models.batch import Batch
 from rechain.models.ranker import Ranker, Read
@@ -89,7 +89,7 @@ def test_expected_reward_is_the_sum_over_every_selection(tiny: ModuleType, way: 
         for number in range(2)
     ]
     made = tables(players.ranker, read, players.plan, every=way.get("head_reward") == "set")
-    assert expected_reward(made, players.plan, players.rewards(batch, made, BONUS)).tolist() == pytest.approx(brute)
+    assert expected_reward(made, players.plan, players.rewards(batch, made, EVERY)).tolist() == pytest.approx(brute)
     assert -players.ranker_loss(batch).item() == pytest.approx(sum(brute) / 2)
 
 
@@ -107,7 +107,7 @@ def test_the_mean_gradient_of_reinforce_converges_to_the_exact_one(
     exact = gradient(players.ranker_loss(batch), players)
     torch.manual_seed(0)
     drawn = sample(players.ranker, players.ranker.read(batch), players.plan, 24_000)
-    rewards = players.sampled_rewards(batch, drawn, BONUS)
+    rewards = players.sampled_rewards(batch, drawn)
     few = (-1, 4, len(players.plan.steps))  # the baseline of each is the mean of three others
     loss = reinforce(drawn.log_probability.reshape(few), rewards.reshape(few), baseline)
     sampled = gradient(loss, players)
