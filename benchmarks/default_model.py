@@ -6,12 +6,11 @@
     python benchmarks/default_model.py judge STAGE DATA
     python benchmarks/default_model.py bundle STAGE DATA src/rechain/data/default
 
-DATA is a folder as ../shared/data, ENCODER one with the weights of all-MiniLM-L6-v2, STAGE a folder to work in.
-`train` needs torch, transformers, numpy and safetensors alone, so that STAGE can be carried to a GPU machine; `--set
-NAME=VALUE` changes a setting of `ReaderSettings`, `--pseudo` warms up with pseudo questions, `--gru` reads with a GRU
-instead. Questions and answers of HotpotQA open and train_300 and of DrugHop open are learnt from; gold evidence of open
-is read by `judge` and `bundle`, for figures alone. The judge of answers learns from all types of HotpotQA's
-questions.
+`benchmarks/default_model.sh` is the whole sequence, with a GPU machine for the second and third. DATA is a folder as
+../shared/data, ENCODER one that the transformers library loads, STAGE a folder to work in. `train` needs torch,
+transformers, numpy and safetensors alone; `--set NAME=VALUE` changes a setting of `ReaderSettings`. Questions and
+answers of HotpotQA open and train_300 and of DrugHop open are learnt from; gold evidence of open is read by `judge` and
+`bundle`, for figures alone. The judge of answers learns from all types of HotpotQA's questions.
 """
 
 import argparse
@@ -19,7 +18,8 @@ import json
 import shutil
 import time
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +35,7 @@ from default_model_figures import (
     TRAIN,
     VERDICTS,
     VIEWS,
+    collection_of,
     facts,
     judge,
     questions_of,
@@ -48,40 +49,70 @@ if TYPE_CHECKING:
     from rechain.models.chain_reader import ChainReader
     from rechain.reader.arrays import ReaderPreparation
     from rechain.reader.data import ReaderData
+    from rechain.reader.model import ChainReaderModel
     from rechain.schema import Question
 
-PSEUDO, ENCODER = "pseudo.safetensors", "encoder"
-PSEUDO_A_FOLD = 1600
+ENCODER = "encoder"
+SENTENCES = 300
+"""whose likeness is compared: their 45,000 pairs give the mean to two decimals"""
 
 
 def prepare(data: Path, stage: Path, encoder: Path) -> None:
-    """Write the chains of all questions, and pseudo questions made from HotpotQA's passages, as arrays."""
+    """Write the chains of all questions, right and wrong answers, and the encoder in bytes."""
+    from rechain.reader.arrays import ReaderPreparation
     from rechain.reader.pretrained import read_tokenizer
     from rechain.scoring.evidence import PRIOR
     from rechain.tables.stage import folds_of
 
-    stage.mkdir(parents=True, exist_ok=True)
-    (stage / ENCODER).mkdir(exist_ok=True)
-    for name in ("config.json", "model.safetensors", "tokenizer.json"):
-        shutil.copy(encoder / name, stage / ENCODER / name)
+    pack_encoder(encoder, stage / ENCODER)
     tokenizer = read_tokenizer(encoder / "tokenizer.json")
-    asked = {name: list(questions_of(data, name)) for name in (HOTPOT, TRAIN, DRUG)}
-    folds = {
-        name: folds_of(questions, FOLDS) if name != TRAIN else [-1] * len(questions)
-        for name, questions in asked.items()
-    }
-    preparation, fold, sets = make_preparation(tokenizer), [], []
-    for name, questions in asked.items():
-        for question, number in zip(questions, folds[name], strict=True):
-            if add(preparation, question):
+    preparation, fold, sets = ReaderPreparation(tokenizer, ReaderSettings()), [], []
+    for name in (HOTPOT, TRAIN, DRUG):
+        questions = list(questions_of(data, name))
+        folds = folds_of(questions, FOLDS) if name != TRAIN else [-1] * len(questions)
+        collection = collection_of(data, name)
+        for question, number in zip(questions, folds, strict=True):
+            if add(preparation, question, collection):
                 fold.append(number)
                 sets.append(name)
-    save_arrays(preparation.arrays() | {"fold": np.array(fold)}, stage / QUESTIONS)
+    # what questions tell each other, without each fold in turn, and of all
+    learned = [[n for n, own in enumerate(fold) if own != left_out] for left_out in (*range(FOLDS), None)]
+    told = {"told": np.stack([preparation.told(numbers) for numbers in learned])}
+    save_arrays(preparation.arrays() | told | {"fold": np.array(fold)}, stage / QUESTIONS)
     index = {"ids": preparation.ids, "kept": preparation.kept, "sets": sets, "prior": PRIOR.tolist()}
     (stage / INDEX).write_text(json.dumps(index), encoding="utf-8")
-    save_arrays(pseudo_arrays(tokenizer, asked[HOTPOT], folds[HOTPOT]), stage / PSEUDO)
     save_arrays(judged_arrays(tokenizer, data), stage / JUDGED)
     save_arrays(verdict_arrays(tokenizer, data), stage / VERDICTS)
+
+
+def pack_encoder(encoder: Path, folder: Path) -> None:
+    """Copy an encoder with its matrices in bytes, a scale a row: a quarter of the size, to be carried to a GPU."""
+    from safetensors.torch import load_file, save_file
+
+    from rechain.models.cpu import quantise_rows
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ("config.json", "tokenizer.json"):
+        shutil.copy(encoder / name, folder / name)
+    packed = {}
+    for name, value in load_file(encoder / "model.safetensors").items():
+        if value.ndim == 2 and value.is_floating_point():
+            packed[name], packed[f"{name}.scale"] = quantise_rows(value)
+        elif value.is_floating_point():
+            packed[name] = value
+    save_file(packed, folder / "bytes.safetensors")
+
+
+def unpack_encoder(folder: Path) -> dict[str, Any]:
+    """Return the weights of an encoder that was packed, in floats."""
+    from safetensors.torch import load_file
+
+    packed = load_file(folder / "bytes.safetensors")
+    return {
+        name: value.float() * packed[f"{name}.scale"][:, None] if f"{name}.scale" in packed else value
+        for name, value in packed.items()
+        if not name.endswith(".scale")
+    }
 
 
 def judged_arrays(tokenizer: Any, data: Path) -> dict[str, Array]:
@@ -126,76 +157,61 @@ def hotpot_folds(questions: "Sequence[Question]") -> dict[str, int]:
     return {q.id: fold for part in parts for q, fold in zip(part, folds_of(part, FOLDS), strict=True)}
 
 
-def make_preparation(tokenizer: Any) -> "ReaderPreparation":
-    """Return an empty preparation with the sizes of the default settings."""
-    from rechain.reader.arrays import ReaderPreparation
-
-    settings = ReaderSettings()
-    return ReaderPreparation(tokenizer, settings.max_tokens, settings.most_chains)
-
-
-def add(preparation: "ReaderPreparation", question: "Question", made: Sequence[int] | None = None) -> bool:
+def add(preparation: "ReaderPreparation", question: "Question", collection: Any) -> bool:
     """Add a question, if it has candidate chains."""
     from rechain.candidates import find_candidates
     from rechain.errors import QuestionError
 
     try:
-        preparation.add(find_candidates(question), made)
+        preparation.add(find_candidates(question, collection=collection))
     except QuestionError:
         return False
     return True
 
 
-def pseudo_arrays(tokenizer: Any, questions: "Sequence[Question]", folds: Sequence[int]) -> dict[str, Array]:
-    """Make pseudo questions of every fold, and tell for which folds they may be used: those that share no passage."""
-    from rechain.preparation.pseudo import PseudoMaker
-
-    parts = [[q for q, number in zip(questions, folds, strict=True) if number == fold] for fold in range(FOLDS)]
-    texts = [{passage.text for question in part for passage in question.passages} for part in parts]
-    preparation, allowed = make_preparation(tokenizer), []
-    for fold, part in enumerate(parts):
-        for pseudo in PseudoMaker(part).make(PSEUDO_A_FOLD):
-            if add(preparation, pseudo.question, pseudo.chain):
-                used = {pseudo.question.passages[place].text for place in pseudo.chain}
-                allowed.append([other != fold and used.isdisjoint(texts[other]) for other in range(FOLDS)])
-    return preparation.arrays() | {"allowed": np.array(allowed, dtype=np.uint8)}
-
-
-def train(stage: Path, name: str, fold: int | None, changes: Sequence[str], pseudo: bool, gru: bool) -> None:
+def train(stage: Path, name: str, fold: int | None, changes: Sequence[str]) -> None:
     """Train on all folds but one and write what is said of that one; or on everything, and write the weights."""
     import torch
     from safetensors.torch import save_file
 
+    from rechain.models.cpu import quantise
     from rechain.reader.data import JudgeData, ReaderData
     from rechain.reader.training import Judged, Questions, ReaderTraining, ReaderTrainingSettings
+    from rechain.system.loop import Watcher
+
+    class Lines(Watcher):
+        """Prints now and then how far a run has come: a borrowed machine may be taken back."""
+
+        def on_step(self, phase: str, epoch: int, step: int, steps: int) -> None:
+            if step % 60 == 0:
+                print(f"{name}: epoch {epoch}, step {step} of {steps}, {time.perf_counter() - start:.0f} s", flush=True)
+
+        def on_epoch(self, figures: Mapping[str, Any]) -> None:
+            print(f"{name}: {dict(figures)}", flush=True)
 
     settings = ReaderTrainingSettings.of(dict(map(parse, changes)), "--set")
     device = "cuda" if torch.cuda.is_available() else "cpu"
     arrays, answers = load_arrays(stage / QUESTIONS), load_arrays(stage / JUDGED)
+    arrays["told"] = arrays["told"][FOLDS if fold is None else fold]
     data, numbers = ReaderData(arrays, device), np.arange(len(arrays["fold"]))
     learned = numbers if fold is None else numbers[arrays["fold"] != fold]
-    made = None
-    if pseudo:
-        others = load_arrays(stage / PSEUDO)
-        every = np.arange(len(others["allowed"]))
-        made = Questions(ReaderData(others, device), every if fold is None else every[others["allowed"][:, fold] > 0])
     start = time.perf_counter()
     training = ReaderTraining(
-        lambda seed: untaught(stage / ENCODER, seed, settings, gru).to(device),
+        lambda seed: untaught(stage / ENCODER, seed, settings).to(device),
         Questions(data, learned),
         settings,
-        made,
         judged=Judged(JudgeData(answers, device), np.flatnonzero(answers["fold"] != (-9 if fold is None else fold))),
     )
-    training.run()
+    training.run(Lines())
     print(f"{name}: {len(learned)} questions learnt in {time.perf_counter() - start:.1f} s on {device}", flush=True)
     (stage / PLAYS).mkdir(exist_ok=True)
     judgements = judgements_on(training.reader, stage, fold)
     if fold is None:
         save_arrays(judgements, stage / PLAYS / f"{name}.safetensors")
-        weights = {key: value.half() for key, value in training.reader.state_dict().items()}
-        save_file(weights, stage / PLAYS / f"{name}.weights")
         time_reading(training.reader, data)
+        quantise(training.reader.encoder.model)  # type: ignore[arg-type]
+        weights = {key: value.contiguous().cpu() for key, value in training.reader.state_dict().items()}
+        save_file(weights, stage / PLAYS / f"{name}.weights")
     else:
         views = views_on(training.reader, data, numbers[arrays["fold"] == fold])
         save_arrays(views | judgements, stage / PLAYS / f"{name}.safetensors")
@@ -228,26 +244,22 @@ def parse(change: str) -> tuple[str, Any]:
     return name, tomllib.loads(f"value = {value.lower()}")["value"]
 
 
-def untaught(encoder: Path, seed: int, settings: ReaderSettings, gru: bool = False) -> "ChainReader":
-    """Return a reader with a pretrained encoder, or a new GRU, and new heads; evidence weighs what the prior says.
+def untaught(encoder: Path, seed: int, settings: ReaderSettings) -> "ChainReader":
+    """Return a reader with a pretrained encoder and new heads; evidence weighs what the prior says.
 
     `rechain.reader.pretrained.load_trainable` does the same, but needs the whole package.
     """
     import torch
-    from safetensors.torch import load_file
 
     from rechain.models.chain_reader import ChainReader
-    from rechain.models.text_encoders import GruEncoder, pretrained
-    from rechain.system.tensors import read_shapes
+    from rechain.models.text_encoders import pretrained
 
     torch.manual_seed(seed)
-    config, weights = json.loads((encoder / "config.json").read_text(encoding="utf-8")), encoder / "model.safetensors"
+    config, weights = json.loads((encoder / "config.json").read_text(encoding="utf-8")), unpack_encoder(encoder)
     prior = torch.tensor(json.loads((encoder.parent / INDEX).read_text(encoding="utf-8"))["prior"])
-    if gru:
-        reader = ChainReader(GruEncoder(config["vocab_size"], TEXT_MARKS), len(prior), settings.dropout, judges=True)
-    else:
-        read = pretrained(config, read_shapes(weights), lambda: load_file(weights), TEXT_MARKS)
-        reader = ChainReader(read, len(prior), settings.dropout, judges=True)
+    shapes = {name: tuple(value.shape) for name, value in weights.items()}
+    read = pretrained(config, shapes, lambda: weights, TEXT_MARKS)
+    reader = ChainReader(read, len(prior), settings.dropout, judges=True, judge_layers=settings.judge_layers)
     reader.evidence.weight.data.copy_(prior[None])
     return reader
 
@@ -277,22 +289,43 @@ def time_reading(model: "ChainReader", data: "ReaderData") -> None:
     print(f"{speed:.0f} questions/s from prepared tensors on {data.device}", flush=True)
 
 
-def bundle(stage: Path, data: Path, folder: Path, floats: bool) -> None:
-    """Turn the weights that learnt everything into bytes, or not, and write them with a card that has the figures."""
+def bundle(stage: Path, data: Path, folder: Path) -> None:
+    """Write the weights that learnt everything, which are bytes, with a card that has the figures."""
     from safetensors.torch import load_file
 
+    from rechain.models.chain_reader import ChainReader
     from rechain.models.cpu import quantise
+    from rechain.models.text_encoders import untrained
     from rechain.reader.card import write_card
     from rechain.reader.model import ChainReaderModel
-    from rechain.reader.pretrained import load_trainable, save
+    from rechain.reader.pretrained import read_tokenizer, save
+    from rechain.scoring.evidence import FEATURES
 
-    network, tokenizer, settings = load_trainable(stage / ENCODER, judges=True)
-    network.load_state_dict({name: value.float() for name, value in load_file(stage / PLAYS / "all.weights").items()})
-    if not floats:
-        quantise(network.encoder.model)  # type: ignore[attr-defined]
+    settings = ReaderSettings()
+    encoder = untrained(json.loads((stage / ENCODER / "config.json").read_text(encoding="utf-8")), TEXT_MARKS)
+    network = ChainReader(encoder, len(FEATURES), judges=True, judge_layers=settings.judge_layers)
+    quantise(encoder.model)
+    weights = load_file(stage / PLAYS / "all.weights")
+    network.load_state_dict(weights)
+    # what is not in bytes is a twentieth of the weights, and 16 bits of it are as good as 32
+    small = {name: value.half() if value.is_floating_point() else value for name, value in weights.items()}
+    network.load_state_dict(small, assign=True)
+    tokenizer = read_tokenizer(stage / ENCODER / "tokenizer.json")
+    settings = settings.but(unlike=unlikeness(ChainReaderModel(network, tokenizer, settings), data))
     model = ChainReaderModel(network, tokenizer, settings)
     model.card = write_card(facts(stage, data), model)
     save(model, folder)
+
+
+def unlikeness(model: "ChainReaderModel", data: Path) -> float:
+    """Return the mean cosine of sentences of different questions, which say different things."""
+    from rechain.text.passages import PassageView
+
+    views = [PassageView(question.passages[0]) for question in islice(questions_of(data, HOTPOT), SENTENCES)]
+    sentences = [view.passage.text[slice(*view.sentences[0])] for view in views if view.sentences]
+    unit = model.embed(sentences, 96)
+    cosines = (unit @ unit.T)[np.triu_indices(len(unit), 1)]
+    return round(float(cosines.mean()), 2)
 
 
 STEPS = {
@@ -315,9 +348,6 @@ def main() -> None:
     steps.choices["train"].add_argument("--name", required=True)
     steps.choices["train"].add_argument("--fold", type=int)
     steps.choices["train"].add_argument("--set", dest="changes", action="append", default=[])
-    steps.choices["train"].add_argument("--pseudo", action="store_true")
-    steps.choices["train"].add_argument("--gru", action="store_true")
-    steps.choices["bundle"].add_argument("--floats", action="store_true")
     options = vars(parser.parse_args())
     run: dict[str, Any] = {"prepare": prepare, "train": train, "judge": judge, "bundle": bundle}
     run[options.pop("step")](**options)

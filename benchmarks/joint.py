@@ -32,7 +32,8 @@ from rechain.evaluation.statistics import expected_calibration_error, mean_with_
 from rechain.recovery import Recoverer
 from rechain.schema import Gold
 from rechain.scoring.beliefs import Beliefs, Offers
-from rechain.scoring.jointly import Offer, log_odds
+from rechain.scoring.confidences import log_odds
+from rechain.scoring.jointly import Offer
 from rechain.system.tensors import Array
 from rechain.tables.stage import folds_of
 from rechain.text.collection import PassageCollection

@@ -19,7 +19,7 @@ class Numbers(nn.Module):
 
     width = 2
 
-    def forward(self, ids: Tensor, marks: Tensor, lengths: Tensor) -> Tensor:
+    def forward(self, ids: Tensor, marks: Tensor, lengths: Tensor, layers: int = 0) -> Tensor:
         return torch.stack([ids, ids**2], dim=-1).float()
 
 

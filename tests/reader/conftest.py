@@ -101,8 +101,9 @@ def _toy_arrays(count: int, told: float = 0.7, seed: int = 0, flipped: bool = Fa
         "features": np.array(features, dtype=np.float32),
         "chain_start": np.arange(0, 2 * count + 1, 2, dtype=np.int64),
         "chain_text": np.array([text for text, _, _ in places]),
-        "tail_text": np.array([tail for _, tail, _ in places]),
-        "tail_slot": np.array([slot for _, _, slot in places]),
+        "link_text": np.array([[tail] for _, tail, _ in places]),
+        "link_slot": np.array([[slot] for _, _, slot in places]),
+        "beside": np.zeros(len(places), dtype=np.float32),
         "made": np.array(made, dtype=np.uint8),
     }
 

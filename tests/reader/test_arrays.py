@@ -8,6 +8,7 @@ from tokenizers import Tokenizer
 
 from rechain.candidates import Candidates, find_candidates
 from rechain.reader.arrays import JudgePreparation, ReaderPreparation, answer_spans
+from rechain.reader.settings import ReaderSettings
 from rechain.reader.texts import ChainTexts
 from rechain.schema import Passage, Question
 from rechain.scoring.evidence import PRIOR, weigh
@@ -15,7 +16,8 @@ from rechain.text.passages import PassageView
 
 
 def prepared(tokenizer: Tokenizer, *questions: Candidates, most: int = 6) -> ReaderPreparation:
-    preparation = ReaderPreparation(tokenizer, 100, most)
+    settings = ReaderSettings(max_tokens=100, passage_tokens=60, most_chains=most)
+    preparation = ReaderPreparation(tokenizer, settings)
     for candidates in questions:
         preparation.add(candidates)
     return preparation
@@ -46,9 +48,13 @@ def test_every_chain_knows_its_texts(tokenizer: Tokenizer, bridge_question: Ques
     for number, (of, chain) in enumerate(chains):
         written = ChainTexts(of, tokenizer, 100).chain(chain)
         assert text(arrays["chain_text"][number]) == tuple(column.tolist() for column in written)
-        ids, _, slots = text(arrays["tail_text"][number])
-        linking = [token for token, slot in zip(ids, slots, strict=True) if slot == arrays["tail_slot"][number]]
-        assert tokenizer.decode(linking) == chain.edges[-1].link.entity.lower()
+        assert len(arrays["link_text"][number]) == len(chain.edges)
+        for edge, alone, slot in zip(
+            chain.edges, arrays["link_text"][number], arrays["link_slot"][number], strict=True
+        ):
+            ids, _, slots = text(alone)
+            linking = [token for token, own in zip(ids, slots, strict=True) if own == slot]
+            assert tokenizer.decode(linking) == edge.link.entity.lower()
     assert not arrays["made"].any()
 
 
@@ -56,7 +62,7 @@ def test_the_chain_that_a_pseudo_question_was_made_from_is_told(
     tokenizer: Tokenizer, bridge_question: Question
 ) -> None:
     candidates = find_candidates(bridge_question)
-    preparation = ReaderPreparation(tokenizer, 100, 6)
+    preparation = ReaderPreparation(tokenizer, ReaderSettings(max_tokens=100))
     preparation.add(candidates, [2, 1])
     made = preparation.arrays()["made"]
     assert [candidates.chains[n].passages for n, is_made in zip(preparation.kept[0], made, strict=True) if is_made] == [

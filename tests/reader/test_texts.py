@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from rechain.candidates import Candidates, find_candidates, find_of_any_shape
+from rechain.candidates import Candidates, CandidateSettings, find_candidates, find_of_any_shape
 from rechain.preparation.arrays import FIRST_END, FROM_BEFORE, LAST_END, TO_NEXT
-from rechain.reader.texts import Case, ChainTexts, Tails, TokenText, flat_texts, share_out
+from rechain.reader.texts import Arrival, Arrivals, Case, ChainTexts, TokenText, flat_texts, share_out
 from rechain.schema import Mention, Passage, Question
 
 FILLING = ["It rained on that day.", "Some went home early.", "Nothing else is known.", "The others slept on."]
@@ -120,11 +120,11 @@ def test_entities_of_the_data_are_marked_wherever_they_stand_and_the_ends_at_the
     assert marked(text, tokenizer, LAST_END).replace(" ##", "").split() == ["gune", "gune"]
 
 
-def test_the_tail_alone_has_a_slot_for_every_entity_that_may_link_it(tokenizer: Tokenizer) -> None:
+def test_a_passage_alone_has_a_slot_for_every_entity_that_may_lead_there(tokenizer: Tokenizer) -> None:
     passages = [("", "Zimbelot by Quorvath."), ("", "Zimbelot by Brimlad."), ("", "Brimlad knew Quorvath of Ostrela.")]
     candidates = find_candidates(question("Who?", "Ostrela", passages))
     edges = [one.edges[0] for passage in (0, 1) for one in candidates.chains if one.passages == (passage, 2)]
-    text = ChainTexts(candidates, tokenizer, 272).tail(2, edges)
+    text = ChainTexts(candidates, tokenizer, 272).arrival(Arrival(2, None, edges), 160)
     assert read(text, tokenizer) == "[CLS] who? [SEP] brimlad knew quorvath of ostrela. [SEP]"
     assert tokenizer.decode(text.ids[text.slots == 1].tolist()) == "quorvath"
     assert tokenizer.decode(text.ids[text.slots == 2].tolist()) == "brimlad"
@@ -261,19 +261,40 @@ def test_what_one_does_not_need_goes_to_the_others() -> None:
     assert share_out(100, [3, 4]) == [3, 4]
 
 
-def test_tails_have_a_slot_for_every_entity(web: Candidates) -> None:
+def test_arrivals_have_a_slot_for_every_entity(web: Candidates) -> None:
     candidates = web
-    tails = Tails(candidates.chains)
-    places = {chain.passages: tails.place(chain) for chain in candidates.chains}
+    arrivals = Arrivals(candidates.chains)
+    places = {chain.passages: arrivals.places(chain)[-1] for chain in candidates.chains}
     assert places[0, 3] == places[1, 3]
     assert places[2, 3][0] == places[0, 3][0] != places[2, 4][0]
     assert {places[0, 3][1], places[2, 3][1]} == {1, 2}
     assert places[2, 4][1] == 1
-    assert {tail: len(edges) for tail, edges in tails.edges.items()} == {3: 2, 4: 1}
+    assert {arrival.passage: len(arrival.ways) for arrival in arrivals.all} == {3: 2, 4: 1}
     for chain in candidates.chains:
-        tail, slot = chain.passages[-1], places[chain.passages][1]
-        assert tails.edges[tail][slot - 1].key == chain.edges[-1].key
-    assert Tails([]).edges == {}
+        number, slot = places[chain.passages]
+        assert arrivals.all[number].passage == chain.passages[-1]
+        assert arrivals.all[number].ways[slot - 1].key == chain.edges[-1].key
+    assert Arrivals([]).all == []
+
+
+def test_every_passage_but_the_first_is_an_arrival_by_how_the_chain_goes_on(tokenizer: Tokenizer) -> None:
+    passages = [
+        ("", "Zimbelot by Quorvath."),
+        ("", "Quorvath knew Brimlad and Talorin."),
+        ("", "Brimlad of Ostrela."),
+        ("", "Talorin of Ostrela."),
+    ]
+    candidates = find_candidates(question("Who made Zimbelot?", "Ostrela", passages), CandidateSettings(hops=3))
+    chains = {chain.passages: chain for chain in candidates.chains}
+    arrivals = Arrivals(candidates.chains)
+    (middle, _), (tail, _) = arrivals.places(chains[0, 1, 2])
+    (other, _), (other_tail, _) = arrivals.places(chains[0, 1, 3])
+    assert len({middle, tail, other, other_tail}) == 4  # the same middle goes on in two ways
+    assert [arrivals.all[number].passage for number in (middle, tail, other, other_tail)] == [1, 2, 1, 3]
+    assert arrivals.all[tail].way_on is None
+    text = ChainTexts(candidates, tokenizer, 272).arrival(arrivals.all[middle], 160)
+    assert marked(text, tokenizer, TO_NEXT) == "brimlad"
+    assert tokenizer.decode(text.ids[text.slots == 1].tolist()) == "quorvath"
 
 
 def test_texts_stand_one_after_another() -> None:

@@ -58,8 +58,9 @@ def tensor(*rows: list[float]) -> Tensor:
 def two_and_one() -> QuestionBatch:
     """A question with chains 0 and 1, and one with chain 2 alone."""
     is_chain = torch.tensor([[True, True], [True, False]])
+    nothing = torch.zeros(2, 2)
     return QuestionBatch(
-        is_chain, torch.tensor([[0, 1], [2, 2]]), torch.zeros(2, 2, 1), torch.zeros(2, 2, dtype=torch.bool)
+        is_chain, torch.tensor([[0, 1], [2, 2]]), nothing[..., None], nothing, nothing, nothing.bool()
     )
 
 
@@ -150,18 +151,48 @@ def test_a_chain_is_looked_at_as_the_heads_say(toy_reader: Make, toy_arrays: Arr
             for place in range(2):
                 chain = 2 * question + place
                 rank = reader.rank(data.texts.batch(data.chain_text[chain : chain + 1]))
-                links = reader.name_links(data.texts.batch(data.tail_text[chain : chain + 1]), 2)
+                links = reader.name_links(data.texts.batch(data.link_text[chain]), 2)
                 assert views.ranker[row, place] == pytest.approx(rank.item(), abs=1e-5)
-                assert views.reasoner[row, place] == pytest.approx(links[0, data.tail_slot[chain] - 1].item(), abs=1e-5)
+                named = links[0, data.link_slot[chain, 0] - 1].item()
+                assert views.reasoner[row, place] == pytest.approx(named, abs=1e-5)
                 assert views.evidence[row, place] == pytest.approx(batch.features[row, place].item())
     assert views.reasoner.exp().sum(1).tolist() == pytest.approx([1, 1], abs=1e-5)
 
 
-def test_where_one_entity_alone_can_link_no_tail_is_read(
+def test_the_links_of_a_chain_add_up_and_padding_adds_nothing(toy_reader: Make, toy_arrays: Arrays) -> None:
+    arrays = toy_arrays(2)
+    texts, slots = arrays["link_text"], arrays["link_slot"]
+    # the second question's chains have two links, both named in the same text
+    arrays["link_text"] = np.concatenate([texts, np.array([[0], [0], *texts[2:]])], axis=1)
+    arrays["link_slot"] = np.concatenate([slots, np.array([[0], [0], *slots[2:]])], axis=1)
+    short, long = ReaderData(toy_arrays(2), "cpu"), ReaderData(arrays, "cpu")
+    reader = toy_reader(1).eval()
+    with torch.inference_mode():
+        once, twice = (look(reader, data, data.batch(np.array([0, 1]))).reasoner for data in (short, long))
+    torch.testing.assert_close(twice[0], once[0])
+    torch.testing.assert_close(twice[1], 2 * once[1])
+
+
+def test_what_is_known_beside_counts_as_evidence_and_what_is_told_in_the_belief_alone(
+    toy_reader: Make, toy_arrays: Arrays
+) -> None:
+    arrays = toy_arrays(1)
+    arrays["beside"], arrays["told"] = np.float32([0.25, 0.0]), np.float32([0.0, 0.5])
+    data, reader = ReaderData(arrays, "cpu"), toy_reader(1).eval()
+    batch = data.batch(np.array([0]))
+    with torch.inference_mode():
+        views = look(reader, data, batch)
+    features = batch.features[0, :, 0]
+    torch.testing.assert_close(views.evidence[0], features + torch.tensor([0.25, 0.0]))
+    belief = Beliefs(1, 2, torch.device("cpu"), QUICK).of(batch, views.evidence)
+    torch.testing.assert_close(belief[0], (features + torch.tensor([0.25, 0.5])).softmax(0))
+
+
+def test_where_one_entity_alone_can_link_no_passage_is_read(
     toy_reader: Make, toy_arrays: Arrays, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     arrays = toy_arrays(2)
-    arrays["tail_slot"] = np.array([1, 1, 1, 2])
+    arrays["link_slot"] = np.array([[1], [1], [1], [2]])
     data, reader, read = ReaderData(arrays, "cpu"), toy_reader(1), []
 
     def name_links(batch: TextBatch, entities: int) -> Tensor:

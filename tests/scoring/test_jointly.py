@@ -1,12 +1,13 @@
 """Offers as lines, and what becomes of chains when other questions tell of their steps."""
 
-from math import exp, log
+from math import e, exp, log
 
 import pytest
 
 from rechain.schema import Chain, Problem, Recovered
 from rechain.scoring.beliefs import Offers
-from rechain.scoring.jointly import Offer, confidence_of
+from rechain.scoring.confidences import ALONE, JOINTLY
+from rechain.scoring.jointly import Offer
 
 ONE, TWO, THREE = (f"{number:016x}" for number in (1, 2, 3))
 
@@ -38,17 +39,13 @@ def test_what_is_told_is_added_to_the_score_and_may_change_which_chain_is_best()
 
 
 def test_confidence_is_the_share_among_all_chains_and_none_of_them() -> None:
-    one = offer(chain("a", 2.0, 0.5), chain("b", 1.0, 0.2), steps=[[ONE], [TWO]])
+    # By itself the model gives the first chain a share of 0.5, so the second, e times less likely, has 0.5 / e.
+    one = offer(chain("a", 2.0, ALONE.confidence(0.5)), chain("b", 1.0, 0.1), steps=[[ONE], [TWO]])
+    second = 0.5 / e
     recovered = one.weigh({ONE: 0.0, TWO: log(2)}, top=2, min_confidence=None)
-    total = 0.5 + 0.4 + 0.3
-    assert [c.confidence for c in recovered] == pytest.approx([confidence_of(0.5 / total), confidence_of(0.4 / total)])
-
-
-def test_shares_become_confidences_in_their_order() -> None:
-    shares = [0.0, 1e-9, 0.1, 0.5, 0.9, 1.0]
-    confidences = list(map(confidence_of, shares))
-    assert confidences == sorted(confidences)
-    assert all(0 <= confidence <= 1 for confidence in confidences)
+    total = 0.5 + 2 * second + (1 - 0.5 - second)
+    expected = [JOINTLY.confidence(0.5 / total), JOINTLY.confidence(2 * second / total)]
+    assert [c.confidence for c in recovered] == pytest.approx(expected)
 
 
 def test_chains_of_less_confidence_are_left_out_or_there_is_none() -> None:

@@ -82,7 +82,10 @@ class ChainReader(nn.Module):
     judges: bool = False
     """whether it has a judge"""
 
-    def __init__(self, encoder: TextEncoder, features: int, dropout: float = 0.1, judges: bool = False) -> None:
+    def __init__(
+        self, encoder: TextEncoder, features: int, dropout: float = 0.1, judges: bool = False, judge_layers: int = 0
+    ) -> None:
+        """Put new heads on an encoder; the judge reads the states after so many of its layers, or after all (0)."""
         super().__init__()
         self.encoder = encoder
         width = encoder.width
@@ -91,7 +94,7 @@ class ChainReader(nn.Module):
         self.chain = nn.Linear(width, 1, bias=False)
         self.link = nn.Linear(width, 1, bias=False)
         self.evidence = nn.Linear(features, 1, bias=False)
-        self.judges = judges
+        self.judges, self.judge_layers = judges, judge_layers
         if judges:
             # means of all tokens, of those of the answer, and of those where passages hold it
             self.judge_hidden = nn.Linear(3 * width, width)
@@ -106,7 +109,8 @@ class ChainReader(nn.Module):
 
     def judge(self, batch: TextBatch) -> Tensor:
         """Return how well passages support the answer that stands before them, as logits [B]: the judge."""
-        means = _means(self._states(batch), _is_token(batch), batch.slots == 1, batch.marks == LAST_END)  # [B, 3d]
+        states = self._states(batch, self.judge_layers)
+        means = _means(states, _is_token(batch), batch.slots == 1, batch.marks == LAST_END)  # [B, 3d]
         hidden = self.dropout(gelu(_apply(self.judge_hidden, means)))  # [B, d]
         return _apply(self.support, hidden).squeeze(-1).float()
 
@@ -131,13 +135,13 @@ class ChainReader(nn.Module):
         """Return the score of chains by cheap evidence, [..., features] -> [...]."""
         return _apply(self.evidence, features).squeeze(-1)
 
-    def _states(self, batch: TextBatch) -> Tensor:
-        """Return the states of tokens, [B, L, d].
+    def _states(self, batch: TextBatch, layers: int = 0) -> Tensor:
+        """Return the states of tokens after some layers of the encoder or, with 0, after all of them, [B, L, d].
 
         On a CPU the heads compute with 64 bits when nothing is learnt: the length of the padding changes how sums are
         rounded, but with 32 bits to spare it does not change the outputs, which are rounded to 32.
         """
-        states = self.dropout(self.encoder(batch.ids, batch.marks, batch.lengths))
+        states = self.dropout(self.encoder(batch.ids, batch.marks, batch.lengths, layers))
         return states.double() if states.device.type == "cpu" and not self.training else states.float()
 
 

@@ -15,6 +15,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from itertools import islice
 from math import ceil
 from threading import Barrier
 from typing import Any, Self, TypeVar
@@ -223,26 +224,26 @@ class PackedEncoder(PretrainedEncoder):
         self._fused: dict[int, tuple[list[object], Int8Linear]] = {}
         """by the number of the layer: the versions of query, key and value, and the three in one"""
 
-    def forward(self, ids: Tensor, marks: Tensor, lengths: Tensor) -> Tensor:
-        """Return the states of tokens, [B, L, width]; unless it pads, those of padding are zeros."""
+    def forward(self, ids: Tensor, marks: Tensor, lengths: Tensor, layers: int = 0) -> Tensor:
+        """Return the states of tokens, [B, L, width], after some layers; unless it pads, those of padding are zeros."""
         learns = self.model.training and torch.is_grad_enabled()
         if learns or ids.device.type != "cpu":
             self.model = in_transformers(self.model)
-            return super().forward(ids, marks, lengths)
+            return super().forward(ids, marks, lengths, layers)
         positions = torch.arange(ids.shape[1])
         is_token = positions < lengths[:, None]  # [B, L]
         groups = list(_groups([length for length in lengths.tolist() if length > 0]))
         sizes = [sum(group) for group in groups]
         tokens = [each[is_token].split(sizes) for each in (ids, marks, positions.expand_as(ids))]  # [N] a group
         with torch.no_grad():
-            states = [self._encode(*part) for part in zip(*tokens, groups, strict=True)]
+            states = [self._encode(*part, layers) for part in zip(*tokens, groups, strict=True)]
         padded = torch.zeros(*ids.shape, self.width, dtype=states[0].dtype if states else None)
         if states:
             padded[is_token] = torch.cat(states)
         return padded
 
-    def _encode(self, ids: Tensor, marks: Tensor, positions: Tensor, lengths: list[int]) -> Tensor:
-        """Return the states of the texts of a group, [N] -> [N, width]."""
+    def _encode(self, ids: Tensor, marks: Tensor, positions: Tensor, lengths: list[int], layers: int) -> Tensor:
+        """Return the states of the texts of a group after some layers, or all, [N] -> [N, width]."""
         model: Any = self.model
         words = model.embeddings.word_embeddings(ids) + self.marks(marks)
         words += model.embeddings.token_type_embeddings(torch.zeros_like(ids[:1]))
@@ -250,7 +251,7 @@ class PackedEncoder(PretrainedEncoder):
         filling = -len(ids) % _ROWS  # a text of zeros, which nobody reads
         states = pad(model.embeddings.LayerNorm(words), (0, 0, 0, filling))  # [N + filling, width]
         lengths = [*lengths, filling] if filling else lengths
-        for number, layer in enumerate(model.encoder.layer):
+        for number, layer in enumerate(islice(model.encoder.layer, layers or None)):
             attention = layer.attention
             projected = self._project(number, attention.self, states)
             attended = _attend(projected, lengths, model.config.num_attention_heads)

@@ -4,7 +4,8 @@ A pretrained transformer and the paper's GRU stand behind one interface: `width`
 marks [B, L] and lengths [B] and returns states [B, L, width].
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any, Protocol
 
@@ -22,8 +23,8 @@ class TextEncoder(Protocol):
 
     width: int
 
-    def __call__(self, ids: Tensor, marks: Tensor, lengths: Tensor) -> Tensor:
-        """Return the states of tokens, [B, L, width]."""
+    def __call__(self, ids: Tensor, marks: Tensor, lengths: Tensor, layers: int = 0) -> Tensor:
+        """Return the states of tokens, [B, L, width], after some layers; 0, or more than there are: after all."""
         ...
 
 
@@ -125,13 +126,14 @@ class PretrainedEncoder(nn.Module):
         # as BERT draws its own embeddings, so that a new mark is no louder than a token
         nn.init.normal_(self.marks.weight, std=0.02)
 
-    def forward(self, ids: Tensor, marks: Tensor, lengths: Tensor) -> Tensor:
-        """Return the states of tokens, [B, L, width]."""
+    def forward(self, ids: Tensor, marks: Tensor, lengths: Tensor, layers: int = 0) -> Tensor:
+        """Return the states of tokens, [B, L, width], after some layers, where the encoder is a list of them."""
         model: Any = self.model
         inputs = model.get_input_embeddings()(ids) + self.marks(marks)
         is_token = torch.arange(ids.shape[1], device=ids.device) < lengths[:, None]  # [B, L]
         try:
-            return model(inputs_embeds=inputs, attention_mask=is_token.long(), return_dict=True).last_hidden_state
+            with _first_layers(model, layers):
+                return model(inputs_embeds=inputs, attention_mask=is_token.long(), return_dict=True).last_hidden_state
         except torch.OutOfMemoryError:
             raise
         except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:
@@ -140,6 +142,21 @@ class PretrainedEncoder(nn.Module):
             raise RechainError(
                 f"the encoder of the model cannot read texts of {ids.shape[1]} tokens: {reason:.300}."
             ) from error
+
+
+@contextmanager
+def _first_layers(model: Any, count: int) -> Iterator[None]:
+    """Let a model of the library end after some of its layers; one that does not list them computes all."""
+    stack = getattr(model, "encoder", None)
+    every = getattr(stack, "layer", None)
+    if not count or not isinstance(every, nn.ModuleList):
+        yield
+        return
+    stack.layer = every[:count]
+    try:
+        yield
+    finally:
+        stack.layer = every
 
 
 class GruEncoder(nn.Module):
@@ -152,8 +169,8 @@ class GruEncoder(nn.Module):
         self.marks = nn.Embedding(marks, self.width)
         self.gru = nn.GRU(self.width, hidden, num_layers=2, bidirectional=True, batch_first=True)
 
-    def forward(self, ids: Tensor, marks: Tensor, lengths: Tensor) -> Tensor:
-        """Return the states of tokens, [B, L, width]."""
+    def forward(self, ids: Tensor, marks: Tensor, lengths: Tensor, layers: int = 0) -> Tensor:
+        """Return the states of tokens, [B, L, width]; its two layers are never parted."""
         from rechain.models import gru  # which imports Triton where there is one, slowly
 
         return gru.run(self.gru, self.tokens(ids) + self.marks(marks), lengths.cpu())

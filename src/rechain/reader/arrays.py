@@ -10,9 +10,13 @@ from rechain.answers.matching import AnswerMatcher
 from rechain.candidates import Candidate, Candidates, CandidateSettings, find_candidates
 from rechain.errors import QuestionError
 from rechain.preparation.answer_sentences import write_sentence
-from rechain.reader.texts import Case, ChainTexts, Tails, TokenText, flat_texts
+from rechain.reader.settings import ReaderSettings
+from rechain.reader.texts import Arrivals, Case, ChainTexts, TokenText, flat_texts
 from rechain.schema import Question
-from rechain.scoring.evidence import PRIOR, weigh
+from rechain.scoring.beliefs import Offers
+from rechain.scoring.evidence import PRIOR, nothing, weigh
+from rechain.scoring.pairs import weigh_beside
+from rechain.scoring.steps import find_steps
 from rechain.system.tensors import Array
 from rechain.text.passages import PassageView
 from rechain.text.words import Span, Text
@@ -24,51 +28,82 @@ Find = Callable[[Question, CandidateSettings | None], Candidates]
 class ReaderPreparation:
     """Takes questions one at a time: the evidence for their best chains, and these chains as tokens."""
 
-    def __init__(self, tokenizer: Tokenizer, max_tokens: int, most_chains: int) -> None:
+    def __init__(self, tokenizer: Tokenizer, settings: ReaderSettings) -> None:
         self.ids: list[str] = []
         """of the questions"""
         self.kept: list[list[int]] = []
         """the numbers of the candidate chains of each question that are kept, best first by the prior"""
         self._tokenizer = tokenizer
-        self._max_tokens = max_tokens
-        self._most_chains = most_chains
+        self._settings = settings
         self._texts: list[TokenText] = []
         self._features: list[Array] = []
-        self._chains: list[tuple[int, int, int, bool]] = []
-        """the numbers of its text and of its tail's, the slot of its last link, and whether it is that of `made`"""
+        self._beside: list[Array] = []
+        self._offers: list[tuple[list[list[str]], Array, float]] = []
+        """of each question the steps and the prior of all its chains, and the prior that none is right"""
+        self._chains: list[tuple[int, bool]] = []
+        """the number of its text, and whether it is that of `made`"""
+        self._links: list[list[tuple[int, int]]] = []
+        """of each chain, passage by passage but the first, the number of the text and the slot of the link"""
         self._starts = [0]
 
     def add(self, candidates: Candidates, made: Sequence[int] | None = None) -> None:
         """Add a question; `made` are the passages that a pseudo question was made from."""
         features = weigh(candidates)
-        kept = np.argsort(-(features @ PRIOR), kind="stable")[: self._most_chains].tolist()
-        texts = ChainTexts(candidates, self._tokenizer, self._max_tokens)
+        beside = np.sum([np.zeros(len(features)), *weigh_beside(candidates).values()], axis=0)  # [chains]
+        prior = features @ PRIOR + beside
+        kept = np.argsort(-prior, kind="stable")[: self._settings.most_chains].tolist()
+        texts = ChainTexts(candidates, self._tokenizer, self._settings.max_tokens)
         chains = [candidates.chains[number] for number in kept]
-        tails = Tails(chains)
-        first = len(self._texts)
+        arrivals = Arrivals(chains)
+        first, alone = len(self._texts), len(self._texts) + len(chains)
         self._texts += [texts.chain(chain) for chain in chains]
-        self._texts += [texts.tail(tail, edges) for tail, edges in tails.edges.items()]
+        self._texts += [texts.arrival(arrival, self._settings.passage_tokens) for arrival in arrivals.all]
         for number, chain in enumerate(chains):
-            tail, slot = tails.place(chain)
             is_made = made is not None and chain.passages == tuple(made)
-            self._chains.append((first + number, first + len(chains) + tail, slot, is_made))
+            self._chains.append((first + number, is_made))
+            self._links.append([(alone + arrival, slot) for arrival, slot in arrivals.places(chain)])
         self._features.append(features[kept])
+        self._beside.append(beside[kept])
+        self._offers.append((find_steps(candidates), prior, float(nothing(features) @ PRIOR)))
         self._starts.append(len(self._chains))
         self.ids.append(candidates.question.id)
         self.kept.append(kept)
 
     def arrays(self) -> dict[str, Array]:
-        """Return all questions that were added."""
-        chains = np.array(self._chains, dtype=np.int64).reshape(-1, 4)  # also where there are none
+        """Return all questions that were added; links are padded with slot 0 where chains are shorter than others."""
+        chains = np.array(self._chains, dtype=np.int64).reshape(-1, 2)  # also where there are none
+        most = max(map(len, self._links), default=0)
+        padded = [[*links, *[(0, 0)] * (most - len(links))] for links in self._links]
+        links = np.array(padded, dtype=np.int64).reshape(len(chains), most, 2)
         return {
             **flat_texts(self._texts),
             "features": np.concatenate(self._features).astype(np.float32),
+            "beside": np.concatenate(self._beside).astype(np.float32),
             "chain_start": np.array(self._starts, dtype=np.int64),
             "chain_text": chains[:, 0],
-            "tail_text": chains[:, 1],
-            "tail_slot": chains[:, 2],
-            "made": chains[:, 3].astype(np.uint8),
+            "link_text": np.ascontiguousarray(links[..., 0]),
+            "link_slot": np.ascontiguousarray(links[..., 1]),
+            "made": chains[:, 1].astype(np.uint8),
         }
+
+    def told(self, learned: Sequence[int]) -> Array:
+        """Return what questions of these numbers tell each other of their kept chains by the steps they share, [chains].
+
+        As in joint recovery, from the prior: no question hears itself, and those that are not learnt from hear nothing.
+        """
+        offers = Offers()
+        for number in learned:
+            steps, prior, none = self._offers[number]
+            total = np.logaddexp.reduce([*prior, none])
+            offers.add(steps, prior - total, none - total)
+        beliefs, told = offers.learn(), np.zeros(len(self._chains))
+        for position, number in enumerate(learned):
+            steps = self._offers[number][0]
+            names = sorted({step for of_chain in steps for step in of_chain})
+            by_step = dict(zip(names, beliefs.told(position).tolist(), strict=True))
+            sums = [sum(by_step[step] for step in steps[chain]) for chain in self.kept[number]]
+            told[self._starts[number] : self._starts[number + 1]] = sums
+        return told.astype(np.float32)
 
 
 # How the evidence for an answer is shown to the judge in training: as it is found in recovery, where one passage may

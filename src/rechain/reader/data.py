@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -18,6 +19,10 @@ class QuestionBatch(NamedTuple):
     """[B, K] numbers of the chains, on the CPU, where texts are gathered"""
     features: Tensor
     """[B, K, F] cheap evidence"""
+    beside: Tensor
+    """[B, K] what tells for each chain beside it, and is not learnt"""
+    told: Tensor
+    """[B, K] what other questions tell of each chain by the steps they share"""
     made: Tensor
     """[B, K] whether a pseudo question was made from the chain"""
 
@@ -29,10 +34,12 @@ class ReaderData:
         self.device = torch.device(device)
         self.texts = Texts(arrays, device)
         self.chain_text = torch.from_numpy(arrays["chain_text"])
-        self.tail_text = torch.from_numpy(arrays["tail_text"])
-        self.tail_slot = torch.from_numpy(arrays["tail_slot"])
+        self.link_text = torch.from_numpy(arrays["link_text"])  # [chains, links]
+        self.link_slot = torch.from_numpy(arrays["link_slot"])
         self._starts = torch.from_numpy(arrays["chain_start"])
         self._features = torch.from_numpy(arrays["features"]).to(self.device)
+        self._beside = torch.from_numpy(arrays["beside"]).to(self.device)
+        self._told = torch.from_numpy(arrays.get("told", np.zeros_like(arrays["beside"]))).to(self.device)
         self._made = torch.from_numpy(arrays["made"]).to(self.device)
 
     def __len__(self) -> int:
@@ -48,7 +55,8 @@ class ReaderData:
         """Return the chains of questions of these numbers, [B]."""
         chains, is_chain = _numbers(self._starts, questions)
         index = chains.to(self.device)
-        return QuestionBatch(is_chain.to(self.device), chains, self._features[index], self._made[index].bool())
+        columns = (column[index] for column in (self._features, self._beside, self._told))
+        return QuestionBatch(is_chain.to(self.device), chains, *columns, self._made[index].bool())
 
 
 class CaseBatch(NamedTuple):

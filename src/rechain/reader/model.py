@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import islice
+from math import exp
 from typing import Self
 
 import numpy as np
@@ -11,8 +12,9 @@ from rechain.candidates import Candidate, Candidates
 from rechain.models.chain_reader import ChainReader
 from rechain.reader.reading import Head, NetworkReader, Read, Reading
 from rechain.reader.settings import ReaderSettings
-from rechain.reader.texts import Case, ChainTexts, Tails, TokenText, flat_texts
+from rechain.reader.texts import Arrivals, Case, ChainTexts, TokenText, flat_texts
 from rechain.schema import Shape
+from rechain.scoring.confidences import ALONE
 from rechain.scoring.documents import is_of_documents, score_documents
 from rechain.scoring.evidence import nothing, weigh
 from rechain.scoring.model import Contributions, PlayerStep, Scores
@@ -86,7 +88,7 @@ class ChainReaderModel:
         written = [question.write(self.tokenizer) for question in questions]
         ranks = self.read("rank", [chains for chains, _ in written])
         entities = max((question.entities for question in questions), default=0)
-        links = self.read("name_links", [tails for _, tails in written], entities)
+        links = self.read("name_links", [arrivals for _, arrivals in written], entities)
         return [question.scores(*outputs) for question, *outputs in zip(questions, ranks, links, strict=True)]
 
     def weighed(self, candidates: Candidates, settings: ReaderSettings) -> "WeighedQuestion":
@@ -101,8 +103,9 @@ class ChainReaderModel:
 
     def meaning(self, claims: Sequence[str], sentences: Sequence[str]) -> list[list[float]]:
         """Return how alike each claim and each sentence are, by the mean states of the encoder: 0 to 1."""
-        unit = self.embed([*claims, *sentences], _SENTENCE_TOKENS)
-        likeness: list[list[float]] = (unit[: len(claims)] @ unit[len(claims) :].T).clip(0, 1).tolist()
+        unit, unlike = self.embed([*claims, *sentences], _SENTENCE_TOKENS), self.settings.unlike
+        cosines = unit[: len(claims)] @ unit[len(claims) :].T
+        likeness: list[list[float]] = ((cosines - unlike) / (1 - unlike)).clip(0, 1).tolist()
         return likeness
 
     def embed(self, texts: Sequence[str], most: int) -> Array:
@@ -175,14 +178,14 @@ class WeighedQuestion:
         """the log-probability of each group"""
         self.chosen = self._worth_reading()
         """the numbers of the chains that are worth reading"""
-        self._tails = Tails([candidates.chains[number] for number in self.chosen])
-        self.open_tails = {tail: edges for tail, edges in self._tails.edges.items() if len(edges) > 1}
-        """the tails that more than one entity could link, and one edge for each entity; of others there is no doubt"""
+        self._arrivals = Arrivals(candidates.chains[number] for number in self.chosen)
+        self.open = [number for number, arrival in enumerate(self._arrivals.all) if len(arrival.ways) > 1]
+        """the numbers of the arrivals to which more than one entity could lead; of others there is no doubt"""
 
     @property
     def entities(self) -> int:
-        """The greatest number of entities that could link a tail."""
-        return max(map(len, self.open_tails.values()), default=0)
+        """The greatest number of entities that could lead to one of the open arrivals."""
+        return max((len(self._arrivals.all[number].ways) for number in self.open), default=0)
 
     def _group_odds(self, prior: Array) -> dict[Group, float]:
         """Return the log-probability of each group: of its shape and, of chains, their length among those of chains."""
@@ -202,20 +205,22 @@ class WeighedQuestion:
         return chosen
 
     def write(self, tokenizer: Tokenizer) -> tuple[list[TokenText], list[TokenText]]:
-        """Return the chains to read and their open tails as tokens."""
+        """Return the chains to read and the passages at which they arrive, those that are open, as tokens."""
         if not self.chosen:
             return [], []
         texts = ChainTexts(self._candidates, tokenizer, self._settings.max_tokens)
         chains = [texts.chain(self._candidates.chains[number]) for number in self.chosen]
-        return chains, [texts.tail(tail, edges) for tail, edges in self.open_tails.items()]
+        most = self._settings.passage_tokens
+        return chains, [texts.arrival(self._arrivals.all[number], most) for number in self.open]
 
     def scores(self, ranks: Array, links: Array) -> Scores:
-        """Return the scores of all chains: `ranks` [chosen] and `links` [open tails, entities] are the network's."""
+        """Return the scores of all chains: `ranks` [chosen] and `links` [open, entities] are the network's."""
         named = self._named(links)
+        together = np.array([sum(of_chain) for of_chain in named])
         parts = {
             "evidence": self._evidence,
             "ranker": self._settings.ranker_weight * self._spread(ranks),
-            "reasoner": self._settings.reasoner_weight * self._spread(named),
+            "reasoner": self._settings.reasoner_weight * self._spread(together),
             **self._beside,
         }
         if len(self._odds) > 1:
@@ -225,17 +230,18 @@ class WeighedQuestion:
         ]
         # one candidate more stands for "none of these"
         logits = np.append(np.sum(list(parts.values()), axis=0), self._nothing) / self._settings.temperature
-        confidences = np.exp(logits[:-1] - _log_sum(logits)).clip(0, 1)
-        return Scores(contributions, [float(value) for value in confidences], self._steps(ranks, named))
+        shares = np.exp(logits[:-1] - _log_sum(logits)).clip(0, 1).tolist()
+        confidences = list(map(ALONE.confidence, shares)) if self._candidates.names_entities else shares
+        return Scores(contributions, confidences, self._steps(ranks, named))
 
-    def _named(self, links: Array) -> Array:
-        """Return the log-probability of the last link of each chain that was read; 0 where it is the only one."""
-        rows = {tail: row for row, tail in enumerate(self.open_tails)}
-        named = []
-        for chain in (self._candidates.chains[number] for number in self.chosen):
-            row = rows.get(chain.passages[-1])
-            named.append(0.0 if row is None else float(links[row, self._tails.place(chain)[1] - 1]))
-        return np.array(named)
+    def _named(self, links: Array) -> list[list[float]]:
+        """Return the log-probability of every link of each chain that was read; 0 where it is the only one."""
+        rows = {number: row for row, number in enumerate(self.open)}
+        places = [self._arrivals.places(self._candidates.chains[number]) for number in self.chosen]
+        return [
+            [float(links[rows[number], slot - 1]) if number in rows else 0.0 for number, slot in of_chain]
+            for of_chain in places
+        ]
 
     def _spread(self, outputs: Array) -> Array:
         """Return outputs of the network for all candidates, less the greatest of each group.
@@ -266,17 +272,14 @@ class WeighedQuestion:
             added[members] += self._shapes[shape] - (joint + added)[members].max()
         return added + float(joint.max())  # so that scores stay about as large as evidence
 
-    def _steps(self, ranks: Array, named: Array) -> list[list[PlayerStep]]:
+    def _steps(self, ranks: Array, named: Sequence[Sequence[float]]) -> list[list[PlayerStep]]:
         """Return what the two players say of each chain that was read, among those of its length that were."""
         lengths = np.array([len(chain.passages) for chain in self._candidates.chains])
         steps: list[list[PlayerStep]] = [[] for _ in lengths]
         for place, number in enumerate(self.chosen):
             rivals = ranks[lengths[self.chosen] == lengths[number]]
-            last = int(lengths[number]) - 1
-            steps[number] = [
-                PlayerStep("ranker", float(np.exp(ranks[place] - _log_sum(rivals)))),
-                PlayerStep("reasoner", float(np.exp(named[place])), last, last - 1),
-            ]
+            of_links = [PlayerStep("reasoner", exp(value), at + 1, at) for at, value in enumerate(named[place])]
+            steps[number] = [PlayerStep("ranker", float(np.exp(ranks[place] - _log_sum(rivals)))), *of_links]
         return steps
 
 

@@ -105,9 +105,10 @@ def load_trainable(
         network = _load_network(folder, config, (settings or config["settings"]).dropout)
         network = network if judges is None else _with_judge(network, judges)
         own = settings or config["settings"]
+        network.judge_layers = own.judge_layers
     else:
         own = settings or ReaderSettings()
-        network = ChainReader(_read_encoder(folder), len(FEATURES), own.dropout, bool(judges))
+        network = ChainReader(_read_encoder(folder), len(FEATURES), own.dropout, bool(judges), own.judge_layers)
         network.evidence.weight.data.copy_(torch.from_numpy(PRIOR)[None])
     tokenizer = _read_fitting_tokenizer(network.encoder, own, folder, is_passed=settings is not None)
     return Trainable(network, tokenizer, own)
@@ -117,7 +118,7 @@ def _with_judge(network: ChainReader, judges: bool) -> ChainReader:
     """Return a network of the same weights with a judge, a new one if it had none, or without one."""
     if network.judges == judges:
         return network
-    other = ChainReader(network.encoder, len(FEATURES), network.dropout.p, judges)
+    other = ChainReader(network.encoder, len(FEATURES), network.dropout.p, judges, network.judge_layers)
     weights = {name: value for name, value in network.state_dict().items() if name in other.state_dict()}
     other.load_state_dict(other.state_dict() | weights)
     return other
@@ -220,7 +221,7 @@ def _read_fitting_tokenizer(
     positions = getattr(shape, "max_position_embeddings", settings.max_tokens)
     if len(tokenizer.encode("").ids) < 2 or tokenizer.get_vocab_size() > shape.vocab_size:
         raise InputError(f"{folder / TOKENIZER} is the tokeniser of another model than {folder / WEIGHTS}.")
-    for setting in ("max_tokens", "judge_tokens"):
+    for setting in ("max_tokens", "passage_tokens", "judge_tokens"):
         if getattr(settings, setting) > positions:
             where = "the setting" if is_passed else f"{folder / CONFIG}:"
             raise InputError(
@@ -253,7 +254,7 @@ def _read_config(path: Path) -> dict[str, Any]:
     if not isinstance(config["quantised"], bool) or not isinstance(config["judges"], bool):
         raise InputError(f"{path} does not say what the model is; was it changed by hand?")
     try:
-        return config | {"settings": ReaderSettings.of(config["settings"], str(path))}
+        return config | {"settings": ReaderSettings.recorded(config["settings"], str(path))}
     except RechainError as error:
         raise InputError(str(error)) from error
 
@@ -293,7 +294,8 @@ def _load_network(folder: Path, config: Mapping[str, Any], dropout: float | None
     except ValueError as error:
         raise InputError(f"{path} does not hold the weights of this model: {error}.") from error
     if dropout is not None:
-        network = ChainReader(untrained(config["encoder"], TEXT_MARKS), len(FEATURES), dropout, config["judges"])
+        encoder, layers = untrained(config["encoder"], TEXT_MARKS), config["settings"].judge_layers
+        network = ChainReader(encoder, len(FEATURES), dropout, config["judges"], layers)
         weights = dequantise(weights)
     elif not isinstance(network.encoder.model, BertLayers):  # type: ignore[attr-defined]
         network = _build(config)  # the library's models have more tensors than their weights, which must be computed
@@ -316,7 +318,8 @@ def _empty_network(config: Mapping[str, Any], shapes: Shapes, path: Path) -> tup
 
 
 def _build(config: Mapping[str, Any]) -> ChainReader:
-    network = ChainReader(unfilled(config["encoder"], TEXT_MARKS), len(FEATURES), judges=config["judges"])
+    encoder, layers = unfilled(config["encoder"], TEXT_MARKS), config["settings"].judge_layers
+    network = ChainReader(encoder, len(FEATURES), judges=config["judges"], judge_layers=layers)
     if config["quantised"]:
         quantise(network.encoder.model)  # type: ignore[attr-defined]
     return network

@@ -1,9 +1,9 @@
 """Every setting of the chain reader in one place."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
-from rechain.system.settings import AboveZero, Count, Limits, NotNegative, Positive, Rate, Seed, Settings, Share
+from rechain.system.settings import AboveZero, Count, Limits, NotNegative, PartShare, Positive, Rate, Seed, Settings, Share
 
 Weight = Annotated[float, Limits(least=-1e6, most=1e6)]
 """of a score; a score times the greatest, by the least temperature, is still a finite number of 32 bits"""
@@ -13,10 +13,17 @@ Weight = Annotated[float, Limits(least=-1e6, most=1e6)]
 class ReaderSettings(Settings):
     """How the chain reader is built, trained and used."""
 
+    before: ClassVar = {"passage_tokens": 272, "judge_layers": 0}
+
     max_tokens: Annotated[int, Limits(least=16)] = 272
     """tokens of a chain that are read, question and all; longer passages are read in windows"""
-    judge_tokens: Annotated[int, Limits(least=32)] = 192
+    passage_tokens: Annotated[int, Limits(least=16)] = 160
+    """tokens that the Reasoner reads of a question and one passage"""
+    judge_tokens: Annotated[int, Limits(least=32)] = 128
     """tokens that the judge reads of a question, its answer and the passages that may support it"""
+    judge_layers: Count = 6
+    """layers of the encoder whose states the judge reads, from the first; 0, or more than there are: all. It reads a
+    text of every question, and half of a deep encoder is enough for it"""
     most_chains: Positive = 6
     """chains of a question that are worth reading at most, the best by cheap evidence"""
 
@@ -50,7 +57,7 @@ class ReaderSettings(Settings):
     """what the Ranker's logit weighs beside cheap evidence, in teaching and in recovery"""
     reasoner_weight: Weight = 0.2
     """what the Reasoner's log-probability of the link weighs beside the others, in teaching and in recovery"""
-    wrong_answers: Positive = 6
+    wrong_answers: Positive = 4
     """wrong answers of a question at most from which the judge learns"""
     judge_weight: NotNegative = 0.3
     """what the judge's loss weighs beside those of Ranker, evidence and Reasoner; with more the judge is no better and
@@ -60,6 +67,8 @@ class ReaderSettings(Settings):
     accuracy is that of reading all, and on HotpotQA a tenth are read (docs/measured/default_model.md)"""
     temperature: Annotated[float, Limits(least=1e-6)] = 1.0
     """what scores are divided by before they become confidences"""
+    unlike: PartShare = 0.0
+    """cosine of two sentences that say different things, by the encoder's mean states: what likeness begins with"""
     tokens_at_once: Positive = 8192
     """tokens that the network reads at a time in recovery"""
     seed: Seed = 0

@@ -5,7 +5,7 @@ mention its entities and the answer, then those that hold most of the question, 
 of a passage is searched, however long it is, and what matters in it is read.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -70,25 +70,41 @@ def flat_texts(texts: Sequence[TokenText]) -> dict[str, Array]:
     }
 
 
-class Tails:
-    """The last passages of chains, and the entities that link each of them to passages before it."""
+class Arrival(NamedTuple):
+    """A passage that chains reach from another one, and how they go on: what the Reasoner reads alone."""
 
-    def __init__(self, chains: Sequence[Candidate]) -> None:
-        self.edges: dict[int, list[Edge]] = {}
-        """by tail, one edge for each entity"""
+    passage: int
+    way_on: Edge | None
+    """the link to the next passage; None: it is the last"""
+    ways: list[Edge]
+    """one link for each entity that leads there"""
+
+
+class Arrivals:
+    """Where chains arrive after their first passage, and the entities that may have led there."""
+
+    def __init__(self, chains: Iterable[Candidate]) -> None:
+        self.all: list[Arrival] = []
+        self._numbers: dict[tuple[int, str | None], int] = {}
         self._slots: dict[tuple[int, str], int] = {}
         for chain in chains:
-            tail, edge = chain.passages[-1], chain.edges[-1]
-            edges = self.edges.setdefault(tail, [])
-            if (tail, edge.key) not in self._slots:
-                edges.append(edge)
-                self._slots[tail, edge.key] = len(edges)
-        self._numbers = {tail: number for number, tail in enumerate(self.edges)}
+            for passage, edge, way_on in _steps(chain):
+                number = self._numbers.setdefault((passage, way_on and way_on.key), len(self.all))
+                if number == len(self.all):
+                    self.all.append(Arrival(passage, way_on, []))
+                if (number, edge.key) not in self._slots:
+                    self.all[number].ways.append(edge)
+                    self._slots[number, edge.key] = len(self.all[number].ways)
 
-    def place(self, chain: Candidate) -> tuple[int, int]:
-        """Return the number of a chain's tail among the tails, and that of its last link among the tail's, from 1."""
-        tail = chain.passages[-1]
-        return self._numbers[tail], self._slots[tail, chain.edges[-1].key]
+    def places(self, chain: Candidate) -> list[tuple[int, int]]:
+        """Return for each passage but the first the number of the arrival, and the slot of its link there, from 1."""
+        numbers = [(self._numbers[passage, way_on and way_on.key], edge) for passage, edge, way_on in _steps(chain)]
+        return [(number, self._slots[number, edge.key]) for number, edge in numbers]
+
+
+def _steps(chain: Candidate) -> Iterator[tuple[int, Edge, Edge | None]]:
+    """Yield each passage but the first, the link that leads to it, and the one that leads on."""
+    return zip(chain.passages[1:], chain.edges, (*chain.edges[1:], None), strict=True)
 
 
 class ChainTexts:
@@ -113,11 +129,19 @@ class ChainTexts:
         ]
         return self._write(self._asked(self._max_tokens), chain.passages, marks, answer=self._answer)
 
-    def tail(self, tail: int, edges: Iterable[Edge]) -> TokenText:
-        """Return the last passage alone, as the Reasoner reads it, with the tokens of each entity that may link it."""
-        slots = {slot: _spans(self._candidates.views[tail], edge, 1) for slot, edge in enumerate(edges, 1)}
-        marks = self._end_marks(tail, is_first=False, is_last=True)
-        return self._write(self._asked(self._max_tokens), [tail], [marks], [slots], self._answer)
+    def arrival(self, arrival: Arrival, max_tokens: int) -> TokenText:
+        """Return a passage alone, as the Reasoner reads it: a slot for each entity that may have led there.
+
+        The link that leads on is marked as in a whole chain, so that both entities of a step are seen.
+        """
+        passage, way_on, ways = arrival
+        view = self._candidates.views[passage]
+        slots = {slot: _spans(view, edge, 1) for slot, edge in enumerate(ways, 1)}
+        marks = dict(self._end_marks(passage, is_first=False, is_last=way_on is None))
+        if way_on is not None:
+            marks[TO_NEXT] = _spans(view, way_on, 0)
+        answer = self._answer if way_on is None else None
+        return self._write(self._asked(max_tokens), [passage], [marks], [slots], answer, max_tokens)
 
     def case(self, case: Case, max_tokens: int) -> TokenText:
         """Return what the judge reads: question, answer (as slot 1), and passages that mark where they hold it.

@@ -62,21 +62,22 @@ def look(model: ChainReader, data: ReaderData, batch: QuestionBatch) -> Views:
     chains = batch.chains[batch.is_chain.cpu()]
     ranker = data.texts.read(data.chain_text[chains], model.rank)
     reasoner = _name_links(model, data, chains)
-    return Views(_padded(ranker, batch), _padded(reasoner, batch), model.weigh(batch.features))
+    return Views(_padded(ranker, batch), _padded(reasoner, batch), model.weigh(batch.features) + batch.beside)
 
 
 def _name_links(model: ChainReader, data: ReaderData, chains: Tensor) -> Tensor:
-    """Return the log-probability of each chain's last link; where only one entity can link, nothing is read."""
-    tails, slots = data.tail_text[chains], data.tail_slot[chains]
-    links = torch.zeros(len(chains), device=data.device)
-    open_tails = tails[slots > 1].unique()
-    if not len(open_tails):
-        return links
+    """Return the log-probability of each chain's links together; where only one entity can link, nothing is read."""
+    texts, slots = data.link_text[chains], data.link_slot[chains]  # [chains, links]
+    links = torch.zeros(slots.shape, device=data.device)
+    open_texts = texts[slots > 1].unique()
+    if not len(open_texts):
+        return links.sum(-1)
     entities = int(slots.max())
-    named = data.texts.read(open_tails, lambda batch: model.name_links(batch, entities))
-    is_open = torch.isin(tails, open_tails)
-    rows = torch.searchsorted(open_tails, tails[is_open]).to(data.device)
-    return links.masked_scatter(is_open.to(data.device), named[rows, (slots[is_open] - 1).to(data.device)])
+    named = data.texts.read(open_texts, lambda batch: model.name_links(batch, entities))
+    is_open = torch.isin(texts, open_texts) & (slots > 0)
+    rows = torch.searchsorted(open_texts, texts[is_open]).to(data.device)
+    read = named[rows, (slots[is_open] - 1).to(data.device)]
+    return links.masked_scatter(is_open.to(data.device), read).sum(-1)
 
 
 def _padded(values: Tensor, batch: QuestionBatch) -> Tensor:
@@ -99,9 +100,12 @@ class Beliefs:
         self.reasoner[reader, chains] = views.reasoner.detach()[batch.is_chain]
 
     def of(self, batch: QuestionBatch, evidence: Tensor) -> Tensor:
-        """Return the probability of each chain of some questions, [B, K]: the E step."""
+        """Return the probability of each chain of some questions, [B, K]: the E step.
+
+        What questions tell each other counts here alone: the views learn from it, and say it where nobody tells.
+        """
         chains = batch.chains.to(batch.is_chain.device)
-        views = Views(self.ranker.mean(0)[chains], self.reasoner.mean(0)[chains], evidence)
+        views = Views(self.ranker.mean(0)[chains], self.reasoner.mean(0)[chains], evidence + batch.told)
         return masked_softmax(views.joint(self._settings), batch)
 
 
@@ -320,11 +324,15 @@ class ReaderTraining(TrainingLoop):
         if not len(held_out):
             return {}
         agreement = [
-            (masked_softmax(views.ranker, batch) * masked_softmax(batch.features @ self._prior[0], batch)).sum(-1)
+            (masked_softmax(views.ranker, batch) * masked_softmax(self._weighed(batch), batch)).sum(-1)
             for number in self._taught(self.phases[self.progress.phase])
             for batch, views in examine(self.readers[number], data, held_out)
         ]
         return {self.criterion: float(torch.cat(agreement).mean())} | self._judgement()
+
+    def _weighed(self, batch: QuestionBatch) -> Tensor:
+        """Return what evidence said of chains at the start, [B, K]."""
+        return batch.features @ self._prior[0] + batch.beside
 
     def _judgement(self) -> dict[str, float]:
         """Return how often the judge of the reader that is kept prefers the right answer of a held-out question."""

@@ -5,7 +5,7 @@ candidate chain as it would be written, and its steps.
 """
 
 from collections.abc import Mapping, Sequence
-from math import exp, log
+from math import expm1, log
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,14 +14,13 @@ import orjson
 from rechain.errors import QuestionError
 from rechain.schema import Chain, Problem, Recovered
 from rechain.scoring.beliefs import Beliefs, Offers, posterior
+from rechain.scoring.confidences import ALONE, JOINTLY
 from rechain.system.tensors import Array
 
 TOLD = "jointly"
 """the name of what other questions contribute to a chain's score"""
 _LEAST = 1e-12
 """probability that a model leaves for "none of these", where rounding leaves less"""
-_LEAST_SHARE = 1e-4
-"""shares nearer to 0 or 1 than this count as this"""
 
 
 class Offer(NamedTuple):
@@ -96,14 +95,16 @@ class Offer(NamedTuple):
     def _log_probabilities(self) -> tuple[Array, float]:
         """Return the log-probability of each chain by the model alone, and that none is right.
 
-        A model that tells no confidence never says that none is right.
+        Scores say how the chains compare, and the confidence of the best how likely one of them is right. A model that
+        tells no confidence never says that none is.
         """
         chains = self.fields["chains"] if self.steps else ()
+        scores = np.array([chain["score"] for chain in chains])
+        logits = scores - (np.logaddexp.reduce(scores) if chains else 0.0)
         if not chains or chains[0]["confidence"] is None:
-            scores = np.array([chain["score"] for chain in chains])
-            return scores - (np.logaddexp.reduce(scores) if chains else 0.0), -np.inf
-        confidences = np.array([chain["confidence"] for chain in chains])
-        return np.log(confidences.clip(min=1e-300)), log(max(1 - confidences.sum(), _LEAST))
+            return logits, -np.inf
+        total = log(ALONE.share(chains[0]["confidence"])) - logits[0]  # of all chains together
+        return logits + min(total, 0.0), log(max(-expm1(min(total, 0.0)), _LEAST))
 
 
 def low_confidence(chains: Sequence[Chain], least: float | None) -> QuestionError | None:
@@ -114,30 +115,10 @@ def low_confidence(chains: Sequence[Chain], least: float | None) -> QuestionErro
     return QuestionError("low_confidence", f"the best chain has confidence {reached:.4g}, below the {least:g} demanded")
 
 
-# Fitted to gold of DrugHop open by benchmarks/joint.py, with the default model: no chain depends on them, only what is
-# said of how likely it is right (docs/measured/joint.md has the error on folds that did not take part in a fit).
-_SLOPE, _OFFSET = 0.39, 0.31
-
-
-def confidence_of(share: float) -> float:
-    """Return the probability that a chain is right from its share among the chains of its question.
-
-    Several chains of a question may be right and then divide its probability between them, so that the share of each
-    is too small.
-    """
-    return 1 / (1 + exp(-(_SLOPE * log_odds(share) + _OFFSET)))
-
-
-def log_odds(share: float) -> float:
-    """Return the log-odds of a share, kept from those of a question that has a single chain."""
-    share = min(max(share, _LEAST_SHARE), 1 - _LEAST_SHARE)
-    return log(share / (1 - share))
-
-
 def _told(fields: Mapping[str, Any], added: float, share: float) -> Chain:
     """Return a chain with what other questions tell of its steps."""
     chain = Chain.model_validate(fields)
-    confidence = None if chain.confidence is None else confidence_of(share)
+    confidence = None if chain.confidence is None else JOINTLY.confidence(share)
     why = None if chain.why is None else _explained(chain.why, added)
     return chain.model_copy(update={"score": chain.score + added, "confidence": confidence, "why": why})
 

@@ -116,7 +116,7 @@ def prepare_reader(
     if encoder is not None and (encoder / CONFIG).is_file() and not (encoder / WEIGHTS).is_file():
         raise InputError(f"--encoder {encoder} has no {WEIGHTS}; weights in several files should be saved as one.")
     tokenizer = load_trainable(encoder or BUNDLED, settings).tokenizer
-    preparation, kept = ReaderPreparation(tokenizer, settings.max_tokens, settings.most_chains), []
+    preparation, kept = ReaderPreparation(tokenizer, settings), []
     left_out: Counter[str] = Counter()
     for question in questions:
         try:
@@ -128,12 +128,13 @@ def prepare_reader(
         raise no_chain(left_out)
     arrays = None
     if pseudo:
-        others = ReaderPreparation(tokenizer, settings.max_tokens, settings.most_chains)
+        others = ReaderPreparation(tokenizer, settings)
         for one in make_pseudo_questions(kept, pseudo, seed=settings.seed, candidates=candidates):
             others.add(find_candidates(one.question, candidates), one.chain)
         arrays = others.arrays()
     judged = _prepare_judge(kept, tokenizer, settings, candidates)
-    return ReaderMaterial(preparation.arrays(), arrays, judged, left_out, tokenizer, encoder)
+    told = {"told": preparation.told(range(len(kept)))}
+    return ReaderMaterial(preparation.arrays() | told, arrays, judged, left_out, tokenizer, encoder)
 
 
 def _prepare_judge(

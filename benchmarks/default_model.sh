@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# The default model, once through, as published in docs/measured/default_model.md.
+#
+#   benchmarks/default_model.sh prepare DATA ENCODER STAGE   on any machine: arrays, and STAGE.tar.xz to carry
+#   benchmarks/default_model.sh train STAGE RESULTS          on a GPU machine; needs src/, benchmarks/, STAGE.tar.xz, torch,
+#                                                            transformers, numpy and safetensors
+#   benchmarks/default_model.sh collect STAGE RESULTS        on any machine: takes in what was trained
+#   benchmarks/default_model.sh judge STAGE DATA             on any machine: figures of the five folds
+#   benchmarks/default_model.sh bundle STAGE DATA FOLDER     on any machine: the model, as src/rechain/data/default
+#
+# `train` trains six readers side by side, one without each fold and one on everything. What it packs is in parts of
+# 15 MB, as files that come back from a borrowed machine may have a largest size. The environment:
+#   LIMIT=560                        seconds after which `train` stops and packs what there is
+#   MORE="prior0:0:reestimates=false"  other runs beside them, NAME:FOLD:SETTING[:SETTING…]
+set -euo pipefail
+what=$1
+script=$(dirname "$0")/default_model.py
+
+case $what in
+prepare)
+    data=$2 encoder=$3 stage=$4
+    python "$script" prepare "$data" "$stage" --encoder "$encoder"
+    tar -C "$(dirname "$stage")" --exclude=plays -cJf "$stage.tar.xz" "$(basename "$stage")"
+    ;;
+train)
+    stage=$2 results=$3
+    export PYTHONPATH=src PYTHONUNBUFFERED=1
+    [ -e "$stage/index.json" ] || python -m tarfile -e "$stage.tar.xz" "$(dirname "$stage")"
+    mkdir -p "$results"
+    limit="timeout --kill-after=5 ${LIMIT:-560}"
+    $limit python "$script" train "$stage" --name all &
+    for fold in 0 1 2 3 4; do
+        $limit python "$script" train "$stage" --name "fold$fold" --fold "$fold" &
+    done
+    for run in ${MORE:-}; do
+        IFS=: read -r name fold settings <<<"$run"
+        $limit python "$script" train "$stage" --name "$name" --fold "$fold" --set "${settings//:/ --set }" &
+    done
+    wait
+    tar -C "$stage" -cz plays | split -b 15M - "$results/plays.tar.gz."
+    ls -l "$results"
+    ;;
+collect)
+    stage=$2 results=$3
+    cat "$results/plays.tar.gz."* | tar -C "$stage" -xz
+    ;;
+judge)
+    python "$script" judge "$2" "$3"
+    ;;
+bundle)
+    python "$script" bundle "$2" "$3" "$4"
+    ;;
+*)
+    echo "usage: $0 prepare|train|collect|judge|bundle …; see the head of this file" >&2
+    exit 2
+    ;;
+esac

@@ -1,0 +1,44 @@
+"""From shares to confidences, where the data names entities: there several chains of a question are often right.
+
+A model divides the probability of a question among its chains, as if no more than one were right, so that the share of
+each is too small. Two numbers turn a share into the probability that the chain is right. They were fitted to gold of
+DrugHop open, as docs/measured/default_model.md and docs/measured/joint.md say, with the error on folds that took no part
+in the fit. They never change which chain is best.
+"""
+
+from math import exp, log
+from typing import NamedTuple
+
+_LEAST = 1e-4
+"""shares nearer to 0 or 1 than this count as this: that of a question's only chain says nothing of how right it is"""
+
+
+class Calibration(NamedTuple):
+    """The confidence of a chain from its share among those of its question, and back."""
+
+    slope: float
+    offset: float
+
+    def confidence(self, share: float) -> float:
+        """Return the probability that a chain of this share is right."""
+        return _probability(self.slope * log_odds(share) + self.offset)
+
+    def share(self, confidence: float) -> float:
+        """Return the share of a chain of this confidence."""
+        return _probability((log(confidence) - log(1 - confidence) - self.offset) / self.slope)
+
+
+ALONE = Calibration(0.40, 0.83)
+"""of the default model by itself (benchmarks/default_model.py judge)"""
+JOINTLY = Calibration(0.39, 0.31)
+"""of its chains weighed by what other questions tell (benchmarks/joint.py)"""
+
+
+def log_odds(share: float) -> float:
+    """Return the log-odds of a share."""
+    share = min(max(share, _LEAST), 1 - _LEAST)
+    return log(share / (1 - share))
+
+
+def _probability(odds: float) -> float:
+    return 1 / (1 + exp(-odds))

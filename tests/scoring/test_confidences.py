@@ -1,0 +1,24 @@
+"""From shares to confidences, and back."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rechain.scoring.confidences import ALONE, JOINTLY, Calibration
+
+
+def test_a_share_by_hand() -> None:
+    # log-odds of 0.8 are log 4; half of them and 0 more are the odds of 2 to 1
+    assert Calibration(0.5, 0.0).confidence(0.8) == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize("calibration", [ALONE, JOINTLY])
+def test_shares_become_confidences_in_their_order(calibration: Calibration) -> None:
+    confidences = list(map(calibration.confidence, [0.0, 1e-9, 0.1, 0.5, 0.9, 1.0]))
+    assert confidences == sorted(confidences)
+    assert all(0 < confidence < 1 for confidence in confidences)
+
+
+@given(st.floats(1e-4, 1 - 1e-4))
+def test_a_confidence_leads_back_to_its_share(share: float) -> None:
+    assert ALONE.share(ALONE.confidence(share)) == pytest.approx(share, rel=1e-6)
