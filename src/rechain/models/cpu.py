@@ -260,8 +260,8 @@ class PackedEncoder(PretrainedEncoder):
         states = self._embed(ids, marks, positions)
         for number, layer in enumerate(self.model.encoder.layer):
             projected = self._project(number, layer.attention.self, states)
-            split = (each.unflatten(-1, (self._heads, -1)).transpose(1, 2) for each in projected)  # [B, heads, L, d]
-            attended = scaled_dot_product_attention(*split, attn_mask=is_token[:, None, None])
+            query, key, value = (each.unflatten(-1, (self._heads, -1)).transpose(1, 2) for each in projected)
+            attended = scaled_dot_product_attention(query, key, value, is_token[:, None, None])  # [B, heads, L, d]
             states = _feed_forward(layer, attended.transpose(1, 2).flatten(2), states)
         return states
 
