@@ -2,10 +2,11 @@
 
     python benchmarks/gpu_recovery.py FILE [--device cuda] [--runs 1:1500 8:12000 14:36000 24:36000] [--compared 50]
 
-FILE has questions in any known format. First `--compared` of them are recovered on the GPU and on the CPU: how often the
-best chain is another, and by how little it then led there. Then each of `--runs`, WORKERS:QUESTIONS, recovers so many
-questions, those of the file over and over. The command is that of users, `rechain recover --device cuda`: workers find
-candidates and evidence, and one process reads for all of them on the GPU. With `--device cpu` the same is tried without.
+FILE has questions in any known format. First `--compared` of them are recovered on the GPU and on the CPU: how often
+the best chain is another, and by how little it then led there. Then each of `--runs`, WORKERS:QUESTIONS, recovers so
+many questions, those of the file over and over. The command is that of users, `rechain recover --device cuda`: workers
+find candidates and evidence, and one process reads for all of them on the GPU. `--device cpu` tries the script alone:
+there each worker reads by itself.
 
 For a machine that has PyTorch but nothing else of ours, and no network,
 
@@ -36,11 +37,17 @@ from common import Seen, print_heading, print_rows, recover_command, watched
 from rechain.datasets.files import read_records
 
 FOLDER = Path("build/gpu")
-LIBRARIES = """ahocorasick_rs annotated-doc annotated-types click orjson pydantic pydantic_core rich shellingham text2num
-typer typing-extensions typing-inspection""".split()
+LIBRARIES = (
+    *("ahocorasick_rs", "annotated-doc", "annotated-types", "click", "orjson", "pydantic", "pydantic_core", "rich"),
+    *("shellingham", "text2num", "typer", "typing-extensions", "typing-inspection"),
+)
 """what recovery without an index needs beside numpy, safetensors, tokenizers and torch"""
-WHEELS = """--only-binary=:all: --no-deps --no-compile --upgrade --quiet --implementation cp --python-version 3.12
---platform manylinux_2_28_x86_64 --platform manylinux_2_17_x86_64 --platform manylinux2014_x86_64""".split()
+PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64")
+WHEELS = (
+    *("--only-binary=:all:", "--no-deps", "--no-compile", "--upgrade", "--quiet"),
+    *("--implementation", "cp", "--python-version", "3.12"),
+    *(f"--platform={platform}" for platform in PLATFORMS),
+)
 
 
 def prepare(data: Path, number: int = 3000) -> None:
@@ -110,7 +117,8 @@ def compare(lines: Sequence[bytes], device: str, folder: Path) -> None:
         recover(questions, out, "--device", name, "--workers", 2, "--batch-size", max(len(lines) // 8, 1))
     count, leads, gap = difference(outs[device], outs["cpu"])
     print(f"Of {count} questions {len(leads)} have another best chain than on the CPU, mean difference of confidence")
-    print(f"{gap:.4f}; there the CPU's led by a score of {', '.join(f'{lead:.3f}' for lead in sorted(leads)) or '-'}.\n")
+    by = ", ".join(f"{lead:.3f}" for lead in sorted(leads)) or "-"
+    print(f"{gap:.4f}; there the CPU's led by a score of {by}.\n")
 
 
 def measure(lines: Sequence[bytes], device: str, run: str, batch_size: int, folder: Path) -> tuple[object, ...]:
