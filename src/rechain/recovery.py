@@ -301,7 +301,8 @@ class Recoverer:
         from rechain.system.processes import in_order
 
         make = partial(partial, do, self, mapping)
-        for done in in_order(make, tasks, workers, lambda batch: f"questions[{batch[0][0]}]", preload=[__name__]):
+        preload = [__name__, *network_modules(self.factory)]
+        for done in in_order(make, tasks, workers, lambda batch: f"questions[{batch[0][0]}]", preload=preload):
             yield from done
 
     def _recover_batch(self, mapping: FieldMap | None, batch: Sequence[tuple[int, QuestionLike]]) -> list[Recovered]:
@@ -633,7 +634,7 @@ def read_collection(source: PassageSource) -> PassageCollection | None:
 
 def model_facts(factory: partial[Recoverer]) -> dict[str, str]:
     """Return the name of a recoverer's model and the digest of its files; a baseline has none."""
-    model = (*factory.args, BUNDLED)[0]
+    model = _model_of(factory)
     if not isinstance(model, str | Path):
         return {"name": type(model).__name__}
     name = str(model)
@@ -650,6 +651,16 @@ def model_facts(factory: partial[Recoverer]) -> dict[str, str]:
 
         folder = find(name)
     return {"name": name, "sha256": _digest_of_model(folder)}
+
+
+def network_modules(factory: partial[Recoverer]) -> list[str]:
+    """Return the modules that worker processes should share: torch takes each of them longer than all else it loads."""
+    model = _model_of(factory)
+    return ["rechain.reader.pretrained"] if isinstance(model, str | Path) and is_reader(str(model)) else []
+
+
+def _model_of(factory: partial[Recoverer]) -> Any:
+    return (*factory.args, BUNDLED)[0]
 
 
 def _digest_of_model(folder: Path) -> str:

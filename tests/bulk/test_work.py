@@ -18,7 +18,7 @@ from rechain.datasets import read_entries
 from rechain.datasets.files import RawRecord
 from rechain.datasets.reading import Chunk, read_chunks
 from rechain.errors import InputError, QuestionError, RechainError
-from rechain.recovery import Recoverer
+from rechain.recovery import Recoverer, network_modules
 from rechain.schema import Chain, Passage, Problem, Question, Recovered
 from rechain.text.collection import PassageCollection
 
@@ -288,6 +288,12 @@ def test_a_reader_that_cannot_be_loaded_is_one_error(town_file: Path) -> None:
 )
 def test_one_process_reads_for_all_where_the_network_is_on_a_gpu(model: str, device: str, expected: bool) -> None:
     assert reads_apart(model, device) is expected
+
+
+def test_workers_share_what_a_network_needs_and_nothing_else() -> None:
+    assert network_modules(partial(Recoverer)) == network_modules(partial(Recoverer, "default", top=2))
+    assert network_modules(partial(Recoverer, "default")) == ["rechain.reader.pretrained"]
+    assert network_modules(LEXICAL) == network_modules(partial(Recoverer, object())) == []  # type: ignore[arg-type]
 
 
 def test_what_a_game_has_left_is_no_chain_reader(tmp_path: Path) -> None:

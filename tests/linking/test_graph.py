@@ -105,3 +105,18 @@ def test_links_are_the_same_from_either_side(passages: list[tuple[str, str]]) ->
     graph = LinkGraph(views(*passages), DEFAULT_MIN_WEIGHT)
     weights = {(edge.before, after): edge.weight for after in range(len(passages)) for edge in graph.edges(after)}
     assert weights == {(after, before): weight for (before, after), weight in weights.items()}
+
+
+@given(st.lists(st.tuples(st.one_of(st.just(""), phrases), phrases), min_size=2, max_size=4), st.integers(1, 3))
+def test_links_found_once_serve_chains_of_every_length(passages: list[tuple[str, str]], number: int) -> None:
+    shared = LinkGraph(views(*passages), DEFAULT_MIN_WEIGHT, most_partners=2)
+    for kept in (number, 1, number):  # what was kept for one length is not kept for another
+        alone = LinkGraph(views(*passages), DEFAULT_MIN_WEIGHT, links_a_pair=kept, most_partners=2)
+        graph = shared.with_links_a_pair(kept)
+        for after in range(len(passages)):
+            keys = [edge.key for edge in graph.edges(after)]
+            assert keys == [edge.key for edge in alone.edges(after)]
+            for allowed in (frozenset([0]), frozenset([0, 1])):
+                left = [(edge.before, edge.key) for edge in graph.edges(after, allowed, keys[:1])]
+                assert left == [(edge.before, edge.key) for edge in alone.edges(after, allowed, keys[:1])]
+                assert all(before in allowed and key not in keys[:1] for before, key in left)

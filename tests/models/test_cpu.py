@@ -329,6 +329,21 @@ def test_states_of_int8_are_near_those_with_padding() -> None:
         assert torch.cosine_similarity(found, wanted, dim=-1).min() > 0.999
 
 
+@pytest.mark.parametrize("in_int8", [False, True])
+def test_a_gpu_is_given_padded_texts_and_computes_the_same(in_int8: bool, in_floats: None) -> None:
+    encoder = make_encoder(in_int8=in_int8)
+    ids, marks, lengths = batch(texts(), padding=2)
+    positions = torch.arange(ids.shape[1])
+    is_token = positions < lengths[:, None]
+    with torch.no_grad():
+        found = PackedEncoder(encoder)._encode_padded(ids, marks, positions, is_token)  # there is no GPU here
+        torch.testing.assert_close(found[is_token], encoder(ids, marks, lengths)[is_token])
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            rounded = PackedEncoder(encoder)._encode_padded(ids, marks, positions, is_token)
+    assert rounded.dtype == torch.float32  # what layers add up is not rounded
+    assert (rounded - found)[is_token].norm() < 0.05 * found[is_token].norm()
+
+
 def test_padding_has_zeros() -> None:
     found = PackedEncoder(make_encoder())(*batch(texts([2, 5]), padding=3))
     assert found.shape == (2, 8, 32) and not found.requires_grad

@@ -347,6 +347,25 @@ def test_modules_are_loaded_before_workers_are_forked() -> None:
     assert done.stdout == "[True]\n", done.stderr[-500:]
 
 
+SHARED_TORCH = """
+from functools import partial
+from rechain.system.processes import in_order, usable_cores
+
+threads = "lambda _: __import__('torch').get_num_threads()"
+print(set(in_order(partial(eval, threads, {}), range(4), usable_cores(), preload=["torch"])))
+"""
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(("wanted", "found"), [(None, 1), ("2", min(2, usable_cores()))])
+def test_a_library_that_workers_share_computes_with_their_threads(wanted: str | None, found: int) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
+    environment |= {} if wanted is None else {"OMP_NUM_THREADS": wanted}
+    command = [sys.executable, "-c", SHARED_TORCH]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.stdout == f"{{{found}}}\n", done.stderr[-500:]
+
+
 ALONE = """
 import sys
 for name in ("numpy", "orjson", "pydantic", "torch", "typer"):

@@ -14,7 +14,7 @@ from rechain.candidates import CandidateSettings
 from rechain.datasets.mapping import FieldMap
 from rechain.datasets.reading import Chunk, PassageSource, QuestionReader
 from rechain.errors import QuestionError
-from rechain.recovery import Recoverer, is_reader, model_facts, read_collection
+from rechain.recovery import Recoverer, is_reader, model_facts, network_modules, read_collection
 from rechain.schema import Recovered
 from rechain.scoring import BASELINES
 from rechain.system.batches import batches
@@ -246,7 +246,8 @@ def recover_chunks(
         tasks = chain(first, tasks, chain.from_iterable(pairs))  # `pairs` raises the error that it has met, if any
     if workers:
         with _reading(work) if apart else nullcontext(work) as work:
-            yield from in_order(partial(Worker, work), tasks, workers, lambda chunk: chunk.where, preload=[__name__])
+            preload = [__name__, *network_modules(work.make_recoverer)]
+            yield from in_order(partial(Worker, work), tasks, workers, lambda chunk: chunk.where, preload=preload)
     else:
         worker: Worker | None = None
         for chunk in tasks:
@@ -257,7 +258,8 @@ def recover_chunks(
 @contextmanager
 def _reading(work: Work) -> Iterator[Work]:
     """Start a process that reads with the network, and yield the work of those that ask it."""
-    with Service(partial(_make_reader, work.make_recoverer), preload=[__name__]) as service:
+    preload = [__name__, *network_modules(work.make_recoverer)]
+    with Service(partial(_make_reader, work.make_recoverer), preload=preload) as service:
         yield replace(work, reader=service.address)
 
 

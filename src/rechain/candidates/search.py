@@ -13,6 +13,7 @@ choose among shapes get them all from `find_of_any_shape`.
 import heapq
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from math import isfinite
 from typing import NamedTuple
@@ -144,7 +145,7 @@ def find_candidates(
         return Candidates(question, views, holdings.tails, _singles(holdings), False, settings, holdings, collection)
     if holdings.is_judgement:
         raise QuestionError("no_tail", f"no tail: the answer '{question.answer}' judges, and no passage can hold it")
-    chains = _find_chains(question, views, holdings.tails, hops, settings, collection)
+    chains = _Chains(question, views, holdings.tails, settings, collection).find(hops)
     is_cut = len(chains) > settings.limit
     return Candidates(question, views, holdings.tails, chains[: settings.limit], is_cut, settings, holdings, collection)
 
@@ -168,9 +169,10 @@ def find_of_any_shape(
     holdings = AnswerMatcher(question).hold(views, meaning)
     chains: list[Candidate] = []
     is_cut, problem = False, None
+    sought = _Chains(question, views, holdings.tails, settings, collection)
     for length in _lengths(hops, len(views)):
         try:
-            found = _find_chains(question, views, holdings.tails, length, settings, collection)
+            found = sought.find(length)
         except QuestionError as error:
             problem = problem or error
         else:
@@ -218,37 +220,58 @@ def _singles(holdings: Holdings) -> list[Candidate]:
     return [Candidate((tail,), (), 0.0, "single") for tail in holdings.tails]
 
 
-def _find_chains(
-    question: Question,
-    views: Sequence[PassageView],
-    tails: Sequence[int],
-    hops: int,
-    settings: CandidateSettings,
-    collection: Statistics | None,
-) -> list[Candidate]:
-    """Return the chains of some length, one more than the limit if there are more."""
-    if len(views) < hops:
-        raise QuestionError("too_few_passages", f"{len(views)} passages cannot make a chain of {hops}")
-    heads = find_heads(question, views) if hops > 2 else None
-    types = _link_types(question, hops, settings)
-    graph = LinkGraph(
-        views,
-        settings.min_weight,
-        _linkers(question, types, settings),
-        ends=tails if hops == 2 else None,
-        links_a_pair=hops - 1,
-        most_partners=None if hops == 2 else _MOST_PARTNERS,
-        spacy_model=settings.spacy_model,
-        collection=collection,
-    )
-    search = _Search(graph, hops, heads, types, _given_ends(question, hops), settings.limit)
-    chains = search.chains(tails)
-    if not chains:
-        raise QuestionError("no_link", f"no {hops} passages are linked so that the last holds the answer")
-    return chains
+class _Chains:
+    """Finds the chains of a question, by links that are found once for all chains of three passages or more."""
+
+    def __init__(
+        self,
+        question: Question,
+        views: Sequence[PassageView],
+        tails: Sequence[int],
+        settings: CandidateSettings,
+        collection: Statistics | None,
+    ) -> None:
+        self._question = question
+        self._views = views
+        self._tails = tails
+        self._settings = settings
+        self._collection = collection
+        self._longer: dict[frozenset[str], LinkGraph] = {}
+        """the links of chains of three or more, by the names of the linkers"""
+
+    def find(self, hops: int) -> list[Candidate]:
+        """Return the chains of some length, one more than the limit if there are more."""
+        question, views = self._question, self._views
+        if len(views) < hops:
+            raise QuestionError("too_few_passages", f"{len(views)} passages cannot make a chain of {hops}")
+        heads = find_heads(question, views) if hops > 2 else None
+        types = _link_types(question, hops, self._settings)
+        graph = self._graph(hops, _linkers(question, types, self._settings))
+        search = _Search(graph, hops, heads, types, _given_ends(question, hops), self._settings.limit)
+        chains = search.chains(self._tails)
+        if not chains:
+            raise QuestionError("no_link", f"no {hops} passages are linked so that the last holds the answer")
+        return chains
+
+    def _graph(self, hops: int, linkers: frozenset[str]) -> LinkGraph:
+        """Return the links of chains of some length."""
+        settings = self._settings
+        make = partial(
+            LinkGraph,
+            self._views,
+            settings.min_weight,
+            linkers,
+            spacy_model=settings.spacy_model,
+            collection=self._collection,
+        )
+        if hops == 2:
+            return make(ends=self._tails)
+        if linkers not in self._longer:
+            self._longer[linkers] = make(most_partners=_MOST_PARTNERS)
+        return self._longer[linkers].with_links_a_pair(hops - 1)
 
 
-def find_heads(question: Question, views: Sequence[PassageView]) -> Collection[int]:
+def find_heads(question: Question, views: Sequence[PassageView]) -> frozenset[int]:
     """Return the passages that hold an entity of the question, as chains of three or more must begin with one."""
     if question.question_entities:
         heads = [n for n, view in enumerate(views) if any(map(view.mentions, question.question_entities))]
@@ -290,7 +313,7 @@ class _Search:
         self,
         graph: LinkGraph,
         hops: int,
-        heads: Collection[int] | None,
+        heads: frozenset[int] | None,
         link_types: Sequence[str],
         given_ends: frozenset[str],
         limit: int,

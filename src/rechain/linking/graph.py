@@ -1,8 +1,9 @@
 """The links between the passages of one question, strongest first."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from copy import copy
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from rechain.linking.commonness import count_ahead, is_everywhere, less_where_shared
 from rechain.linking.content import FEWEST_PARTS, are_parts, is_common_in_parts, is_nearly_all, read_contents
@@ -46,6 +47,7 @@ class LinkGraph:
         self._most_partners = most_partners
         # In chains of three or more a link is looked at again and again, and its key takes time to find.
         self._edges: dict[tuple[int, int, int], Edge] = {}
+        self._known_partners: dict[tuple[int, int, frozenset[int] | None], list[int]] = {}
         self._entities: list[list[Entity]] = [[] for _ in views]
         context = Context(views, range(len(views)) if ends is None else ends, min_weight, spacy_model)
         found = (e for e in find_entities(chosen, context) if not _is_everywhere(e, len(views), self._are_parts))
@@ -60,42 +62,65 @@ class LinkGraph:
             for holder in entity.holders:
                 self._entities[holder].append(entity)
 
+    def with_links_a_pair(self, number: int) -> Self:
+        """Return the same links, of which so many names between two passages are kept."""
+        graph = copy(self)
+        graph._links_a_pair = number
+        return graph
+
     def entities(self, passage: int) -> Sequence[Entity]:
         """Return the entities that a passage shares with others, heaviest first."""
         return self._entities[passage]
 
-    def edges(self, after: int, allowed: Collection[int] | None = None, used: Collection[str] = ()) -> Iterator["Edge"]:
+    def edges(self, after: int, allowed: frozenset[int] | None = None, used: Collection[str] = ()) -> Iterator["Edge"]:
         """Yield the links to passage `after` from earlier passages, strongest first.
 
         Only from passages that are allowed, and by entities whose keys are not used yet.
         """
         earlier: dict[int, list[Edge]] = {}
+        used_keys = "\n".join(used)
         for entity in self._entities[after]:
             if entity.is_given and entity.name in used:
                 continue
             # A key takes time to find. A name is widened only to one that contains it, so that most need none here.
-            may_be_used = any(entity.name in key for key in used)
-            is_free = entity.titled is None or after in entity.titled
-            partners = (
-                holder
-                for holder in (entity.holders if is_free else entity.titled or ())
-                if holder != after
-                and (allowed is None or holder in allowed)
-                and not self._is_title_of(entity, holder, after)
-            )
-            for before in islice(partners, self._most_partners):
+            may_be_used = entity.name in used_keys
+            for before in self._partners(entity, after, allowed):
                 known = earlier.setdefault(before, [])
                 if len(known) < self._links_a_pair or entity.is_given:
-                    place = id(entity), before, after
-                    edge = self._edges.get(place) or Edge(
-                        entity, before, after, self._views[before], self._views[after]
-                    )
-                    self._edges[place] = edge
+                    edge = self._edge(entity, before, after)
                     keys = [other.key for other in known]
                     is_known = any(entity.name in key for key in keys) and edge.key in keys
                     if not is_known and not (may_be_used and edge.key in used):
                         known.append(edge)
                         yield edge
+
+    def _edge(self, entity: Entity, before: int, after: int) -> "Edge":
+        place = id(entity), before, after
+        edge = self._edges.get(place)
+        if edge is None:
+            edge = self._edges[place] = Edge(entity, before, after, self._views[before], self._views[after])
+        return edge
+
+    def _partners(self, entity: Entity, after: int, allowed: frozenset[int] | None) -> Iterable[int]:
+        """Return the earlier passages that an entity links to passage `after`.
+
+        In chains of three or more they are sought again and again; in chains of two once, and seldom all of them.
+        """
+        if self._most_partners is None:
+            return self._find_partners(entity, after, allowed)
+        place = id(entity), after, allowed
+        known = self._known_partners.get(place)
+        if known is None:
+            found = self._find_partners(entity, after, allowed)
+            known = self._known_partners[place] = list(islice(found, self._most_partners))
+        return known
+
+    def _find_partners(self, entity: Entity, after: int, allowed: frozenset[int] | None) -> Iterator[int]:
+        is_free = entity.titled is None or after in entity.titled
+        for holder in entity.holders if is_free else entity.titled or ():
+            is_allowed = holder != after and (allowed is None or holder in allowed)
+            if is_allowed and not self._is_title_of(entity, holder, after):
+                yield holder
 
     def _is_title_of(self, entity: Entity, one: int, two: int) -> bool:
         """Return whether two parts of documents share no more than a title: that of the document both are from."""
@@ -118,7 +143,7 @@ class Edge:
 
     def __init__(self, entity: Entity, before: int, after: int, first: PassageView, second: PassageView) -> None:
         self.before = before
-        self._after = after
+        self.after = after
         self.weight = entity.weight
         self.kind = entity.kind
         self.is_given = entity.is_given
@@ -132,7 +157,7 @@ class Edge:
     def forms(self) -> tuple[str, str]:
         """The words that stand for it in each of the two passages."""
         forms = self._entity.forms
-        return (self.name, self.name) if forms is None else (forms[self.before], forms[self._after])
+        return (self.name, self.name) if forms is None else (forms[self.before], forms[self.after])
 
     @property
     def comes_from_title(self) -> bool:

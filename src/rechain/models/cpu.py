@@ -1,4 +1,4 @@
-"""Inference on a CPU: weights of one byte, and a BERT that computes nothing for padding.
+"""Inference: weights of one byte, and a BERT that computes nothing for padding on a CPU.
 
 **Bytes.** A weight is int8 with one scale a row: a quarter of the size of floats, and several times their speed where a
 CPU multiplies bytes (VNNI instructions). There a linear layer rounds its inputs to bytes too, each token on its own.
@@ -211,7 +211,7 @@ keep it, and memory would grow"""
 
 
 class PackedEncoder(PretrainedEncoder):
-    """A BERT for inference on a CPU. While it learns, and on other devices, it pads.
+    """A BERT for inference, on a CPU without padding. While it learns, it is that of the transformers library.
 
     It shares its parameters, and their names, with the encoder that it is made of.
     """
@@ -225,41 +225,68 @@ class PackedEncoder(PretrainedEncoder):
         """by the number of the layer: the versions of query, key and value, and the three in one"""
 
     def forward(self, ids: Tensor, marks: Tensor, lengths: Tensor, layers: int = 0) -> Tensor:
-        """Return the states of tokens, [B, L, width], after some layers; unless it pads, those of padding are zeros."""
-        learns = self.model.training and torch.is_grad_enabled()
-        if learns or ids.device.type != "cpu":
+        """Return the states of tokens, [B, L, width], after some layers, or all.
+
+        On a CPU, unless it learns, those of padding are zeros.
+        """
+        if self.model.training and torch.is_grad_enabled():
             self.model = in_transformers(self.model)
             return super().forward(ids, marks, lengths, layers)
-        positions = torch.arange(ids.shape[1])
+        positions = torch.arange(ids.shape[1], device=ids.device)
         is_token = positions < lengths[:, None]  # [B, L]
-        groups = list(_groups([length for length in lengths.tolist() if length > 0]))
-        sizes = [sum(group) for group in groups]
-        tokens = [each[is_token].split(sizes) for each in (ids, marks, positions.expand_as(ids))]  # [N] a group
         with torch.no_grad():
+            if ids.device.type != "cpu":
+                return self._encode_padded(ids, marks, positions, is_token, layers)
+            groups = list(_groups([length for length in lengths.tolist() if length > 0]))
+            sizes = [sum(group) for group in groups]
+            tokens = [each[is_token].split(sizes) for each in (ids, marks, positions.expand_as(ids))]  # [N] a group
             states = [self._encode(*part, layers) for part in zip(*tokens, groups, strict=True)]
-        padded = torch.zeros(*ids.shape, self.width, dtype=states[0].dtype if states else None)
-        if states:
-            padded[is_token] = torch.cat(states)
+            padded = torch.zeros(*ids.shape, self.width, dtype=states[0].dtype if states else None)
+            if states:
+                padded[is_token] = torch.cat(states)
         return padded
 
     def _encode(self, ids: Tensor, marks: Tensor, positions: Tensor, lengths: list[int], layers: int) -> Tensor:
-        """Return the states of the texts of a group after some layers, or all, [N] -> [N, width]."""
-        model: Any = self.model
-        words = model.embeddings.word_embeddings(ids) + self.marks(marks)
-        words += model.embeddings.token_type_embeddings(torch.zeros_like(ids[:1]))
-        words += model.embeddings.position_embeddings(positions)
+        """Return the states of the texts of a group, [N] -> [N, width]."""
         filling = -len(ids) % _ROWS  # a text of zeros, which nobody reads
-        states = pad(model.embeddings.LayerNorm(words), (0, 0, 0, filling))  # [N + filling, width]
+        states = pad(self._embed(ids, marks, positions), (0, 0, 0, filling))  # [N + filling, width]
         lengths = [*lengths, filling] if filling else lengths
-        for number, layer in enumerate(islice(model.encoder.layer, layers or None)):
-            attention = layer.attention
-            projected = self._project(number, attention.self, states)
-            attended = _attend(projected, lengths, model.config.num_attention_heads)
-            # in place where nobody needs the old values: memory for large tensors is slow to get
-            states = attention.output.LayerNorm(states.add_(attention.output.dense(attended)))
-            inner = torch.ops.aten.gelu_(layer.intermediate.dense(states))
-            states = layer.output.LayerNorm(states.add_(layer.output.dense(inner)))
+        for number, layer in enumerate(self._layers(layers)):
+            attended = _attend(self._project(number, layer.attention.self, states), lengths, self._heads)
+            states = _feed_forward(layer, attended, states)
         return states[: len(ids)]
+
+    def _encode_padded(
+        self, ids: Tensor, marks: Tensor, positions: Tensor, is_token: Tensor, layers: int
+    ) -> Tensor:
+        """Return the states of texts of like length, [B, L] -> [B, L, width]: a GPU waits less for few large steps.
+
+        It needs no transformers library, whose import takes longer than a GPU needs for thousands of questions.
+        """
+        states = self._embed(ids, marks, positions)
+        for number, layer in enumerate(self._layers(layers)):
+            projected = self._project(number, layer.attention.self, states)
+            query, key, value = (each.unflatten(-1, (self._heads, -1)).transpose(1, 2) for each in projected)
+            attended = scaled_dot_product_attention(query, key, value, is_token[:, None, None])  # [B, heads, L, d]
+            states = _feed_forward(layer, attended.transpose(1, 2).flatten(2), states)
+        return states
+
+    def _layers(self, count: int) -> Iterator[Any]:
+        """Return the first layers, or all (0)."""
+        return islice(self.model.encoder.layer, count or None)
+
+    @property
+    def _heads(self) -> int:
+        return int(self.model.config.num_attention_heads)
+
+    def _embed(self, ids: Tensor, marks: Tensor, positions: Tensor) -> Tensor:
+        """Return what the first layer is given, [..., L] -> [..., L, width]."""
+        embeddings: Any = self.model.embeddings
+        words = embeddings.word_embeddings(ids) + self.marks(marks)
+        words += embeddings.token_type_embeddings(ids.new_zeros(1))
+        words += embeddings.position_embeddings(positions)
+        states: Tensor = embeddings.LayerNorm(words)
+        return states
 
     def _project(self, number: int, attention: Any, states: Tensor) -> Sequence[Tensor]:
         """Return queries, keys and values, each [N, width]: with int8 at once, so that states are rounded only once."""
@@ -307,6 +334,18 @@ def _attend(projected: Sequence[Tensor], lengths: Sequence[int], heads: int) -> 
         for text in zip(*split, strict=True)
     ]
     return torch.cat([text[0].transpose(0, 1).flatten(1) for text in attended])
+
+
+def _feed_forward(layer: Any, attended: Tensor, states: Tensor) -> Tensor:
+    """Return the states of tokens after a layer, from what they attended to and their states before, [..., width].
+
+    It adds in place where nobody needs the old values: memory for large tensors is slow to get.
+    """
+    output = layer.attention.output
+    states = output.LayerNorm(states.add_(output.dense(attended)))
+    inner = torch.ops.aten.gelu_(layer.intermediate.dense(states))
+    after: Tensor = layer.output.LayerNorm(states.add_(layer.output.dense(inner)))
+    return after
 
 
 # ---- threads

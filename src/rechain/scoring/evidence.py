@@ -5,7 +5,6 @@ prior over C with which learning begins; the chain reader learns its own.
 """
 
 from collections.abc import Sequence, Set
-from itertools import pairwise
 from math import fsum
 from typing import NamedTuple
 
@@ -13,6 +12,7 @@ import numpy as np
 
 from rechain.answers.matching import Holdings
 from rechain.candidates import Candidate, Candidates
+from rechain.linking import Edge
 from rechain.scoring.pairs import NEVER_TOGETHER, EntityPairs
 from rechain.system.tensors import Array
 from rechain.text.passages import PassageView, SentenceOverlaps
@@ -99,37 +99,54 @@ class _Words:
         self._query = Text(candidates.question.question)
         self._idf = rarities(self._query)
         self._overlaps = [self._idf.keys() & view.terms for view in candidates.views]
+        self._rarities = [self._rarity(overlap) for overlap in self._overlaps]
         self._sentences = [SentenceOverlaps(view, self._idf) for view in candidates.views]
         self._is_tail = frozenset(candidates.tails)
         self._titles = [self._title(view) for view in candidates.views]
         self._answering = {tail: self._best_answering(candidates.holdings, tail) for tail in candidates.tails}
         self._answer_words = candidates.holdings.words
+        self._links: dict[Edge, _LinkEvidence] = {}  # many chains share a link
 
     def of(self, chain: Candidate) -> Sequence[float]:
         """Return what FEATURES names first, up to "question names link"; without links what they tell is nothing."""
         *before, tail = chain.passages
         weights = [edge.weight if self._weighs_links else 0.0 for edge in chain.edges]
-        names = [edge.name.split() for edge in chain.edges if not edge.is_given]
+        links = [self._link(edge) for edge in chain.edges]
         overlap = frozenset().union(*(self._overlaps[passage] for passage in chain.passages))
         return (
             self._rarity(overlap) * _SCALE,
             sum(weights) * _SCALE,
             min(weights, default=0.0) * _SCALE,
-            sum(edge.leads_to_title for edge in chain.edges),
-            sum(edge.comes_from_title for edge in chain.edges),
+            sum(link.leads_to_title for link in links),
+            sum(link.comes_from_title for link in links),
             sum(self._titles[passage].named for passage in before) * _SCALE,
             self._titles[tail].named * _SCALE,
             sum(self._titles[passage].share for passage in before) * _SCALE,
             self._titles[tail].share * _SCALE,
             sum(self._titles[passage].is_other_sense for passage in chain.passages),
-            self._rarity(self._overlaps[chain.passages[0]]) * _SCALE,
-            self._rarity(self._overlaps[tail]) * _SCALE,
-            self._linking(chain) * _SCALE,
+            self._rarities[chain.passages[0]] * _SCALE,
+            self._rarities[tail] * _SCALE,
+            sum(link.overlap for link in links) * _SCALE,
             self._answering.get(tail, 0.0) * _SCALE,
-            sum(not self._answer_words.isdisjoint(words) for words in names),
+            sum(link.holds_answer for link in links),
             sum(passage in self._is_tail for passage in before),
-            sum(sum(self._idf.get(word, 0.0) for word in words) for words in names) * _SCALE,
+            sum(link.rarity for link in links) * _SCALE,
         )
+
+    def _link(self, edge: Edge) -> "_LinkEvidence":
+        """Return what a link tells, whatever chain it is in."""
+        if edge not in self._links:
+            first, second = edge.forms
+            before, after = self._sentences[edge.before], self._sentences[edge.after]
+            words = [] if edge.is_given else edge.name.split()
+            self._links[edge] = _LinkEvidence(
+                edge.leads_to_title,
+                edge.comes_from_title,
+                before.best_with((first,)) + after.best_with((second,)),
+                not self._answer_words.isdisjoint(words),
+                sum(self._idf.get(word, 0.0) for word in words),
+            )
+        return self._links[edge]
 
     def _best_answering(self, holdings: Holdings, tail: int) -> float:
         """Return how much of the question the sentence holds that holds the answer."""
@@ -139,14 +156,6 @@ class _Words:
 
     def _rarity(self, words: Set[str]) -> float:
         return fsum(map(self._idf.__getitem__, words))  # fsum, as the words come in no order
-
-    def _linking(self, chain: Candidate) -> float:
-        """Return how much of the question the sentences hold that mention a link."""
-        steps = zip(pairwise(chain.passages), chain.edges, strict=False)  # passages side by side have no links
-        return sum(
-            self._sentences[one].best_with(edge.forms[:1]) + self._sentences[two].best_with(edge.forms[1:])
-            for (one, two), edge in steps
-        )
 
     def _title(self, view: PassageView) -> "_Title":
         title, words = view.title, {word: idf(word) for word in view.title.words}
@@ -158,6 +167,18 @@ class _Words:
             share=rarity * held / fsum(words.values()) if held else 0.0,
             is_other_sense=bool(suffix) and suffix.isdisjoint(self._idf),
         )
+
+
+class _LinkEvidence(NamedTuple):
+    """What a link has of titles, question and answer."""
+
+    leads_to_title: bool
+    comes_from_title: bool
+    overlap: float
+    """how much of the question the sentences hold that mention it"""
+    holds_answer: bool
+    rarity: float
+    """that of the question's words in its name"""
 
 
 class _Title(NamedTuple):

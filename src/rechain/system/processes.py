@@ -16,6 +16,7 @@ import multiprocessing
 import os
 import pickle
 import signal
+import sys
 import threading
 import time
 import traceback
@@ -274,8 +275,7 @@ def process_context(preload: Sequence[str]) -> Any:
 def _work(connection: Connection, make_worker: bytes, threads: int) -> None:
     """Do tasks until there are none left: the body of a worker process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes; the first one then ends the others
-    # Threads of all processes together should be as many as there are cores: more of them only wait for each other.
-    os.environ.setdefault("OMP_NUM_THREADS", str(threads))
+    _limit_threads(threads)
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     tasks: SimpleQueue[bytes] = SimpleQueue()
     threading.Thread(target=_receive, args=(connection, tasks), daemon=True).start()
@@ -294,6 +294,18 @@ def _work(connection: Connection, make_worker: bytes, threads: int) -> None:
         except OSError:  # the starting process is gone
             os._exit(1)
         trimmed = trim_memory(trimmed)
+
+
+def _limit_threads(threads: int) -> None:
+    """Let libraries compute with so many threads, unless the user says how many.
+
+    Threads of all processes together should be as many as there are cores: more of them only wait for each other.
+    """
+    if "OMP_NUM_THREADS" in os.environ:
+        return
+    os.environ["OMP_NUM_THREADS"] = str(threads)
+    if torch := sys.modules.get("torch"):  # one that the fork server has imported does not read the variable again
+        torch.set_num_threads(threads)
 
 
 def pickled_error(error: Exception) -> bytes:
