@@ -21,7 +21,7 @@ class Decoded:
     """What the two players say of every chain of C."""
 
     selections: Tensor
-    """[B, C, steps] log-probability of each passage, in the order in which they are selected"""
+    """[B, C, steps] log-probability of each passage or step, in the order in which they are selected"""
     namings: Tensor
     """[B, C, readings] log-probability of each linking entity that the Reasoner names"""
     named: Tensor
@@ -66,10 +66,11 @@ def _read(players: Players, batch: Batch, reading: Reading) -> tuple[Tensor, Ten
     question = torch.arange(len(batch.chains), device=batch.chains.device)[:, None]
     here = batch.chains[..., reading.role].clamp(min=0)
     there = batch.chains[..., reading.next].clamp(min=0)
-    places = torch.arange(batch.passages.shape[1], device=here.device).expand(len(here), -1)
-    named = players.name(batch, places, reading)
+    places = torch.arange(batch.options, device=here.device).expand(len(here), -1)
+    named = players.name_all(batch, reading)
     log_probability = named.log_probability[question, here]  # [B, C, X]
-    shared = batch.holders.transpose(1, 2)[question, there] & batch.may_link[:, None, :, reading.link]
+    holding = batch.holding(reading.next, reading.link)
+    shared = holding.transpose(1, 2)[question, there] & batch.may_link[:, None, :, reading.link]
     among = log_probability.masked_fill(~shared, _NEVER)
     own = batch.chain_links[..., reading.link]
     of_own = log_probability.gather(2, own.clamp(min=0)[..., None]).squeeze(-1)
