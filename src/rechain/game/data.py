@@ -103,6 +103,8 @@ class Prepared:
         )
 
     def _told(self, chain: Array, is_chain: Array) -> Tensor | None:
+        if self._arrays["chain_made"].any():  # nobody is asked about pseudo questions, of which the chain is known
+            return torch.zeros(chain.shape, device=self.device)
         if "chain_told" not in self._arrays:
             return None
         return self._take("chain_told", chain, is_chain, 0.0)[..., self._part].float()

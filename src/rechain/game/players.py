@@ -186,8 +186,11 @@ class Players(nn.Module):
         if len(some.chains) == 0:  # a batch of one question has no other half
             return None
         shares = torch.zeros(*before.shape[:2], batch.options, device=before.device)
-        for reading in readings:
-            shares[asked] += self.shares(some, before[asked][..., step.given.index(reading.role)], reading)
+        names = self.names(some, readings) if some.steps is not None else [None] * len(readings)
+        for reading, of_all in zip(readings, names, strict=True):
+            places = before[asked][..., step.given.index(reading.role)]
+            named = None if of_all is None else of_all.at(some.passages_of(places))
+            shares[asked] += self.shares(some, places, reading, named)
         return shares
 
     def shares(self, batch: Batch, places: Tensor, reading: Reading, named: Named | None = None) -> Tensor:
@@ -213,15 +216,12 @@ class Players(nn.Module):
         with torch.no_grad(), _as_trained(self.reasoner):
             return self._read(batch, places, reading)
 
-    def name_all(self, batch: Batch, reading: Reading) -> Named:
-        """Ask it for the linking entities of all selections, each passage being read once, [B, O, X]."""
+    def names(self, batch: Batch, readings: Sequence[Reading]) -> list[Named]:
+        """Ask it for the linking entities of all passages, [B, K, X], for each reading; a passage is read once for all."""
         every = torch.arange(batch.passages.shape[1], device=batch.chains.device).expand(len(batch.chains), -1)
         with torch.no_grad(), _as_trained(self.reasoner):
-            named: Named = self.reasoner(batch, every, reading.link, reading.role)
-        if batch.steps is None:
-            return named
-        question, passage = torch.arange(len(every), device=every.device)[:, None], batch.steps.passage
-        return Named(named.log_probability[question, passage], named.has_entity[question, passage])
+            scores = self.reasoner.read(batch, every)
+            return [self.reasoner.name(batch, every, scores, reading.link, reading.role) for reading in readings]
 
     def _read(self, batch: Batch, places: Tensor, reading: Reading) -> Named:
         named: Named = self.reasoner(batch, batch.passages_of(places), reading.link, reading.role)
@@ -294,7 +294,9 @@ class Players(nn.Module):
             share = (holds.sum(-1) - holds.gather(1, batch.passages_of(places))[:, 0].long()) / others.clamp(min=1)
             common.append(share[named.has_entity[:, 0]])
         read = [reading.role for reading in self.plan.readings]
-        rivals = (batch.chains[..., read] == chain[:, None, read]).all(-1) & (batch.chains != chain[:, None]).any(-1)
+        passages = batch.passages_of(batch.chains.clamp(min=0))
+        is_read_alike = (passages == passages[question, best][:, None])[..., read].all(-1)
+        rivals = is_read_alike & (batch.chains != chain[:, None]).any(-1)
         rivals = rivals & batch.is_chain
         own = bonus[question, best][:, None]
         wins = ((own > bonus).float() + 0.5 * (own == bonus)) * rivals

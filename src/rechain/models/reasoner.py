@@ -9,6 +9,7 @@ from rechain.models import gru
 from rechain.models.batch import Batch, Steps
 from rechain.models.encoders import Encoder, WordVectors
 from rechain.models.matching import compare, masked
+from rechain.models.steps import PACE
 
 
 class Attention(nn.Module):
@@ -40,6 +41,11 @@ class Named:
     def best(self) -> Tensor:
         """The top-1 entity of each passage, [B, S]."""
         return self.log_probability.argmax(dim=-1)
+
+    def at(self, places: Tensor) -> "Named":
+        """Return what it says of some of these passages, [B, S]."""
+        question = torch.arange(len(places), device=places.device)[:, None]
+        return Named(self.log_probability[question, places], self.has_entity[question, places])
 
 
 class Reasoner(nn.Module):
@@ -73,8 +79,15 @@ class Reasoner(nn.Module):
 
         `role` is the place in the chain that they have; where there are steps, these say which two entities it relates.
         """
+        return self.name(batch, places, self.read(batch, places), link, role)
+
+    def read(self, batch: Batch, places: Tensor) -> Tensor:
+        """Return the scores of all words of the passages at `places` [B, S], [B, S, M]."""
+        return self._token_scores(batch.at(places))
+
+    def name(self, batch: Batch, places: Tensor, scores: Tensor, link: int, role: int = 0) -> Named:
+        """Name the entities of passages whose words have these scores, as `forward` does."""
         chosen = batch.at(places)
-        scores = self._token_scores(chosen)  # [B, S, M]
         of_mentions = span_means(scores, chosen) if self.scores_spans else scores.gather(2, chosen.mention_token)
         if batch.steps is not None:
             question = torch.arange(len(places), device=places.device)[:, None]
@@ -88,7 +101,7 @@ class Reasoner(nn.Module):
         In head and tail, whose other entity is an end of the chain, there is one step for an entity.
         """
         entities = batch.holders.shape[1] + 1
-        values = (steps.features[..., : len(self.of_steps)] * self.of_steps).sum(-1)  # [B, O]
+        values = (steps.features[..., : len(self.of_steps)] * (PACE * self.of_steps)).sum(-1)  # [B, O]
         place = steps.passage * entities + steps.link(role, link) % entities
         table = values.new_zeros(len(values), batch.passages.shape[1] * entities).scatter(1, place, values)
         return table.view(len(values), -1, entities)

@@ -8,6 +8,9 @@ from rechain.preparation.arrays import ANSWER, ASKED
 
 JOINTS = 2
 """numbers that say whether a step is entered or left by the entity of one that was selected before"""
+PACE = 10.0
+"""how much faster than others the weights of single numbers learn: they are few, begin at 0 and have to come to about 1,
+which an optimiser that moves each weight alike would take a thousand steps for"""
 
 
 class StepScores(nn.Module):
@@ -43,7 +46,7 @@ class StepScores(nn.Module):
     def tell(self, steps: Steps, selected: Tensor, role: int) -> Tensor:
         """Return what its numbers add to the score of each step, after those at `selected` [B, S, n], [B, S, O]."""
         # not as a matrix product, for which numbers would be rounded to 16 bits on a GPU
-        weight = self.direct[role]
+        weight = PACE * self.direct[role]
         told = (steps.features[..., : self.features] * weight[: self.features]).sum(-1)[:, None]  # [B, 1, O]
         return told + (joints(steps, selected) * weight[self.features :]).sum(-1) if self.joints else told
 
