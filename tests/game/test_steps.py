@@ -149,7 +149,9 @@ def test_what_the_reasoner_pays_for_a_chain_is_what_its_middle_earns(bonus_by: s
     own = batch.chain_links[..., 0].clamp(min=0)
     named = players.name(batch, batch.chains[..., 0].clamp(min=0), players.plan.readings[0]).log_probability
     expected = named.gather(2, own[..., None]).squeeze(-1)
-    assert decoded.namings[..., 0][batch.is_chain].tolist() == pytest.approx(expected[batch.is_chain].tolist(), abs=1e-5)
+    assert decoded.namings[..., 0][batch.is_chain].tolist() == pytest.approx(
+        expected[batch.is_chain].tolist(), abs=1e-5
+    )
 
 
 @settings(max_examples=15, deadline=None)

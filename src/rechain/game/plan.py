@@ -42,7 +42,7 @@ class Plan:
         return "head" if role == 0 else "tail" if role == self.hops - 1 else "middle"
 
     def place(self, role: int) -> int | None:
-        """Return the place in the chain that what is selected for a role must fit; None: any, as places are not told."""
+        """Return the place in the chain that what is selected for a role must fit; None: any."""
         return None if self.is_independent else role
 
     def step_of(self, role: int) -> int:

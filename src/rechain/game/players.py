@@ -217,7 +217,7 @@ class Players(nn.Module):
             return self._read(batch, places, reading)
 
     def names(self, batch: Batch, readings: Sequence[Reading]) -> list[Named]:
-        """Ask it for the linking entities of all passages, [B, K, X], for each reading; a passage is read once for all."""
+        """Ask it for the linking entities of all passages, [B, K, X], of each reading; it reads each passage once."""
         every = torch.arange(batch.passages.shape[1], device=batch.chains.device).expand(len(batch.chains), -1)
         with torch.no_grad(), _as_trained(self.reasoner):
             scores = self.reasoner.read(batch, every)

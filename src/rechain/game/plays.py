@@ -123,7 +123,7 @@ class Stage:
         self._loaded: dict[Any, tuple[Prepared, Array]] = {}
 
     def questions(self, settings: GameSettings, fold: int) -> Prepared:
-        """Return the questions as these settings read them; what others tell of their steps is told by all other folds."""
+        """Return the questions as these settings read them; those of all other folds tell of steps."""
         return self._prepared(QUESTIONS, settings)[0].told_by(fold)
 
     def pseudo(self, settings: GameSettings, fold: int, count: int) -> list[Part]:

@@ -58,8 +58,8 @@ class GameSettings(Settings):
     two entities by which a chain enters and leaves it. The Reasoner then names the entity by which the next step is to
     be entered or left"""
     pairs: Literal["none", "closeness", "rarity"] = "rarity"
-    """which numbers tell the networks of the two entities of a step. closeness: sentences that they share, mentions, and
-    words between them, but for mentions that overlap. rarity: and how many passages of the collection hold each"""
+    """which numbers tell the networks of the two entities of a step. closeness: sentences that they share, mentions,
+    and words between them, but for mentions that overlap. rarity: and how many passages of the collection hold each"""
 
     hidden: _Size = 100
     """units of a GRU in each direction"""
@@ -75,9 +75,9 @@ class GameSettings(Settings):
     """words of a passage that are read"""
 
     evidence: Literal["none", "links", "lexical", "rarity", "beliefs"] = "lexical"
-    """what weighs the chains of C: none, as in the paper; the weight of their links; the lexical rule's score. Where the
-    data names entities also that score and the rarity of entities in the collection; and both with beliefs, which the
-    questions that are learned from share about their steps"""
+    """what weighs the chains of C: none, as in the paper; the weight of their links; the lexical rule's score. Where
+    the data names entities also that score and the rarity of entities in the collection; and both with beliefs, which
+    the questions that are learned from share about their steps"""
     sharpness: NotNegative = 0.35
     """how much less chains of less evidence weigh: exp(sharpness x difference)"""
     head_reward: Literal["set", "path"] = "path"
@@ -166,7 +166,11 @@ class GameSettings(Settings):
     @property
     def step_features(self) -> int | None:
         """How many numbers of a step the networks see; None where passages are selected."""
-        return None if self.selects == "passages" else {"none": 0, "closeness": CLOSENESS, "rarity": STEP_FEATURES}[self.pairs]
+        return (
+            None
+            if self.selects == "passages"
+            else {"none": 0, "closeness": CLOSENESS, "rarity": STEP_FEATURES}[self.pairs]
+        )
 
     @property
     def teaches_reasoner(self) -> bool:
@@ -179,4 +183,6 @@ class GameSettings(Settings):
         if self.gradient == "reinforce" and self.baseline == "leave-one-out" and self.samples < 2:
             raise wrong_setting("samples", self.samples, "at least 2 for the baseline leave-one-out")
         if self.selects == "steps" and not self.mark_answer:
-            raise wrong_setting("mark_answer", self.mark_answer, "true where steps are selected, as a tail is left by it")
+            raise wrong_setting(
+                "mark_answer", self.mark_answer, "true where steps are selected, as a tail is left by it"
+            )

@@ -27,7 +27,7 @@ class WordTable:
 
 @dataclass(frozen=True)
 class Steps:
-    """What can be selected instead of passages: each a passage and the two entities by which a chain goes through it."""
+    """What can be selected instead of passages: a passage and the two entities by which a chain goes through it."""
 
     passage: Tensor
     """[B, O] its place"""

@@ -70,7 +70,8 @@ class Ranker(nn.Module):
         """Encode the question and all passages, once."""
         matches = Matches(batch) if self.exact_match else None
         question, passages = self.encoder.question(batch), self.encoder.passages(batch)
-        return Read(batch, question, passages, matches, batch.steps and self.steps.read(batch, batch.steps, passages))
+        steps = None if batch.steps is None else self.steps.read(batch, batch.steps, passages)
+        return Read(batch, question, passages, matches, steps)
 
     def start(self, read: Read) -> Selected:
         """Return the empty selection, S = 1: Q^0."""

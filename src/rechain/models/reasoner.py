@@ -60,7 +60,7 @@ class Reasoner(nn.Module):
         scores_spans: bool = True,
         step_features: int | None = None,
     ) -> None:
-        """Score mentions over all of their words, or by the first alone; with `step_features` by numbers of steps too."""
+        """Score mentions over all of their words, or by the first alone; by so many numbers of steps, if any."""
         super().__init__()
         self.scores_spans = scores_spans
         self.encoder = Encoder(vectors, hidden, dropout, exact_match)
@@ -96,7 +96,7 @@ class Reasoner(nn.Module):
         return _name(chosen, of_mentions, link)
 
     def _tell(self, batch: Batch, steps: Steps, role: int, link: int) -> Tensor:
-        """Return what the numbers of steps say of each entity as a link from each passage, [B, K, X + 1]; the last is none.
+        """Return what the numbers of steps say of each entity as a link from each passage, [B, K, X + 1], the last none.
 
         In head and tail, whose other entity is an end of the chain, there is one step for an entity.
         """

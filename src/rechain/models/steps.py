@@ -1,4 +1,4 @@
-"""What the Ranker knows of steps: the states of their passages and of their two entities, and numbers that tell of both."""
+"""What the Ranker knows of steps: the states of their passages and of their two entities, and numbers of both."""
 
 import torch
 from torch import Tensor, nn
@@ -9,8 +9,8 @@ from rechain.preparation.arrays import ANSWER, ASKED
 JOINTS = 2
 """numbers that say whether a step is entered or left by the entity of one that was selected before"""
 PACE = 10.0
-"""how much faster than others the weights of single numbers learn: they are few, begin at 0 and have to come to about 1,
-which an optimiser that moves each weight alike would take a thousand steps for"""
+"""how much faster than others the weights of single numbers learn: they are few, begin at 0 and have to come to about
+1, for which an optimiser that moves all weights alike would take a thousand steps"""
 
 
 class StepScores(nn.Module):
@@ -31,15 +31,12 @@ class StepScores(nn.Module):
         """Return what is known of every step whatever was selected before, [B, O, d]; `passages` are the H_i."""
         entities = batch.holders.shape[1]
         enter, leave = self.of_entities(entity_states(batch, passages)).chunk(2, dim=-1)  # [B, K, X + 2, d]
-        first, second = steps.entities.unbind(-1)
-        first = torch.where(first < 0, entities, first)  # the question's entity, by which a head is entered
-        second = torch.where(second < 0, entities + 1, second)  # the answer's, by which a tail is left
-        question = torch.arange(len(first), device=first.device)[:, None]
-        states = enter[question, steps.passage, first] + leave[question, steps.passage, second]
+        # an end is the question's entity, by which a head is entered, or the answer's, by which a tail is left
+        states = _look_up(enter, steps, 0, entities) + _look_up(leave, steps, 1, entities + 1)
         return states if self.of_features is None else states + self.of_features(steps.features[..., : self.features])
 
     def forward(self, steps: Steps, known: Tensor, matched: Tensor) -> Tensor:
-        """Return the states of steps, [B, S, O, d], of what `read` returned and the matching states m_i, [B, S, K, d]."""
+        """Return the states of steps, [B, S, O, d], by what `read` said and the matching states m_i, [B, S, K, d]."""
         index = steps.passage[:, None, :, None].expand(-1, matched.shape[1], -1, matched.shape[-1])
         return torch.relu(self.of_passage(matched).gather(2, index) + known[:, None])
 
@@ -49,6 +46,13 @@ class StepScores(nn.Module):
         weight = PACE * self.direct[role]
         told = (steps.features[..., : self.features] * weight[: self.features]).sum(-1)[:, None]  # [B, 1, O]
         return told + (joints(steps, selected) * weight[self.features :]).sum(-1) if self.joints else told
+
+
+def _look_up(states: Tensor, steps: Steps, side: int, end: int) -> Tensor:
+    """Return the states [B, K, X + 2, d] of the entities on one side of steps, [B, O, d]; ends have their own row."""
+    entity = torch.where(steps.entities[..., side] < 0, end, steps.entities[..., side])
+    place = steps.passage * states.shape[2] + entity  # gathered from flat rows, which is quicker to learn through
+    return states.flatten(1, 2).gather(1, place[..., None].expand(-1, -1, states.shape[-1]))
 
 
 def joints(steps: Steps, selected: Tensor) -> Tensor:
@@ -66,7 +70,7 @@ def joints(steps: Steps, selected: Tensor) -> Tensor:
 
 
 def entity_states(batch: Batch, passages: Tensor) -> Tensor:
-    """Return the mean state of the mentions of every entity in every passage, [B, K, X + 2, d]; zeros where it has none.
+    """Return the mean state of the mentions of every entity in every passage, [B, K, X + 2, d]; zeros without any.
 
     A mention is its first and its last word. Two rows more are of the entities of question and answer.
     """
@@ -74,7 +78,8 @@ def entity_states(batch: Batch, passages: Tensor) -> Tensor:
     # mentions of no entity go to a row more, which is cut off
     row = torch.where(batch.mention_entity < 0, entities, batch.mention_entity)[..., None]  # [B, K, E, 1]
     ends = (batch.mention_token, (batch.mention_end - 1).clamp(min=0))
-    states = sum(passages.gather(2, token[..., None].expand(-1, -1, -1, width)) for token in ends) / 2  # [B, K, E, d]
+    first, last = (passages.gather(2, token[..., None].expand(-1, -1, -1, width)) for token in ends)
+    states = (first + last) / 2  # [B, K, E, d]
     empty = passages.new_zeros(*passages.shape[:2], entities + 1, width)
     sums = empty.scatter_add(2, row.expand(-1, -1, -1, width), states)
     counts = empty[..., :1].scatter_add(2, row, torch.ones_like(states[..., :1]))

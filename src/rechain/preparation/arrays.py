@@ -10,7 +10,7 @@ MARKS = 4
 """the number of kinds of marks"""
 
 STEP_FEATURES = 5
-"""numbers that tell of the two entities of a step: three of how closely they stand together, two of how rare they are"""
+"""numbers that tell of the two entities of a step: three of how close they are, two of how rare"""
 CLOSENESS = 3
 """how many of them tell of closeness; these come first"""
 

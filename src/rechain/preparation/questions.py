@@ -123,14 +123,14 @@ class Preparation:
         self._offers.add(candidates, lexical + rarities)
 
     def tell(self, parts: Sequence[Sequence[int]]) -> dict[str, Array]:
-        """Return what each of some parts of the questions, by their numbers, tells of all chains; nothing without steps.
+        """Return what each of some parts of the questions, by number, tells of all chains; nothing without steps.
 
         chain_told  float32 [chains, parts]   log(pi / prior), summed over the steps of a chain
         """
         if self._offers is None:
             return {}
-        columns = [[value for told in self._offers.told(part) for value in told] for part in parts]
-        return {"chain_told": np.array(columns, dtype=np.float32).T}
+        columns = [np.concatenate([np.zeros(0), *self._offers.told(part)]) for part in parts]
+        return {"chain_told": np.stack(columns, axis=1).astype(np.float32)}
 
     def add_reading(self, question: Question, entities: Collection[str], hops: int) -> None:
         """Add a question without C, of whose passages the Reasoner only names entities; these are passed by name."""

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import log
 from typing import NamedTuple
 
+import numpy as np
+
 from rechain.candidates import Candidate, Candidates
 from rechain.scoring.beliefs import Offers
 from rechain.scoring.pairs import NEVER_TOGETHER, EntityPairs
@@ -18,7 +20,7 @@ from rechain.text.collection import BatchStatistics, Statistics
 END = -1
 """stands for an entity that links nothing: an end of the chain, or none"""
 MAX_STEPS = 1024
-"""of a question, those of C and then those whose entities stand most closely together: each costs a row of every batch"""
+"""of a question, those of C and then those whose entities are closest: each costs a row of every batch"""
 _CERTAIN = -700.0
 """the log-probability that no chain of C is right: where it is learnt from, one always is"""
 
@@ -69,10 +71,10 @@ class QuestionSteps:
         if isinstance(collection, BatchStatistics):
             collection.count_ahead(entities={name for _, *names in self._roles for name in names if name is not None})
         for key, roles in self._roles.items():
-            passage, enter, leave = key
-            numbers = (self._numbers.get(name, END) if name is not None else END for name in (enter, leave))
-            rarities = (log_count(collection, name) for name in (enter, leave))
-            yield StepRow(passage, *numbers, roles, (*self._closeness(key), *rarities))
+            passage, *names = key
+            enter, leave = (END if name is None else self._numbers.get(name, END) for name in names)
+            rarities = (log_count(collection, name) for name in names)
+            yield StepRow(passage, enter, leave, roles, (*self._closeness(key), *rarities))
 
     def _asked_of(self, passage: int) -> str | None:
         view = self._candidates.views[passage]
@@ -151,5 +153,5 @@ class StepOffers:
             position = positions.get(number)
             ratios = beliefs.about(names) if position is None else beliefs.told(position)
             of_step = dict(zip(names, ratios.tolist(), strict=True))
-            told.append([sum(of_step[step] for step in of_chain) for of_chain in steps])
+            told.append(np.array([sum(of_step[step] for step in of_chain) for of_chain in steps]))
         return told

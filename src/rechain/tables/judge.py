@@ -267,9 +267,9 @@ class _Judging:
             links = [reading.link for reading in play.readings]
             named = case.share_named_by_reasoner(scores["named"], links, play.settings.entities == "merged")
             auc = case.auc(scores["bonus"], play.readings) if play.readings and "bonus" in scores else None
-            ways = {"": (reasoner, 0.0), COMBINED: (reasoner, evidence), BY_RANKER: (0.0, 0.0)}
             for end in self._ends(play):
-                outcome = case.outcome(pick(scores, *ways[end]))._replace(named=named, auc=auc)
+                vote, added = 0.0 if end == BY_RANKER else reasoner, evidence if end == COMBINED else 0.0
+                outcome = case.outcome(pick(scores, vote, added))._replace(named=named, auc=auc)
                 self.rows[play.row + end].games[play.game][question.id] = outcome
         for name, models in BASELINES.items():
             for seed, model in enumerate(models):

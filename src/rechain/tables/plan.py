@@ -139,7 +139,7 @@ def _ablations(settings: GameSettings) -> Iterator[Play]:
 
 
 def _ladder(settings: GameSettings) -> Iterator[Play]:
-    """Yield what steps, their features, rarity and beliefs add, on the first fold; the table itself is the last rung."""
+    """Yield what steps, their features, rarity and beliefs add, on the first fold; the table is the last rung."""
     for name, changes in LADDER.items():
         yield Play(0, 0, _pair(f" {name}", settings.but(**changes)))
 

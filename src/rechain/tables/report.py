@@ -12,7 +12,16 @@ import numpy as np
 from rechain.evaluation.statistics import Figure
 from rechain.game.plays import PLAYS, read_plays
 from rechain.tables.headroom import ORACLE, REWARD
-from rechain.tables.judge import BY_RANKER, COMBINED, Game, Results, Row, common_games, difference, difference_over_games
+from rechain.tables.judge import (
+    BY_RANKER,
+    COMBINED,
+    Game,
+    Results,
+    Row,
+    common_games,
+    difference,
+    difference_over_games,
+)
 from rechain.tables.plan import CONDITIONS, CONTROLS, LADDER, LARGE_BONUS, VARIANTS, row_name
 
 REPORT = "report.md"
@@ -320,7 +329,7 @@ def _rungs(rung: str) -> tuple[str, str]:
 
 
 def _ladder(results: Results) -> Iterator[str]:
-    """Yield what selecting steps, what is known of them and what weighs C each add, on the games that all rungs have."""
+    """Yield what selecting steps, what is known of them and what weighs C each add, on the games of all rungs."""
     rungs = [name for name in LADDER if all(row in results.rows for row in _rungs(name))]
     if not rungs:
         return
