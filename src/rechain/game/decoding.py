@@ -71,9 +71,8 @@ def _read(players: Players, batch: Batch, reading: Reading, named: Named) -> tup
     there = batch.chains[..., reading.next].clamp(min=0)
     places = torch.arange(batch.passages.shape[1], device=here.device).expand(len(here), -1)
     log_probability = named.log_probability[question, here]  # [B, C, X]
-    shared = (
-        batch.holders.transpose(1, 2)[question, batch.passages_of(there)] & batch.may_link[:, None, :, reading.link]
-    )
+    held = batch.holders.transpose(1, 2)[question, batch.passages_of(there)]
+    shared = held & batch.may_link[:, None, :, reading.link]
     among = log_probability.masked_fill(~shared, _NEVER)
     own = batch.chain_links[..., reading.link]
     of_own = log_probability.gather(2, own.clamp(min=0)[..., None]).squeeze(-1)

@@ -96,7 +96,7 @@ class Reasoner(nn.Module):
         return _name(chosen, of_mentions, link)
 
     def _tell(self, batch: Batch, steps: Steps, role: int, link: int) -> Tensor:
-        """Return what the numbers of steps say of each entity as a link from each passage, [B, K, X + 1], the last none.
+        """Return what the numbers of steps say of each entity as a link from each passage, [B, K, X + 1], last of none.
 
         In head and tail, whose other entity is an end of the chain, there is one step for an entity.
         """
