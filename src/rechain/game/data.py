@@ -141,7 +141,8 @@ class Prepared:
         entity = self._take(self._names.of_mention, index, is_mention, -1)
         first = token.clamp(max=width - 1)
         return {
-            "mention_entity": torch.where(token < width, entity, -1),
+            # where steps are selected, what is cut off stands at the end: it can be selected, and so can be named
+            "mention_entity": entity if self._selects_steps else torch.where(token < width, entity, -1),
             "mention_token": first,
             "mention_end": (first + length).clamp(max=width),
             "mention_weight": self._take("mention_weight", index, is_mention, 0.0).float(),
