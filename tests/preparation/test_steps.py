@@ -1,6 +1,7 @@
 """The steps of a question, worked by hand, and what holds for all questions."""
 
 from collections.abc import Sequence
+from hashlib import sha256
 from math import log
 from typing import Any
 
@@ -163,6 +164,21 @@ def test_where_the_data_does_not_name_entities_there_are_no_steps_and_titles_sta
     both = Preparation(Lexicon({}))
     assert both.take(unnamed)
     assert not both.take(QUESTION)  # its chains are longer
+
+
+def test_arrays_of_two_passages_are_what_they_were_before_there_were_steps() -> None:
+    texts = {
+        "Zorilla": "Zorilla is an opera by Anton Quillfeather.",
+        "Anton Quillfeather": "Anton Quillfeather was born in Prague. He wrote Zorilla.",
+        "Prague": "Prague lies on a river, as Anton Quillfeather says.",
+    }
+    passages = [Passage(id=str(n), title=title, text=text) for n, (title, text) in enumerate(texts.items())]
+    asked = Question(id="u", question="Where was the composer of Zorilla born?", answer="Prague", passages=passages)
+    arrays = prepare([asked], Lexicon({"opera": 1})).arrays()
+    digest = sha256()
+    for name in sorted(arrays):
+        digest.update(f"{name} {arrays[name].dtype} {arrays[name].shape} ".encode() + arrays[name].tobytes())
+    assert digest.hexdigest()[:16] == "42a7546d70813387"  # by the code of 1de92f8
 
 
 # ---- what questions tell each other

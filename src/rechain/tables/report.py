@@ -330,14 +330,17 @@ def _rungs(rung: str) -> tuple[str, str]:
 
 def _ladder(results: Results) -> Iterator[str]:
     """Yield what selecting steps, what is known of them and what weighs C each add, on the games of all rungs."""
-    rungs = [name for name in LADDER if all(row in results.rows for row in _rungs(name))]
-    if not rungs:
+    played = [name for name in LADDER if results.rows.keys() >= {*_rungs(name)}]
+    rows = {name: [results.rows[row] for row in _rungs(name)] for name in played}
+    own = ("cooperative", "tail-to-head")
+    if not played or not results.rows.keys() >= {*own}:
         return
-    body = []
-    rows = [[results.rows[name] for name in _rungs(rung)] for rung in rungs]
-    rows.insert(-1, [results.rows[name] for name in ("cooperative", "tail-to-head")])
-    games = common_games(row for of_rung in rows for row in of_rung)
-    for name, of_rung, above in zip([*rungs[:-1], "beliefs", rungs[-1]], rows, [None, *rows], strict=False):
+    weightless = rows.pop("hard C", None)
+    rows["beliefs"] = [results.rows[name] for name in own]
+    if weightless:
+        rows["hard C"] = weightless
+    games, body = common_games(row for of_rung in rows.values() for row in of_rung), []
+    for (name, of_rung), above in zip(rows.items(), [None, *rows.values()], strict=False):
         figures = [percent(row.figure("correct", games)) for row in of_rung]
         changes = [points(difference(one, two)) for one, two in zip(of_rung, above or (), strict=False)]
         body.append([name, *figures, *(changes or ["", ""])])
@@ -346,7 +349,7 @@ def _ladder(results: Results) -> Iterator[str]:
         "Each row with what those above have, in points over the one above. `passages`: selected as in the paper."
         " `steps`: selected with their two entities, whose states are read. `closeness`: numbers of the two entities,"
         " too. `rarity`: how rare they are counts, in these numbers and in the weights of C. `beliefs`: what questions"
-        f" tell each other of steps weighs C; the table's own rows. `hard C`: the same, but nothing weighs C."
+        " tell each other of steps weighs C; the table's own rows. `hard C`: the same, but nothing weighs C."
         f" On {_list_games(games)}."
     )
     yield _section("What steps add", (header, body), note)
