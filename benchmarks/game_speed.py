@@ -29,7 +29,7 @@ def main() -> None:
     name = torch.cuda.get_device_name() if device == "cuda" else "CPU"
     print(f"{name}, torch {torch.__version__}, batches of {SIZE} questions")
     for row, phases in (("independent", ("pretraining",)), ("conditional", ("game",)), ("cooperative", ("game",))):
-        training = Training(stage.vectors, stage.questions(settings), settings.but(row=row))
+        training = Training(stage.vectors, stage.questions(settings, 0), settings.but(row=row))
         for phase in phases:
             print(f"{row}, {phase}: {_rate(_step(training, phase)):.0f} questions/s")
     print(f"cooperative, decoding C: {_rate(_decode(training)):.0f} questions/s")

@@ -25,7 +25,7 @@ options() { # of one table; DATA and OUT are set
         $(printf -- '--table %s ' ${CONDITIONS:-paper features ours}) --folds 5 --seeds 2 --pseudo 0" ;;
     drughop) echo "drughop $data/drughop/open.jsonl.gz --passages $data/drughop/passages.jsonl.gz
         --gold $data/drughop/open.gold.jsonl.gz --vectors $data/vectors/bio.100d.npz --out $out/drughop
-        --seeds 1 --pseudo 0 --no-ablations" ;;
+        --seeds 1 --pseudo 0" ;;
     esac
 }
 

@@ -51,13 +51,13 @@ def test_with_weights_a_passage_earns_that_of_its_heaviest_chain() -> None:
 
 def test_equation_4_the_targets_are_all_entities_that_also_stand_in_the_next_passage() -> None:
     holders = torch.tensor([[[1, 1, 0], [1, 0, 1], [1, 1, 1], [0, 1, 1]]]).bool()  # four entities, three passages
-    targets = linking_targets(holders, torch.tensor([[0, 0, 1, 2]]), torch.tensor([[1, 2, 2, 0]]))
+    targets = linking_targets(holders, torch.tensor([[0, 0, 1, 2]]), holders, torch.tensor([[1, 2, 2, 0]]))
     assert targets.int().tolist() == [[[1, 0, 1, 0], [0, 1, 1, 0], [0, 0, 1, 1], [0, 1, 1, 0]]]
 
 
 def test_equation_4_nothing_is_shared() -> None:
     holders = torch.tensor([[[1, 0], [0, 1]]]).bool()
-    assert not linking_targets(holders, torch.tensor([[0]]), torch.tensor([[1]])).any()
+    assert not linking_targets(holders, torch.tensor([[0]]), holders, torch.tensor([[1]])).any()
 
 
 def test_equation_5_a_named_head_earns_r_more_and_one_outside_c_nothing() -> None:

@@ -118,7 +118,15 @@ class KnownReasoner(nn.Module):
         self.asked: list[tuple[Any, int]] = []
         """what was read: places, and the number of the link"""
 
-    def forward(self, batch: Batch, places: Tensor, link: int) -> Named:
+    def read(self, batch: Batch, places: Tensor) -> Tensor:
+        """There is nothing to read."""
+        return places
+
+    def name(self, batch: Batch, places: Tensor, scores: Tensor, link: int, role: int = 0) -> Named:
+        """Say what is known of the passages at some places."""
+        return self(batch, places, link, role)
+
+    def forward(self, batch: Batch, places: Tensor, link: int, role: int = 0) -> Named:
         """Say what is known of the passages at some places."""
         self.asked.append((places.tolist(), link))
         told = self.probability[torch.arange(len(places))[:, None], places]

@@ -16,6 +16,7 @@ CHAINS = ChainsOfQuestion(
     lexical=np.array([4.0, 6.0, 2.0, 4.0]),
     link_weight=np.array([9.0, 8.0, 7.0, 7.0]),
     holders=np.array([[1, 1, 0, 1, 0], [1, 0, 1, 1, 0], [1, 0, 0, 0, 1]], dtype=bool),
+    links=np.full((4, 1), -1),
 )
 IS_RIGHT = [1.0, 0.0, 0.0, 0.0]
 
@@ -44,6 +45,15 @@ def test_of_three_passages_both_ends_are_read() -> None:
         lexical=np.zeros(3),
         link_weight=np.zeros(3),
         holders=np.array([[1, 1, 0, 1], [0, 1, 1, 0]], dtype=bool),
+        links=np.array([[0, 1], [0, 1], [0, 0]]),
+        rarity=np.array([0.0, 1.0, 2.0]),
+        told=np.array([4.0, 0.0, 0.0]),
     )
     rewards = with_oracle(chains, 0, make_plan(3), GameSettings(evidence="none", bonus=0.25))
     assert rewards.tolist() == [1.5, 1.25, 1.25]
+    # where steps are selected, it pays for the entities by which they go, not for what their passages hold
+    steps = GameSettings(evidence="none", bonus=0.25, selects="steps", mark_answer=True)
+    assert with_oracle(chains, 0, make_plan(3), steps).tolist() == [1.5, 1.5, 1.0]
+    # each kind of evidence adds to those before
+    assert chain_rewards(chains, steps.but(evidence="rarity")).argmax() == 2
+    assert chain_rewards(chains, steps.but(evidence="beliefs")).argmax() == 0

@@ -7,7 +7,7 @@ import pytest
 from rechain.errors import RechainError
 from rechain.game.plays import Play, read_plays, write_plays
 from rechain.game.settings import GameSettings
-from rechain.tables.plan import CONDITIONS, CONTROLS, VARIANTS, contest, table_settings, under_condition
+from rechain.tables.plan import CONDITIONS, CONTROLS, LADDER, VARIANTS, contest, table_settings, under_condition
 
 SETTINGS = GameSettings()
 OURS = {"ours": SETTINGS}
@@ -26,7 +26,26 @@ def test_every_row_of_the_table_is_played_on_every_fold_with_every_seed() -> Non
 
 
 def test_chains_of_three_have_no_direction() -> None:
-    assert rows(contest(OURS, 3, 2, 1, 0, ablations=False)) == {"cooperative", "tail-to-head", "independent"}
+    variants = {f"cooperative {variant}" for variant in ("untaught", "as written", "walk")}
+    played = {"cooperative", "tail-to-head", "independent"} | variants
+    assert rows(contest(OURS, 3, 2, 1, 0, ablations=False)) == played
+
+
+def test_where_steps_are_selected_a_ladder_leads_from_passages_to_them() -> None:
+    drughop = GameSettings.for_data("drughop")
+    assert (drughop.selects, drughop.pairs, drughop.evidence) == ("steps", "rarity", "beliefs")
+    plays = contest({"ours": drughop}, 3, 2, 1, 0, ablations=True)
+    found = {branch.row: branch.settings for play in plays for branch in play.branches}
+    rungs = [(one.selects, one.pairs, one.evidence) for one in (found[f"tail-to-head {name}"] for name in LADDER)]
+    assert rungs == [
+        ("passages", "rarity", "lexical"),
+        ("steps", "none", "lexical"),
+        ("steps", "closeness", "lexical"),
+        ("steps", "rarity", "rarity"),
+        ("steps", "rarity", "none"),
+    ]
+    assert {play.fold for play in plays if play.branches[0].row.partition(" ")[2] in LADDER} == {0}
+    assert not any("without features" in row for row in found)
 
 
 def test_ablations_are_named_after_what_they_change() -> None:

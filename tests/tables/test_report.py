@@ -23,7 +23,7 @@ from rechain.tables.report import (
     write_report,
 )
 
-HEADER_END = ("over folds and seeds, %", "with links and lexical, %")
+HEADER_END = ("over folds and seeds, %", "by the Ranker alone, %", "with links and lexical, %")
 FOLD_0 = ["q0", "q1", "q3", "q5"]
 Fabricate = Callable[..., None]
 Judge = Callable[[], Results]
@@ -65,8 +65,9 @@ def test_our_figures_stand_beside_the_papers(fabricate: Fabricate, judge: Judge)
     assert [row[0] for row in rows] == ["random", "cooperative", "lexical", *headroom, combined]
     assert rows[1][1] == "87.2 (90.1 / 96.7)"
     assert rows[1][2].startswith("80.0 (")
-    assert rows[1][6] == rows[5][2]
-    assert [rows[0][6], rows[2][6], rows[5][6]] == ["", "", ""]
+    assert rows[1][7] == rows[5][2]
+    assert [rows[0][7], rows[2][7], rows[5][7]] == ["", "", ""]
+    assert [bool(row[6]) for row in rows] == [False, True, False, False, False, False]
     _, brief = brief_table(judge(), "hotpotqa")
     assert [row[1] for row in brief] == ["40.3", "87.2", "", "", "", ""]
     assert brief[2][3] == "+0.0 (+0.0 to +0.0)"
@@ -98,6 +99,19 @@ def test_nothing_played_at_all_still_shows_the_baselines(folder: Path, judge: Ju
     text = write_report(folder, judge(), "hotpotqa").read_text()
     assert "Found: no game." in text
     assert cells(text, "lexical")[0][2].startswith("87.5 (")
+
+
+def test_a_ladder_shows_what_every_rung_adds(folder: Path, fabricate: Fabricate, judge: Judge) -> None:
+    for rung, right in {" passages": ["q0"], " rarity": ["q0", "q1"], "": FOLD_0, " hard C": ["q0"]}.items():
+        for row in ("cooperative", "tail-to-head"):
+            fabricate(row + rung, 0, 0, right)
+    text = write_report(folder, judge(), "hotpotqa").read_text()
+    ladder = text[text.index("## What steps add") :]
+    rungs = {name: cells(ladder, name)[0] for name in ("passages", "rarity", "beliefs", "hard C")}
+    assert [row[1][:4] for row in rungs.values()] == ["20.0", "40.0", "80.0", "20.0"]
+    assert [row[4][:5] for row in rungs.values()] == ["", "+20.0", "+40.0", "-60.0"]
+    assert not cells(ladder, "steps")  # it was not played
+    assert "## Ablations\n\nNone was played." in text
 
 
 def test_ablations_are_compared_with_the_plain_row(folder: Path, fabricate: Fabricate, judge: Judge) -> None:

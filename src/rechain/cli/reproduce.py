@@ -65,8 +65,12 @@ def reproduce(
     with RunLog(log, "reproduce", facts) as run:
         settings = table_settings(data_set, config)
         tables = {name: under_condition(settings, name, config) for name in table or ["ours"]}
+        collection = QuestionsInput(questions, passages).collection()
         asked = TableQuestions.read(
-            data_set, questions, test, lambda path: QuestionsInput(path, passages).readable("Reading questions", run)
+            data_set,
+            questions,
+            test,
+            lambda path: QuestionsInput(path, passages).readable("Reading questions", run, collection),
         )
         # What is wrong with gold, or with a folder of an earlier run, is said before hours of training.
         golds, labels = ({}, []) if prepare_only else _read_gold(asked.tested, test or questions, passages, gold)
@@ -78,7 +82,7 @@ def reproduce(
             if not was_prepared:
                 known = read_vectors_of(vectors, run.note)
                 with working("Preparing"):
-                    stage(out, asked, known, CandidateSettings(), folds=folds, pseudo=pseudo)
+                    stage(out, asked, known, CandidateSettings(), folds=folds, pseudo=pseudo, collection=collection)
             check_material(out, HOPS[data_set], vectors if was_prepared else None, pseudo)
             plays = contest(tables, HOPS[data_set], 1 if test else folds, seeds, pseudo, not no_ablations)
             write_plays(plays, out)
@@ -94,7 +98,7 @@ def reproduce(
         pairs = _judge_pairs(asked.all, labels, out, model, vectors, device) if labels else {}
         run.doing = "judging"
         with working("Judging"):
-            results = judge_plays(out, asked.tested, golds, settings)
+            results = judge_plays(out, asked.tested, golds, settings, collection=collection)
         if results.with_gold:
             for condition in conditions_of(results):
                 title = f"{NAMES[data_set]}, {condition}: chain accuracy in %"

@@ -79,7 +79,8 @@ def train(
     kind = _kind(model or (folder.kind if resume else "game"), setting=setting, vectors=vectors, encoder=encoder)
     facts = {"model": kind, "input": str(questions.path), "out": str(out), "resume": resume or None}
     with _saying_how_to_go_on(folder), join(device_named(device)) as where, RunLog(log, "train", facts) as run:
-        source, chosen = questions.readable("Preparing", run), candidates.settings()
+        collection = questions.collection()
+        source, chosen = questions.readable("Preparing", run, collection), candidates.settings()
         material: Material
         settings: Settings
         if kind == "reader":
@@ -94,7 +95,8 @@ def train(
             from rechain.training.game_runs import prepare_game
 
             settings = settings_of(GameSettings, config, set_, row=setting, seed=seed)
-            material = prepare_game(source, read_vectors_of(vectors, run.note), chosen, warm_up, settings.seed)
+            known = read_vectors_of(vectors, run.note)
+            material = prepare_game(source, known, chosen, warm_up, settings.seed, collection)
         if material.left_out:
             reasons = ", ".join(f"{count} {code}" for code, count in material.left_out.items())
             run.note(f"Left out, without a chain to learn from: {reasons}.")

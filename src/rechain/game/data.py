@@ -5,6 +5,7 @@ the last one ends.
 """
 
 from collections.abc import Iterator
+from copy import copy
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ import torch
 from torch import Tensor
 
 from rechain.errors import InputError
-from rechain.models.batch import Batch, WordTable
+from rechain.models.batch import Batch, Steps, WordTable
 from rechain.preparation.arrays import ASKED, BESIDE, MARKS
 from rechain.system.tensors import Array, Arrays
 
@@ -27,10 +28,19 @@ class Prepared:
         max_tokens: int = 200,
         mark_answer: bool = False,
         entities: Literal["merged", "all"] = "merged",
+        selects: Literal["passages", "steps"] = "passages",
     ) -> None:
-        """Put arrays on a device; `entities` says of which of the two inventories in them batches tell."""
+        """Put arrays on a device; `entities` says of which of the two inventories in them batches tell.
+
+        Chains are rows of passages or, where `selects` says so, of steps.
+        """
         if _REQUIRED - arrays.keys():
             raise InputError("the questions were prepared by an earlier version; prepare them again.")
+        self._has_steps = "step_start" in arrays
+        if selects == "steps" and not self._has_steps:
+            raise InputError("there are no steps to select: the data does not name the entities of every question.")
+        self._selects_steps = selects == "steps"
+        self._part = 0
         self._names = _MERGED if entities == "merged" else _ALL
         self.device = torch.device(device)
         self.max_tokens = max_tokens
@@ -47,6 +57,12 @@ class Prepared:
     def __len__(self) -> int:
         """Return the number of questions."""
         return len(self._arrays["question_text"])
+
+    def told_by(self, part: int) -> "Prepared":
+        """Return the same questions as one of the parts that were asked about steps tells of their chains."""
+        other = copy(self)
+        other._part = part
+        return other
 
     def batches(self, questions: Array, size: int) -> Iterator[Batch]:
         """Yield the questions of these numbers, `size` at a time, in this order."""
@@ -76,11 +92,30 @@ class Prepared:
             **self._mentions(slot, is_slot, passages.shape[-1]),
             holders=_bits(holders)[..., : texts.shape[1]],
             may_link=_bits(links[..., None])[..., : self.hops - 1],
-            chains=self._take("chain_passages", chain, is_chain, -1),
+            chains=self._take("chain_steps" if self._selects_steps else "chain_passages", chain, is_chain, -1),
             chain_links=self._take(names.of_chain, chain, is_chain, -1),
             link_weight=self._take("chain_link_weight", chain, is_chain, 0.0).float(),
             lexical=self._take("chain_lexical", chain, is_chain, 0.0).float(),
             made=self._take("chain_made", chain, is_chain, 0).float(),
+            rarity=self._take("chain_rarity", chain, is_chain, 0.0).float() if self._has_steps else None,
+            told=self._told(chain, is_chain),
+            steps=self._steps(questions) if self._selects_steps else None,
+        )
+
+    def _told(self, chain: Array, is_chain: Array) -> Tensor | None:
+        if self._arrays["chain_made"].any():  # nobody is asked about pseudo questions, of which the chain is known
+            return torch.zeros(chain.shape, device=self.device)
+        if "chain_told" not in self._arrays:
+            return None
+        return self._take("chain_told", chain, is_chain, 0.0)[..., self._part].float()
+
+    def _steps(self, questions: Array) -> Steps:
+        step, is_step = self._lists("step_start", questions)  # [B, O]
+        return Steps(
+            passage=self._take("step_passage", step, is_step, 0),
+            entities=self._take(self._names.of_step, step, is_step, -1),
+            roles=_bits(self._take("step_roles", step, is_step, 0)[..., None])[..., : self.hops],
+            features=self._take("step_features", step, is_step, 0.0).float(),
         )
 
     def _tokens(self, texts: Array) -> tuple[Tensor, Tensor]:
@@ -106,7 +141,8 @@ class Prepared:
         entity = self._take(self._names.of_mention, index, is_mention, -1)
         first = token.clamp(max=width - 1)
         return {
-            "mention_entity": torch.where(token < width, entity, -1),
+            # where steps are selected, what is cut off stands at the end: it can be selected, and so can be named
+            "mention_entity": entity if self._selects_steps else torch.where(token < width, entity, -1),
             "mention_token": first,
             "mention_end": (first + length).clamp(max=width),
             "mention_weight": self._take("mention_weight", index, is_mention, 0.0).float(),
@@ -138,12 +174,22 @@ class _Inventory(NamedTuple):
     links: str
     of_mention: str
     of_chain: str
+    of_step: str
 
 
-_ALL = _Inventory("entity_start", "entity_holders", "entity_links", "mention_entity", "chain_links")
-_MERGED = _Inventory("merged_start", "merged_holders", "merged_links", "mention_merged", "chain_merged")
-_REQUIRED = {"mention_length", *_ALL, *_MERGED}
-_STARTS = ("text_start", "passage_start", "mark_start", "mention_start", "entity_start", "merged_start", "chain_start")
+_ALL = _Inventory("entity_start", "entity_holders", "entity_links", "mention_entity", "chain_links", "step_entities")
+_MERGED = _Inventory("merged_start", "merged_holders", "merged_links", "mention_merged", "chain_merged", "step_merged")
+_REQUIRED = {"mention_length", *_ALL, *_MERGED} - {_ALL.of_step, _MERGED.of_step}
+_STARTS = (
+    "text_start",
+    "passage_start",
+    "mark_start",
+    "mention_start",
+    "entity_start",
+    "merged_start",
+    "chain_start",
+    "step_start",
+)
 # what tells the shape of a batch stays here: read from a GPU, each number would wait for it
 _ON_CPU = frozenset((*_STARTS, "title_length", "question_text", "passage_text", "mark_kind"))
 

@@ -9,6 +9,7 @@ from rechain.game.plan import Reading
 from rechain.game.players import Players
 from rechain.game.policy import step_log_probabilities, tables
 from rechain.models.batch import Batch
+from rechain.models.reasoner import Named
 
 _NEVER = -50.0
 """the log-probability of an entity that cannot link: its exponential vanishes in any sum"""
@@ -21,7 +22,7 @@ class Decoded:
     """What the two players say of every chain of C."""
 
     selections: Tensor
-    """[B, C, steps] log-probability of each passage, in the order in which they are selected"""
+    """[B, C, steps] log-probability of each passage or step, in the order in which they are selected"""
     namings: Tensor
     """[B, C, readings] log-probability of each linking entity that the Reasoner names"""
     named: Tensor
@@ -51,25 +52,27 @@ def decode(players: Players, batch: Batch, asks_reasoner: bool = True) -> Decode
     players.eval()
     read = players.ranker.read(batch)
     selections = step_log_probabilities(tables(players.ranker, read, players.plan), players.plan, batch.chains)
-    readings = [_read(players, batch, reading) for reading in players.plan.readings if asks_reasoner]
+    asked = players.plan.readings if asks_reasoner else ()
+    names = players.names(batch, asked) if asked else []
+    readings = [_read(players, batch, reading, named) for reading, named in zip(asked, names, strict=True)]
     if not readings:
         return Decoded(selections, selections[..., :0], selections[..., :0].long(), selections[..., :0])
     return Decoded(selections, *(torch.stack(parts, dim=-1) for parts in zip(*readings, strict=True)))
 
 
-def _read(players: Players, batch: Batch, reading: Reading) -> tuple[Tensor, Tensor, Tensor]:
+def _read(players: Players, batch: Batch, reading: Reading, named: Named) -> tuple[Tensor, Tensor, Tensor]:
     """Return the log-probability of a link of every chain, what the Reasoner would name, and what it would pay, [B, C].
 
     Where the data tells linking entities apart, the link is the chain's own entity; else it is any that both passages
-    hold.
+    hold. `named` is what the Reasoner says of all passages.
     """
     question = torch.arange(len(batch.chains), device=batch.chains.device)[:, None]
-    here = batch.chains[..., reading.role].clamp(min=0)
+    here = batch.passages_of(batch.chains[..., reading.role].clamp(min=0))
     there = batch.chains[..., reading.next].clamp(min=0)
     places = torch.arange(batch.passages.shape[1], device=here.device).expand(len(here), -1)
-    named = players.name(batch, places, reading)
     log_probability = named.log_probability[question, here]  # [B, C, X]
-    shared = batch.holders.transpose(1, 2)[question, there] & batch.may_link[:, None, :, reading.link]
+    held = batch.holders.transpose(1, 2)[question, batch.passages_of(there)]
+    shared = held & batch.may_link[:, None, :, reading.link]
     among = log_probability.masked_fill(~shared, _NEVER)
     own = batch.chain_links[..., reading.link]
     of_own = log_probability.gather(2, own.clamp(min=0)[..., None]).squeeze(-1)

@@ -62,6 +62,8 @@ class TrainedModel:
         hops = self.players.plan.hops
         if candidates.hops != hops:
             raise QuestionError("other_hops", f"the model recovers chains of {hops} passages, not {candidates.hops}")
+        if self.settings.selects == "steps" and not candidates.names_entities:
+            raise QuestionError("other_entities", "the model selects steps, but the data does not name the entities")
         preparation = Preparation(Lexicon(self.rows))
         preparation.add(candidates)
         return self.read(preparation)

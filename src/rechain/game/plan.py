@@ -41,6 +41,10 @@ class Plan:
             return "tail"
         return "head" if role == 0 else "tail" if role == self.hops - 1 else "middle"
 
+    def place(self, role: int) -> int | None:
+        """Return the place in the chain that what is selected for a role must fit; None: any."""
+        return None if self.is_independent else role
+
     def step_of(self, role: int) -> int:
         """Return the number of the step that selects a role."""
         return next(number for number, step in enumerate(self.steps) if step.role == role)

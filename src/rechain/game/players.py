@@ -7,6 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from rechain.errors import InputError
 from rechain.game.plan import Plan, Reading, Step, make_plan
 from rechain.game.policy import (
     Sample,
@@ -41,18 +42,34 @@ class Players(nn.Module):
         self.settings = settings
         self.plan: Plan = make_plan(hops, "independent" if settings.row == "independent" else settings.direction)
         shape = (settings.hidden, settings.dropout, settings.exact_match)
-        self.ranker = Ranker(WordVectors(vectors, settings.train_vectors), *shape)
+        steps = settings.step_features
+        self.ranker = Ranker(WordVectors(vectors, settings.train_vectors), *shape, step_features=steps)
         vectors_of_reasoner = WordVectors(vectors, settings.train_vectors)
-        self.reasoner = Reasoner(vectors_of_reasoner, *shape, scores_spans=settings.mention == "span")
+        is_span = settings.mention == "span"
+        self.reasoner = Reasoner(vectors_of_reasoner, *shape, scores_spans=is_span, step_features=steps)
         self.mean_reward: Tensor
         self.register_buffer("mean_reward", torch.zeros(len(self.plan.steps)))
 
     def weights(self, batch: Batch) -> Tensor:
         """Return how much each chain of C counts, [B, C]; of a pseudo question, the chain it was made from."""
-        evidence = {"none": batch.is_chain, "links": batch.link_weight, "lexical": batch.lexical}
         settings = self.settings
-        weights = chain_weights(evidence[settings.evidence].float(), batch.is_chain, settings.sharpness)
+        weights = chain_weights(self._evidence(batch), batch.is_chain, settings.sharpness)
         return torch.where(batch.made.any(-1, keepdim=True), batch.made, weights)
+
+    def _evidence(self, batch: Batch) -> Tensor:
+        """Return what tells for each chain of C, [B, C]; of several kinds of evidence each adds to those before."""
+        kind = self.settings.evidence
+        if kind in ("none", "links"):
+            return batch.link_weight if kind == "links" else batch.is_chain.float()
+        parts = {"lexical": batch.lexical, "rarity": batch.rarity, "beliefs": batch.told}
+        total = torch.zeros_like(batch.lexical)
+        for name, part in parts.items():
+            if part is None:
+                raise InputError(f"no chain can be weighed by {name}: the questions were not prepared for it.")
+            total = total + part
+            if name == kind:
+                break
+        return total
 
     def supervised_loss(self, batch: Batch) -> Tensor:
         """Return the loss of distant supervision: the chains of C should be likely, the heaviest most."""
@@ -63,10 +80,10 @@ class Players(nn.Module):
         if self.settings.row != "independent":
             return self._negative_log(tables(self.ranker, read, self.plan), batch, weights)
         # the cross-entropy of one step's scores with all passages that stand in a chain of C
-        log_probability, _ = self.ranker.step(read, self.ranker.start(read), self.plan.name(0))  # [B, 1, K]
-        every = torch.arange(batch.passages.shape[1], device=batch.chains.device).expand(len(batch.chains), -1)
+        log_probability, _ = self.ranker.step(read, self.ranker.start(read), self.plan.name(0))  # [B, 1, O]
+        every = torch.arange(batch.options, device=batch.chains.device).expand(len(batch.chains), -1)
         earned = [reward(batch.chains, weights, (role,), every[..., None]) for role in range(self.plan.hops)]
-        target = torch.stack(earned).amax(0)  # [B, K]
+        target = torch.stack(earned).amax(0)  # [B, O]
         target = target / target.sum(-1, keepdim=True)
         return -(target * log_probability[:, 0]).sum(-1).mean()
 
@@ -84,10 +101,10 @@ class Players(nn.Module):
         losses, counts = [], []
         for reading in self.plan.readings:
             places, following = chosen[..., reading.role], chosen[..., reading.next]
-            named = self.reasoner(batch, places, reading.link)
+            named = self._read(batch, places, reading)
             targets, probability = self.targets(batch, chosen, reading), named.log_probability.exp()
             if self.settings.reasoner_loss == "walk":
-                chances = walk_chances(batch.holders, places, probability)
+                chances = self._chances(batch, places, reading, probability)
                 likelihood = chances.gather(2, following[..., None]).squeeze(-1)  # [B, S]
             else:
                 likelihood = (targets * probability).sum(-1)
@@ -98,7 +115,7 @@ class Players(nn.Module):
 
     def targets(self, batch: Batch, chosen: Tensor, reading: Reading) -> Tensor:
         """Return y_e, weighted by how strongly each entity links the passage that is read, [B, S, X]."""
-        places = chosen[..., reading.role]
+        places = batch.passages_of(chosen[..., reading.role])
         question = torch.arange(len(places), device=places.device)[:, None]
         entity, weight = batch.mention_entity[question, places], batch.mention_weight[question, places]
         evidence = weight.new_zeros(*places.shape, batch.holders.shape[1] + 1)  # the last column is for padding
@@ -106,7 +123,8 @@ class Players(nn.Module):
         is_mentioned = torch.zeros_like(evidence, dtype=torch.bool).scatter(2, column, True)[..., :-1]
         # of the names of one entity the strongest counts
         evidence = evidence.scatter_reduce(2, column, weight, "amax", include_self=False)[..., :-1]
-        shared = linking_targets(batch.holders, places, chosen[..., reading.next])
+        holding = batch.holding(reading.next, reading.link)
+        shared = linking_targets(batch.holders, places, holding, chosen[..., reading.next])
         shared = shared & batch.may_link[:, None, :, reading.link] & is_mentioned
         sharpness = 0.0 if self.settings.evidence == "none" else self.settings.sharpness
         return chain_weights(evidence, shared, sharpness).nan_to_num(0.0)
@@ -130,12 +148,12 @@ class Players(nn.Module):
         return -(total + self.settings.entropy * uncertain).mean()
 
     def rewards(self, batch: Batch, step_tables: Sequence[Table], asked: slice) -> list[Tensor]:
-        """Return for every step the reward of every selection after every history, [B, S, K]."""
+        """Return for every step the reward of every selection after every history, [B, S, O]."""
         rewards, weights = [], self.weights(batch)
         for table, step in zip(step_tables, self.plan.steps, strict=True):
             before = table.histories.places  # [B, S, n]
-            shape = (*before.shape[:2], batch.passages.shape[1])
-            every = torch.arange(shape[-1], device=before.device).expand(shape)[..., None]  # [B, S, K, 1]
+            shape = (*before.shape[:2], batch.options)
+            every = torch.arange(shape[-1], device=before.device).expand(shape)[..., None]  # [B, S, O, 1]
             roles = self._rewarded_roles(step)
             chosen = torch.cat([every, before[:, :, None].expand(*shape, -1)], dim=-1)[..., : len(roles)]
             earned = reward(batch.chains, weights, roles, chosen)
@@ -157,7 +175,7 @@ class Players(nn.Module):
         return self.plan.hops == 2 and self.settings.head_reward == "set"
 
     def _shares(self, batch: Batch, step: Step, before: Tensor, asked: slice) -> Tensor | None:
-        """Return which share of the bonus each selection of a step earns, [B, S, K]; None where none is paid.
+        """Return which share of the bonus each selection of a step earns, [B, S, O]; None where none is paid.
 
         The Reasoner reads the passages that were selected before, of the questions that it is asked about.
         """
@@ -167,28 +185,47 @@ class Players(nn.Module):
         some = batch if asked == EVERY else batch.rows(asked)
         if len(some.chains) == 0:  # a batch of one question has no other half
             return None
-        shares = torch.zeros(*before.shape[:2], batch.passages.shape[1], device=before.device)
-        for reading in readings:
-            shares[asked] += self.shares(some, before[asked][..., step.given.index(reading.role)], reading)
+        shares = torch.zeros(*before.shape[:2], batch.options, device=before.device)
+        names = self.names(some, readings) if some.steps is not None else [None] * len(readings)
+        for reading, of_all in zip(readings, names, strict=True):
+            places = before[asked][..., step.given.index(reading.role)]
+            named = None if of_all is None else of_all.at(some.passages_of(places))
+            shares[asked] += self.shares(some, places, reading, named)
         return shares
 
     def shares(self, batch: Batch, places: Tensor, reading: Reading, named: Named | None = None) -> Tensor:
-        """Return which share of r the Reasoner pays for each passage after those at `places` [B, S], [B, S, K].
+        """Return which share of r the Reasoner pays for each selection after those at `places` [B, S], [B, S, O].
 
         It is asked for the linking entities unless they are passed.
         """
         named = named or self.name(batch, places, reading)
         if self.settings.bonus_by == "walk":
             chances = named.log_probability.exp() * named.has_entity[..., None]
-            return walk_shares(walk_chances(batch.holders, places, chances))
+            return walk_shares(self._chances(batch, places, reading, chances))
         question = torch.arange(len(places), device=places.device)[:, None]
-        return (batch.holders[question, named.best] & named.has_entity[..., None]).float()
+        holding = batch.holding(reading.next, reading.link)
+        return (holding[question, named.best] & named.has_entity[..., None]).float()
+
+    def _chances(self, batch: Batch, places: Tensor, reading: Reading, probability: Tensor) -> Tensor:
+        """Return how likely a walk comes to each selection from those at `places` [B, S], [B, S, O]."""
+        holding = batch.holding(reading.next, reading.link)
+        return walk_chances(holding, places if batch.steps is None else None, probability)
 
     def name(self, batch: Batch, places: Tensor, reading: Reading) -> Named:
-        """Ask the Reasoner for the linking entities of passages, without teaching it."""
+        """Ask the Reasoner for the linking entities of what is selected at places, without teaching it."""
         with torch.no_grad(), _as_trained(self.reasoner):
-            named: Named = self.reasoner(batch, places, reading.link)
-            return named
+            return self._read(batch, places, reading)
+
+    def names(self, batch: Batch, readings: Sequence[Reading]) -> list[Named]:
+        """Ask it for the linking entities of all passages, [B, K, X], of each reading; it reads each passage once."""
+        every = torch.arange(batch.passages.shape[1], device=batch.chains.device).expand(len(batch.chains), -1)
+        with torch.no_grad(), _as_trained(self.reasoner):
+            scores = self.reasoner.read(batch, every)
+            return [self.reasoner.name(batch, every, scores, reading.link, reading.role) for reading in readings]
+
+    def _read(self, batch: Batch, places: Tensor, reading: Reading) -> Named:
+        named: Named = self.reasoner(batch, batch.passages_of(places), reading.link, reading.role)
+        return named
 
     def _chain_rewards(self, batch: Batch, step_tables: Sequence[Table], asked: slice) -> Tensor:
         """Return the weight of every chain of C with the Reasoner's bonus, [B, C]."""
@@ -226,7 +263,7 @@ class Players(nn.Module):
         return torch.stack(earned, dim=-1)
 
     def select(self, batch: Batch) -> Tensor:
-        """Return the chain that the Ranker selects from all passages, the best at each step, [B, 1, L]."""
+        """Return the chain that the Ranker selects from all passages or steps, the best at each step, [B, 1, L]."""
         with torch.no_grad(), _as_trained(self.ranker):
             return sample(self.ranker, self.ranker.read(batch), self.plan, samples=1, greedy=True).chosen
 
@@ -250,14 +287,16 @@ class Players(nn.Module):
         for reading in self.plan.readings:
             places = chain[:, reading.role, None]
             named = self.name(batch, places, reading)
-            shares = self.shares(batch, places, reading, named)[:, 0]  # [B, K]
+            shares = self.shares(batch, places, reading, named)[:, 0]  # [B, O]
             bonus = bonus + shares.gather(1, batch.chains[..., reading.next].clamp(min=0))
             holds = batch.holders[question, named.best[:, 0]]  # [B, K]
             others = batch.is_passage.sum(-1) - 1
-            share = (holds.sum(-1) - holds.gather(1, places)[:, 0].long()) / others.clamp(min=1)
+            share = (holds.sum(-1) - holds.gather(1, batch.passages_of(places))[:, 0].long()) / others.clamp(min=1)
             common.append(share[named.has_entity[:, 0]])
         read = [reading.role for reading in self.plan.readings]
-        rivals = (batch.chains[..., read] == chain[:, None, read]).all(-1) & (batch.chains != chain[:, None]).any(-1)
+        passages = batch.passages_of(batch.chains.clamp(min=0))
+        is_read_alike = (passages == passages[question, best][:, None])[..., read].all(-1)
+        rivals = is_read_alike & (batch.chains != chain[:, None]).any(-1)
         rivals = rivals & batch.is_chain
         own = bonus[question, best][:, None]
         wins = ((own > bonus).float() + 0.5 * (own == bonus)) * rivals

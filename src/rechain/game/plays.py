@@ -122,9 +122,9 @@ class Stage:
         self.vectors = torch.from_numpy(vectors["vectors"])
         self._loaded: dict[Any, tuple[Prepared, Array]] = {}
 
-    def questions(self, settings: GameSettings) -> Prepared:
-        """Return the questions as these settings read them."""
-        return self._prepared(QUESTIONS, settings)[0]
+    def questions(self, settings: GameSettings, fold: int) -> Prepared:
+        """Return the questions as these settings read them; those of all other folds tell of steps."""
+        return self._prepared(QUESTIONS, settings)[0].told_by(fold)
 
     def pseudo(self, settings: GameSettings, fold: int, count: int) -> list[Part]:
         """Return pseudo questions whose chains have nothing of a fold, one part from each of the others."""
@@ -154,7 +154,7 @@ class Stage:
         others = np.random.default_rng(play.seed).permutation(np.flatnonzero(self.folds != play.fold))
         start = time.perf_counter()
         pseudo = self.pseudo(settings, play.fold, play.pseudo)
-        warm = Training(self.vectors, self.questions(settings), settings, others, pseudo)
+        warm = Training(self.vectors, self.questions(settings, play.fold), settings, others, pseudo)
         warm.run(until="pretraining")
         metadata = {"pseudo": play.pseudo, "warm_up_seconds": time.perf_counter() - start}
         waiting = [branch for branch in play.branches if not play.path(self.folder, branch).exists()]
@@ -173,7 +173,7 @@ class Stage:
         for branch in branches:
             start = time.perf_counter()
             settings = branch.settings.but(seed=play.seed)
-            training = pretrained.branch(settings, self.questions(settings))
+            training = pretrained.branch(settings, self.questions(settings, play.fold))
             training.run()
             self._write(play, branch, training, metadata | {"game_seconds": time.perf_counter() - start})
 

@@ -32,9 +32,9 @@ class Table:
 
     histories: Histories
     log_probability: Tensor
-    """[B, S, K] log P(p_i | what was selected before)"""
+    """[B, S, O] log P(p_i | what was selected before)"""
     states: Tensor
-    """[B, S, K, d] the matching states m_i"""
+    """[B, S, O, d] the matching states m_i"""
 
 
 def histories_of(batch: Batch, step: Step, every: bool = False) -> Histories:
@@ -42,7 +42,7 @@ def histories_of(batch: Batch, step: Step, every: bool = False) -> Histories:
 
     With `every`, before a step that is given one passage: any passage, whether it stands in C or not.
     """
-    device, places = batch.chains.device, batch.passages.shape[1]
+    device, places = batch.chains.device, batch.options
     nothing = torch.zeros(len(batch.chains), 1, dtype=torch.long, device=device)
     if not step.given:
         of_chain = torch.zeros_like(batch.chains[..., 0])
@@ -50,7 +50,7 @@ def histories_of(batch: Batch, step: Step, every: bool = False) -> Histories:
     if every and len(step.given) == 1:
         all_places = torch.arange(places, device=device).expand(len(batch.chains), places)
         of_chain = batch.chains[..., step.given[0]].clamp(min=0)
-        return Histories(all_places[..., None], of_chain, torch.zeros_like(all_places), batch.is_passage)
+        return Histories(all_places[..., None], of_chain, torch.zeros_like(all_places), batch.is_option)
     return _distinct(batch, step.given)
 
 
@@ -83,7 +83,7 @@ def tables(ranker: Ranker, read: Read, plan: Plan, every: bool = False) -> list[
         for number, role in enumerate(step.given):  # the query is updated by the passages selected before
             table, places = step_tables[plan.step_of(role)], histories.places[..., number]
             selected = ranker.select(selected, places, _look_up(table.states, _row(table, histories), places))
-        step_tables.append(Table(histories, *ranker.step(read, selected, plan.name(step.role))))
+        step_tables.append(Table(histories, *ranker.step(read, selected, plan.name(step.role), plan.place(step.role))))
     return step_tables
 
 
@@ -158,7 +158,7 @@ def sample(ranker: Ranker, read: Read, plan: Plan, samples: int, greedy: bool = 
         selected = ranker.start(read)
         for role in step.given:
             selected = ranker.select(selected, chosen[..., role], states[role])
-        log_probability, matched = ranker.step(read, selected, plan.name(step.role))
+        log_probability, matched = ranker.step(read, selected, plan.name(step.role), plan.place(step.role))
         log_probability = log_probability.expand(-1, samples, -1)
         matched = matched.expand(-1, samples, -1, -1)
         if greedy:

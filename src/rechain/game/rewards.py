@@ -36,18 +36,21 @@ def with_bonus(rewards: Tensor, shares: Tensor, bonus: float, is_added: bool = F
     return torch.where(rewards > 0, rewards + bonus * shares, rewards) if is_added else rewards * (1 + bonus * shares)
 
 
-def walk_chances(holders: Tensor, places: Tensor, probability: Tensor) -> Tensor:
+def walk_chances(holders: Tensor, places: Tensor | None, probability: Tensor) -> Tensor:
     """Return how likely a walk from passages by way of an entity comes to each other passage, [B, S, K].
 
     The entity is drawn by the Reasoner's P(e | p, q) `probability` [B, S, X] from the passage at `places` [B, S], then
     one of the other passages that hold it: the sum over e of P(e | p, q) [e in p'] / (number of other passages with e).
+    Where the walk comes to steps, among which those it comes from are not, there are no such places.
     """
-    question = torch.arange(len(holders), device=holders.device)[:, None]
-    is_here = holders.transpose(1, 2)[question, places]  # [B, S, X]
-    others = holders.sum(-1)[:, None] - is_here.long()
+    others = holders.sum(-1)[:, None]
+    if places is not None:
+        question = torch.arange(len(holders), device=holders.device)[:, None]
+        others = others - holders.transpose(1, 2)[question, places].long()  # [B, S, X]
     share = torch.where(others > 0, probability / others.clamp(min=1), 0.0)
     with torch.autocast(share.device.type, enabled=False):  # rounded to 16 bits, passages that differ would tie
-        return (share.float() @ holders.float()).scatter(2, places[..., None], 0.0)
+        chances = share.float() @ holders.float()
+    return chances if places is None else chances.scatter(2, places[..., None], 0.0)
 
 
 def walk_shares(chances: Tensor) -> Tensor:
@@ -55,14 +58,14 @@ def walk_shares(chances: Tensor) -> Tensor:
     return chances / chances.amax(-1, keepdim=True).clamp(min=_SMALLEST)
 
 
-def linking_targets(holders: Tensor, chosen: Tensor, following: Tensor) -> Tensor:
-    """Return y_e: which entities of the chosen passage also stand in the one that follows (equation 4), [B, S, X].
+def linking_targets(holders: Tensor, chosen: Tensor, holding: Tensor, following: Tensor) -> Tensor:
+    """Return y_e: which entities of the chosen passage also stand in what follows (equation 4), [B, S, X].
 
-    `holders` [B, X, K] says which passage holds which entity; `chosen` and `following` [B, S] are places.
+    `holders` [B, X, K] says which passage holds which entity, `holding` [B, X, O] which of what is selected next does;
+    `chosen` and `following` [B, S] are places in them.
     """
     question = torch.arange(len(holders), device=holders.device)[:, None]
-    held = holders.transpose(1, 2)  # [B, K, X]
-    return held[question, chosen] & held[question, following]
+    return holders.transpose(1, 2)[question, chosen] & holding.transpose(1, 2)[question, following]
 
 
 def chain_weights(evidence: Tensor, is_chain: Tensor, sharpness: float) -> Tensor:

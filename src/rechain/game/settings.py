@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
+from rechain.preparation.arrays import CLOSENESS, STEP_FEATURES
 from rechain.system.settings import (
     AboveZero,
     Count,
@@ -52,6 +53,14 @@ class GameSettings(Settings):
     direction: Literal["tail to head", "head to tail"] = "tail to head"
     """which passage of two is selected first"""
 
+    selects: Literal["passages", "steps"] = "passages"
+    """what the Ranker selects: passages, as in the paper; or, where the data names entities, steps: a passage with the
+    two entities by which a chain enters and leaves it. The Reasoner then names the entity by which the next step is to
+    be entered or left"""
+    pairs: Literal["none", "closeness", "rarity"] = "rarity"
+    """which numbers tell the networks of the two entities of a step. closeness: sentences that they share, mentions,
+    and words between them, but for mentions that overlap. rarity: and how many passages of the collection hold each"""
+
     hidden: _Size = 100
     """units of a GRU in each direction"""
     dropout: PartShare = 0.2
@@ -65,8 +74,10 @@ class GameSettings(Settings):
     max_tokens: _Size = 200
     """words of a passage that are read"""
 
-    evidence: Literal["none", "links", "lexical"] = "lexical"
-    """what weighs the chains of C: none, as in the paper; the weight of their links; the lexical rule's score"""
+    evidence: Literal["none", "links", "lexical", "rarity", "beliefs"] = "lexical"
+    """what weighs the chains of C: none, as in the paper; the weight of their links; the lexical rule's score. Where
+    the data names entities also that score and the rarity of entities in the collection; and both with beliefs, which
+    the questions that are learned from share about their steps"""
     sharpness: NotNegative = 0.35
     """how much less chains of less evidence weigh: exp(sharpness x difference)"""
     head_reward: Literal["set", "path"] = "path"
@@ -148,9 +159,18 @@ class GameSettings(Settings):
     """of the lexical rule's score in a chain's score"""
 
     @property
-    def reading(self) -> tuple[int, bool, Literal["merged", "all"]]:
+    def reading(self) -> tuple[int, bool, Literal["merged", "all"], Literal["passages", "steps"]]:
         """How prepared questions are read: all that `rechain.game.data.Prepared` needs to know."""
-        return self.max_tokens, self.mark_answer, self.entities
+        return self.max_tokens, self.mark_answer, self.entities, self.selects
+
+    @property
+    def step_features(self) -> int | None:
+        """How many numbers of a step the networks see; None where passages are selected."""
+        return (
+            None
+            if self.selects == "passages"
+            else {"none": 0, "closeness": CLOSENESS, "rarity": STEP_FEATURES}[self.pairs]
+        )
 
     @property
     def teaches_reasoner(self) -> bool:
@@ -162,3 +182,7 @@ class GameSettings(Settings):
         super().__post_init__()
         if self.gradient == "reinforce" and self.baseline == "leave-one-out" and self.samples < 2:
             raise wrong_setting("samples", self.samples, "at least 2 for the baseline leave-one-out")
+        if self.selects == "steps" and not self.mark_answer:
+            raise wrong_setting(
+                "mark_answer", self.mark_answer, "true where steps are selected, as a tail is left by it"
+            )

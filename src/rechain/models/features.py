@@ -1,5 +1,7 @@
 """Exact-match features: which words stand in both of two texts. They are computed from the words' numbers alone."""
 
+from functools import cached_property
+
 import torch
 from torch import Tensor
 
@@ -48,7 +50,7 @@ class Matches:
 
     def __init__(self, batch: Batch) -> None:
         question, passages = batch.question[:, None], batch.passages
-        titles = _titles(batch)
+        self._batch, titles = batch, _titles(batch)
         same = (question[..., :, None] == passages[..., None, :]) & (question > 0)[..., None]  # [B, K, N, M]
         followed = same[:, :, :-1, :-1] & same[:, :, 1:, 1:]
         self.rarity = _rarity(batch, batch.question)
@@ -60,10 +62,14 @@ class Matches:
         self.in_a_row[:, :, :-1] = followed.any(-1)
         self.in_title = _is_among(question.expand(-1, passages.shape[1], -1), titles)
         """[B, K, N]"""
-        rarity = _rarity(batch, titles) * (titles > 0)  # [B, K, T]
-        held = _is_among(titles[:, :, None], passages[:, None])  # [B, K, K, T]
-        self.title_share = (held * rarity[:, :, None]).sum(-1) / rarity.sum(-1).clamp(min=1e-6)[:, :, None]
-        """[B, K, K] what share of the first passage's title, by rarity, stands in the second"""
+
+    @cached_property
+    def title_share(self) -> Tensor:
+        """[B, K, K] what share of the first passage's title, by rarity, stands in the second."""
+        titles = _titles(self._batch)
+        rarity = _rarity(self._batch, titles) * (titles > 0)  # [B, K, T]
+        held = _is_among(titles[:, :, None], self._batch.passages[:, None])  # [B, K, K, T]
+        return (held * rarity[:, :, None]).sum(-1) / rarity.sum(-1).clamp(min=1e-6)[:, :, None]
 
     def of_question(self, selected: Tensor) -> Tensor:
         """Return features of the question's words against each passage, [B, S, K, N, MATCH_FEATURES].

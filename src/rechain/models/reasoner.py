@@ -6,9 +6,10 @@ import torch
 from torch import Tensor, nn
 
 from rechain.models import gru
-from rechain.models.batch import Batch
+from rechain.models.batch import Batch, Steps
 from rechain.models.encoders import Encoder, WordVectors
 from rechain.models.matching import compare, masked
+from rechain.models.steps import PACE
 
 
 class Attention(nn.Module):
@@ -41,6 +42,11 @@ class Named:
         """The top-1 entity of each passage, [B, S]."""
         return self.log_probability.argmax(dim=-1)
 
+    def at(self, places: Tensor) -> "Named":
+        """Return what it says of some of these passages, [B, S]."""
+        question = torch.arange(len(places), device=places.device)[:, None]
+        return Named(self.log_probability[question, places], self.has_entity[question, places])
+
 
 class Reasoner(nn.Module):
     """Encoder, two attention layers, two BiGRUs with a skip connection, and the classification layer g."""
@@ -52,8 +58,9 @@ class Reasoner(nn.Module):
         dropout: float = 0.2,
         exact_match: bool = True,
         scores_spans: bool = True,
+        step_features: int | None = None,
     ) -> None:
-        """Score mentions over all of their words, or by the first alone."""
+        """Score mentions over all of their words, or by the first alone; by so many numbers of steps, if any."""
         super().__init__()
         self.scores_spans = scores_spans
         self.encoder = Encoder(vectors, hidden, dropout, exact_match)
@@ -64,13 +71,40 @@ class Reasoner(nn.Module):
         self.second_gru = nn.GRU(d, hidden, bidirectional=True, batch_first=True)
         self.classify = nn.Linear(d, 1)
         self.dropout = nn.Dropout(dropout)
+        if step_features is not None:
+            self.of_steps = nn.Parameter(torch.zeros(step_features))
 
-    def forward(self, batch: Batch, places: Tensor, link: int) -> Named:
-        """Read the passages at `places` [B, S] and name the entity that could be link number `link` of a chain."""
+    def forward(self, batch: Batch, places: Tensor, link: int, role: int = 0) -> Named:
+        """Read the passages at `places` [B, S] and name the entity that could be link number `link` of a chain.
+
+        `role` is the place in the chain that they have; where there are steps, these say which two entities it relates.
+        """
+        return self.name(batch, places, self.read(batch, places), link, role)
+
+    def read(self, batch: Batch, places: Tensor) -> Tensor:
+        """Return the scores of all words of the passages at `places` [B, S], [B, S, M]."""
+        return self._token_scores(batch.at(places))
+
+    def name(self, batch: Batch, places: Tensor, scores: Tensor, link: int, role: int = 0) -> Named:
+        """Name the entities of passages whose words have these scores, as `forward` does."""
         chosen = batch.at(places)
-        scores = self._token_scores(chosen)  # [B, S, M]
         of_mentions = span_means(scores, chosen) if self.scores_spans else scores.gather(2, chosen.mention_token)
+        if batch.steps is not None:
+            question = torch.arange(len(places), device=places.device)[:, None]
+            told = self._tell(batch, batch.steps, role, link)[question, places]  # [B, S, X + 1]
+            of_mentions = of_mentions + told.gather(2, chosen.mention_entity % told.shape[-1])
         return _name(chosen, of_mentions, link)
+
+    def _tell(self, batch: Batch, steps: Steps, role: int, link: int) -> Tensor:
+        """Return what the numbers of steps say of each entity as a link from each passage, [B, K, X + 1], last of none.
+
+        In head and tail, whose other entity is an end of the chain, there is one step for an entity.
+        """
+        entities = batch.holders.shape[1] + 1
+        values = (steps.features[..., : len(self.of_steps)] * (PACE * self.of_steps)).sum(-1)  # [B, O]
+        place = steps.passage * entities + steps.link(role, link) % entities
+        table = values.new_zeros(len(values), batch.passages.shape[1] * entities).scatter(1, place, values)
+        return table.view(len(values), -1, entities)
 
     def _token_scores(self, batch: Batch) -> Tensor:
         """Return g(h_k) of every word of every passage, [B, S, M]."""

@@ -9,6 +9,11 @@ word stands in a sentence with one"""
 MARKS = 4
 """the number of kinds of marks"""
 
+STEP_FEATURES = 5
+"""numbers that tell of the two entities of a step: three of how close they are, two of how rare"""
+CLOSENESS = 3
+"""how many of them tell of closeness; these come first"""
+
 TO_NEXT, FROM_BEFORE, FIRST_END, LAST_END = range(1, 5)
 """what a token of a chain is marked as: the link to the next passage, the link from the one before, or an end of the
 chain that the data names"""

@@ -82,7 +82,7 @@ class EntityPairs:
 
     def steps(self, chain: Candidate) -> list[Closeness]:
         """Return for each passage, where both its entities are named, how closely the two stand together."""
-        return [self._pair(passage, one, two) for passage, (one, two) in self.entities(chain)]
+        return [self.pair(passage, one, two) for passage, (one, two) in self.entities(chain)]
 
     def entities(self, chain: Candidate) -> list[tuple[int, tuple[str, str]]]:
         """Return the passages of a chain and the two entities of each, where both are named."""
@@ -96,10 +96,11 @@ class EntityPairs:
         """Return how closely an entity stands together with the one of the question or answer that a passage holds."""
         view = self._candidates.views[passage]
         ends = (*self._first, self._last)
-        pairs = [self._pair(passage, end, entity) for end in ends if end is not None and view.mentions(end)]
+        pairs = [self.pair(passage, end, entity) for end in ends if end is not None and view.mentions(end)]
         return max((pair.together + MENTION_FACTOR * pair.mentions for pair in pairs), default=0.0)
 
-    def _pair(self, passage: int, one: str, two: str) -> Closeness:
+    def pair(self, passage: int, one: str, two: str) -> Closeness:
+        """Return how closely two entities stand together in a passage."""
         if (passage, one, two) not in self._pairs:
             self._pairs[passage, one, two] = closeness(self._candidates.views[passage], one, two)
         return self._pairs[passage, one, two]

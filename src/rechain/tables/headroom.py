@@ -28,6 +28,11 @@ class ChainsOfQuestion:
     link_weight: Array
     holders: Array
     """[X, K] which passage holds which merged entity, the strongest entity first"""
+    links: Array
+    """[C, L - 1] the linking entities, where the data names them"""
+    rarity: Array | float = 0.0
+    told: Array | float = 0.0
+    """what rarity of entities and other questions tell, [C], where the data names entities"""
 
 
 def chain_rewards(chains: ChainsOfQuestion, settings: GameSettings) -> Array:
@@ -36,6 +41,8 @@ def chain_rewards(chains: ChainsOfQuestion, settings: GameSettings) -> Array:
         "none": np.zeros(len(chains.passages)),
         "links": chains.link_weight.astype(float),
         "lexical": chains.lexical.astype(float),
+        "rarity": chains.lexical + chains.rarity,
+        "beliefs": chains.lexical + chains.rarity + chains.told,
     }[settings.evidence]
     rewards: Array = np.exp(settings.sharpness * (evidence - evidence.max()))
     return rewards
@@ -45,9 +52,12 @@ def with_oracle(chains: ChainsOfQuestion, right: int, plan: Plan, settings: Game
     """Return the same with the bonus that is paid if the strongest links of the chain of number `right` are named."""
     shares, gold = np.zeros(len(chains.passages)), chains.passages[right]
     for reading in plan.readings:
+        reads_gold = chains.passages[:, reading.role] == gold[reading.role]
+        if settings.selects == "steps":
+            shares += reads_gold & (chains.links[:, reading.link] == chains.links[right, reading.link])
+            continue
         shared = np.flatnonzero(chains.holders[:, gold[reading.role]] & chains.holders[:, gold[reading.next]])
         if len(shared):
-            reads_gold = chains.passages[:, reading.role] == gold[reading.role]
             shares += reads_gold & chains.holders[shared[0], chains.passages[:, reading.next]]
     rewards = chain_rewards(chains, settings)
     is_sum = settings.bonus_is == "sum"
@@ -61,8 +71,8 @@ def expected_accuracy(rewards: Array, is_right: Sequence[float]) -> float:
     return float(np.mean(np.asarray(is_right, dtype=float)[best]))
 
 
-def chains_of(arrays: dict[str, Any], number: int) -> ChainsOfQuestion:
-    """Return the chains of the question of this number in a prepared folder."""
+def chains_of(arrays: dict[str, Any], number: int, fold: int = 0) -> ChainsOfQuestion:
+    """Return the chains of the question of this number in a prepared folder; other folds than its own tell of them."""
     chains = slice(*arrays["chain_start"][number : number + 2])
     bits = arrays["merged_holders"][slice(*arrays["merged_start"][number : number + 2])]
     return ChainsOfQuestion(
@@ -70,4 +80,7 @@ def chains_of(arrays: dict[str, Any], number: int) -> ChainsOfQuestion:
         arrays["chain_lexical"][chains],
         arrays["chain_link_weight"][chains],
         np.unpackbits(bits, axis=1, bitorder="little").astype(bool),
+        arrays["chain_merged"][chains],
+        arrays["chain_rarity"][chains] if "chain_rarity" in arrays else 0.0,
+        arrays["chain_told"][chains, fold] if "chain_told" in arrays else 0.0,
     )

@@ -25,9 +25,12 @@ from rechain.system.tensors import Array, load_arrays
 from rechain.tables.headroom import ORACLE, REWARD, chain_rewards, chains_of, expected_accuracy, with_oracle
 from rechain.tables.plan import CONDITIONS, row_name
 from rechain.tables.stage import read_index
+from rechain.text.collection import Statistics
 
 COMBINED = " + links and lexical"
 """what is added to the name of a row whose chains are picked with links and lexical rule"""
+BY_RANKER = " by the Ranker alone"
+"""what is added to the name of a row whose Reasoner votes, where it does not"""
 BASELINES: Mapping[str, Sequence[Model]] = {
     "random": [Random(seed) for seed in range(10)],  # one draw a question varies far more than the rows differ
     "lexical": [Lexical()],
@@ -196,6 +199,7 @@ def judge_plays(
     golds: Mapping[str, Gold],
     weights: GameSettings,
     candidates: CandidateSettings | None = None,
+    collection: Statistics | None = None,
 ) -> Results:
     """Judge everything that was played in a folder, and the baselines, on the questions it was prepared for.
 
@@ -206,7 +210,7 @@ def judge_plays(
     judging = _Judging(folder, weights)
     for question in chosen:
         try:
-            found = find_candidates(question, candidates)
+            found = find_candidates(question, candidates, collection)
         except QuestionError:
             judging.count_as_wrong(question, golds[question.id])
         else:
@@ -234,7 +238,7 @@ class _Judging:
         for path in sorted((folder / "plays").glob("*.safetensors")):
             play = PlayScores.read(path, lengths, hops)
             self._plays.setdefault(play.game.fold, []).append(play)
-            for name in (play.row, play.row + COMBINED):
+            for name in (play.row + end for end in self._ends(play)):
                 self.rows.setdefault(name, Row(name)).metadata[play.game] = play.metadata
             for condition in CONDITIONS:
                 if play.row == row_name("cooperative", condition=condition):
@@ -259,14 +263,14 @@ class _Judging:
         evidence = weights.link_weight * self._arrays["chain_link_weight"][chains]
         evidence = evidence + weights.lexical_weight * self._arrays["chain_lexical"][chains]
         for play in self._plays.get(fold, ()):  # each picks a chain by itself, and one with links and lexical rule
-            is_taught = play.readings and not play.settings.freezes_reasoner
-            scores, reasoner = play.of(number), weights.reasoner_weight if is_taught else 0.0
+            scores, reasoner = play.of(number), self._vote(play)
             links = [reading.link for reading in play.readings]
             named = case.share_named_by_reasoner(scores["named"], links, play.settings.entities == "merged")
             auc = case.auc(scores["bonus"], play.readings) if play.readings and "bonus" in scores else None
-            for name, added in ((play.row, 0.0), (play.row + COMBINED, evidence)):
-                outcome = case.outcome(pick(scores, reasoner, added))._replace(named=named, auc=auc)
-                self.rows[name].games[play.game][question.id] = outcome
+            for end in self._ends(play):
+                vote, added = 0.0 if end == BY_RANKER else reasoner, evidence if end == COMBINED else 0.0
+                outcome = case.outcome(pick(scores, vote, added))._replace(named=named, auc=auc)
+                self.rows[play.row + end].games[play.game][question.id] = outcome
         for name, models in BASELINES.items():
             for seed, model in enumerate(models):
                 sums = [sum(contributions.values()) for contributions in model.score(candidates)]
@@ -276,11 +280,19 @@ class _Judging:
             self.rows[row_name(REWARD, condition=condition)].games[Game(fold, 0)][question.id] = Outcome(reward)
             self.rows[row_name(ORACLE, condition=condition)].games[Game(fold, 0)][question.id] = Outcome(oracle)
 
+    def _vote(self, play: PlayScores) -> float:
+        """Return how much the Reasoner counts in a chain's score: nothing if nobody has taught it."""
+        return self._weights.reasoner_weight if play.readings and not play.settings.freezes_reasoner else 0.0
+
+    def _ends(self, play: PlayScores) -> list[str]:
+        """Return the ways in which chains are picked by a play's scores, as the names of rows end with them."""
+        return ["", COMBINED, *([BY_RANKER] if self._vote(play) else [])]
+
     def _headroom(self, case: "_Case", number: int, settings: GameSettings) -> tuple[float, float]:
         """Return the accuracy of what earns most, without a bonus and with an oracle's."""
         if "merged_start" not in self._arrays:
             raise RechainError("the folder was prepared by an earlier version; prepare another.")
-        chains = chains_of(self._arrays, number)
+        chains = chains_of(self._arrays, number, int(self._arrays["fold"][number]))
         is_right = [case.outcome(candidate).correct for candidate in range(len(chains.passages))]
         alone = expected_accuracy(chain_rewards(chains, settings), is_right)
         if 1.0 not in is_right:
@@ -291,7 +303,7 @@ class _Judging:
         """Count a question without candidates as wrong in every row; they are dealt out to the folds in turn."""
         fold = 0 if self._has_test else self.without_chain % self.folds
         self.without_chain += 1
-        games = [(play.row + end, play.game) for play in self._plays.get(fold, ()) for end in ("", COMBINED)]
+        games = [(play.row + end, play.game) for play in self._plays.get(fold, ()) for end in self._ends(play)]
         games += [(name, Game(fold, seed)) for name, models in BASELINES.items() for seed in range(len(models))]
         for condition in self._rewards:
             games += [(row_name(name, condition=condition), Game(fold, 0)) for name in (REWARD, ORACLE)]

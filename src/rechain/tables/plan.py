@@ -42,6 +42,17 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "untaught walk": {**_WALK, "freezes_reasoner": True},
 }
 """what the cooperative rows of a table change in its settings; the untaught ones are controls"""
+_OF_THREE = ("", "untaught", "as written", "walk")
+"""those of a table of three passages, the most needed first"""
+LADDER: Mapping[str, Mapping[str, Any]] = {
+    "passages": {"selects": "passages", "evidence": "lexical"},
+    "steps": {"pairs": "none", "evidence": "lexical"},
+    "closeness": {"pairs": "closeness", "evidence": "lexical"},
+    "rarity": {"pairs": "rarity", "evidence": "rarity"},
+    "hard C": {"evidence": "none"},
+}
+"""where steps are selected, what each of these adds up to the table's own setting: what the Ranker selects, what it
+knows of it, and what weighs C; the last weighs nothing"""
 CONTROLS = {"": "untaught", "walk": "untaught walk"}
 """variants, and the control that each has to be above before cooperation may be said to help"""
 
@@ -88,7 +99,7 @@ def contest(
             condition, settings, hops, [(fold, seed) for seed in range(seeds) for fold in range(folds)], ablations
         )
     if ours and ablations:
-        plays += _ablations(ours)
+        plays += _ladder(ours) if ours.selects == "steps" else _ablations(ours)
         plays += [Play(fold, 0, _pair(" after pseudo", ours), pseudo) for fold in range(1, folds) if pseudo]
     return plays
 
@@ -112,12 +123,10 @@ def _branches(condition: str, settings: GameSettings, hops: int, has_large_bonus
     cooperative = settings.but(row="cooperative")
     yield Branch(row_name("cooperative", condition=condition), cooperative)  # the first keeps its weights
     yield Branch(row_name("tail-to-head", condition=condition), settings.but(row="conditional"))
-    if hops != 2:  # the variants are of the paper's first table
-        return
-    for variant, changes in VARIANTS.items():
+    for variant in VARIANTS if hops == 2 else _OF_THREE:
         if variant:
-            yield Branch(row_name("cooperative", variant, condition), cooperative.but(**changes))
-    for variant, changes in VARIANTS.items() if has_large_bonus and condition != "ours" else ():
+            yield Branch(row_name("cooperative", variant, condition), cooperative.but(**VARIANTS[variant]))
+    for variant, changes in VARIANTS.items() if hops == 2 and has_large_bonus and condition != "ours" else ():
         large = cooperative.but(**changes, bonus=LARGE_BONUS)
         yield Branch(row_name("cooperative", variant, condition, large_bonus=True), large)
 
@@ -127,6 +136,12 @@ def _ablations(settings: GameSettings) -> Iterator[Play]:
     yield Play(0, 0, _pair(" without features", settings.but(exact_match=False)))
     yield Play(0, 0, _pair(" links", settings.but(evidence="links")))
     yield Play(0, 0, _curve("", settings))
+
+
+def _ladder(settings: GameSettings) -> Iterator[Play]:
+    """Yield what steps, their features, rarity and beliefs add, on the first fold; the table is the last rung."""
+    for name, changes in LADDER.items():
+        yield Play(0, 0, _pair(f" {name}", settings.but(**changes)))
 
 
 def _curve(name: str, settings: GameSettings) -> tuple[Branch, ...]:

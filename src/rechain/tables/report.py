@@ -12,8 +12,17 @@ import numpy as np
 from rechain.evaluation.statistics import Figure
 from rechain.game.plays import PLAYS, read_plays
 from rechain.tables.headroom import ORACLE, REWARD
-from rechain.tables.judge import COMBINED, Game, Results, Row, common_games, difference, difference_over_games
-from rechain.tables.plan import CONDITIONS, CONTROLS, LARGE_BONUS, VARIANTS, row_name
+from rechain.tables.judge import (
+    BY_RANKER,
+    COMBINED,
+    Game,
+    Results,
+    Row,
+    common_games,
+    difference,
+    difference_over_games,
+)
+from rechain.tables.plan import CONDITIONS, CONTROLS, LADDER, LARGE_BONUS, VARIANTS, row_name
 
 REPORT = "report.md"
 PAPER_QUESTIONS = 72_000
@@ -62,13 +71,14 @@ def main_table(results: Results, data_set: str, condition: str = "ours") -> Tabl
     columns = [column for column in shown if any(row.means(column) for row in rows.values())]
     paper = "paper" if data_set == "hotpotqa" else "paper, MedHop"
     header = ["", f"{paper}, %", *(_COLUMNS[column] for column in columns), "over folds and seeds, %"]
-    header.append("with links and lexical, %")
+    votes = [BY_RANKER] if any(row.name + BY_RANKER in results.rows for row in rows.values()) else []
+    header += [*(f"{end.strip()}, %" for end in votes), "with links and lexical, %"]
     body = []
     for name, row in rows.items():
         figures = [row.figure(column, games) for column in columns]
         figures.append(None if row.is_baseline else row.over_games("correct", games))
-        combined = results.rows.get(row.name + COMBINED)
-        figures.append(combined.figure("correct", games) if combined else None)
+        picked = [results.rows.get(row.name + end) for end in (*votes, COMBINED)]
+        figures += [other.figure("correct", games) if other else None for other in picked]
         body.append([name, PAPER[data_set].get(name, ""), *map(percent, figures)])
     return header, body
 
@@ -127,6 +137,7 @@ def write_report(folder: Path, results: Results, data_set: str, pairs: Mapping[s
         for condition in conditions_of(results):
             sections += _table_sections(results, data_set, condition)
         sections += [
+            *_ladder(results),
             *_what_the_bonus_is_worth(results),
             *_what_the_reasoner_adds(results),
             _ablations(results),
@@ -258,7 +269,7 @@ def _what_the_bonus_is_worth(results: Results) -> Iterator[str]:
     """Yield what was seen of the Reasoner during training, without gold: after its first epoch and its last."""
     body = []
     for row in results.rows.values():
-        curves = [metadata.get("curve", ()) for metadata in row.metadata.values() if COMBINED not in row.name]
+        curves = [metadata.get("curve", ()) for metadata in row.metadata.values() if _is_own(row.name)]
         watched = [seen for curve in curves if (seen := [epoch for epoch in curve if "bonus_auc" in epoch])]
         if watched:
             ends = [
@@ -279,7 +290,7 @@ def _what_the_bonus_is_worth(results: Results) -> Iterator[str]:
 def _what_the_reasoner_adds(results: Results) -> Iterator[str]:
     """Yield what the Reasoner adds in the ablations that were played without it too."""
     rows = results.rows
-    names = [name for name in rows if name.startswith("cooperative ") and COMBINED not in name and ", " not in name]
+    names = [name for name in rows if name.startswith("cooperative ") and _is_own(name) and ", " not in name]
     pairs = [(name, name.replace("cooperative", "tail-to-head")) for name in names]
     if body := [_compare(one, rows[one], rows[two]) for one, two in pairs if two in rows]:
         note = "The cooperative row less the tail-to-head one of the same setting, folds and seeds, paired by question."
@@ -288,7 +299,8 @@ def _what_the_reasoner_adds(results: Results) -> Iterator[str]:
 
 def _ablations(results: Results) -> str:
     of_tables = {row.name for condition in CONDITIONS for row in _table_rows(results, condition).values()}
-    names = [name for name in results.rows if name not in of_tables and COMBINED not in name and " on " not in name]
+    of_tables |= {name for rung in LADDER for name in _rungs(rung)}
+    names = [name for name in results.rows if name not in of_tables and _is_own(name) and " on " not in name]
     if not names:
         return "## Ablations\n\nNone was played."
     body = []
@@ -305,6 +317,42 @@ def _ablations(results: Results) -> str:
         f" features`: no exact matches. `r {LARGE_BONUS:g}`: the bonus is {LARGE_BONUS:g}."
     )
     return _section("Ablations", (header, body), note)
+
+
+def _is_own(name: str) -> bool:
+    """Return whether a row is of a play itself, not of another way to pick chains by its scores."""
+    return COMBINED not in name and BY_RANKER not in name
+
+
+def _rungs(rung: str) -> tuple[str, str]:
+    return f"cooperative {rung}", f"tail-to-head {rung}"
+
+
+def _ladder(results: Results) -> Iterator[str]:
+    """Yield what selecting steps, what is known of them and what weighs C each add, on the games of all rungs."""
+    played = [name for name in LADDER if results.rows.keys() >= {*_rungs(name)}]
+    rows = {name: [results.rows[row] for row in _rungs(name)] for name in played}
+    own = ("cooperative", "tail-to-head")
+    if not played or not results.rows.keys() >= {*own}:
+        return
+    weightless = rows.pop("hard C", None)
+    rows["beliefs"] = [results.rows[name] for name in own]
+    if weightless:
+        rows["hard C"] = weightless
+    games, body = common_games(row for of_rung in rows.values() for row in of_rung), []
+    for (name, of_rung), above in zip(rows.items(), [None, *rows.values()], strict=False):
+        figures = [percent(row.figure("correct", games)) for row in of_rung]
+        changes = [points(difference(one, two)) for one, two in zip(of_rung, above or (), strict=False)]
+        body.append([name, *figures, *(changes or ["", ""])])
+    header = ("", "cooperative, %", "Ranker alone, %", "cooperative, points", "Ranker alone, points")
+    note = (
+        "Each row with what those above have, in points over the one above. `passages`: selected as in the paper."
+        " `steps`: selected with their two entities, whose states are read. `closeness`: numbers of the two entities,"
+        " too. `rarity`: how rare they are counts, in these numbers and in the weights of C. `beliefs`: what questions"
+        " tell each other of steps weighs C; the table's own rows. `hard C`: the same, but nothing weighs C."
+        f" On {_list_games(games)}."
+    )
+    yield _section("What steps add", (header, body), note)
 
 
 def _plain(name: str) -> str:
@@ -372,7 +420,7 @@ def _extrapolate(name: str, curve: Sequence[CurvePoint]) -> str:
 def _times(results: Results) -> Iterator[str]:
     """Yield the seconds of every row; a time that two rows of a game share is the same to the last digit."""
     body, times = [], set()
-    trained = [row for row in results.rows.values() if not row.is_baseline and COMBINED not in row.name]
+    trained = [row for row in results.rows.values() if not row.is_baseline and _is_own(row.name)]
     for row in sorted(trained, key=lambda row: row.name):
         metadata = [(game, *item) for game, items in row.metadata.items() for item in items.items()]
         seconds = [(game, name, value) for game, name, value in metadata if name.endswith("seconds")]

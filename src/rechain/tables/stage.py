@@ -21,6 +21,7 @@ from rechain.schema import Question
 from rechain.system.digests import read_sealed, write_sealed
 from rechain.system.processes import in_order
 from rechain.system.tensors import Array, load_arrays, save_arrays
+from rechain.text.collection import Statistics
 
 INDEX = "index.json"
 _TYPES = {"hotpotqa": "bridge"}
@@ -77,8 +78,9 @@ def stage(
     folds: int = 5,
     pseudo: int = 0,
     processes: int = 2,
+    collection: Statistics | None = None,
 ) -> None:
-    """Write everything that is to be played with.
+    """Write everything that is to be played with; `collection` is where the passages come from, if that is known.
 
     `pseudo` questions are made from the passages of all questions and of extra ones (comparisons, say), for each fold
     from its own alone. Test questions are fold 0, all others are then fold 1, and none is made from fold 0.
@@ -87,7 +89,7 @@ def stage(
     has_test = questions.test is not None
     folds = 2 if has_test else folds
     rows = vector_rows(vectors.words)
-    preparation = Preparation(Lexicon(rows), settings)
+    preparation = Preparation(Lexicon(rows), settings, collection)
     kept = [question for question in questions.all if preparation.take(question)]
     tested = {question.id for question in questions.test or ()}
     numbers = [int(q.id not in tested) for q in kept] if has_test else folds_of(kept, folds)
@@ -95,13 +97,15 @@ def stage(
         raise RechainError("no question has a candidate chain; `rechain candidates` says why.")
     if empty := sorted(set(range(folds)) - set(numbers)):
         raise RechainError(f"fold {empty[0]} of {folds} has no question with a candidate chain; there are too few.")
-    arrays = {QUESTIONS: preparation.arrays() | {"fold": np.array(numbers)}}
+    # what questions tell each other of their steps comes from those that a fold's players learn from
+    told = preparation.tell([[n for n, other in enumerate(numbers) if other != fold] for fold in range(folds)])
+    arrays = {QUESTIONS: preparation.arrays() | told | {"fold": np.array(numbers)}}
     if pseudo:
         numbers += [1] * len(questions.extra) if has_test else folds_of(questions.extra, folds)
         sources: list[list[Question]] = [[] for _ in range(folds)]
         for question, fold in zip((*kept, *questions.extra), numbers, strict=True):
             sources[fold].append(question)
-        make = partial(_make_pseudo, sources, rows, settings, ceil(pseudo * _SPARE / (folds - 1)))
+        make = partial(_make_pseudo, sources, rows, settings, collection, ceil(pseudo * _SPARE / (folds - 1)))
         pseudo_folds = range(1 if has_test else 0, folds)
         contents = in_order(partial(partial, make), pseudo_folds, min(processes, len(pseudo_folds)), "fold {}".format)
         arrays |= {PSEUDO.format(fold): content for fold, content in zip(pseudo_folds, contents, strict=True)}
@@ -129,10 +133,15 @@ def folds_of(questions: Sequence[Question], folds: int) -> list[int]:
 
 
 def _make_pseudo(
-    sources: Sequence[Sequence[Question]], rows: Mapping[str, int], settings: CandidateSettings, count: int, fold: int
+    sources: Sequence[Sequence[Question]],
+    rows: Mapping[str, int],
+    settings: CandidateSettings,
+    collection: Statistics | None,
+    count: int,
+    fold: int,
 ) -> dict[str, Array]:
     """Make the pseudo questions of a fold, each with the other folds in whose training it may be used."""
-    preparation = Preparation(Lexicon(rows), settings)
+    preparation = Preparation(Lexicon(rows), settings, collection)
     texts = [{passage.text for question in part for passage in question.passages} for part in sources]
     starts = [{question.question_entities[0] for question in part if question.question_entities} for part in sources]
     allowed = []

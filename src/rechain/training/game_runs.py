@@ -18,6 +18,7 @@ from rechain.preparation.vectors import Vectors
 from rechain.schema import Question
 from rechain.system.files import write_atomically
 from rechain.system.tensors import Array, load_arrays, load_tensors, not_finite, save_arrays
+from rechain.text.collection import Statistics
 from rechain.training.runs import WEIGHTS, RunFolder, fingerprint, no_chain
 
 if TYPE_CHECKING:
@@ -85,20 +86,25 @@ def prepare_game(
     candidates: CandidateSettings,
     pseudo: int = 0,
     seed: int = 0,
+    collection: Statistics | None = None,
 ) -> GameMaterial:
-    """Prepare questions for a game, and make pseudo questions from their passages."""
+    """Prepare questions for a game, and make pseudo questions from their passages.
+
+    `collection` is where the passages come from, if that is known.
+    """
     rows = vector_rows(vectors.words)
-    preparation = Preparation(Lexicon(rows), candidates)
+    preparation = Preparation(Lexicon(rows), candidates, collection)
     kept = [question for question in questions if preparation.take(question)]
     if not kept:
         raise no_chain(preparation.left_out)
     arrays = None
     if pseudo:
-        others = Preparation(Lexicon(rows), candidates)
+        others = Preparation(Lexicon(rows), candidates, collection)
         for one in make_pseudo_questions(kept, pseudo, seed=seed, candidates=candidates):
             others.take(one.question, one.chain)
         arrays = others.arrays()
-    return GameMaterial(preparation.arrays(), arrays, vectors, preparation.left_out)
+    prepared = preparation.arrays() | preparation.tell([range(len(kept))])
+    return GameMaterial(prepared, arrays, vectors, preparation.left_out)
 
 
 def load_game(path: Path, vectors: Vectors | None = None, device: str = "cpu") -> "TrainedModel":

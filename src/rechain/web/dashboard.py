@@ -20,6 +20,7 @@ REASONS = {
     "no_link": "no linked passages lead to the answer",
     "low_confidence": "confidence was too low",
     "other_hops": "the model is of another length",
+    "other_entities": "the model needs entities that the data names",
     "no_chain": "none is in the file",
     "failed": "the server failed",
     NOT_SOUGHT: "not looked for",
