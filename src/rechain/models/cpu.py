@@ -256,9 +256,7 @@ class PackedEncoder(PretrainedEncoder):
             states = _feed_forward(layer, attended, states)
         return states[: len(ids)]
 
-    def _encode_padded(
-        self, ids: Tensor, marks: Tensor, positions: Tensor, is_token: Tensor, layers: int
-    ) -> Tensor:
+    def _encode_padded(self, ids: Tensor, marks: Tensor, positions: Tensor, is_token: Tensor, layers: int) -> Tensor:
         """Return the states of texts of like length, [B, L] -> [B, L, width]: a GPU waits less for few large steps.
 
         It needs no transformers library, whose import takes longer than a GPU needs for thousands of questions.

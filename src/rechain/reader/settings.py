@@ -3,7 +3,18 @@
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from rechain.system.settings import AboveZero, Count, Limits, NotNegative, PartShare, Positive, Rate, Seed, Settings, Share
+from rechain.system.settings import (
+    AboveZero,
+    Count,
+    Limits,
+    NotNegative,
+    PartShare,
+    Positive,
+    Rate,
+    Seed,
+    Settings,
+    Share,
+)
 
 Weight = Annotated[float, Limits(least=-1e6, most=1e6)]
 """of a score; a score times the greatest, by the least temperature, is still a finite number of 32 bits"""
