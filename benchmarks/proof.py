@@ -22,7 +22,7 @@ import tarfile
 import time
 from pathlib import Path
 
-CARRY, CHAINS, PACKED = "carry", "{}.chains.jsonl", "arrays.tar.xz"
+CARRY, CHAINS, PACKED, PLAYED = "carry", "{}.chains.jsonl", "arrays.tar.xz", "plays"
 PART = 15_000_000
 """bytes: files that come back from a borrowed machine may have a largest size"""
 MODELS = ("default", "lexical")
@@ -43,6 +43,8 @@ def prepare(data: Path, stage: Path, encoder: Path, pooling: str) -> None:
     from proof_plays import ARRAYS, Settings, all_plays, write_plays
     from proof_stage import FILES, prepare
 
+    if any((stage / PLAYED).glob("*.[0-9].[0-9].safetensors")):
+        raise SystemExit(f"{stage} has plays of what was prepared before; name another STAGE, or delete them.")
     stage.mkdir(parents=True, exist_ok=True)
     prepare(data, stage, encoder, recover(data / FILES["hotpotqa"], stage))
     carry = stage / CARRY
@@ -58,28 +60,28 @@ def play(carry: Path, results: Path, device: str | None, processes: int, limit: 
     """Play until the time is up, and pack what there is."""
     start = time.monotonic()
     import torch
-    from proof_plays import ARRAYS, play_all
+    from proof_plays import ARRAYS, play_all, read_plays
 
-    if not (carry / ARRAYS).exists():
-        with tarfile.open(carry / PACKED) as archive:
-            archive.extractall(carry, filter="data")
+    work = carry.with_name(f"{carry.name}.work")  # not in what is carried
+    with tarfile.open(carry / PACKED) as archive:
+        archive.extractall(work, filter="data")
     if shutil.which("nvidia-cuda-mps-control"):  # lets the processes share the GPU
         subprocess.run(["nvidia-cuda-mps-control", "-d"], check=False)
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    done, planned = play_all(carry / ARRAYS, carry / PLAYED, device, processes, limit - (time.monotonic() - start))
+    plays, settings = read_plays(carry)
+    left = limit - (time.monotonic() - start)
+    play_all(work / ARRAYS, plays, settings, work / PLAYED, device, processes, left)
+    done = sum(play.path(work / PLAYED).exists() for play in plays)
     results.mkdir(parents=True, exist_ok=True)
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as archive:
-        archive.add(carry / PLAYED, PLAYED)
+        archive.add(work / PLAYED, PLAYED)
     for number, begin in enumerate(range(0, len(packed.getvalue()), PART)):
         (results / f"plays.tar.gz.{number:02}").write_bytes(packed.getvalue()[begin : begin + PART])
     machine = torch.cuda.get_device_name() if device.startswith("cuda") else "CPU"
     seconds = time.monotonic() - start
     (results / "machine.json").write_text(json.dumps({"machine": machine, "processes": processes, "seconds": seconds}))
-    print(f"{done} of {planned} plays are done, in {seconds:.0f} s on {machine}.")
-
-
-PLAYED = "plays"
+    print(f"{done} of {len(plays)} plays are done, in {seconds:.0f} s on {machine}.")
 
 
 def collect(stage: Path, results: Path) -> None:

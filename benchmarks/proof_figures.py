@@ -37,6 +37,7 @@ TABLE = tuple(row for row in NAMES if row not in SHARES and row != MIXED)
 CUTS = (2, 10, 20)
 AIM = 10
 """the cut by which rows are compared"""
+UNTRAINED = ("bm25_search", "untrained_once", "untrained")
 PLOT = "proof_labels.svg"
 
 
@@ -68,13 +69,14 @@ class Results:
         self.rows = {name: self._row(name) for name in NAMES}
 
     def missing(self) -> list[str]:
-        """Return what is not played, a line for each row and kind."""
+        """Return what is not played, a line for each row, kind and seed."""
         lines = []
         for kind, rows in (("retriever", NAMES), ("selector", [row for row in TABLE if row != WEIGHTED])):
-            for row in rows:
-                lacking = [p for p in self._plays(kind, row) if not p.path(self._folder).exists()]
-                if lacking and row not in ("bm25_search", "untrained", "untrained_once"):
-                    lines.append(f"{kind} {row}: {', '.join(f'fold {p.fold} seed {p.seed}' for p in lacking)}")
+            for row in (row for row in rows if row not in UNTRAINED):
+                for seed in SEEDS:
+                    lacking = [p.fold for p in self._plays(kind, row, seed) if not p.path(self._folder).exists()]
+                    folds = "all folds" if len(lacking) == len(FOLDS) else f"folds {', '.join(map(str, lacking))}"
+                    lines += [f"{kind}, {NAMES[row]}: seed {seed}, {folds}"] if lacking else []
         return lines
 
     def right_labels(self, supervision: str) -> tuple[int, float] | None:
@@ -86,10 +88,10 @@ class Results:
         same = np.sort(rows[there, :2], axis=1) == np.sort(self.gold[: len(rows)][there], axis=1)
         return int(there.sum()), float(same.all(axis=1).mean())
 
-    def _plays(self, kind: str, row: str, seed: int | None = None) -> list[Play]:
-        if row in ("bm25_search", "untrained", "untrained_once"):
-            return [Play(kind, row)] if seed in (0, None) else []
-        return [Play(kind, row, fold, one) for one in (SEEDS if seed is None else [seed]) for fold in FOLDS]
+    def _plays(self, kind: str, row: str, seed: int) -> list[Play]:
+        if row in UNTRAINED:
+            return [Play(kind, row)] if seed == 0 else []
+        return [Play(kind, row, fold, seed) for fold in FOLDS]
 
     def _row(self, name: str) -> Row:
         row = Row()
@@ -172,29 +174,13 @@ class Results:
         return Figure(ratio(np.arange(len(own))), *bootstrap(ratio, len(own)), len(own))
 
 
-UNTRAINED = ("bm25_search", "untrained", "untrained_once")
-
-
 # ---- tables
 
 
-def tables(results: Results, stage: Path) -> dict[str, str]:
-    """Return the tables by the names that the page has for them."""
-    made: dict[str, Callable[[], None]] = {
-        "heading": lambda: _heading(results, stage),
-        "hotpotqa": lambda: _hotpotqa(results),
-        "others": lambda: _others(results),
-        "differences": lambda: _differences(results),
-        "labels": lambda: _labels(results),
-        "missing": lambda: _missing(results),
-    }
-    return {name: _printed(make) for name, make in made.items()}
-
-
-def _printed(make: Callable[[], None]) -> str:
+def _printed(make: Callable[["Results", Path], None], results: "Results", stage: Path) -> str:
     out = StringIO()
     with redirect_stdout(out):
-        make()
+        make(results, stage)
     return out.getvalue().strip()
 
 
@@ -212,7 +198,7 @@ def _heading(results: Results, stage: Path) -> None:
     print(f"Data: {'; '.join(counts)}")
 
 
-def _hotpotqa(results: Results) -> None:
+def _hotpotqa(results: Results, _: Path) -> None:
     header = ["row", "labels", "right, %", *(f"first {cut}, %" for cut in CUTS), "path in order, %", "selector, %", "seeds"]
     rows = []
     for row in TABLE:
@@ -233,14 +219,14 @@ def _by_seed(row: Row) -> str:
     return " / ".join(f"{100 * values[seed].mean():.1f}" for seed in sorted(values))
 
 
-def _others(results: Results) -> None:
+def _others(results: Results, _: Path) -> None:
     measures = [(name, key) for name in SETS[1:] for key in (*map(str, CUTS), "path")]
     names = {"path": "path in order"} | {str(cut): f"first {cut}" for cut in CUTS}
     header = ["row", *(f"{name}: {names[key]}, %" for name, key in measures)]
     print_rows(header, [[NAMES[row], *(percent(results.figure(row, ".".join(m))) for m in measures)] for row in TABLE])
 
 
-def _differences(results: Results) -> None:
+def _differences(results: Results, _: Path) -> None:
     rows = []
     for other in (row for row in TABLE if row != "default"):
         columns = (f"hotpotqa.{AIM}", "hotpotqa.path", "selector", f"2wiki.{AIM}", f"musique.{AIM}")
@@ -252,7 +238,7 @@ def _differences(results: Results) -> None:
     print_rows(["row", f"of gold's gain over {base}, first {AIM}, %"], gains)
 
 
-def _labels(results: Results) -> None:
+def _labels(results: Results, _: Path) -> None:
     rows = []
     for row in (*SHARES, "gold", "default", "default90", MIXED):
         labels = results.rows[row].labels
@@ -291,9 +277,20 @@ def _gold_curve(results: Results) -> dict[float, Figure]:
     return points
 
 
-def _missing(results: Results) -> None:
+def _missing(results: Results, _: Path) -> None:
     lines = results.missing()
     print("\n".join(f"- {line}" for line in lines) if lines else "Nothing: all rows, folds and seeds are played.")
+
+
+TABLES: dict[str, Callable[[Results, Path], None]] = {
+    "heading": _heading,
+    "hotpotqa": _hotpotqa,
+    "others": _others,
+    "differences": _differences,
+    "labels": _labels,
+    "missing": _missing,
+}
+"""what prints each table, by the name that the page has for it"""
 
 
 # ---- the plot and the page
@@ -339,7 +336,7 @@ def fill(text: str, made: Mapping[str, str]) -> str:
 def judge(stage: Path, page: Path | None, plots: Path | None) -> None:
     """Print the tables, and write them into a page and the plot into a folder."""
     results = Results(stage)
-    made = tables(results, stage)
+    made = {name: _printed(make, results, stage) for name, make in TABLES.items()}
     for name, table in made.items():
         print(f"## {name}\n\n{table}\n")
     if page:

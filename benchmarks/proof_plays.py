@@ -34,7 +34,7 @@ TOP = 20
 """passages that are kept of what a retriever finds"""
 NEGATIVES = 8
 """hard negatives that are kept of a question"""
-TOKENS, QUESTION_TOKENS, JOINED_TOKENS = 126, 62, 158
+TOKENS, QUESTION_TOKENS, JOINED_TOKENS = 126, 46, 142
 """of a passage, of a question, and of the two together, without the marks of beginning and end"""
 FOLDS, SEEDS = range(5), range(3)
 SUPERVISED = ("default", "gold", "answer", "bm25", "lexical", "default90")
@@ -53,15 +53,15 @@ class Settings:
     epochs: int = 2
     """of a retriever"""
     selector_epochs: int = 1
-    fewest_steps: int = 80
-    """few labels are learnt oftener: about one epoch of all questions"""
+    fewest_steps: int = 40
+    """few labels are learnt oftener: a retriever takes so many in each of its two steps, about an epoch of all questions"""
     warm_up: float = 0.1
     """the part of the steps in which the rate rises; then it falls to 0"""
     scale: float = 20.0
     """of cosines in the softmax, as sentence-transformers has it"""
     hardest: int = 4
     """the hardest negatives of a question, among which one is drawn for a retriever; a selector reads all of them"""
-    beam: int = 16
+    beam: int = 10
     """passages that the first step hands to the second, and that this one finds for each"""
     pooling: str = "mean"
     """mean or cls"""
@@ -535,9 +535,10 @@ def read_plays(folder: Path) -> tuple[list[Play], Settings]:
     return [Play(**play) for play in content["plays"]], Settings(**content["settings"])
 
 
-def play_all(folder: Path, out: Path, device: str, processes: int, limit: float) -> tuple[int, int]:
-    """Play what is not played yet until the time is up, and return how much was done of how much."""
-    plays, settings = read_plays(folder)
+def play_all(
+    folder: Path, plays: Sequence[Play], settings: Settings, out: Path, device: str, processes: int, limit: float
+) -> None:
+    """Play what is not played yet until the time is up; where a play fails, the others go on."""
     out.mkdir(parents=True, exist_ok=True)
     waiting = [play for play in plays if not play.path(out).exists()]
     make = partial(_Player, folder, out, device, settings, time.time() + limit)
@@ -548,4 +549,3 @@ def play_all(folder: Path, out: Path, device: str, processes: int, limit: float)
     failures = [failure for failure in outcomes if failure]
     if failures:
         print(f"{len(failures)} plays failed, the first: {failures[0]}", file=sys.stderr)
-    return sum(play.path(out).exists() for play in plays), len(plays)
