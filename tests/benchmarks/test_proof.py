@@ -200,7 +200,7 @@ def test_it_is_played_until_the_time_is_up_collected_and_judged(
     proof.main.collect(proof.stage, tmp_path / "first")
     waiting, _ = plays.read_plays(carry)
     assert waiting == chosen[5:]
-    proof.main.play(carry, tmp_path / "second", "cpu", processes=1, limit=600)
+    proof.main.play(carry, tmp_path / "second", "cpu", processes=2, limit=600)
     proof.main.collect(proof.stage, tmp_path / "second")
     page = tmp_path / "page.md"
     page.write_text("".join(f"<!-- table: {name} -->\nearlier\n<!-- end -->\n" for name in ("hotpotqa", "labels", "missing")))
