@@ -1,15 +1,16 @@
 """The proof: retrievers and passage selectors taught by recovered chains, beside those taught by gold and by less.
 
     python benchmarks/proof.py prepare DATA STAGE --encoder ENCODER     on any machine; recovers the chains first
-    python benchmarks/proof.py play STAGE/carry RESULTS                 on a GPU machine: torch, transformers, numpy, safetensors
+    python benchmarks/proof.py play STAGE/carry RESULTS                 on a GPU machine, with src/ on PYTHONPATH
     python benchmarks/proof.py collect STAGE RESULTS                    on any machine: takes in what was played
     python benchmarks/proof.py judge STAGE --page docs/measured/proof.md --plots docs/plots
 
-DATA is a folder as ../shared/data, ENCODER one with the weights of all-MiniLM-L6-v2, or of another BERT. STAGE/carry alone
-has to be carried. `play` stops by itself when --limit seconds are over and packs what it has into RESULTS, in parts of
-15 MB; `collect` then leaves in STAGE/carry only what is still to be played, so that `play` goes on from there, on
-whatever machine. The plays are in the order in which they are needed. `judge` shows all that was collected, says what is
-missing, and writes its tables into the page between the comments that name them.
+DATA is a folder as ../shared/data, ENCODER one with the weights of all-MiniLM-L6-v2, or of another BERT. `play` needs
+torch, transformers, numpy and safetensors alone, and of STAGE only what is in STAGE/carry. It begins no play that would
+end after --limit seconds, and packs what it has into RESULTS, in parts of 15 MB; `collect` then leaves in STAGE/carry
+only what is still to be played, so that `play` goes on from there, on whatever machine. The most needed plays come
+first. `judge` shows all that was collected, says what is missing, and writes its tables into the page between the
+comments that name them.
 """
 
 import argparse
@@ -20,6 +21,7 @@ import subprocess
 import sys
 import tarfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 CARRY, CHAINS, PACKED, PLAYED = "carry", "{}.chains.jsonl", "arrays.tar.xz", "plays"
@@ -128,7 +130,8 @@ def main() -> None:
 
         judge(**options)
     else:
-        {"prepare": prepare, "play": play, "collect": collect}[name](**options)
+        steps_by_name: dict[str, Callable[..., None]] = {"prepare": prepare, "play": play, "collect": collect}
+        steps_by_name[name](**options)
 
 
 if __name__ == "__main__":

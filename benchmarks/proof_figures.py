@@ -1,7 +1,6 @@
 """Tables and the plot of the proof, from what was played."""
 
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
@@ -199,7 +198,15 @@ def _heading(results: Results, stage: Path) -> None:
 
 
 def _hotpotqa(results: Results, _: Path) -> None:
-    header = ["row", "labels", "right, %", *(f"first {cut}, %" for cut in CUTS), "path in order, %", "selector, %", "seeds"]
+    header = [
+        "row",
+        "labels",
+        "right, %",
+        *(f"first {cut}, %" for cut in CUTS),
+        "path in order, %",
+        "selector, %",
+        "seeds",
+    ]
     rows = []
     for row in TABLE:
         labels = results.right_labels({"default90": "", WEIGHTED: "default"}.get(row, row))
@@ -234,7 +241,10 @@ def _differences(results: Results, _: Path) -> None:
     header = ["default chains, all, less", f"first {AIM}, points", "path in order, points", "selector, points"]
     print_rows([*header, f"2wiki: first {AIM}, points", f"musique: first {AIM}, points"], rows)
     base = f"`{NAMES[results.base]}`" if results.base else "the untrained encoder"
-    gains = [[NAMES[row], percent(results.gain(row))] for row in ("answer", "bm25", "lexical", "default", "default90", WEIGHTED)]
+    gains = [
+        [NAMES[row], percent(results.gain(row))]
+        for row in ("answer", "bm25", "lexical", "default", "default90", WEIGHTED)
+    ]
     print_rows(["row", f"of gold's gain over {base}, first {AIM}, %"], gains)
 
 
@@ -328,8 +338,9 @@ def draw(results: Results, path: Path) -> bool:
 def fill(text: str, made: Mapping[str, str]) -> str:
     """Return a page with its tables replaced: each stands between `<!-- table: NAME -->` and `<!-- end -->`."""
     for name, table in made.items():
-        pattern = rf"(<!-- table: {name} -->\n).*?(<!-- end -->)"
-        text = re.sub(pattern, lambda match, table=table: f"{match[1]}{table}\n{match[2]}", text, flags=re.DOTALL)
+        before, mark, rest = text.partition(f"<!-- table: {name} -->\n")
+        if mark:
+            text = f"{before}{mark}{table}\n<!-- end -->{rest.partition('<!-- end -->')[2]}"
     return text
 
 

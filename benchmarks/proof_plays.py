@@ -1,7 +1,7 @@
-"""Retrievers and passage selectors of the proof: trained on labels of one supervision, tried on questions they never saw.
+"""Retrievers and selectors of the proof: trained on the labels of one supervision, tried on questions they never saw.
 
-A play needs torch, transformers, numpy and safetensors alone, and what `prepare` has written: it can be carried to a GPU
-machine. All texts are there as tokens, so that nothing is computed beside the GPU.
+A play needs torch, transformers, numpy and safetensors alone, and what `prepare` has written, which can be carried to a
+GPU machine. All texts are there as tokens, so that nothing is computed beside the GPU.
 """
 
 import copy
@@ -54,7 +54,7 @@ class Settings:
     """of a retriever"""
     selector_epochs: int = 1
     fewest_steps: int = 40
-    """few labels are learnt oftener: a retriever takes so many in each of its two steps, about an epoch of all questions"""
+    """few labels are learnt oftener: a retriever reads so many batches of each step, about one epoch of all"""
     warm_up: float = 0.1
     """the part of the steps in which the rate rises; then it falls to 0"""
     scale: float = 20.0
@@ -78,7 +78,9 @@ class Play:
 
     def path(self, folder: Path) -> Path:
         """Return where its results are kept."""
-        return folder / ".".join([self.kind, self.row, "all" if self.fold is None else str(self.fold), f"{self.seed}.safetensors"])
+        return folder / ".".join(
+            [self.kind, self.row, "all" if self.fold is None else str(self.fold), f"{self.seed}.safetensors"]
+        )
 
     def __str__(self) -> str:
         """Return what a log calls it."""
@@ -159,12 +161,12 @@ def read_encoder(folder: Path, head: bool) -> Any:
 
     arrays = {name: torch.from_numpy(value) for name, value in load_arrays(folder / encoder_files.weights).items()}
     weights = {name: value.float() for name, value in dequantise(arrays).items()}
-    config = BertConfig(**json.loads((folder / encoder_files.config).read_text()), num_labels=1)
+    config = BertConfig(**json.loads((folder / encoder_files.config).read_text()) | {"num_labels": 1})
     if head:
-        selector = BertForSequenceClassification(config)
+        selector: Any = BertForSequenceClassification(config)  # type: ignore[no-untyped-call]
         selector.bert.load_state_dict(weights, strict=False)
         return selector
-    bert = BertModel(config, add_pooling_layer=False)
+    bert = BertModel(config, add_pooling_layer=False)  # type: ignore[no-untyped-call]
     bert.load_state_dict({name: value for name, value in weights.items() if not name.startswith("pooler.")})
     return bert
 
@@ -188,13 +190,14 @@ class Encoder(nn.Module):
 def ranking_loss(queries: Tensor, passages: Tensor, wrong: Tensor, weights: Tensor, scale: float) -> Tensor:
     """Return the weighted cross-entropy of every query's own passage, the one of its number, among all passages.
 
-    queries [B, D], passages [N, D], weights [B]; `wrong` [B, N] says which of the others are negatives: a passage of the
-    same chain, or a copy of the right one, is none.
+    queries [B, D], passages [N, D], weights [B]; `wrong` [B, N] says which of the others are negatives: a passage of
+    the same chain, or a copy of the right one, is none.
     """
     own = torch.arange(len(queries), device=queries.device)
     allowed = wrong.clone()
     allowed[own, own] = True
-    scores = (scale * queries @ passages.T).masked_fill(~allowed, -torch.inf)
+    with torch.autocast(queries.device.type, enabled=False):  # scores of bfloat16 would hardly differ
+        scores = (scale * queries @ passages.T).masked_fill(~allowed, -torch.inf)
     return (cross_entropy(scores, own, reduction="none") * weights).sum() / weights.sum()
 
 
@@ -240,7 +243,9 @@ class Stage:
 
     def labels(self, row: str, fold: int, seed: int) -> Labels:
         """Return what a row of the table learns from: labels of the questions of the other folds."""
-        trained = np.random.default_rng(seed).permutation(np.flatnonzero((self.arrays["fold"] >= 0) & (self.arrays["fold"] != fold)))
+        trained = np.random.default_rng(seed).permutation(
+            np.flatnonzero((self.arrays["fold"] >= 0) & (self.arrays["fold"] != fold))
+        )
         if row == MIXED:
             part = round(SHARES["gold10"] * len(trained))
             return self._of("gold", trained[:part]) + self._of("default", trained[part:])
@@ -252,7 +257,9 @@ class Stage:
         return labels if row == WEIGHTED else replace(labels, weights=np.ones_like(labels.weights))
 
     def _of(self, supervision: str, questions: Array) -> Labels:
-        rows, ordered, weights = (self.arrays[f"{part}.{supervision}"][questions] for part in ("labels", "ordered", "weight"))
+        rows, ordered, weights = (
+            self.arrays[f"{part}.{supervision}"][questions] for part in ("labels", "ordered", "weight")
+        )
         there = rows[:, 0] >= 0
         weights = np.ones_like(weights) if supervision == "gold" else weights
         return Labels(questions, rows, ordered, weights)[there]
@@ -289,7 +296,7 @@ class Stage:
             with self.arithmetic():
                 value = loss()
             optimizer.zero_grad()
-            value.backward()
+            value.backward()  # type: ignore[no-untyped-call]
             nn.utils.clip_grad_norm_(network.parameters(), 1.0)
             optimizer.step()
             schedule.step()
@@ -401,20 +408,24 @@ class Stage:
         asked, collection = self.tensor(questions), vectors[first:last]
         queries = self.encode_queries(encoder, asked)
         if once:
-            top = nearest(queries, collection, TOP)[1].cpu().numpy()
-            paths = top[:, :2]
+            numbers = nearest(queries, collection, TOP)[1].cpu().numpy()
         else:
-            beam = min(self.settings.beam, len(collection) - 1)
-            scores, heads = nearest(queries, collection, beam)  # [Q, K]
-            second = self.encode_queries(encoder, asked.repeat_interleave(beam), heads.reshape(-1) + int(first))
-            more, tails = nearest(second, collection, beam, without=heads.reshape(-1))  # [Q K, K]
-            sums = scores.reshape(-1, 1) + more
-            order = sums.reshape(len(asked), -1).argsort(dim=1, descending=True)
-            pairs = torch.stack([heads.reshape(-1, 1).expand_as(tails), tails], dim=-1).reshape(len(asked), -1, 2)
-            pairs = pairs.gather(1, order[..., None].expand(-1, -1, 2)).cpu().numpy()
-            top, paths = distinct(pairs.reshape(len(asked), -1)), pairs[:, 0]
+            numbers = self._paths(encoder, asked, queries, collection, int(first)).reshape(len(asked), -1)
+        top, paths = distinct(numbers), numbers[:, :2]
         found = {"questions": questions - begin, "top": top.astype(np.uint16), "path": paths.astype(np.uint16)}
         return {f"{name}.{part}": values for part, values in found.items()}
+
+    def _paths(self, encoder: Encoder, asked: Tensor, queries: Tensor, collection: Tensor, first: int) -> Array:
+        """Return paths of two passages for every question, [Q, paths, 2], the best by the sum of both steps first."""
+        beam = min(self.settings.beam, len(collection) - 1)
+        scores, heads = nearest(queries, collection, beam)  # [Q, K]
+        heads = heads.reshape(-1)
+        second = self.encode_queries(encoder, asked.repeat_interleave(beam), heads + first)
+        more, tails = nearest(second, collection, beam, without=heads)  # [Q K, K]
+        sums = (scores.reshape(-1, 1) + more).reshape(len(asked), -1)
+        pairs = torch.stack([heads[:, None].expand_as(tails), tails], dim=-1).reshape(len(asked), -1, 2)
+        order = sums.argsort(dim=1, descending=True)
+        return pairs.gather(1, order[..., None].expand(-1, -1, 2)).cpu().numpy()
 
     def questions_of(self, name: str, fold: int | None) -> Array:
         """Return the numbers of the questions that a play is tried on: of HotpotQA those of its fold."""
@@ -479,7 +490,7 @@ class Stage:
 
 
 def nearest(queries: Tensor, collection: Tensor, count: int, without: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """Return the scores and numbers of the passages most like each query, [Q, count]; `without` excludes one for each."""
+    """Return scores and numbers of the passages most like each query, [Q, count], but for the one in `without`."""
     count = min(count, len(collection))
     scores, numbers = [], []
     for start in range(0, len(queries), 2048):  # at 60,000 passages half a gigabyte

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 from common import Pair, with_gold
-from proof_plays import ARRAYS, ENCODER, GOLD, NEGATIVES, QUESTION_TOKENS, SETS, TEXTS, TOP, TOKENS, Play, encoder_files
+from proof_plays import ARRAYS, ENCODER, GOLD, NEGATIVES, QUESTION_TOKENS, SETS, TEXTS, TOKENS, TOP, Play, encoder_files
 from safetensors.torch import load_file
 
 from rechain.answers.matching import AnswerMatcher
@@ -28,7 +28,11 @@ from rechain.text.passages import PassageView
 from rechain.text.words import Text
 
 FOLDS = 5
-FILES = {"hotpotqa": "hotpotqa/open.json.gz", "2wiki": "2wiki/train_500.json.gz", "musique": "musique/train_100.json.gz"}
+FILES = {
+    "hotpotqa": "hotpotqa/open.json.gz",
+    "2wiki": "2wiki/train_500.json.gz",
+    "musique": "musique/train_100.json.gz",
+}
 Supervision = Callable[[Question], Recovered | None]
 """what names two passages of a question as its chain"""
 
@@ -90,7 +94,9 @@ def _recovered(question: Question, places: Sequence[int], ordered: bool = True) 
     return Recovered(id=question.id, chains=[chain])
 
 
-def label_arrays(name: str, pairs: Sequence[Pair], supervise: Supervision, number: Mapping[str, int]) -> dict[str, Array]:
+def label_arrays(
+    name: str, pairs: Sequence[Pair], supervise: Supervision, number: Mapping[str, int]
+) -> dict[str, Array]:
     """Return what a supervision teaches of every question, as `rechain export --to mdr` writes it.
 
     A row is first and second passage and the hardest negatives, -1 where there is none.
@@ -166,7 +172,7 @@ def prepare(data: Path, stage: Path, encoder: Path, chains: Mapping[str, Path]) 
         labels |= label_arrays(name, trained, supervise, number)
     fold = np.full(sum(map(len, sets.values())), -1, dtype=np.int8)
     fold[: len(trained)] = folds_of([question for question, _ in trained], FOLDS)
-    places = {
+    places: dict[str, Array] = {
         "fold": fold,
         "set_questions": np.cumsum([0, *map(len, sets.values())], dtype=np.int32),
         "set_passages": np.cumsum([0, *(len(numbers[name]) for name in sets)], dtype=np.int32),
@@ -174,7 +180,8 @@ def prepare(data: Path, stage: Path, encoder: Path, chains: Mapping[str, Path]) 
         "marks": np.array([tokenizer.token_to_id(mark) for mark in ("[CLS]", "[SEP]")], dtype=np.int32),
     }
     (stage / ARRAYS / ENCODER).mkdir(parents=True, exist_ok=True)
-    save_arrays(passages.arrays("passages") | asked.arrays("questions") | places | labels, stage / ARRAYS / TEXTS)
+    arrays: dict[str, Array] = {**passages.arrays("passages"), **asked.arrays("questions"), **places, **labels}
+    save_arrays(arrays, stage / ARRAYS / TEXTS)
     save_encoder(encoder, stage / ARRAYS / ENCODER)
     save_arrays(gold_arrays(sets, numbers), stage / GOLD)
     search_by_bm25(sets, numbers, stage / "plays")
@@ -220,7 +227,7 @@ def search_by_bm25(sets: Mapping[str, Sequence[Pair]], numbers: Mapping[str, Map
     out.mkdir(exist_ok=True)
     results: dict[str, Array] = {}
     for name, pairs in sets.items():
-        top = np.array(list(_ranked([text for text in numbers[name]], [question.question for question, _ in pairs])))
+        top = np.array(list(_ranked(list(numbers[name]), [question.question for question, _ in pairs])))
         results[f"{name}.questions"] = np.arange(len(pairs), dtype=np.int32)
         results |= {f"{name}.top": top.astype(np.uint16), f"{name}.path": top[:, :2].astype(np.uint16)}
     save_arrays(results, Play("retriever", "bm25_search").path(out))
@@ -230,7 +237,10 @@ def search_by_bm25(sets: Mapping[str, Sequence[Pair]], numbers: Mapping[str, Map
         alike = likeness(question, [PassageView(passage) for passage in question.passages])
         two = sorted(range(len(alike)), key=lambda place: -alike[place])[:2]
         best.append([numbers["hotpotqa"][text_of(question.passages[place])] for place in two])
-    chosen = {"questions": np.arange(len(pairs), dtype=np.int32), "pair": np.array(best, dtype=np.uint16)}
+    chosen: dict[str, Array] = {
+        "questions": np.arange(len(pairs), dtype=np.int32),
+        "pair": np.array(best, dtype=np.uint16),
+    }
     save_arrays(chosen, Play("selector", "bm25_search").path(out))
 
 

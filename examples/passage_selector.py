@@ -30,10 +30,14 @@ def rows_of(file: Path) -> Iterator[dict[str, Any]]:
 
 def train(model: CrossEncoder, file: Path, out: Path, **settings: Any) -> CrossEncoder:
     """Train a selector on the export, and save it."""
-    arguments = CrossEncoderTrainingArguments(
-        output_dir=str(out / "checkpoints"),
-        **{"learning_rate": 1e-4, "num_train_epochs": 1, "save_strategy": "no", "report_to": "none"} | settings,
-    )
+    options: dict[str, Any] = {
+        "per_device_train_batch_size": 64,
+        "learning_rate": 1e-4,
+        "num_train_epochs": 1,
+        "save_strategy": "no",
+        "report_to": "none",
+    }
+    arguments = CrossEncoderTrainingArguments(str(out / "checkpoints"), **options | settings)
     rows = Dataset.from_list(list(rows_of(file)))
     CrossEncoderTrainer(model, arguments, train_dataset=rows, loss=BinaryCrossEntropyLoss(model)).train()
     model.save_pretrained(str(out))

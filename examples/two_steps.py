@@ -74,12 +74,18 @@ def read_steps(file: Path) -> dict[str, Dataset]:
 
 def train(model: SentenceTransformer, file: Path, out: Path, **settings: Any) -> SentenceTransformer:
     """Train an encoder on the export, and save it."""
-    arguments = SentenceTransformerTrainingArguments(
-        output_dir=str(out / "checkpoints"),
-        batch_sampler="no_duplicates",  # a copy of the right passage is no negative
-        **{"learning_rate": 1e-4, "num_train_epochs": 2, "save_strategy": "no", "report_to": "none"} | settings,
-    )
-    SentenceTransformerTrainer(model, arguments, train_dataset=read_steps(file), loss=WeightedRankingLoss(model)).train()
+    options: dict[str, Any] = {
+        "batch_sampler": "no_duplicates",  # a copy of the right passage is no negative
+        "per_device_train_batch_size": 64,  # the passages of a batch are the negatives of one another
+        "learning_rate": 1e-4,
+        "num_train_epochs": 2,
+        "save_strategy": "no",
+        "report_to": "none",
+    }
+    arguments = SentenceTransformerTrainingArguments(str(out / "checkpoints"), **options | settings)
+    SentenceTransformerTrainer(
+        model, arguments, train_dataset=read_steps(file), loss=WeightedRankingLoss(model)
+    ).train()
     model.save_pretrained(str(out))
     return model
 
@@ -103,7 +109,9 @@ class TwoStepRetriever:
         self._vectors = self._encode(passages)
 
     def _encode(self, texts: Sequence[str]) -> Tensor:
-        return self.model.encode(list(texts), convert_to_tensor=True, normalize_embeddings=True, show_progress_bar=False)
+        return self.model.encode(
+            list(texts), convert_to_tensor=True, normalize_embeddings=True, show_progress_bar=False
+        )
 
     def search(self, question: str, count: int = 10, beam: int = 10) -> list[Path2]:
         """Return the best paths, whose score is the sum of both steps; each step keeps `beam` passages."""

@@ -97,30 +97,6 @@ def default_model() -> "ChainReaderModel":
     return load()
 
 
-@pytest.fixture(scope="session")
-def tiny_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with an untaught BERT of one layer that reads letters: none can be fetched for the tests."""
-    import torch
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-    from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
-
-    marks = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    letters = list("abcdefghijklmnopqrstuvwxyz0123456789.,:?>#-")
-    vocabulary = {token: number for number, token in enumerate([*marks, *letters, *(f"##{one}" for one in letters)])}
-    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.BertNormalizer()
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    ends = [("[CLS]", vocabulary["[CLS]"]), ("[SEP]", vocabulary["[SEP]"])]
-    tokenizer.post_processor = processors.TemplateProcessing("[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1", ends)
-    folder = tmp_path_factory.mktemp("encoder")
-    names = {f"{mark.strip('[]').lower()}_token": mark for mark in marks}
-    PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=200, **names).save_pretrained(folder)
-    sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64}
-    torch.manual_seed(0)
-    BertModel(BertConfig(vocab_size=len(vocabulary), max_position_embeddings=256, **sizes)).save_pretrained(folder)
-    return folder
-
-
 _SYLLABLES = [start + end for start in ("b", "br", "d", "g", "kl", "m", "st", "z") for end in ("al", "ek", "om", "ur")]
 
 

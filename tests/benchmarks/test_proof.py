@@ -54,7 +54,8 @@ def musique(question: Question) -> dict[str, Any]:
             {"idx": place, "title": p.title, "paragraph_text": p.text} for place, p in enumerate(question.passages)
         ],
         "question_decomposition": [
-            {"question": asked, "answer": answer, "paragraph_support_idx": places[name]} for asked, answer, name in steps
+            {"question": asked, "answer": answer, "paragraph_support_idx": places[name]}
+            for asked, answer, name in steps
         ],
     }
 
@@ -99,7 +100,10 @@ def tiny(proof: Proof) -> Any:
 
 
 def test_labels_are_what_each_supervision_names(proof: Proof) -> None:
-    arrays, gold = load_arrays(proof.stage / "arrays" / "texts.safetensors"), load_arrays(proof.stage / "gold.safetensors")
+    arrays, gold = (
+        load_arrays(proof.stage / "arrays" / "texts.safetensors"),
+        load_arrays(proof.stage / "gold.safetensors"),
+    )
     assert (arrays["labels.gold"][:, :2] == gold["gold"][:30]).all()
     right = {name: (arrays[f"labels.{name}"][:, :2] == gold["gold"][:30]).all(1).mean() for name in ("default", "bm25")}
     assert right["default"] > 0.6
@@ -190,7 +194,9 @@ def test_it_is_played_until_the_time_is_up_collected_and_judged(
     proof: Proof, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     plays, carry = proof.plays, proof.stage / "carry"
-    chosen = [play for play in plays.all_plays() if play.fold is None or (play.seed == 0 and play.row in ("default", "gold"))]
+    chosen = [
+        play for play in plays.all_plays() if play.fold is None or (play.seed == 0 and play.row in ("default", "gold"))
+    ]
     plays.write_plays(carry, chosen, plays.Settings(batch=8, epochs=1, fewest_steps=2, beam=4))
     proof.main.play(carry, tmp_path / "none", "cpu", processes=1, limit=0)
     assert f"0 of {len(chosen)} plays are done" in capsys.readouterr().out
@@ -203,7 +209,9 @@ def test_it_is_played_until_the_time_is_up_collected_and_judged(
     proof.main.play(carry, tmp_path / "second", "cpu", processes=2, limit=600)
     proof.main.collect(proof.stage, tmp_path / "second")
     page = tmp_path / "page.md"
-    page.write_text("".join(f"<!-- table: {name} -->\nearlier\n<!-- end -->\n" for name in ("hotpotqa", "labels", "missing")))
+    page.write_text(
+        "".join(f"<!-- table: {name} -->\nearlier\n<!-- end -->\n" for name in ("hotpotqa", "labels", "missing"))
+    )
     capsys.readouterr()
     proof.figures.judge(proof.stage, page, tmp_path / "plots")
     written = page.read_text()
@@ -226,9 +234,16 @@ def test_the_page_has_a_place_for_every_table(proof: Proof) -> None:
 
 def test_the_curves_meet_between_the_shares_that_were_measured(proof: Proof) -> None:
     results = object.__new__(proof.figures.Results)
-    means = {"gold10": (100, 0.5), "gold25": (200, 0.6), "gold50": (400, 0.7), "gold": (800, 0.8), "default": (790, 0.65)}
+    means = {
+        "gold10": (100, 0.5),
+        "gold25": (200, 0.6),
+        "gold50": (400, 0.7),
+        "gold": (800, 0.8),
+        "default": (790, 0.65),
+    }
     results.rows = {
-        name: proof.figures.Row({"hotpotqa.10": {0: np.full(10, mean)}}, [count]) for name, (count, mean) in means.items()
+        name: proof.figures.Row({"hotpotqa.10": {0: np.full(10, mean)}}, [count])
+        for name, (count, mean) in means.items()
     }
     assert "about 283 gold labels of 800" in proof.figures.meeting(results)
     results.rows["default"] = proof.figures.Row({"hotpotqa.10": {0: np.full(10, 0.9)}}, [790])

@@ -36,7 +36,7 @@ def test_there_may_be_several_negatives_a_positive(towns: Any, recovered: Any) -
 def test_confidence_is_a_weight_in_a_column_that_trainers_take_for_labels(bridge: Joined, recovered: Any) -> None:
     sure = bridge._replace(recovered=recovered("q1", ["opera", "composer"], confidence=0.75))
     assert rows(sure, weights=True) == [row | {"score": 0.75} for row in rows(sure)]
-    with pytest.raises(InputError, match="q1.*tells no confidence"):
+    with pytest.raises(InputError, match=r"q1.*tells no confidence"):
         rows(bridge, weights=True)
 
 
