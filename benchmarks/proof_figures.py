@@ -340,7 +340,8 @@ def fill(text: str, made: Mapping[str, str]) -> str:
     for name, table in made.items():
         before, mark, rest = text.partition(f"<!-- table: {name} -->\n")
         if mark:
-            text = f"{before}{mark}{table}\n<!-- end -->{rest.partition('<!-- end -->')[2]}"
+            # blank lines, without which a table beside a comment is no table
+            text = f"{before}{mark}\n{table}\n\n<!-- end -->{rest.partition('<!-- end -->')[2]}"
     return text
 
 

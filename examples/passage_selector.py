@@ -6,7 +6,6 @@
 Needs `pip install 'rechain[retriever]'`. ENCODER is a folder or a name on the Hub, OUT where the trained one goes.
 """
 
-import argparse
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,7 +15,7 @@ from datasets import Dataset
 from sentence_transformers import CrossEncoder
 from sentence_transformers.cross_encoder import CrossEncoderTrainer, CrossEncoderTrainingArguments
 from sentence_transformers.cross_encoder.losses import BinaryCrossEntropyLoss
-from two_steps import passage_text
+from two_steps import passage_text, read_options
 
 
 def rows_of(file: Path) -> Iterator[dict[str, Any]]:
@@ -52,11 +51,7 @@ def select(model: CrossEncoder, question: str, passages: Sequence[str], count: i
 
 def main() -> None:
     """Train on a file."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("file", type=Path)
-    parser.add_argument("encoder")
-    parser.add_argument("out", type=Path)
-    options = parser.parse_args()
+    options = read_options(__doc__)
     train(CrossEncoder(options.encoder, num_labels=1), options.file, options.out)
 
 

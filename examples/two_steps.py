@@ -134,13 +134,18 @@ class TwoStepRetriever:
         return list(dict.fromkeys(number for path in paths for number in path[:2]))[:count]
 
 
-def main() -> None:
-    """Train on a file."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def read_options(documentation: str | None) -> argparse.Namespace:
+    """Read what is learnt from, what learns, and where it goes from the command line."""
+    parser = argparse.ArgumentParser(description=documentation, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path)
     parser.add_argument("encoder")
     parser.add_argument("out", type=Path)
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Train on a file."""
+    options = read_options(__doc__)
     train(SentenceTransformer(options.encoder), options.file, options.out)
 
 
