@@ -78,14 +78,16 @@ class Results:
                     lines += [f"{kind}, {NAMES[row]}: seed {seed}, {folds}"] if lacking else []
         return lines
 
-    def right_labels(self, supervision: str) -> tuple[int, float] | None:
-        """Return how many questions a supervision has labels for, and the part of these that are the gold passages."""
+    def right_labels(self, row: str) -> float | None:
+        """Return the part of a row's labels, of all folds, that are the gold passages."""
+        supervision = "default" if row in ("default90", WEIGHTED) else row
         rows = self._arrays.get(f"labels.{supervision}")
         if rows is None:
             return None
-        there = rows[:, 0] >= 0
+        least = 0.9 if row == "default90" else 0.0
+        there = (rows[:, 0] >= 0) & (self._arrays[f"weight.{supervision}"] >= least)
         same = np.sort(rows[there, :2], axis=1) == np.sort(self.gold[: len(rows)][there], axis=1)
-        return int(there.sum()), float(same.all(axis=1).mean())
+        return float(same.all(axis=1).mean())
 
     def _plays(self, kind: str, row: str, seed: int) -> list[Play]:
         if row in UNTRAINED:
@@ -209,13 +211,12 @@ def _hotpotqa(results: Results, _: Path) -> None:
     ]
     rows = []
     for row in TABLE:
-        labels = results.right_labels({"default90": "", WEIGHTED: "default"}.get(row, row))
         measures = [*(f"hotpotqa.{cut}" for cut in CUTS), "hotpotqa.path", "selector"]
         source = row if row != "untrained_once" else "untrained"  # which has the selection, the same for both
         figures = [results.figure(source if measure == "selector" else row, measure) for measure in measures]
         count = f"{np.mean(results.rows[row].labels):.0f}" if results.rows[row].labels else ""
         seeds = "" if row in UNTRAINED else _by_seed(results.rows[row])
-        right = f"{100 * labels[1]:.1f}" if labels and row not in UNTRAINED else ""
+        right = "" if (part := results.right_labels(row)) is None else f"{100 * part:.1f}"
         rows.append([NAMES[row], count, right, *map(percent, figures), seeds])
     print_rows(header, rows)
 
