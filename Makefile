@@ -63,7 +63,7 @@ docs: .venv/installed-docs
 walk: .venv/installed-dev
 	$(BIN)/python benchmarks/walk.py
 
-bench: .venv/installed-bench
+bench: .venv/installed-dev
 	$(BIN)/python benchmarks/candidates.py $(DATA)
 	$(BIN)/python benchmarks/baselines.py $(DATA)
 	$(BIN)/python benchmarks/speed.py $(DATA)
@@ -84,10 +84,6 @@ bench: .venv/installed-bench
 
 .venv/installed-dev: .venv/installed
 	$(PIP) -e .[dev]
-	touch $@
-
-.venv/installed-bench: .venv/installed-dev
-	$(PIP) -e .[bench]
 	touch $@
 
 .venv/installed-docs: .venv/installed

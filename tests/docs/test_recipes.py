@@ -4,12 +4,14 @@ A block that cannot run here stands after a comment `<!-- not run: why -->`. A `
 is what that one prints.
 """
 
+import json
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import redirect_stdout
+from importlib import import_module
 from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +20,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES: list[Any] = ["README.md", "docs/index.md", "docs/guide/audit.md", "docs/guide/documents.md"]
-PAGES += sorted(str(p.relative_to(ROOT)) for p in ROOT.glob("docs/recipes/*.md"))
+RETRIEVER = "docs/recipes/retriever.md"
+PAGES += sorted({str(p.relative_to(ROOT)) for p in ROOT.glob("docs/recipes/*.md")} - {RETRIEVER})
 PAGES += [pytest.param("docs/guide/logs.md", marks=pytest.mark.slow)]  # the tools take long to import
 BLOCK = re.compile(r"^(?:<!-- not run: (?P<why>.+?) -->\n)?```(?P<language>\w+)\n(?P<code>.*?)^```$", re.M | re.S)
 HANG_GUARD_S = 600
@@ -56,7 +59,9 @@ def python(code: str, names: dict[str, Any]) -> str:
 def test_page_does_what_it_says(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "src" / "rechain").mkdir(parents=True)
     (tmp_path / "src" / "rechain" / "data").symlink_to(ROOT / "src" / "rechain" / "data")
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))  # a page may add to it
     names: dict[str, Any] = {"__name__": "__main__"}
     printed: str | None = None
     for language, code, why in blocks(page):
@@ -67,6 +72,25 @@ def test_page_does_what_it_says(page: str, tmp_path: Path, monkeypatch: pytest.M
             printed = shell(code)
         if why is None and language == "python":
             printed = python(code, names)
+
+
+def test_retrievers_are_trained_as_the_recipe_says(
+    tiny_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, one_thread: None
+) -> None:
+    monkeypatch.setenv("ENCODER", str(tiny_encoder))
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
+    test_page_does_what_it_says(RETRIEVER, tmp_path, monkeypatch)
+    assert all((tmp_path / out / "model.safetensors").exists() for out in ("two-steps", "selector"))
+
+
+def test_the_notebook_has_the_blocks_of_the_recipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    written = (ROOT / "examples" / "train_retriever.ipynb").read_text(encoding="utf-8")
+    made = import_module("notebook").notebook((ROOT / RETRIEVER).read_text(encoding="utf-8"))
+    assert written == made, "python docs/notebook.py docs/recipes/retriever.md examples/train_retriever.ipynb"
+    sources = ["".join(cell["source"]) for cell in json.loads(written)["cells"] if cell["cell_type"] == "code"]
+    run = [block.code.strip() for block in blocks(RETRIEVER) if block.language in ("sh", "python")]
+    assert [source.removeprefix("%%bash\n") for source in sources] == run
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -7,10 +7,10 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from rechain.documents import Refusal, read_source
 from tests.documents.pdfs import make_pdf
 from tests.documents.reading import check_extract, check_refusal, sources_of
+
+from rechain.documents import Refusal, read_source
 
 SUFFIXES = ["txt", "md", "html", "pdf", "docx", "jsonl", "json", "json.gz", "parquet", "csv"]
 STARTS = [

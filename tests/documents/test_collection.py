@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.documents.reading import check_refusal, sources_of
 
 from rechain.documents import Extract, Refusal, read_source
 from rechain.documents.collection import BATCH
 from rechain.schema import Passage
-from tests.documents.reading import check_refusal, sources_of
 
 
 def read(path: Path, *rows: Any) -> tuple[list[Passage], list[Refusal]]:

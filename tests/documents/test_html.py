@@ -1,9 +1,9 @@
 from pathlib import Path
 
 import pytest
+from tests.documents.reading import extract_of, refusal_of
 
 from rechain.documents.html import declared_encoding, read_html
-from tests.documents.reading import extract_of, refusal_of
 
 pytest.importorskip("lxml")
 

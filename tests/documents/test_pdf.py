@@ -1,12 +1,12 @@
 from pathlib import Path
 
 import pytest
+from tests.documents.pdfs import assemble, make_pdf, show, stream
+from tests.documents.reading import extract_of, refusal_of
 
 from rechain.documents.pdf import read_pdf
 from rechain.documents.pdf_process import MOST_PAGES, PdfProcess
 from rechain.errors import InputError
-from tests.documents.pdfs import assemble, make_pdf, show, stream
-from tests.documents.reading import extract_of, refusal_of
 
 pytest.importorskip("pypdfium2")
 

@@ -3,9 +3,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.documents.reading import extract_of, read_one, refusal_of, sources_of
 
 from rechain.documents import Refusal, read_source
-from tests.documents.reading import extract_of, read_one, refusal_of, sources_of
 
 
 def test_a_markdown_file_becomes_passages_with_their_places(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from tests.documents.reading import extract_of, refusal_of
 
 docx = pytest.importorskip("docx")

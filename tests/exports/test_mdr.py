@@ -27,6 +27,12 @@ def test_a_chain_has_a_start_a_bridge_and_negatives(town: Joined) -> None:
     assert (record["_id"], record["type"], record["answers"]) == (town.question.id, "bridge", [town.question.answer])
 
 
+def test_confidence_is_a_field_where_the_model_tells_one(town: Joined, recovered: Any) -> None:
+    assert "confidence" not in row(town)[0]
+    sure = town._replace(recovered=recovered(town.question.id, ["work", "maker"], confidence=0.75))
+    assert row(sure)[0]["confidence"] == 0.75
+
+
 def test_what_mdr_cannot_read_is_refused(town: Joined, recovered: Any) -> None:
     untitled = [passage.model_copy(update={"title": ""}) for passage in town.question.passages]
     few = [passage for passage in town.question.passages if passage.id != "other"]

@@ -7,18 +7,18 @@ from typing import Any
 import datasets
 import pytest
 
-from rechain.errors import QuestionError
+from rechain.errors import InputError, QuestionError
 from rechain.exports.joining import Joined
 from rechain.exports.triplets import rows
 
-WEATHER = "Weather: It rains often in autumn."
+CITY = "Prague lies on a river and has many bridges."
 
 
 def test_every_passage_of_the_chain_is_a_positive(bridge: Joined) -> None:
     asked = "Where was the composer of the Zorilla opera born?"
     assert rows(bridge) == [
-        {"query": asked, "positive": "Zorilla is an opera by Anton Quillfeather.", "negative": WEATHER},
-        {"query": asked, "positive": "Anton Quillfeather was born in Prague.", "negative": WEATHER},
+        {"query": asked, "positive": "Zorilla is an opera by Anton Quillfeather.", "negative": CITY},
+        {"query": asked, "positive": "Anton Quillfeather was born in Prague.", "negative": CITY},
     ]
     assert list(rows(bridge)[0]) == ["query", "positive", "negative"]
 
@@ -33,8 +33,15 @@ def test_there_may_be_several_negatives_a_positive(towns: Any, recovered: Any) -
     assert two[0]["negative"] == two[2]["negative"] != two[1]["negative"]
 
 
+def test_confidence_is_a_weight_in_a_column_that_trainers_take_for_labels(bridge: Joined, recovered: Any) -> None:
+    sure = bridge._replace(recovered=recovered("q1", ["opera", "composer"], confidence=0.75))
+    assert rows(sure, weights=True) == [row | {"score": 0.75} for row in rows(sure)]
+    with pytest.raises(InputError, match=r"q1.*tells no confidence"):
+        rows(bridge, weights=True)
+
+
 def test_a_question_without_a_negative_is_refused(bridge: Joined) -> None:
-    few = bridge.question.model_copy(update={"passages": bridge.question.passages[:3]})
+    few = bridge.question.model_copy(update={"passages": bridge.question.passages[:2]})
     with pytest.raises(QuestionError) as refused:
         rows(bridge._replace(question=few))
     assert refused.value.code == "no_negative"

@@ -16,11 +16,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from rechain.documents import SplitSettings
-from rechain.errors import InputError, RechainError
-from rechain.retrieval import BuildSettings, Index, build_index, building
-from rechain.retrieval.index import POINTER
 from tests.retrieval.collections import (
     assert_like_new,
     build,
@@ -30,6 +25,11 @@ from tests.retrieval.collections import (
     state,
     write,
 )
+
+from rechain.documents import SplitSettings
+from rechain.errors import InputError, RechainError
+from rechain.retrieval import BuildSettings, Index, build_index, building
+from rechain.retrieval.index import POINTER
 
 TEXTS = [
     "The harbour was built in 1871 by Tom Marsh.",

@@ -10,13 +10,13 @@ from random import Random
 from typing import Any
 
 import pytest
+from tests.retrieval.collections import ASKS, build, row, state, write
 
 from rechain.errors import InputError, RechainError
 from rechain.retrieval import Index
 from rechain.retrieval.index import MANIFEST, POINTER
 from rechain.retrieval.shard import Ask, Condition
 from rechain.system.digests import write_sealed
-from tests.retrieval.collections import ASKS, build, row, state, write
 
 TEXTS = ["The harbour was built by Tom Marsh.", "Tom Marsh came from the north.", "The town has a pier."]
 

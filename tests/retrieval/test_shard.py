@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import pytest
+from tests.retrieval.collections import Row, build, row, write
 
 from rechain.errors import InputError
 from rechain.retrieval.fields import order_of
 from rechain.retrieval.index import read_passage
 from rechain.retrieval.shard import Ask, Condition, LocalShard
-from tests.retrieval.collections import Row, build, row, write
 
 
 def shard_of(tmp_path: Path, rows: list[Row]) -> LocalShard:

@@ -53,6 +53,9 @@ def export(
     output: OutputOptions,
     min_confidence: MinConfidence = None,
     negatives: Annotated[int | None, Option(min=1, help="Hard negatives a positive, of triplets (1).")] = None,
+    weights: Annotated[
+        bool, Option("--weights", help="Write the confidence of its chain beside every triplet, as `score`.")
+    ] = False,
 ) -> None:
     """Export the best chain of every question in a format that others read.
 
@@ -63,7 +66,7 @@ def export(
     from rechain.schema import Recovered
     from rechain.system.provenance import describe_input, heading, read_provenance
 
-    chosen, options = load_export(to), _options(to, {"negatives": negatives})
+    chosen, options = load_export(to), _options(to, {"negatives": negatives, "weights": weights or None})
     output.check(chains, questions, passages)
     source = read_provenance(chains)
     settings = {"to": to, "min_confidence": min_confidence, **options, **({"map": mapping} if mapping else {})}

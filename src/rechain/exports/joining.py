@@ -38,6 +38,11 @@ class Joined(NamedTuple):
         return self.recovered.chains[0]
 
     @property
+    def confidence(self) -> dict[str, float]:
+        """The confidence of the best chain as a field of a record; none where the model tells none."""
+        return {} if self.best.confidence is None else {"confidence": self.best.confidence}
+
+    @property
     def passages(self) -> list[ChainPassage]:
         """The passages of the best chain, in order."""
         by_id = {passage.id: passage for passage in self.question.passages}

@@ -3,7 +3,7 @@
 github.com/facebookresearch/multihop_dense_retrieval, mdr/retrieval/data/mhop_dataset.py reads lines with `question`,
 `type`, `pos_paras`, `bridge` (the title of the second of them, by which alone it finds their order) and at least two
 `neg_paras`; for training it takes `tfidf_neg` in their place, so both fields are written. Two passages of the type
-"comparison" have no order there, and no bridge.
+"comparison" have no order there, and no bridge. `confidence` is ours.
 """
 
 from typing import Any
@@ -26,7 +26,7 @@ def row(joined: Joined) -> list[dict[str, Any]]:
         raise QuestionError("same_title", "both passages of the chain have the same title, or none")
     negatives = [_paragraph(passage) for passage in hard_negatives(joined)]
     if len(negatives) < _NEGATIVES:
-        raise QuestionError("no_negative", f"only {len(negatives)} passages are on no chain and without the answer")
+        raise QuestionError("no_negative", f"only {len(negatives)} passages are on no chain")
     record = {
         "_id": question.id,
         "question": question.question,
@@ -36,6 +36,7 @@ def row(joined: Joined) -> list[dict[str, Any]]:
         **({} if is_parallel else {"bridge": positives[1]["title"]}),
         "neg_paras": negatives,
         "tfidf_neg": negatives,
+        **joined.confidence,
     }
     return [record]
 

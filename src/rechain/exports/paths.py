@@ -5,7 +5,7 @@ musique` takes `id`, `question`, `title` and `paragraph_text` of the `paragraphs
 the steps of `question_decomposition`, in their order, as positions in `paragraphs`. The other fields are MuSiQue's own,
 so that its readers, that of rechain among them, take the records too. MuSiQue's steps are subquestions, which a chain
 does not have: here the first step is the whole question, and a later one refers to the one before ("#1"). Passages side
-by side are steps that are each the whole question.
+by side are steps that are each the whole question. `confidence` is ours.
 """
 
 from typing import Any
@@ -30,6 +30,7 @@ def row(joined: Joined) -> list[dict[str, Any]]:
         "answer": question.answer,
         "answer_aliases": question.answer_aliases,
         "answerable": True,
+        **joined.confidence,
     }
     return [record]
 

@@ -1,0 +1,138 @@
+"""The proof: retrievers and passage selectors taught by recovered chains, beside those taught by gold and by less.
+
+    python benchmarks/proof.py prepare DATA STAGE --encoder ENCODER     on any machine; recovers the chains first
+    python benchmarks/proof.py play STAGE/carry RESULTS                 on a GPU machine, with src/ on PYTHONPATH
+    python benchmarks/proof.py collect STAGE RESULTS                    on any machine: takes in what was played
+    python benchmarks/proof.py judge STAGE --page docs/measured/proof.md --plots docs/plots
+
+DATA is a folder as ../shared/data, ENCODER one with the weights of all-MiniLM-L6-v2, or of another BERT. `play` needs
+torch, transformers, numpy and safetensors alone, and of STAGE only what is in STAGE/carry. It begins no play that would
+end after --limit seconds, and packs what it has into RESULTS, in parts of 15 MB; `collect` then leaves in STAGE/carry
+only what is still to be played, so that `play` goes on from there, on whatever machine. The most needed plays come
+first. `judge` shows all that was collected, says what is missing, and writes its tables into the page between the
+comments that name them.
+"""
+
+import argparse
+import io
+import json
+import shutil
+import subprocess
+import sys
+import tarfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+CARRY, CHAINS, PACKED, PLAYED = "carry", "{}.chains.jsonl", "arrays.tar.xz", "plays"
+PART = 15_000_000
+"""bytes: files that come back from a borrowed machine may have a largest size"""
+MODELS = ("default", "lexical")
+
+
+def recover(questions: Path, stage: Path) -> dict[str, Path]:
+    """Recover the chains of all questions with every model, unless they are there, and return their files."""
+    files = {model: stage / CHAINS.format(model) for model in MODELS}
+    for model, file in files.items():
+        command = [sys.executable, "-m", "rechain.cli.main", "recover", str(questions), "--model", model]
+        if not file.exists():
+            subprocess.run([*command, "--out", str(file)], check=True)
+    return files
+
+
+def prepare(data: Path, stage: Path, encoder: Path, pooling: str) -> None:
+    """Write everything that is played and judged, and pack what is carried."""
+    from proof_plays import ARRAYS, Settings, all_plays, write_plays
+    from proof_stage import FILES, prepare
+
+    if any((stage / PLAYED).glob("*.[0-9].[0-9].safetensors")):
+        raise SystemExit(f"{stage} has plays of what was prepared before; name another STAGE, or delete them.")
+    stage.mkdir(parents=True, exist_ok=True)
+    prepare(data, stage, encoder, recover(data / FILES["hotpotqa"], stage))
+    carry = stage / CARRY
+    carry.mkdir(exist_ok=True)
+    with tarfile.open(carry / PACKED, "w:xz") as archive:
+        archive.add(stage / ARRAYS, ARRAYS)
+    write_plays(carry, all_plays(), Settings(pooling=pooling))
+    size = sum(file.stat().st_size for file in carry.glob("*") if file.is_file())
+    print(f"{carry} is to be carried: {size / 2**20:.1f} MiB.")
+
+
+def play(carry: Path, results: Path, device: str | None, processes: int, limit: float) -> None:
+    """Play until the time is up, and pack what there is."""
+    start = time.monotonic()
+    import torch
+    from proof_plays import ARRAYS, play_all, read_plays
+
+    work = carry.with_name(f"{carry.name}.work")  # not in what is carried
+    with tarfile.open(carry / PACKED) as archive:
+        archive.extractall(work, filter="data")
+    if shutil.which("nvidia-cuda-mps-control"):  # lets the processes share the GPU
+        subprocess.run(["nvidia-cuda-mps-control", "-d"], check=False)
+    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    plays, settings = read_plays(carry)
+    left = limit - (time.monotonic() - start)
+    play_all(work / ARRAYS, plays, settings, work / PLAYED, device, processes, left)
+    done = sum(play.path(work / PLAYED).exists() for play in plays)
+    results.mkdir(parents=True, exist_ok=True)
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        archive.add(work / PLAYED, PLAYED)
+    for number, begin in enumerate(range(0, len(packed.getvalue()), PART)):
+        (results / f"plays.tar.gz.{number:02}").write_bytes(packed.getvalue()[begin : begin + PART])
+    machine = torch.cuda.get_device_name() if device.startswith("cuda") else "CPU"
+    seconds = time.monotonic() - start
+    (results / "machine.json").write_text(json.dumps({"machine": machine, "processes": processes, "seconds": seconds}))
+    print(f"{done} of {len(plays)} plays are done, in {seconds:.0f} s on {machine}.")
+
+
+def collect(stage: Path, results: Path) -> None:
+    """Take in what was played, and leave in what is carried only what is not."""
+    from proof_plays import read_plays, write_plays
+
+    packed = b"".join(part.read_bytes() for part in sorted(results.glob("plays.tar.gz.*")))
+    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+        archive.extractall(stage, filter="data")
+    calls = stage / "calls.jsonl"
+    with calls.open("a", encoding="utf-8") as file:
+        file.write((results / "machine.json").read_text() + "\n")
+    plays, settings = read_plays(stage / CARRY)
+    waiting = [play for play in plays if not play.path(stage / PLAYED).exists()]
+    write_plays(stage / CARRY, waiting, settings)
+    print(f"{len(plays) - len(waiting)} plays taken in, {len(waiting)} are still to be played.")
+
+
+def main() -> None:
+    """Run one of the steps."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    steps = parser.add_subparsers(dest="step", required=True)
+    step = steps.add_parser("prepare")
+    step.add_argument("data", type=Path)
+    step.add_argument("stage", type=Path)
+    step.add_argument("--encoder", type=Path, required=True)
+    step.add_argument("--pooling", choices=("mean", "cls"), default="mean")
+    step = steps.add_parser("play")
+    step.add_argument("carry", type=Path)
+    step.add_argument("results", type=Path)
+    step.add_argument("--device")
+    step.add_argument("--processes", type=int, default=8)
+    step.add_argument("--limit", type=float, default=500, help="seconds after which no play is begun")
+    step = steps.add_parser("collect")
+    step.add_argument("stage", type=Path)
+    step.add_argument("results", type=Path)
+    step = steps.add_parser("judge")
+    step.add_argument("stage", type=Path)
+    step.add_argument("--page", type=Path, help="a page whose tables are replaced; without it they are only printed")
+    step.add_argument("--plots", type=Path, help="a folder for the plot")
+    options = vars(parser.parse_args())
+    if (name := options.pop("step")) == "judge":
+        from proof_figures import judge
+
+        judge(**options)
+    else:
+        steps_by_name: dict[str, Callable[..., None]] = {"prepare": prepare, "play": play, "collect": collect}
+        steps_by_name[name](**options)
+
+
+if __name__ == "__main__":
+    main()
