@@ -126,9 +126,9 @@ Written = tuple[list[TokenText], list[TokenText]]
 
 def batch_of(questions: Sequence[WeighedQuestion], written: Sequence[Written]) -> Batch:
     """Put the tokens of questions one after another."""
-    chains, tails = ([text for texts in column for text in texts] for column in zip(*written, strict=True))
-    entities = max((len(edges) for question in questions for edges in question.open_tails.values()), default=0)
-    return Batch(flat_texts(chains) if chains else None, flat_texts(tails) if tails else None, entities)
+    chains, arrivals = ([text for texts in column for text in texts] for column in zip(*written, strict=True))
+    entities = max((question.entities for question in questions), default=0)
+    return Batch(flat_texts(chains) if chains else None, flat_texts(arrivals) if arrivals else None, entities)
 
 
 class Forward:

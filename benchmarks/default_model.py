@@ -209,7 +209,7 @@ def train(stage: Path, name: str, fold: int | None, changes: Sequence[str]) -> N
     if fold is None:
         save_arrays(judgements, stage / PLAYS / f"{name}.safetensors")
         time_reading(training.reader, data)
-        quantise(training.reader.encoder.model)  # type: ignore[arg-type]
+        quantise(training.reader.encoder.model)  # type: ignore[attr-defined]
         weights = {key: value.contiguous().cpu() for key, value in training.reader.state_dict().items()}
         save_file(weights, stage / PLAYS / f"{name}.weights")
     else:

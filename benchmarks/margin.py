@@ -8,7 +8,7 @@ smallest with which the best chain stays the same for 99.5 % of the questions of
 What it costs in accuracy and calibration is then said where gold is there, of `open` not at all.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -24,6 +24,7 @@ from rechain.evaluation.candidates import is_gold_chain
 from rechain.evaluation.statistics import expected_calibration_error
 from rechain.reader.model import ChainReaderModel, WeighedQuestion
 from rechain.reader.pretrained import load
+from rechain.reader.texts import Arrival
 from rechain.schema import Gold, Question
 from rechain.scoring.documents import is_of_documents
 from rechain.scoring.model import Scores
@@ -76,26 +77,28 @@ def found(questions: Iterable[Question]) -> Iterator[Candidates]:
 def rows_of(model: ChainReaderModel, candidates: Candidates, gold: Gold | None) -> list[Row]:
     """Return what every margin makes of a question, by outputs of the network that are read once."""
     wide = model.weighed(candidates, replace(model.settings, margin=WIDEST))
-    chains, tails = wide.write(model.tokenizer)
+    chains, arrivals = wide.write(model.tokenizer)
     ranks = dict(zip(wide.chosen, model.read("rank", [chains])[0].tolist(), strict=True))
-    links = dict(zip(wide.open_tails, model.read("name_links", [tails], wide.entities)[0], strict=True))
+    named = model.read("name_links", [arrivals], wide.entities)[0]
+    links = {arrival.key: (arrival, row) for arrival, row in zip(wide.open.values(), named, strict=True)}
     rows = []
     for margin in MARGINS:
         one = model.weighed(candidates, replace(model.settings, margin=margin))
-        scores = one.scores(np.array([ranks[number] for number in one.chosen]), _links(one, wide, links))
+        scores = one.scores(np.array([ranks[number] for number in one.chosen]), _links(one, links))
         best = _best(scores)
         is_right = None if gold is None else is_gold_chain(candidates, candidates.chains[best], gold)
         rows.append(Row(best, scores.confidences[best], len(one.chosen), is_right))
     return rows
 
 
-def _links(one: WeighedQuestion, wide: WeighedQuestion, links: dict[int, Array]) -> Array:
+def _links(one: WeighedQuestion, links: Mapping[object, tuple[Arrival, Array]]) -> Array:
     """Return what the Reasoner says of the entities of fewer chains: the same, divided among these entities."""
     rows = []
-    for tail, edges in one.open_tails.items():
-        keys = [edge.key for edge in wide.open_tails[tail]]
-        said = links[tail][[keys.index(edge.key) for edge in edges]]
-        rows.append(np.pad(said - np.log(np.exp(said).sum()), (0, one.entities - len(edges))))
+    for arrival in one.open.values():
+        among, row = links[arrival.key]
+        keys = [edge.key for edge in among.ways]
+        said = row[[keys.index(edge.key) for edge in arrival.ways]]
+        rows.append(np.pad(said - np.log(np.exp(said).sum()), (0, one.entities - len(said))))
     return np.array(rows)
 
 

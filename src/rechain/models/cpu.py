@@ -240,7 +240,8 @@ class PackedEncoder(PretrainedEncoder):
             groups = list(_groups([length for length in lengths.tolist() if length > 0]))
             sizes = [sum(group) for group in groups]
             tokens = [each[is_token].split(sizes) for each in (ids, marks, positions.expand_as(ids))]  # [N] a group
-            states = [self._encode(*part, layers) for part in zip(*tokens, groups, strict=True)]
+            texts = zip(*tokens, groups, strict=True)
+            states = [self._encode(ids, marks, places, own, layers) for ids, marks, places, own in texts]
             padded = torch.zeros(*ids.shape, self.width, dtype=states[0].dtype if states else None)
             if states:
                 padded[is_token] = torch.cat(states)

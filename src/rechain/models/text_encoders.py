@@ -147,7 +147,7 @@ class PretrainedEncoder(nn.Module):
 @contextmanager
 def _first_layers(model: Any, count: int) -> Iterator[None]:
     """Let a model of the library end after some of its layers; one that does not list them computes all."""
-    stack = getattr(model, "encoder", None)
+    stack: Any = getattr(model, "encoder", None)
     every = getattr(stack, "layer", None)
     if not count or not isinstance(every, nn.ModuleList):
         yield

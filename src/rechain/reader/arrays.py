@@ -87,7 +87,7 @@ class ReaderPreparation:
         }
 
     def told(self, learned: Sequence[int]) -> Array:
-        """Return what questions of these numbers tell each other of their kept chains by the steps they share, [chains].
+        """Return what questions of these numbers tell each other of their kept chains by shared steps, [chains].
 
         As in joint recovery, from the prior: no question hears itself, and those that are not learnt from hear nothing.
         """

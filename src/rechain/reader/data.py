@@ -55,8 +55,10 @@ class ReaderData:
         """Return the chains of questions of these numbers, [B]."""
         chains, is_chain = _numbers(self._starts, questions)
         index = chains.to(self.device)
-        columns = (column[index] for column in (self._features, self._beside, self._told))
-        return QuestionBatch(is_chain.to(self.device), chains, *columns, self._made[index].bool())
+        features, beside, told, made = (
+            column[index] for column in (self._features, self._beside, self._told, self._made)
+        )
+        return QuestionBatch(is_chain.to(self.device), chains, features, beside, told, made.bool())
 
 
 class CaseBatch(NamedTuple):

@@ -179,13 +179,13 @@ class WeighedQuestion:
         self.chosen = self._worth_reading()
         """the numbers of the chains that are worth reading"""
         self._arrivals = Arrivals(candidates.chains[number] for number in self.chosen)
-        self.open = [number for number, arrival in enumerate(self._arrivals.all) if len(arrival.ways) > 1]
-        """the numbers of the arrivals to which more than one entity could lead; of others there is no doubt"""
+        self.open = {number: arrival for number, arrival in enumerate(self._arrivals.all) if len(arrival.ways) > 1}
+        """the arrivals to which more than one entity could lead, by their numbers; of others there is no doubt"""
 
     @property
     def entities(self) -> int:
         """The greatest number of entities that could lead to one of the open arrivals."""
-        return max((len(self._arrivals.all[number].ways) for number in self.open), default=0)
+        return max((len(arrival.ways) for arrival in self.open.values()), default=0)
 
     def _group_odds(self, prior: Array) -> dict[Group, float]:
         """Return the log-probability of each group: of its shape and, of chains, their length among those of chains."""
@@ -211,7 +211,7 @@ class WeighedQuestion:
         texts = ChainTexts(self._candidates, tokenizer, self._settings.max_tokens)
         chains = [texts.chain(self._candidates.chains[number]) for number in self.chosen]
         most = self._settings.passage_tokens
-        return chains, [texts.arrival(self._arrivals.all[number], most) for number in self.open]
+        return chains, [texts.arrival(arrival, most) for arrival in self.open.values()]
 
     def scores(self, ranks: Array, links: Array) -> Scores:
         """Return the scores of all chains: `ranks` [chosen] and `links` [open, entities] are the network's."""

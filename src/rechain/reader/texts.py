@@ -79,6 +79,15 @@ class Arrival(NamedTuple):
     ways: list[Edge]
     """one link for each entity that leads there"""
 
+    @property
+    def key(self) -> tuple[int, str | None]:
+        """What tells it from others of the same question."""
+        return _key(self.passage, self.way_on)
+
+
+def _key(passage: int, way_on: Edge | None) -> tuple[int, str | None]:
+    return passage, None if way_on is None else way_on.key
+
 
 class Arrivals:
     """Where chains arrive after their first passage, and the entities that may have led there."""
@@ -89,7 +98,7 @@ class Arrivals:
         self._slots: dict[tuple[int, str], int] = {}
         for chain in chains:
             for passage, edge, way_on in _steps(chain):
-                number = self._numbers.setdefault((passage, way_on and way_on.key), len(self.all))
+                number = self._numbers.setdefault(_key(passage, way_on), len(self.all))
                 if number == len(self.all):
                     self.all.append(Arrival(passage, way_on, []))
                 if (number, edge.key) not in self._slots:
@@ -98,7 +107,7 @@ class Arrivals:
 
     def places(self, chain: Candidate) -> list[tuple[int, int]]:
         """Return for each passage but the first the number of the arrival, and the slot of its link there, from 1."""
-        numbers = [(self._numbers[passage, way_on and way_on.key], edge) for passage, edge, way_on in _steps(chain)]
+        numbers = [(self._numbers[_key(passage, way_on)], edge) for passage, edge, way_on in _steps(chain)]
         return [(number, self._slots[number, edge.key]) for number, edge in numbers]
 
 

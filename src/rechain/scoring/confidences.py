@@ -2,8 +2,8 @@
 
 A model divides the probability of a question among its chains, as if no more than one were right, so that the share of
 each is too small. Two numbers turn a share into the probability that the chain is right. They were fitted to gold of
-DrugHop open, as docs/measured/default_model.md and docs/measured/joint.md say, with the error on folds that took no part
-in the fit. They never change which chain is best.
+DrugHop open; docs/measured/default_model.md and docs/measured/joint.md have the error on folds that took no part in the
+fit. They never change which chain is best.
 """
 
 from math import exp, log
