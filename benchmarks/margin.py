@@ -91,7 +91,7 @@ def rows_of(model: ChainReaderModel, candidates: Candidates, gold: Gold | None) 
     return rows
 
 
-def _links(one: WeighedQuestion, links: Mapping[object, tuple[Arrival, Array]]) -> Array:
+def _links(one: WeighedQuestion, links: Mapping[tuple[int, str | None], tuple[Arrival, Array]]) -> Array:
     """Return what the Reasoner says of the entities of fewer chains: the same, divided among these entities."""
     rows = []
     for arrival in one.open.values():
