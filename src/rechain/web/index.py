@@ -125,8 +125,8 @@ class Index:
         self._last_change = self._last_addition = 0
         self._last_stores: dict[int, int] = {}
         self._confident: set[int] = set()
-        self._selections: BoundedCache[Sequence[int]] = BoundedCache(_MOST_POSITIONS)
-        self._figures: BoundedCache[Figures] = BoundedCache(_MOST_FIGURES)
+        self._selections: BoundedCache[Sequence[int]] = BoundedCache(_MOST_POSITIONS, len)
+        self._figures: BoundedCache[Figures] = BoundedCache(_MOST_FIGURES, len)
 
     def add(self, entries: Iterable[tuple[Entry, Gold | None]]) -> None:
         """Add questions; one whose id is taken, or that has none, is named after its position."""

@@ -103,7 +103,7 @@ class Site:
     """the index in which passages are found, if there is one"""
     results: Results = field(default_factory=Results)
     """what people tried"""
-    lists: BoundedCache[str] = field(default_factory=lambda: BoundedCache(_MOST_HTML))
+    lists: BoundedCache[str] = field(default_factory=lambda: BoundedCache(_MOST_HTML, len))
     """pages of the list that were drawn since the index last changed, as many people look at the same"""
     _finding: asyncio.Lock = field(default_factory=asyncio.Lock)
     _lookups: dict[tuple[int, int], asyncio.Task[Recovered]] = field(default_factory=dict)
