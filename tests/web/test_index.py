@@ -269,12 +269,12 @@ def test_questions_are_found_by_one_passage_that_holds_all_words() -> None:
 
 def test_what_was_worked_out_does_not_outlive_a_change(judged: Index) -> None:
     wanted = Filters(judgement="right")
-    before = judged.state
+    before = judged.marks
     assert ids(judged, wanted) == ["right"]
     assert judged.figures(0, wanted)["judgement"]["right"].questions == 1
     tell(judged, 0, "later", chain("0", "1", confidence=1.0))
     tell(judged, 0, "wrong", chain("0", "1", confidence=1.0))
-    assert judged.state != before
+    assert judged.marks != before
     assert ids(judged, wanted) == ["right", "wrong"]
     assert judged.figures(0, wanted)["judgement"]["right"].questions == 2
     judged.add([entry(asked("new"))])

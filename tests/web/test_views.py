@@ -3,7 +3,7 @@
 from rechain.candidates import CandidateSettings
 from rechain.recovery import Recoverer
 from rechain.schema import Chain, Claim, Gold, GoldChain, HeldAnswer, Link, Passage, Question, Recovered
-from rechain.web.site import MOST_SHOWN, Source
+from rechain.web.contents import MOST_SHOWN, Source
 from rechain.web.views import QuestionView, chain_steps, compared_views, question_view
 
 SETTINGS = CandidateSettings()

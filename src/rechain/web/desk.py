@@ -17,11 +17,12 @@ from rechain.labels.status import STATES, State, Status, overall, statuses
 from rechain.labels.store import Label, checked_annotator
 from rechain.labels.suggestions import Suggestions
 from rechain.schema import Question
+from rechain.web.contents import NotThereError
 from rechain.web.forms import read_form
 from rechain.web.index import PAGE_SIZE
 from rechain.web.queries import PageNumber, PageQuery
 from rechain.web.responses import link, page
-from rechain.web.site import AtSite, NotThereError, Site
+from rechain.web.site import AtSite, Site
 from rechain.web.strip import strip_of
 from rechain.web.unit_views import UnitView, unit_view
 

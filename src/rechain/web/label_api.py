@@ -16,7 +16,8 @@ from rechain.labels.exchange import export_gold, export_pairs, labels_from_rows
 from rechain.labels.store import Annotator, Label, Note
 from rechain.schema import Gold, NotBlank, Question
 from rechain.web.api import CHAINS, PAIR, refusals
-from rechain.web.site import AtSite, ConflictError, NotThereError, Site
+from rechain.web.contents import NotThereError
+from rechain.web.site import AtSite, ConflictError, Site
 from rechain.web.threads import iterate_long, run_long
 
 MOST_LABELS = 1000

@@ -12,11 +12,11 @@ from rechain.text.collection import Statistics
 from rechain.text.highlights import ANSWER, QUESTION, Highlighter, Piece, cut
 from rechain.text.passages import PassageView
 from rechain.web.chains import ChainList, is_gold
+from rechain.web.contents import MOST_SHOWN, Source
 from rechain.web.excerpts import excerpt, roles_of_step
 from rechain.web.graph import GraphView, graph_of
 from rechain.web.names import Names, passage_name
 from rechain.web.places import Place, place_of
-from rechain.web.site import MOST_SHOWN, Source
 from rechain.web.strip import StripView, number_passages, strip_of
 
 
@@ -293,7 +293,7 @@ class ComparedView:
     @property
     def is_late(self) -> bool:
         """Whether a model is still looking for it."""
-        return self.source.service is not None and self.recovered is None
+        return self.source.is_model and self.recovered is None
 
 
 def compared_views(

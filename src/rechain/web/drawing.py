@@ -1,0 +1,163 @@
+"""Pages drawn in processes of their own: one interpreter keeps one core busy, and a server has several.
+
+The server's process reads requests and sends answers; it asks another for a page by a function, such as those of
+`explorer`, and its query. Without such processes, or when they have died, pages are drawn in threads.
+"""
+
+import asyncio
+import gc
+import logging
+import os
+import pickle
+import signal
+import socket
+import struct
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from threading import Thread
+from typing import Any, Concatenate, ParamSpec, cast
+
+from fastapi.concurrency import run_in_threadpool
+
+from rechain.system.processes import Outcome, pickled_error, process_context, start_process
+from rechain.web.contents import Contents
+from rechain.web.responses import load_templates
+
+MOST_PROCESSES = 4
+"""beyond these the server's own process, which reads and sends, is what others wait for"""
+_AT_ONCE = 2
+"""pages that a process draws at the same time, so that one that takes long does not hold all that come after it"""
+_HEADER = struct.Struct("!i")
+"""the length of a message, as `multiprocessing` writes it before one"""
+_log = logging.getLogger("rechain.web")
+
+Parameters = ParamSpec("Parameters")
+Draw = Callable[Concatenate[Contents, Parameters], str | None]
+
+
+class Drawers:
+    """Draws pages, in processes once they are started."""
+
+    def __init__(self, contents: Contents) -> None:
+        self._contents = contents
+        self._lines: set[_Line] = set()
+        self._idle: asyncio.Queue[_Line | None] = asyncio.Queue()
+        """lines on which nothing is asked just now; None: none is left"""
+
+    async def start(self, processes: int) -> None:
+        """Start processes; until they are there, pages are drawn in threads."""
+        for _ in range(min(processes, MOST_PROCESSES) if hasattr(socket, "AF_UNIX") else 0):
+            for one in await run_in_threadpool(_start_process, self._contents):
+                line = _Line(*await asyncio.open_unix_connection(sock=one))
+                await line.ask(None)  # answered when the process can draw
+                self._lines.add(line)
+                self._idle.put_nowait(line)
+
+    def close(self) -> None:
+        """End the processes: each exits when a line of it is closed."""
+        for line in self._lines:
+            line.close()
+        self._lines.clear()
+
+    async def draw(self, draw: Draw[Parameters], *args: Parameters.args, **options: Parameters.kwargs) -> bytes:
+        """Return the HTML of a page; nothing where the function returns None."""
+        line = await self._idle.get() if self._lines else None
+        if line is None:
+            self._pass_on_none()
+            return await run_in_threadpool(_drawn, self._contents, draw, args, options)
+        request = self._contents.index.marks, draw, args, options
+        # whoever goes away leaves the answer on the line, which somebody has to take
+        outcome = await asyncio.shield(asyncio.ensure_future(self._ask(line, request)))
+        if outcome is None:
+            return await self.draw(draw, *args, **options)
+        if outcome.error:
+            raise outcome.error
+        return cast(bytes, outcome.result)
+
+    async def _ask(self, line: "_Line", request: object) -> Outcome | None:
+        """Return what is answered on a line, or None if its process has died."""
+        try:
+            outcome = await line.ask(request)
+        except (OSError, EOFError):
+            _log.error("a process that draws pages has died; it may need more memory than there is.")
+            self._lines.discard(line)
+            self._pass_on_none()
+            return None
+        self._idle.put_nowait(line)
+        return outcome
+
+    def _pass_on_none(self) -> None:
+        """Let those who wait for a line know, one after the other, where none is left."""
+        if not self._lines:
+            self._idle.put_nowait(None)
+
+
+class _Line:
+    """A connection to a process, on which one page is asked for at a time."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    async def ask(self, request: object) -> Outcome:
+        """Return the answer to a request."""
+        message = pickle.dumps(request)
+        self._writer.write(_HEADER.pack(len(message)) + message)
+        (length,) = _HEADER.unpack(await self._reader.readexactly(_HEADER.size))
+        return cast(Outcome, pickle.loads(await self._reader.readexactly(length)))
+
+    def close(self) -> None:
+        """Close it, which ends the process."""
+        self._writer.close()
+
+
+def _drawn(contents: Contents, draw: Draw[...], args: Sequence[Any], options: dict[str, Any]) -> bytes:
+    return (draw(contents, *args, **options) or "").encode()
+
+
+def _start_process(contents: Contents) -> list[socket.socket]:
+    """Start a process that draws pages of some contents; return the lines to it."""
+    context = process_context([__name__, "rechain.web.explorer"])
+    ours, theirs = zip(*(context.Pipe() for _ in range(_AT_ONCE)), strict=True)
+    # without what only the server itself has, such as models and labels
+    parts = Contents(contents.index, contents.settings, contents.sources, contents.has_gold, contents.corpus)
+    process = context.Process(target=_serve, args=(theirs, pickle.dumps(parts)), daemon=True, name="drawing")
+    start_process(process)
+    for one in theirs:
+        one.close()
+    return [socket.socket(fileno=os.dup(one.fileno())) for one in ours]
+
+
+def _serve(connections: Sequence[Connection], parts: bytes) -> None:
+    """Draw pages until a line is closed: the body of a process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes; the first one then ends the others
+    contents: Contents = pickle.loads(parts)
+    load_templates()
+    gc.collect()
+    gc.freeze()  # as the server itself does
+    gc.set_threshold(20_000, 20, 50)
+    threads = [Thread(target=_answer, args=(connection, contents), daemon=True) for connection in connections]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def _answer(connection: Connection, contents: Contents) -> None:
+    with suppress(EOFError, OSError):
+        while True:
+            connection.send_bytes(_outcome(contents, pickle.loads(connection.recv_bytes())))
+    os._exit(0)  # the server is gone, or wants it
+
+
+def _outcome(contents: Contents, request: Any) -> bytes:
+    if request is None:
+        return pickle.dumps(Outcome(None))
+    marks, draw, args, options = request
+    try:
+        if marks.change > contents.index.marks.change:  # not an older one, as requests may overtake each other
+            contents.index.marks = marks
+        return pickle.dumps(Outcome(_drawn(contents, draw, args, options)))
+    except Exception as error:
+        return pickled_error(error)
