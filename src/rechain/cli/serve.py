@@ -243,6 +243,7 @@ def _add_models(site: "Site", names: list[str], load: "partial[Recoverer]") -> N
     from rechain.recovery import model_facts
     from rechain.scoring.model import BUNDLED
     from rechain.web.contents import Origin
+    from rechain.web.model_process import ProcessRecoverer
     from rechain.web.service import RecoveryService
 
     for name in names or ([] if site.sources else [BUNDLED]):
@@ -250,10 +251,10 @@ def _add_models(site: "Site", names: list[str], load: "partial[Recoverer]") -> N
         with working("Loading the model"):
             facts = model_facts(make)
             origin = Origin(f"{name}: recovered now by rechain {__version__}", made_by={"model": facts})
-            service = site.add_model(name, make, origin)
+            service = site.add_model(name, partial(ProcessRecoverer, make), origin)
             _ = service.recoverer  # now, so that a model that is not there is reported before the first request
     services = [one for source in site.sources if (one := site.service_of(source))]
-    site.recovery = services[0] if services else RecoveryService(partial(load, BUNDLED))
+    site.recovery = services[0] if services else RecoveryService(partial(ProcessRecoverer, partial(load, BUNDLED)))
 
 
 def _run(server: "Server", listening: socket, token: str | None, labels: Path) -> None:

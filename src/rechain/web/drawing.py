@@ -30,6 +30,8 @@ _AT_ONCE = 2
 """pages that a process draws at the same time, so that one that takes long does not hold all that come after it"""
 _HEADER = struct.Struct("!i")
 """the length of a message, as `multiprocessing` writes it before one"""
+PRELOAD = ("rechain.web.explorer", "rechain.web.drawing")
+"""modules that are imported once for all processes of the server"""
 _log = logging.getLogger("rechain.web")
 
 Parameters = ParamSpec("Parameters")
@@ -118,7 +120,7 @@ def _drawn(contents: Contents, draw: Draw[...], args: Sequence[Any], options: di
 
 def _start_process(contents: Contents) -> list[socket.socket]:
     """Start a process that draws pages of some contents; return the lines to it."""
-    context = process_context([__name__, "rechain.web.explorer"])
+    context = process_context(PRELOAD)
     ours, theirs = zip(*(context.Pipe() for _ in range(_AT_ONCE)), strict=True)
     # without what only the server itself has, such as models and labels
     parts = Contents(contents.index, contents.settings, contents.sources, contents.has_gold, contents.corpus)

@@ -13,7 +13,7 @@ from rechain.datasets import Entry
 from rechain.errors import RechainError
 from rechain.labels.queue import Queue
 from rechain.labels.store import LabelStore
-from rechain.recovery import Options, Recoverer
+from rechain.recovery import Options
 from rechain.schema import Problem, Recovered, Same
 from rechain.scoring.model import BUNDLED
 from rechain.web.bounded import BoundedCache
@@ -21,7 +21,7 @@ from rechain.web.contents import MOST_SHOWN, Contents, Origin, Source
 from rechain.web.drawing import Drawers
 from rechain.web.index import Index, Stored
 from rechain.web.results import Results
-from rechain.web.service import BusyError, RecoverTogether, RecoveryService
+from rechain.web.service import BusyError, Recovers, RecoverTogether, RecoveryService
 
 if TYPE_CHECKING:
     pass  # it loads the search engine, which a server without an index does not need
@@ -32,6 +32,8 @@ _CROWD = 32
 """from so many waiting questions on a page does not add its own, which would be shown too late anyway"""
 _MOST_HTML = 8_000_000
 """bytes of pages that are kept, some hundred pages"""
+_GRACE_S = 0.01
+"""seconds beyond those for which a question may wait, so that it is late by then"""
 _log = logging.getLogger("rechain.web")
 EVERYTHING = Options(top=MOST_SHOWN, explain=True)
 """what a question's page needs of its chains"""
@@ -96,7 +98,7 @@ class Site(Contents):
         self.index.store(source.number, served())
         return unknown
 
-    def add_model(self, name: str, make: Callable[[], Recoverer], origin: Origin | None = None) -> RecoveryService:
+    def add_model(self, name: str, make: Callable[[], Recovers], origin: Origin | None = None) -> RecoveryService:
         """Add a model as a source; when it has nothing else to do it goes through all questions."""
         number = len(self.sources)
         service = RecoveryService(make, idle=_Filler(self.index, number))
@@ -198,7 +200,12 @@ AtSite = Annotated[Site, Depends(_site_of)]
 
 async def ask(service: RecoveryService, entries: Sequence[Entry], options: Options) -> list[Recovered]:
     """Return what a service recovers; a caller that is cancelled takes its questions back."""
-    return await asyncio.wrap_future(service.ask(entries, options))
+    answer = asyncio.wrap_future(service.ask(entries, options))
+    late = asyncio.get_running_loop().call_later(service.most_seconds + _GRACE_S, service.refuse_late)
+    try:
+        return await answer
+    finally:
+        late.cancel()
 
 
 async def ask_for(request: Request, site: Site, entries: Sequence[Entry], options: Options) -> list[Answered]:
