@@ -12,8 +12,10 @@ import pickle
 import signal
 import socket
 import struct
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from threading import Thread
 from typing import Any, Concatenate, ParamSpec, cast
@@ -28,6 +30,8 @@ MOST_PROCESSES = 4
 """beyond these the server's own process, which reads and sends, is what others wait for"""
 _AT_ONCE = 2
 """pages that a process draws at the same time, so that one that takes long does not hold all that come after it"""
+_MOST_PASSED = 8
+"""how many who come later may be served first, as the free process knows what they ask for"""
 _HEADER = struct.Struct("!i")
 """the length of a message, as `multiprocessing` writes it before one"""
 PRELOAD = ("rechain.web.explorer", "rechain.web.drawing")
@@ -44,17 +48,19 @@ class Drawers:
     def __init__(self, contents: Contents) -> None:
         self._contents = contents
         self._lines: set[_Line] = set()
-        self._idle: asyncio.Queue[_Line | None] = asyncio.Queue()
-        """lines on which nothing is asked just now; None: none is left"""
+        self._idle: list[_Line] = []
+        """lines on which nothing is asked just now"""
+        self._waiting: deque[_Waiter] = deque()
+        """those who wait for a line, in the order in which they came"""
 
     async def start(self, processes: int) -> None:
         """Start processes; until they are there, pages are drawn in threads."""
-        for _ in range(min(processes, MOST_PROCESSES) if hasattr(socket, "AF_UNIX") else 0):
+        for process in range(min(processes, MOST_PROCESSES) if hasattr(socket, "AF_UNIX") else 0):
             for one in await run_in_threadpool(_start_process, self._contents):
-                line = _Line(*await asyncio.open_unix_connection(sock=one))
+                line = _Line(process, *await asyncio.open_unix_connection(sock=one))
                 await line.ask(None)  # answered when the process can draw
                 self._lines.add(line)
-                self._idle.put_nowait(line)
+                self._give(line)
 
     def close(self) -> None:
         """End the processes: each exits when a line of it is closed."""
@@ -62,17 +68,21 @@ class Drawers:
             line.close()
         self._lines.clear()
 
-    async def draw(self, draw: Draw[Parameters], *args: Parameters.args, **options: Parameters.kwargs) -> bytes:
-        """Return the HTML of a page; nothing where the function returns None."""
-        line = await self._idle.get() if self._lines else None
+    async def draw(
+        self, subject: str, draw: Draw[Parameters], *args: Parameters.args, **options: Parameters.kwargs
+    ) -> bytes:
+        """Return the HTML of a page; nothing where the function returns None.
+
+        Pages of one subject, if it is named, are drawn by one process where possible, which remembers it.
+        """
+        line = await self._take_line(subject)
         if line is None:
-            self._pass_on_none()
             return await run_in_threadpool(_drawn, self._contents, draw, args, options)
         request = self._contents.index.marks, draw, args, options
         # whoever goes away leaves the answer on the line, which somebody has to take
         outcome = await asyncio.shield(asyncio.ensure_future(self._ask(line, request)))
         if outcome is None:
-            return await self.draw(draw, *args, **options)
+            return await self.draw(subject, draw, *args, **options)
         if outcome.error:
             raise outcome.error
         return cast(bytes, outcome.result)
@@ -84,21 +94,62 @@ class Drawers:
         except (OSError, EOFError):
             _log.error("a process that draws pages has died; it may need more memory than there is.")
             self._lines.discard(line)
-            self._pass_on_none()
+            while not self._lines and self._waiting:
+                self._waiting.popleft().line.set_result(None)
             return None
-        self._idle.put_nowait(line)
+        self._give(line)
         return outcome
 
-    def _pass_on_none(self) -> None:
-        """Let those who wait for a line know, one after the other, where none is left."""
+    async def _take_line(self, subject: str) -> "_Line | None":
+        """Return an idle line, once there is one; None where there is no process."""
         if not self._lines:
-            self._idle.put_nowait(None)
+            return None
+        process = hash(subject) % (1 + max(line.process for line in self._lines)) if subject else None
+        if self._idle:
+            line = next((one for one in self._idle if one.process == process), self._idle[0])
+            self._idle.remove(line)
+            return line
+        waiter = _Waiter(process, asyncio.get_running_loop().create_future())
+        self._waiting.append(waiter)
+        try:
+            return await waiter.line
+        except asyncio.CancelledError:  # whoever goes away just when a line comes leaves it to others
+            if waiter.line.done() and not waiter.line.cancelled() and (line := waiter.line.result()):
+                self._give(line)
+            raise
+
+    def _give(self, line: "_Line") -> None:
+        """Give a line to the first of those who wait for any or for this process; or to who was passed over often."""
+        self._waiting = deque(one for one in self._waiting if not one.line.cancelled())
+        for waiter in self._waiting:
+            if waiter.process in (None, line.process) or waiter.passed == _MOST_PASSED:
+                break
+            waiter.passed += 1
+        else:
+            if not self._waiting:
+                self._idle.append(line)
+                return
+            waiter = self._waiting[0]
+        self._waiting.remove(waiter)
+        waiter.line.set_result(line)
+
+
+@dataclass(eq=False)
+class _Waiter:
+    """Somebody who waits for a line."""
+
+    process: int | None
+    """the process that would be quickest; None: any"""
+    line: "asyncio.Future[_Line | None]"
+    passed: int = 0
+    """how often others who came later got a line first"""
 
 
 class _Line:
     """A connection to a process, on which one page is asked for at a time."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(self, process: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.process = process
         self._reader = reader
         self._writer = writer
 

@@ -99,6 +99,16 @@ class GraphView:
     numbers: Mapping[Ends, int]
     """the line of each link that is drawn"""
 
+    @property
+    def has_chain(self) -> bool:
+        """Whether a passage of it is on a chain."""
+        return any(node.step for node in self.words)
+
+    @property
+    def lacks_link(self) -> bool:
+        """Whether a line stands for a link that is missing."""
+        return any(line.kind == "gap" for line in self.lines)
+
     def lines_of(self, way: Sequence[str]) -> list[int]:
         """Return the numbers of the lines between some passages."""
         pairs = map(frozenset, pairwise(way))
@@ -139,8 +149,7 @@ class _Drawing:
         for number, way in enumerate(self._ways):
             for name in way:
                 self._first.setdefault(name, number)
-        views = chains.candidates.views if chains.candidates else [PassageView(one) for one in question.passages]
-        self._named, self._holders = _named(question, views), _holders(question, chains, chain)
+        self._named, self._holders = _named(question, chains.views), _holders(question, chains, chain)
         self._links = self._chain_links(chains)
         if not len(chains):
             self._links |= self._all_links(settings, collection)
@@ -218,18 +227,29 @@ class _Drawing:
         lines = self._lines()
         names = [*(name for column in self._drawn for name in column.values()), *joined(*self._undrawn)]
         shown = self._chain.links_in_order if self._chain else []
+        numbers, links = _numbers(lines), self._links_by_passage()
+        words = {name: self._node(name, numbers, links.get(name, ())) for name in names[:_MOST_TOLD]}
         return GraphView(
-            columns=[[self._node(name, lines) for name in column.values()] for column in self._drawn],
+            columns=[[words[name] for name in column.values()] for column in self._drawn],
             undrawn=[len(names) for names in self._undrawn],
-            words=[self._node(name, lines) for name in names[:_MOST_TOLD]],
+            words=list(words.values()),
             lines=[line for _, line in lines],
             height=_rem(_HEAD + rows * _ROW),
             starts_lower=self._starts_lower,
             link=self._links.get(frozenset(self._chain.passages), "") if self._chain and len(shown) == 1 else "",
             judges=self._judges,
             gap=None if self._ways else self._gap(),
-            numbers=_numbers(lines),
+            numbers=numbers,
         )
+
+    def _links_by_passage(self) -> dict[str, list[tuple[str, str]]]:
+        """Return the links of every passage: what links it, to which."""
+        links: dict[str, list[tuple[str, str]]] = {}
+        for ends, link in self._links.items():
+            for name in ends:
+                others = links.setdefault(name, [])
+                others += [(link, self._names.passage(other)) for other in ends - {name}]
+        return links
 
     def _lines(self) -> list[tuple[Ends, Line]]:
         """Return the lines, those that matter last, so that they lie above the others."""
@@ -251,15 +271,9 @@ class _Drawing:
         one, two = sorted(self._places[end] for end in ends)
         return _between(number, kind, one, two)
 
-    def _node(self, name: str, lines: Sequence[tuple[Ends, Line]]) -> Node:
-        first, numbers = self._first.get(name), _numbers(lines)
+    def _node(self, name: str, numbers: Mapping[Ends, int], links: Sequence[tuple[str, str]]) -> Node:
+        first = self._first.get(name)
         on_way = [] if first is None else _pairs([self._ways[first]])
-        links = [
-            (link, self._names.passage(other))
-            for ends, link in self._links.items()
-            if name in ends
-            for other in ends - {name}
-        ]
         return Node(
             id=name,
             name=self._names.passage(name),
@@ -315,8 +329,7 @@ def _holders(question: Question, chains: ChainList, chain: Chain | None) -> froz
     """Return the passages that hold the answer, also that of a chain whose model reads more than words."""
     own = {chain.answer.passage} if chain and chain.answer else set[str]()
     try:
-        views = [PassageView(passage) for passage in question.passages]
-        tails = chains.candidates.tails if chains.candidates else AnswerMatcher(question).hold(views).tails
+        tails = chains.candidates.tails if chains.candidates else AnswerMatcher(question).hold(chains.views).tails
     except QuestionError:
         tails = []
     return frozenset({question.passages[place].id for place in tails} | own)

@@ -35,7 +35,9 @@ def find_hits(index: IndexReader, filters: Filters, rows: Sequence[Row]) -> Mapp
 def _hit(index: IndexReader, row: Row, words: Sequence[str], place: int | None) -> Hit:
     in_question, in_answer = beginnings(row.question, words), beginnings(row.answer, words)
     hit = Hit(marked(row.question, in_question), marked(row.answer, in_answer))
-    missing = set(words) - {word for _, word in (*in_question, *in_answer, *beginnings(row.id, words))}
+    missing = set(words) - {word for _, word in (*in_question, *in_answer)}
+    if missing:
+        missing -= {word for _, word in beginnings(row.id, words)}
     if place is None and not missing:
         return hit
     passages = index.passages(row.position)

@@ -143,6 +143,8 @@ class IndexReader:
         self.marks = Marks()
         """of what is in the database, at least; a process that only reads has to be told of others"""
         self._stored = lru_cache(_REMEMBERED)(self._read_stored)
+        self._chains = lru_cache(_REMEMBERED)(self._read_chains)
+        self._count = lru_cache(1)(self._read_count)
         self._selections: BoundedCache[Sequence[int]] = BoundedCache(_MOST_POSITIONS, len)
         self._figures: BoundedCache[Figures] = BoundedCache(_MOST_FIGURES, len)
 
@@ -151,6 +153,9 @@ class IndexReader:
         return IndexReader, (DatabaseReader(self._database.path),)
 
     def __len__(self) -> int:
+        return self._count(self.marks.addition)
+
+    def _read_count(self, _: int) -> int:
         return int(self._read("SELECT count(*) FROM questions")[0][0])
 
     def ids(self, order: Order = "file") -> list[str]:
@@ -174,6 +179,9 @@ class IndexReader:
 
     def recovered(self, source: int, position: int) -> Recovered | None:
         """Return the chains of a question from a source, or None if it has none yet."""
+        return self._chains(source, position, self.marks.of(source))
+
+    def _read_chains(self, source: int, position: int, _: tuple[int, int]) -> Recovered | None:
         rows = self._read("SELECT json FROM chains WHERE source = ? AND position = ?", source, position)
         return Recovered.model_validate_json(rows[0][0]) if rows else None
 

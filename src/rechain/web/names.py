@@ -31,6 +31,7 @@ class Names:
 
     def __init__(self, question: Question) -> None:
         self._passages = {passage.id: passage for passage in question.passages}
+        self._mentioned = {mention.entity for passage in question.passages for mention in passage.mentions}
         self._entities: dict[tuple[str, tuple[str, ...]], str] = {}
 
     def passage(self, name: str) -> str:
@@ -50,6 +51,8 @@ class Names:
     def entity(self, entity: str, near: Sequence[str] = ()) -> str:
         """Return an entity as it is most often written in some passages, or else in any; as it is if it is a name."""
         key = entity, tuple(near)
+        if entity not in self._mentioned:
+            return _TYPE.sub("", entity, count=1)
         if key not in self._entities:
             found = self._most_frequent(entity, near) or self._most_frequent(entity, list(self._passages))
             self._entities[key] = found or _TYPE.sub("", entity, count=1)

@@ -34,7 +34,7 @@ async def explore(site: AtSite, query: Annotated[ListQuery, Query()]) -> HTMLRes
     key = site.index.marks.change, query
     html = site.lists.find(key)
     if html is None:
-        html = await site.drawers.draw(draw_list, query)
+        html = await site.drawers.draw("", draw_list, query)
         site.lists.add(key, html)
     return HTMLResponse(html)
 
@@ -57,18 +57,18 @@ def download_page(site: AtSite, query: Annotated[DownloadQuery, Query()]) -> Str
 @router.get("/question")
 async def question_page(site: AtSite, query: Annotated[QuestionQuery, Query()]) -> HTMLResponse:
     """Show a question and one of its chains."""
-    html = await site.drawers.draw(draw_question, query, True)
+    html = await site.drawers.draw(query.id, draw_question, query, True)
     if not html:  # a model has yet to look for them: most pages need not wait, and are drawn at once
         stored = await run_in_threadpool(site.question, query.id)
         await site.chains_of(site.source(query.source), stored, _PATIENCE)
-        html = await site.drawers.draw(draw_question, query)
+        html = await site.drawers.draw(query.id, draw_question, query)
     return HTMLResponse(html)
 
 
 @router.get("/compare")
 async def compare(site: AtSite, query: Annotated[ComparisonQuery, Query()]) -> HTMLResponse:
     """Show where the chains of two sources differ."""
-    return HTMLResponse(await site.drawers.draw(draw_comparison, query))
+    return HTMLResponse(await site.drawers.draw("", draw_comparison, query))
 
 
 @router.get("/compare/question")
@@ -78,4 +78,4 @@ async def compare_question(site: AtSite, query: Annotated[ComparisonQuery, Query
     site.readable(stored)
     for source in query.sources(site):
         await site.chains_of(source, stored, _PATIENCE)
-    return HTMLResponse(await site.drawers.draw(draw_compared_question, query))
+    return HTMLResponse(await site.drawers.draw(query.id, draw_compared_question, query))

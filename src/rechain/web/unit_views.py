@@ -102,8 +102,8 @@ def _pair(units: Units, unit: Unit) -> list[StepView]:
             roles.append(link_role(len(links)))
             links.append(units.name(entity))
     highlighter = Highlighter(units.question, links)
-    passages = [passage for passage in units.question.passages if passage.id in unit.passages]
-    return [step_view(passage, highlighter, roles=roles) for passage in passages]
+    views = [view for view in units.candidates.views if view.passage.id in unit.passages]
+    return [step_view(view, highlighter, roles=roles) for view in views]
 
 
 def _chain(units: Units, unit: Unit) -> Chain:
