@@ -486,3 +486,13 @@ def test_a_reader_does_not_wait_for_whoever_writes() -> None:
         reader = ThreadPoolExecutor(1).submit(index.ids)
         assert reader.result(_PATIENCE_S) == ["a"]
     assert index.ids() == []
+
+
+def test_it_is_known_whether_there_is_chinese_text() -> None:
+    index = Index()
+    index.add([entry(asked("a"))])
+    assert not index.marks.has_chinese
+    chinese = Question(id="b", question="Who?", answer="x", passages=[Passage(id="1", text="北京")])
+    index.add([entry(chinese), entry(asked("c"))])
+    index.add([entry(asked("d"))])
+    assert index.marks.has_chinese

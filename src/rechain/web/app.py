@@ -26,7 +26,7 @@ from rechain.web.queries import PageQuery
 from rechain.web.responses import load_templates, refusal
 from rechain.web.service import BusyError
 from rechain.web.site import ConflictError, GoneError, Site
-from rechain.web.threads import set_up_threads
+from rechain.web.threads import run_long, set_up_threads
 
 _STATUS: dict[type[Exception], tuple[int, str]] = {
     NotThereError: (404, "not_there"),
@@ -79,7 +79,7 @@ def _lifespan(site: Site, processes: int) -> Callable[[FastAPI], AbstractAsyncCo
         set_up_threads()
         load_templates()
         site.start()
-        starting = asyncio.create_task(site.drawers.start(processes))
+        starting = asyncio.gather(site.drawers.start(processes), run_long(site.warm_up))
         yield
         starting.cancel()
         site.close()

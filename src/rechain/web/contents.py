@@ -9,6 +9,7 @@ from rechain.candidates.units import Units
 from rechain.errors import QuestionError, RechainError
 from rechain.schema import Question, Recovered
 from rechain.system.provenance import Facts
+from rechain.text.segments import read_segmenter
 from rechain.web.index import IndexReader, Stored
 from rechain.web.recent import recent_units
 
@@ -57,6 +58,11 @@ class Contents:
     has_gold: bool = False
     corpus: "Corpus | None" = None
     """the index in which passages are found, if there is one"""
+
+    def warm_up(self) -> None:
+        """Load what takes a while before a page needs it."""
+        if self.index.marks.has_chinese:
+            read_segmenter()
 
     def source(self, number: int) -> Source:
         """Return a source by its number, from 1."""

@@ -114,8 +114,9 @@ class Drawers:
         try:
             return await waiter.line
         except asyncio.CancelledError:  # whoever goes away just when a line comes leaves it to others
-            if waiter.line.done() and not waiter.line.cancelled() and (line := waiter.line.result()):
-                self._give(line)
+            given = waiter.line.result() if waiter.line.done() and not waiter.line.cancelled() else None
+            if given is not None:
+                self._give(given)
             raise
 
     def _give(self, line: "_Line") -> None:
@@ -186,6 +187,7 @@ def _serve(connections: Sequence[Connection], parts: bytes) -> None:
     """Draw pages until a line is closed: the body of a process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes; the first one then ends the others
     contents: Contents = pickle.loads(parts)
+    contents.warm_up()
     load_templates()
     gc.collect()
     gc.freeze()  # as the server itself does
@@ -200,15 +202,16 @@ def _serve(connections: Sequence[Connection], parts: bytes) -> None:
 def _answer(connection: Connection, contents: Contents) -> None:
     with suppress(EOFError, OSError):
         while True:
-            connection.send_bytes(_outcome(contents, pickle.loads(connection.recv_bytes())))
+            connection.send_bytes(_outcome(contents, connection.recv_bytes()))
     os._exit(0)  # the server is gone, or wants it
 
 
-def _outcome(contents: Contents, request: Any) -> bytes:
-    if request is None:
-        return pickle.dumps(Outcome(None))
-    marks, draw, args, options = request
+def _outcome(contents: Contents, message: bytes) -> bytes:
     try:
+        request = pickle.loads(message)
+        if request is None:
+            return pickle.dumps(Outcome(None))
+        marks, draw, args, options = request
         if marks.change > contents.index.marks.change:  # not an older one, as requests may overtake each other
             contents.index.marks = marks
         return pickle.dumps(Outcome(_drawn(contents, draw, args, options)))

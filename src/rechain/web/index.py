@@ -18,6 +18,7 @@ from rechain.datasets import Entry
 from rechain.errors import QuestionError
 from rechain.evaluation.judging import judge
 from rechain.schema import Chain, Gold, Problem, Question, Recovered, Shape, Verdict
+from rechain.text.segments import has_chinese
 from rechain.text.words import Text
 from rechain.web import passage_search
 from rechain.web.bounded import BoundedCache
@@ -125,6 +126,8 @@ class Marks:
     """the number of the last change of the chains of each source"""
     confident: frozenset[int] = frozenset()
     """the sources that tell the confidence of a chain"""
+    has_chinese: bool = False
+    """whether a passage has Chinese text, for which a dictionary is loaded: seconds that no page should wait for"""
 
     def of(self, source: int) -> tuple[int, int]:
         """Return what changes whenever questions, or chains of one source, are added."""
@@ -137,10 +140,10 @@ class IndexReader:
     It reads the database of an `Index`, which may be another process's, and holds what that was when it was told last.
     """
 
-    def __init__(self, database: DatabaseReader) -> None:
+    def __init__(self, database: DatabaseReader, marks: Marks | None = None) -> None:
         self._database = database
         self._read = database.read
-        self.marks = Marks()
+        self.marks = marks or Marks()
         """of what is in the database, at least; a process that only reads has to be told of others"""
         self._stored = lru_cache(_REMEMBERED)(self._read_stored)
         self._chains = lru_cache(_REMEMBERED)(self._read_chains)
@@ -148,9 +151,9 @@ class IndexReader:
         self._selections: BoundedCache[Sequence[int]] = BoundedCache(_MOST_POSITIONS, len)
         self._figures: BoundedCache[Figures] = BoundedCache(_MOST_FIGURES, len)
 
-    def __reduce__(self) -> tuple[type["IndexReader"], tuple[DatabaseReader]]:
+    def __reduce__(self) -> tuple[type["IndexReader"], tuple[DatabaseReader, Marks]]:
         """Return how another process makes one."""
-        return IndexReader, (DatabaseReader(self._database.path),)
+        return IndexReader, (DatabaseReader(self._database.path), self.marks)
 
     def __len__(self) -> int:
         return self._count(self.marks.addition)
@@ -340,7 +343,7 @@ class Index(IndexReader):
                     name = _add(connection, position, entry, gold)
                     if isinstance(entry.content, QuestionError):
                         self.unreadable.add(name)
-            self._note_change()
+            self._note_change(has_chinese=any(_has_chinese(entry.content) for _, (entry, _) in batch))
 
     def store(self, source: int, found: Iterable[tuple[Stored, Recovered]]) -> None:
         """Store the chains of some questions from a source."""
@@ -354,12 +357,13 @@ class Index(IndexReader):
             has_confidence = any(one.chains and one.chains[0].confidence is not None for _, one in batch)
             self._note_change(source, has_confidence)
 
-    def _note_change(self, source: int | None = None, has_confidence: bool = False) -> None:
+    def _note_change(self, source: int | None = None, has_confidence: bool = False, has_chinese: bool = False) -> None:
         """Say that questions or, of a source, chains have been added."""
         with self._noting:
             marks, number = self.marks, self.marks.change + 1
             if source is None:
-                self.marks = replace(marks, change=number, addition=number)
+                has_chinese |= marks.has_chinese
+                self.marks = replace(marks, change=number, addition=number, has_chinese=has_chinese)
             else:
                 confident = marks.confident | {source} if has_confidence else marks.confident
                 self.marks = replace(marks, change=number, stores={**marks.stores, source: number}, confident=confident)
@@ -429,6 +433,10 @@ def _obstacle(content: Question | QuestionError) -> str | None:
     if content.answer_entity is None and read_answer(content.question, content.answer).kind == "none":
         return "no_answer"
     return None
+
+
+def _has_chinese(content: Question | QuestionError) -> bool:
+    return isinstance(content, Question) and any(has_chinese(passage.text) for passage in content.passages)
 
 
 def _columns(content: Question | QuestionError) -> tuple[str | None, str | None]:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -11,6 +12,7 @@ from fastapi.concurrency import run_in_threadpool
 
 from rechain.datasets import Entry
 from rechain.errors import RechainError
+from rechain.labels.agreement import agreements
 from rechain.labels.queue import Queue
 from rechain.labels.store import LabelStore
 from rechain.recovery import Options
@@ -159,6 +161,12 @@ class Site(Contents):
             for first in range(0, len(entries), _AT_ONCE):
                 filled += await run_in_threadpool(self.corpus.fill, entries[first : first + _AT_ONCE])
         return filled
+
+    def warm_up(self) -> None:
+        """Load what takes a while, and count the labels, which may be many, before somebody waits for it."""
+        super().warm_up()
+        with suppress(RechainError):  # whoever asks for them is told
+            agreements(self.labels.common())
 
     def start(self) -> None:
         """Let the models that are sources begin to recover."""
