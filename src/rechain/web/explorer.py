@@ -17,7 +17,7 @@ from rechain.web.hits import find_hits
 from rechain.web.index import COMPARISONS, PAGE_SIZE
 from rechain.web.queries import PageFilters, PageNumber, PageQuery, SourceNumber
 from rechain.web.responses import draw
-from rechain.web.views import OwnPassages, compared_views, question_view
+from rechain.web.views import OwnPassages, comparison_view, question_view
 
 
 class ListQuery(PageFilters):
@@ -141,7 +141,8 @@ def draw_compared_question(contents: Contents, query: ComparisonQuery) -> str:
     for _, recovered in found:
         question = contents.with_chains(question, recovered)
     own = None if stored.own is None else OwnPassages(stored.own)
-    views, golds = compared_views(question, found, stored.gold, own)
+    collection = None if contents.corpus is None else contents.corpus.index
+    view = comparison_view(question, found, stored.gold, contents.settings, own, collection)
     one, two = sources
     around = contents.index.compare_neighbours(one.number, two.number, query.show, stored.position)
     return draw(
@@ -150,9 +151,10 @@ def draw_compared_question(contents: Contents, query: ComparisonQuery) -> str:
         site=contents,
         stored=stored,
         question=question,
-        views=views,
-        golds=None if stored.gold is None else golds,
-        is_late=any(view.is_late for view in views),
+        views=view.sources,
+        golds=view.golds,
+        graph=view.graph,
+        is_late=any(one.is_late for one in view.sources),
         around=around,
         page=around.earlier // PAGE_SIZE + 1,
         query=query.address,

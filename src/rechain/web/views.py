@@ -311,15 +311,27 @@ class ComparedView:
         return self.source.is_model and self.recovered is None
 
 
-def compared_views(
+@dataclass(frozen=True)
+class ComparisonView:
+    """A question's best chains of two sources, each in full and both in one graph."""
+
+    sources: Sequence[ComparedView]
+    golds: Sequence[StripView] | None
+    """the gold chains, where they are known"""
+    graph: GraphView
+
+
+def comparison_view(
     question: Question,
     found: Sequence[tuple[Source, Recovered | None]],
     gold: Gold | None,
+    settings: CandidateSettings,
     own: OwnPassages | None = None,
-) -> tuple[list[ComparedView], list[StripView]]:
-    """Return the best chains of some sources, and gold; a passage has the same number wherever it stands."""
+    collection: Statistics | None = None,
+) -> ComparisonView:
+    """Return the best chains of two sources, and gold; a passage has the same number wherever it stands."""
     golds, names = [as_chain(one) for one in gold.chains] if gold else [], Names(question)
-    best = [recovered.chains[0] if recovered else None for _, recovered in found]
+    best = [recovered.chains[0] if recovered and recovered.chains else None for _, recovered in found]
     numbers = number_passages(chain.passages for chain in (*best, *golds) if chain)
     views = [
         ComparedView(
@@ -331,4 +343,9 @@ def compared_views(
         )
         for (source, recovered), chain in zip(found, best, strict=True)
     ]
-    return views, [strip_of(question, chain, names, numbers) for chain in golds]
+    chains = ChainList(question, [one for one in best if one is not None], settings, collection)
+    return ComparisonView(
+        sources=views,
+        golds=None if gold is None else [strip_of(question, chain, names, numbers) for chain in golds],
+        graph=graph_of(question, chains, best[0], gold, settings, collection, best[1], numbers),
+    )
