@@ -39,6 +39,10 @@ class Names:
         passage = self._passages.get(name)
         return name if passage is None else passage_name(passage)
 
+    def mentions(self, entity: str) -> bool:
+        """Return whether the data says where an entity stands."""
+        return entity in self._mentioned
+
     def has_title(self, name: str) -> bool:
         """Return whether the passage with an id has a title of its own."""
         passage = self._passages.get(name)
