@@ -251,10 +251,12 @@ def _add_models(site: "Site", names: list[str], load: "partial[Recoverer]") -> N
         with working("Loading the model"):
             facts = model_facts(make)
             origin = Origin(f"{name}: recovered now by rechain {__version__}", made_by={"model": facts})
-            service = site.add_model(name, partial(ProcessRecoverer, make), origin)
+            service = site.add_model(name, partial(ProcessRecoverer, make, site.preload), origin)
             _ = service.recoverer  # now, so that a model that is not there is reported before the first request
     services = [one for source in site.sources if (one := site.service_of(source))]
-    site.recovery = services[0] if services else RecoveryService(partial(ProcessRecoverer, partial(load, BUNDLED)))
+    site.recovery = (
+        services[0] if services else RecoveryService(partial(ProcessRecoverer, partial(load, BUNDLED), site.preload))
+    )
 
 
 def _run(server: "Server", listening: socket, token: str | None, labels: Path) -> None:

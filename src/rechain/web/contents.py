@@ -59,6 +59,12 @@ class Contents:
     corpus: "Corpus | None" = None
     """the index in which passages are found, if there is one"""
 
+    @property
+    def preload(self) -> list[str]:
+        """The modules that are imported once for all processes of the server."""
+        chinese = ["rechain.web.segmenter"] if self.index.marks.has_chinese else []
+        return ["rechain.web.explorer", "rechain.web.drawing", *chinese]
+
     def warm_up(self) -> None:
         """Load what takes a while before a page needs it."""
         if self.index.marks.has_chinese:

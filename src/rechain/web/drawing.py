@@ -34,8 +34,6 @@ _MOST_PASSED = 8
 """how many who come later may be served first, as the free process knows what they ask for"""
 _HEADER = struct.Struct("!i")
 """the length of a message, as `multiprocessing` writes it before one"""
-PRELOAD = ("rechain.web.explorer", "rechain.web.drawing")
-"""modules that are imported once for all processes of the server"""
 _log = logging.getLogger("rechain.web")
 
 Parameters = ParamSpec("Parameters")
@@ -172,7 +170,7 @@ def _drawn(contents: Contents, draw: Draw[...], args: Sequence[Any], options: di
 
 def _start_process(contents: Contents) -> list[socket.socket]:
     """Start a process that draws pages of some contents; return the lines to it."""
-    context = process_context(PRELOAD)
+    context = process_context(contents.preload)
     ours, theirs = zip(*(context.Pipe() for _ in range(_AT_ONCE)), strict=True)
     # without what only the server itself has, such as models and labels
     parts = Contents(contents.index, contents.settings, contents.sources, contents.has_gold, contents.corpus)

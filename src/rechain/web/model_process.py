@@ -10,7 +10,6 @@ from rechain.errors import ResumableError
 from rechain.recovery import Options, Recoverer
 from rechain.schema import Recovered
 from rechain.system.service import Asker, Service
-from rechain.web.drawing import PRELOAD
 
 NICENESS = 10
 """how far the process stands back where cores are few: it then has about a tenth of what a page has"""
@@ -21,9 +20,10 @@ Batch = Sequence[tuple[Entry, Options]]
 class ProcessRecoverer:
     """Recovers questions in another process, which is started anew if it dies."""
 
-    def __init__(self, make: Callable[[], Recoverer]) -> None:
+    def __init__(self, make: Callable[[], Recoverer], preload: Sequence[str] = ()) -> None:
         """Start the process and load the model there; raises why that cannot be done."""
         self._make = make
+        self._preload = preload
         self._start()
 
     def recover_together(self, batch: Batch) -> Sequence[Recovered]:
@@ -38,7 +38,7 @@ class ProcessRecoverer:
             raise RuntimeError("the process of the model has died twice over the same questions") from error
 
     def _start(self) -> None:
-        service: Service[Batch, Sequence[Recovered]] = Service(partial(_answers, self._make), preload=PRELOAD)
+        service: Service[Batch, Sequence[Recovered]] = Service(partial(_answers, self._make), preload=self._preload)
         self._ask: Asker[Batch, Sequence[Recovered]] = Asker(service.__enter__().address)
         finalize(self._ask, service.__exit__)  # with the last use of it, or when Python ends
 

@@ -27,9 +27,9 @@ _FIRST_PACE = 1e-5
 """seconds a unit of weight, until some were measured: 0.08 for a question of HotpotQA"""
 _MOST_WEIGHT = 250_000
 """work in one batch, about a second: what was given up meanwhile keeps others waiting no longer than that"""
-_BATCH_SHARE = 0.1
-"""share of the time for which questions may wait that one batch may take by the pace of the last ones, which may be a
-tenth of theirs as soon as others need the processor"""
+_BATCH_SHARE = 0.04
+"""share of the time for which questions may wait that one batch may take by the pace of the last ones: once others need
+the processor it may take twenty times as long"""
 _MEMORY = 0.8
 """weight of the past in the running mean of the pace where it becomes quicker: about the last five batches count"""
 

@@ -28,7 +28,7 @@ from rechain.web.service import BusyError, Recovers, RecoverTogether, RecoverySe
 if TYPE_CHECKING:
     pass  # it loads the search engine, which a server without an index does not need
 
-_AT_ONCE = 8
+_AT_ONCE = 4
 """questions that a model recovers at a time when nobody asks: a request that comes meanwhile waits for these only"""
 _CROWD = 32
 """from so many waiting questions on a page does not add its own, which would be shown too late anyway"""
