@@ -1,8 +1,9 @@
 """The application: pages, REST and labels behind one guard."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
 
 from fastapi import FastAPI, Request
@@ -36,6 +37,7 @@ _STATUS: dict[type[Exception], tuple[int, str]] = {
 }
 _NO_FIELDS = ("constrained-", "function-")
 """beginnings of the names that pydantic gives to the forms of a field; they say nothing to users"""
+_log = logging.getLogger("rechain.web")
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
@@ -79,12 +81,22 @@ def _lifespan(site: Site, processes: int) -> Callable[[FastAPI], AbstractAsyncCo
         set_up_threads()
         load_templates()
         site.start()
-        starting = asyncio.gather(site.drawers.start(processes), run_long(site.warm_up))
+        preparation = asyncio.create_task(_prepare(site, processes))
         yield
-        starting.cancel()
+        preparation.cancel()
+        with suppress(asyncio.CancelledError):
+            await preparation
         site.close()
 
     return live
+
+
+async def _prepare(site: Site, processes: int) -> None:
+    """Do what takes a while beside the first requests."""
+    try:
+        await asyncio.gather(site.drawers.start(processes), run_long(site.warm_up))
+    except Exception:
+        _log.exception("the server goes on without what it would have prepared")
 
 
 def _add_sign_in(app: FastAPI, access: Access | None) -> None:
