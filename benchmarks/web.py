@@ -72,12 +72,12 @@ class Server(NamedTuple):
     process: int
 
     def memory(self) -> float:
-        """Return its resident memory in megabytes."""
-        return memory_of([self.process]).rss
+        """Return the memory of all its processes in megabytes, what they share counted once."""
+        return memory_of(list(family(self.process))).pss
 
     def cpu(self) -> float:
-        """Return the seconds of computing that it has done so far."""
-        return family(self.process)[self.process].cpu
+        """Return the seconds of computing that its processes have done so far."""
+        return sum(member.cpu for member in family(self.process).values())
 
 
 @contextmanager

@@ -18,7 +18,9 @@ from typer.testing import CliRunner
 
 from rechain.cli.main import app
 from rechain.cli.serve import _token
+from rechain.datasets import Entry
 from rechain.errors import RechainError
+from rechain.recovery import Options
 
 Command = Callable[..., Any]
 
@@ -254,7 +256,9 @@ def test_questions_without_passages_are_served_with_those_of_an_index(
     bare, noted = (site.question(name) for name in "ab")
     assert (len(bare.content.passages), bare.own) == (1, frozenset())
     assert (noted.content.passages[0].id, noted.own) == ("mine", {"mine"})
-    assert site.corpus.index.stamp == site.recovery.recoverer.collection.stamp
+    entry = Entry("", "a", bare.content, own=bare.own)
+    (recovered,) = site.recovery.recover_together([(entry, Options())])
+    assert recovered.collection == site.corpus.index.stamp
 
 
 def test_chains_of_another_collection_are_warned_of(open_site: Command, index: Path, tmp_path: Path) -> None:

@@ -31,7 +31,9 @@ MAY_ASK_FOR_GOLD = {f"cli/{name}.py" for name in ("candidates", "evaluate", "rep
 MAY_NAME_GOLD = MAY_READ_GOLD | MAY_ASK_FOR_GOLD | {"schema.py", "__init__.py", "datasets/records.py"}
 MAY_NAME_GOLD |= {"tables/headroom.py", "tables/report.py"}
 # where chains are judged for people; what recovers them for the pages (web/service.py) is not among these
-MAY_NAME_GOLD |= {f"web/{name}.py" for name in ("index", "site", "views", "pages", "api", "chains", "graph")}
+MAY_NAME_GOLD |= {
+    f"web/{name}.py" for name in ("index", "contents", "drawing", "explorer", "site", "views", "api", "chains", "graph")
+}
 
 LABELS = [
     PairLabel(id="MH_1", support=0, a="DB00001", b="P12345", interacts=True),

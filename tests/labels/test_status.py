@@ -38,7 +38,7 @@ def test_all_together_are_summed_over_the_questions_that_are_served(filled: Labe
     ("question", "annotator", "states"),
     [
         ("q1", None, ["labelled", "in doubt"]),
-        ("q2", None, ["labelled", "decided"]),
+        ("q2", None, ["labelled", "without doubt"]),
         ("q2", "bob", ["not labelled"]),
         ("q1", "bob", ["labelled", "in doubt"]),
         ("q4", None, ["not labelled"]),

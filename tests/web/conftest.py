@@ -43,7 +43,7 @@ def make_site(tmp_path: Path) -> Iterator[MakeSite]:
         corpus: Corpus | None = None,
     ) -> Site:
         store = LabelStore(tmp_path / f"labels-{len(sites)}.sqlite")
-        site = Site(Index(), store, Queue(store, 0.5), "Say yes.\n\nOr <b>no</b>.")
+        site = Site(Index(), labels=store, queue=Queue(store, 0.5), guidelines="Say yes.\n\nOr <b>no</b>.")
         known = {gold.id: gold for gold in golds}
         entries = [
             Entry("", one.id, one) if isinstance(one, Question) else Entry("", f"bad-{place}", one)

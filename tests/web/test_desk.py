@@ -415,13 +415,13 @@ def test_questions_are_listed_by_their_labels_and_by_who_gave_them(client: TestC
     give(client, seen, "anna", 2)
     one = units(seen(client.get("/label/question?id=town-1").text))[0]
     client.post("/labels", json=[one | {"annotator": "bob", "value": "no"}])
-    assert "1 of 6 questions labelled; of 2 units 50 % decided" in seen(client.get("/label").text).text
+    assert "1 of 6 questions labelled; of 2 labelled units 50 % decided" in seen(client.get("/label").text).text
     for query, count, told in (
         ("", 6, "anna 2, bob 1"),
-        ("state=labelled", 1, "2 units, 1 in doubt"),
+        ("state=labelled", 1, "2 units labelled, 1 in doubt"),
         ("state=not+labelled", 5, "not labelled"),
         ("state=in+doubt", 1, "anna 2, bob 1"),
-        ("state=decided", 0, "0 questions"),
+        ("state=without+doubt", 0, "0 questions"),
         ("annotator=bob", 1, "anna 2, bob 1"),
         ("annotator=bob&state=not+labelled", 5, "not labelled"),
         ("annotator=eve", 0, "0 questions"),
@@ -439,3 +439,35 @@ def test_the_list_of_labels_has_pages_that_keep_its_filter(
     client = connect(make_site(towns(PAGE_SIZE + 1)))
     page = seen(client.get("/label/questions?state=not+labelled").text)
     assert "page 1 of 2" in page.text and "/label/questions?page=2&state=not+labelled" in page.links
+
+
+def test_a_browser_left_open_goes_on_under_the_new_name(client: TestClient, town_site: Site) -> None:
+    """Its cookie and its page are older than the change; whoever takes the old name afterwards is somebody else."""
+    client.post("/label/start", data={"annotator": "anna"}, follow_redirects=False)
+    opened = client.get("/label/question?id=town-0").text
+    assert 'data-annotator="anna" data-changes="0"' in opened
+    unit = next(iter(town_site.units(town_site.readable(town_site.question("town-0"))).pairs))
+    given = {"question": "town-0", "passages": list(unit.passages), "entities": list(unit.entities), "value": "yes"}
+    client.post("/labels", json=[{"annotator": "anna", "changes": 0, **given}])
+    town_site.labels.rename("anna", "berta")
+    assert client.post("/labels", json=[{"annotator": "anna", "changes": 0, **given, "value": "no"}]).status_code == 200
+    assert [(one.annotator, one.value) for one in town_site.labels.of_question("town-0")] == [("berta", "no")]
+    assert 'data-annotator="berta" data-changes="1"' in client.get("/label/question?id=town-0").text
+    assert client.post("/labels/undo", json={"annotator": "anna", "changes": 0}).json()["annotator"] == "berta"
+    assert client.post("/labels", json=[{"annotator": "anna", "changes": 1, **given}]).status_code == 200
+    assert town_site.labels.annotators() == ["anna", "berta"]
+    client.post("/label/start", data={"annotator": "anna"}, follow_redirects=False)
+    assert 'data-annotator="anna" data-changes="1"' in client.get("/label/question?id=town-0").text
+
+
+def test_a_browser_left_open_by_somebody_who_was_removed_saves_nothing(client: TestClient, town_site: Site) -> None:
+    client.post("/label/start", data={"annotator": "anna"}, follow_redirects=False)
+    unit = next(iter(town_site.units(town_site.readable(town_site.question("town-0"))).pairs))
+    given = {"question": "town-0", "passages": list(unit.passages), "entities": list(unit.entities), "value": "yes"}
+    client.post("/labels", json=[{"annotator": "anna", "changes": 0, **given}])
+    town_site.labels.remove("anna")
+    answer = client.post("/labels", json=[{"annotator": "anna", "changes": 0, **given}])
+    assert (answer.status_code, "was removed" in answer.json()["error"]["message"]) == (409, True)
+    assert town_site.labels.of_question("town-0") == []
+    answer = client.get("/label/question?id=town-0", follow_redirects=False)
+    assert answer.status_code == 303, "the page asks who labels"

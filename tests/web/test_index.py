@@ -269,12 +269,12 @@ def test_questions_are_found_by_one_passage_that_holds_all_words() -> None:
 
 def test_what_was_worked_out_does_not_outlive_a_change(judged: Index) -> None:
     wanted = Filters(judgement="right")
-    before = judged.state
+    before = judged.marks
     assert ids(judged, wanted) == ["right"]
     assert judged.figures(0, wanted)["judgement"]["right"].questions == 1
     tell(judged, 0, "later", chain("0", "1", confidence=1.0))
     tell(judged, 0, "wrong", chain("0", "1", confidence=1.0))
-    assert judged.state != before
+    assert judged.marks != before
     assert ids(judged, wanted) == ["right", "wrong"]
     assert judged.figures(0, wanted)["judgement"]["right"].questions == 2
     judged.add([entry(asked("new"))])
@@ -486,3 +486,13 @@ def test_a_reader_does_not_wait_for_whoever_writes() -> None:
         reader = ThreadPoolExecutor(1).submit(index.ids)
         assert reader.result(_PATIENCE_S) == ["a"]
     assert index.ids() == []
+
+
+def test_it_is_known_whether_there_is_chinese_text() -> None:
+    index = Index()
+    index.add([entry(asked("a"))])
+    assert not index.marks.has_chinese
+    chinese = Question(id="b", question="Who?", answer="x", passages=[Passage(id="1", text="北京")])
+    index.add([entry(chinese), entry(asked("c"))])
+    index.add([entry(asked("d"))])
+    assert index.marks.has_chinese

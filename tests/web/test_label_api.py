@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 from rechain.candidates.units import find_units
 from rechain.schema import Passage, Question
 from rechain.web.label_api import _in_parts
-from rechain.web.recent import Recent
+from rechain.web.recent import remember
 from rechain.web.site import Site
 
 Make = Callable[..., Any]
@@ -138,7 +138,7 @@ def test_a_thousand_labels_of_a_question_find_its_units_once(
         calls.append(question)
         return find_units(question, *others)
 
-    monkeypatch.setattr("rechain.web.site.recent_units", Recent(counted))
+    monkeypatch.setattr("rechain.web.contents.recent_units", remember(counted))
     assert medhop.post("/labels", json=[pair()] * 1000).json() == 1000
     assert len(calls) == 1
 

@@ -339,8 +339,8 @@ def test_a_source_without_a_question_says_so(town_site: Site, connect: Make, see
     assert "some.jsonl has nothing for this question" in page.text
     for never in ("✓ right ", "The chain", "Why this one", "% sure"):
         assert never not in page.text.split("candidates")[0]
-    assert "/question?id=town-4&chain=1&source=2" in page.links
-    asked = seen(client.get("/question?id=town-4&chain=1&source=2").text)
+    assert "/question?id=town-4&source=2&chain=1" in page.links
+    asked = seen(client.get("/question?id=town-4&source=2&chain=1").text)
     assert "Candidate 1" in asked.text and "The chain " not in asked.text
     both = seen(client.get("/compare/question?id=town-4").text)
     assert both.text.count("This source has nothing for this question.") == 1

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from rechain.datasets.validation import describe
-from rechain.web.pages import ListQuery
+from rechain.web.explorer import ListQuery
 from rechain.web.queries import PageFilters
 
 

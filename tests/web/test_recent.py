@@ -9,7 +9,7 @@ from rechain.candidates import CandidateSettings
 from rechain.errors import QuestionError
 from rechain.schema import Passage, Question
 from rechain.text.collection import Statistics
-from rechain.web.recent import Recent, recent_candidates, recent_units
+from rechain.web.recent import recent_candidates, recent_units, remember
 
 SETTINGS = CandidateSettings()
 
@@ -31,7 +31,7 @@ class Finder:
 
 def test_the_same_question_is_looked_at_once_and_an_equal_one_again() -> None:
     finder, question = Finder(), asked("a", 10)
-    recent = Recent(finder)
+    recent = remember(finder)
     assert [recent(question, SETTINGS, None) for _ in range(3)] == ["a"] * 3
     assert recent(question.model_copy(), SETTINGS, None) == "a"
     assert recent(question, CandidateSettings(hops=3), None) == "a"
@@ -40,7 +40,7 @@ def test_the_same_question_is_looked_at_once_and_an_equal_one_again() -> None:
 
 def test_what_was_not_asked_for_longest_is_forgotten_first() -> None:
     finder, (one, two, three) = Finder(), (asked(name, 1000) for name in "abc")
-    recent = Recent(finder, most=4000)
+    recent = remember(finder, most=4000)
     for question in (one, two, one, three, one, two):
         recent(question, SETTINGS, None)
     assert finder.seen == ["a", "b", "c", "b"]
@@ -48,7 +48,7 @@ def test_what_was_not_asked_for_longest_is_forgotten_first() -> None:
 
 def test_a_question_larger_than_the_memory_is_not_kept() -> None:
     finder, large, small = Finder(), asked("large", 9000), asked("small", 1)
-    recent = Recent(finder, most=4000)
+    recent = remember(finder, most=4000)
     for question in (large, large, small, small):
         assert recent(question, SETTINGS, None) == question.id
     assert finder.seen == ["large", "large", "small"]
@@ -56,7 +56,7 @@ def test_a_question_larger_than_the_memory_is_not_kept() -> None:
 
 def test_threads_may_share_it() -> None:
     questions = [asked(str(number), 10) for number in range(20)]
-    recent = Recent(Finder(), most=5000)
+    recent = remember(Finder(), most=5000)
     with ThreadPoolExecutor(8) as threads:
         found = list(threads.map(lambda number: recent(questions[number % 20], SETTINGS, None), range(400)))
     assert found == [str(number % 20) for number in range(400)]

@@ -20,8 +20,9 @@ from rechain.recovery import Options, Recoverer
 from rechain.schema import Question, Recovered
 from rechain.scoring.model import Scores
 from rechain.web.app import create_app
+from rechain.web.contents import NotThereError
 from rechain.web.guard import Limits
-from rechain.web.site import NotThereError, Site
+from rechain.web.site import Site
 
 HANG_GUARD_S = 300
 """seconds that only keep a test from hanging: a busy machine may take long"""
@@ -67,7 +68,7 @@ def test_a_model_goes_through_all_questions_by_itself(make_site: Make, towns: Ma
     site = make_site([*towns(20), QuestionError("bad_field", "odd.")])
     done = Event()
     site.add_model("fake", lambda: Recoverer(model))
-    filler = site.source(2).service._idle
+    filler = site.service_of(site.source(2))._idle
 
     def watched(recoverer: Recoverer) -> bool:
         is_more: bool = filler(recoverer)
@@ -75,7 +76,7 @@ def test_a_model_goes_through_all_questions_by_itself(make_site: Make, towns: Ma
             done.set()
         return is_more
 
-    site.source(2).service._idle = watched
+    site.service_of(site.source(2))._idle = watched
     site.start()
     assert done.wait(HANG_GUARD_S)
     assert site.index.count_found(1) == 21

@@ -35,8 +35,6 @@ PATHS = (
     "/docs",
     "/questions",
     "/questions/town-0",
-    "/version",
-    "/metrics",
     "/labels?question=town-0",
     "/labels/export",
     "/labels/agreement",

@@ -3,8 +3,8 @@
 from rechain.candidates import CandidateSettings
 from rechain.recovery import Recoverer
 from rechain.schema import Chain, Claim, Gold, GoldChain, HeldAnswer, Link, Passage, Question, Recovered
-from rechain.web.site import MOST_SHOWN, Source
-from rechain.web.views import QuestionView, chain_steps, compared_views, question_view
+from rechain.web.contents import MOST_SHOWN, Source
+from rechain.web.views import ComparisonView, QuestionView, chain_steps, comparison_view, question_view
 
 SETTINGS = CandidateSettings()
 GOLD = Gold(id="q1", chains=[GoldChain(passages=["opera", "composer"])], same="passages")
@@ -135,9 +135,36 @@ def test_passages_have_the_same_number_in_all_chains_that_are_compared(bridge_qu
     links = [Link(entity="Zorilla", kind="title", weight=9.0, mentions=(None, None))]
     one = Recovered(chains=[Chain(passages=["opera", "composer"], links=links, score=1.0)])
     two = Recovered(chains=[Chain(passages=["composer", "city"], links=[], score=1.0)])
-    sources = [Source(0, "one"), Source(1, "two"), Source(2, "three")]
-    views, golds = compared_views(bridge_question, list(zip(sources, (one, two, None), strict=True)), GOLD)
-    assert [[step.number for step in shown.steps] for shown in views] == [[1, 2], [2, 3], []]
-    assert [shown.is_right for shown in views] == [True, False, None]
-    assert [stop.number for stop in golds[0].stops if stop.kind == "passage"] == [1, 2]
-    assert views[2].strip is None and not views[2].is_late
+    shown = compare(bridge_question, one, two)
+    assert [[step.number for step in side.steps] for side in shown.sources] == [[1, 2], [2, 3]]
+    assert [side.is_right for side in shown.sources] == [True, False]
+    assert shown.golds is not None
+    assert [stop.number for stop in shown.golds[0].stops if stop.kind == "passage"] == [1, 2]
+
+
+def test_a_source_that_has_nothing_is_compared_as_nothing(bridge_question: Question) -> None:
+    one = Recovered(chains=[Chain(passages=["opera", "composer"], links=[], score=1.0)])
+    shown = compare(bridge_question, one, None)
+    assert [side.is_right for side in shown.sources] == [True, None]
+    assert shown.sources[1].strip is None and not shown.sources[1].is_late
+
+
+def test_both_chains_are_in_one_graph(bridge_question: Question) -> None:
+    link = Link(entity="Zorilla", kind="title", weight=9.0, mentions=(None, None))
+    one = Recovered(chains=[Chain(passages=["opera", "composer"], links=[link], score=1.0)])
+    two = Recovered(chains=[Chain(passages=["composer", "city"], links=[link], score=1.0)])
+    graph = compare(bridge_question, one, two).graph
+    assert {node.id: node.step for node in graph.words if node.step} == {"opera": 1, "composer": 2, "city": 3}
+    assert {node.id for node in graph.words if node.is_on_chain} == {"opera", "composer"}
+    drawn = {line.number: line.kind for line in graph.lines}
+    kinds = {frozenset(ends): drawn[number] for ends, number in graph.numbers.items()}
+    assert kinds[frozenset(("opera", "composer"))] == "chain"
+    assert kinds[frozenset(("composer", "city"))] == "rival"
+    alone = compare(bridge_question, None, two).graph
+    assert "chain" not in {line.kind for line in alone.lines} and not alone.has_chain
+    assert "rival" in {line.kind for line in alone.lines}
+
+
+def compare(question: Question, one: Recovered | None, two: Recovered | None) -> ComparisonView:
+    found = [(Source(0, "one"), one), (Source(1, "two"), two)]
+    return comparison_view(question, found, GOLD, CandidateSettings())

@@ -29,6 +29,7 @@ from rechain.cli.options import (
 )
 from rechain.cli.progress import working
 from rechain.errors import InputError, MissingExtraError, RechainError
+from rechain.system.processes import usable_cores
 from rechain.system.stores import path_of
 from rechain.system.terminal import note
 from rechain.version import __version__
@@ -118,7 +119,8 @@ def serve(
         _add_files(site, chains or [], questions)
         _add_models(site, model or [], partial(Recoverer, settings=settings, device=device, corpus=index, found=found))
     limits = Limits(body=max_body * 1_000_000, seconds=time_limit)
-    app = create_app(site, token=token, limits=limits)
+    cores = usable_cores()
+    app = create_app(site, token=token, limits=limits, processes=cores if cores > 1 else 0)
     config = uvicorn.Config(
         app,
         http=Connection,
@@ -170,7 +172,7 @@ def _site(
         raise InputError(f"{guidelines} cannot be read as text: {error}.") from error
     name = "questions" if questions == STDIN else questions.name
     store = LabelStore(labels or Path(f"{name}.labels.sqlite"))
-    return Site(Index(), store, Queue(store, overlap), text, settings)
+    return Site(Index(), settings, labels=store, queue=Queue(store, overlap), guidelines=text)
 
 
 def _corpus(index: "Index | None", found: int | None) -> "web_corpus.Corpus | None":
@@ -201,7 +203,7 @@ def _add_files(site: "Site", chains: list[Path], questions: Path | None) -> None
     from rechain.datasets.records import read_with_id
     from rechain.schema import Recovered
     from rechain.system.provenance import read_provenance
-    from rechain.web.site import Origin
+    from rechain.web.contents import Origin
 
     for path in chains:
         with working(f"Reading {path}"):
@@ -240,18 +242,21 @@ def _add_models(site: "Site", names: list[str], load: "partial[Recoverer]") -> N
     """Add models as sources, the default one where there is no other source; the first takes what people send."""
     from rechain.recovery import model_facts
     from rechain.scoring.model import BUNDLED
+    from rechain.web.contents import Origin
+    from rechain.web.model_process import ProcessRecoverer
     from rechain.web.service import RecoveryService
-    from rechain.web.site import Origin
 
     for name in names or ([] if site.sources else [BUNDLED]):
         make = partial(load, name)
         with working("Loading the model"):
             facts = model_facts(make)
             origin = Origin(f"{name}: recovered now by rechain {__version__}", made_by={"model": facts})
-            service = site.add_model(name, make, origin)
+            service = site.add_model(name, partial(ProcessRecoverer, make, site.preload), origin)
             _ = service.recoverer  # now, so that a model that is not there is reported before the first request
-    services = [source.service for source in site.sources if source.service]
-    site.recovery = services[0] if services else RecoveryService(partial(load, BUNDLED))
+    services = [one for source in site.sources if (one := site.service_of(source))]
+    site.recovery = (
+        services[0] if services else RecoveryService(partial(ProcessRecoverer, partial(load, BUNDLED), site.preload))
+    )
 
 
 def _run(server: "Server", listening: socket, token: str | None, labels: Path) -> None:

@@ -39,6 +39,15 @@ class Database:
             database = self._opened()
             return [] if database is None else database.execute(statement, values).fetchall()
 
+    def state(self) -> tuple[int, int] | None:
+        """Return what changes whenever something is written, by this process or another; None without a file."""
+        with self._lock, self._one_sentence():
+            database = self._opened()
+            if database is None:
+                return None
+            ((others,),) = database.execute("PRAGMA data_version").fetchall()
+            return int(others), database.total_changes
+
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """Write all or nothing; it is on the disk when this ends."""

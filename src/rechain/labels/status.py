@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from rechain.labels.store import LabelStore
 
-State = Literal["not labelled", "labelled", "in doubt", "decided"]
+State = Literal["not labelled", "labelled", "in doubt", "without doubt"]
 STATES: tuple[State, ...] = get_args(State)
 
 
@@ -27,7 +27,7 @@ class Status:
         is_labelled = bool(self.units) if annotator is None else annotator in self.labels
         if state == "not labelled":
             return not is_labelled
-        has_doubt = {"labelled": None, "in doubt": True, "decided": False}[state]
+        has_doubt = {"labelled": None, "in doubt": True, "without doubt": False}[state]
         return is_labelled and has_doubt in (None, bool(self.open))
 
 

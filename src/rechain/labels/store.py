@@ -1,7 +1,7 @@
 """Labels, written at once and kept for good: a log of every label ever given, and those that hold now."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -53,6 +53,8 @@ _NAMES = "SELECT annotator FROM labels UNION SELECT annotator FROM claims"
 _OF_SOME = "IN (SELECT value FROM json_each(?1))"
 _TALLIES = f"""SELECT labels.annotator, labels.question, value, COUNT(*) FROM labels JOIN events USING (seq)
     WHERE labels.settles = 0 AND labels.question {_OF_SOME} GROUP BY 1, 2, 3"""
+_UNITS = f"""SELECT question, COUNT(*) FROM (SELECT DISTINCT question, passages, entities FROM labels
+    WHERE question {_OF_SOME}) GROUP BY question"""
 _COMMON = f"""SELECT a.mode, a.annotator, b.annotator, a.question, one.value, two.value, COUNT(*)
     FROM labels AS a JOIN labels AS b USING (question, passages, entities)
     JOIN events AS one ON one.seq = a.seq JOIN events AS two ON two.seq = b.seq
@@ -164,6 +166,8 @@ class _Counted:
     """What was counted of a question, and of which labels."""
 
     state: list[tuple[Any, ...]]
+    units: int = 0
+    """units that anybody labelled"""
     tallies: list[Tally] = field(default_factory=list)
     common: list[Common] = field(default_factory=list)
     doubts: list[DoubtCount] = field(default_factory=list)
@@ -185,8 +189,9 @@ class LabelStore(AbstractContextManager["LabelStore"]):
         self._database = Database(self.path)
         self.written = 0
         """labels written since the file was opened here"""
-        self._known: Mapping[str, _Counted] = {}
-        """what was counted when somebody asked last; replaced as a whole, so that threads may share it"""
+        self._known: tuple[tuple[int, int] | None, Mapping[str, _Counted]] = None, {}
+        """what was counted when somebody asked last, by question, and of which state of the file; replaced as a whole,
+        so that threads may share it"""
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -252,37 +257,42 @@ class LabelStore(AbstractContextManager["LabelStore"]):
 
     def tallies(self) -> list[Tally]:
         """Return how many units of each question every annotator labelled with each value, settling apart."""
-        return sorted(tally for one in self._counted() for tally in one.tallies)
+        return sorted(tally for one in self._counted().values() for tally in one.tallies)
 
     def common(self) -> list[Common]:
         """Return what every two annotators, in the order of their names, gave to the units that both labelled."""
-        return [row for one in self._counted() for row in one.common]
+        return [row for one in self._counted().values() for row in one.common]
 
     def count_units(self) -> dict[str, int]:
         """Return how many units of each question anybody labelled."""
-        units = "SELECT DISTINCT question, passages, entities FROM labels"
-        return dict(self._database.rows(f"SELECT question, COUNT(*) FROM ({units}) GROUP BY question"))
+        return {name: one.units for name, one in self._counted().items()}
 
     def count_doubts(self) -> list[DoubtCount]:
         """Return how many units of each question are in doubt (see `agreement.Doubt`), of those where any is."""
-        return [count for one in self._counted() for count in one.doubts]
+        return [count for one in self._counted().values() for count in one.doubts]
 
-    def _counted(self) -> Iterable[_Counted]:
+    def _counted(self) -> Mapping[str, _Counted]:
         """Return what is counted of every question, in the order of their ids; again where its labels changed."""
+        file, (known_file, before) = self._database.state(), self._known
+        if file is None or file == known_file:
+            return before if file else {}
         states: dict[str, list[tuple[Any, ...]]] = {}
         for question, *state in self._database.rows(_STATES):
             states.setdefault(question, []).append(tuple(state))
-        known = {name: one for name, one in self._known.items() if states.get(name) == one.state}
+        known = {name: one for name, one in before.items() if states.get(name) == one.state}
         new = {name: _Counted(state) for name, state in states.items() if name not in known}
         some = json.dumps(list(new))
+        for name, units in self._database.rows(_UNITS, some) if new else ():
+            new[name].units = units
         for tally in map(Tally._make, self._database.rows(_TALLIES, some) if new else ()):
             new[tally.question].tallies.append(tally)
         for row in map(Common._make, self._database.rows(_COMMON, some) if new else ()):
             new[row.question].common.append(row)
         for count in map(DoubtCount._make, self._database.rows(_COUNTS, some) if new else ()):
             new[count.question].doubts.append(count)
-        self._known = known | new
-        return [one for _, one in sorted(self._known.items())]
+        counted = dict(sorted((known | new).items()))
+        self._known = file, counted  # of the file as it was before it was read: what was written since is read again
+        return counted
 
     def doubtful_units(self) -> list[DoubtfulUnit]:
         """Return the units in doubt, in the order of their first labels."""
@@ -375,6 +385,15 @@ class LabelStore(AbstractContextManager["LabelStore"]):
             Change(datetime.fromisoformat(at), annotator, name, json.loads(events))
             for _, at, annotator, name, events in rows
         ]
+
+    def name_now(self, annotator: str, changes: int) -> str | None:
+        """Return what an annotator is called who had a name after so many changes; None: the annotator was removed."""
+        name: str | None = annotator
+        for old, new in self._database.rows(
+            "SELECT annotator, name FROM changes WHERE number > ? ORDER BY number", changes
+        ):
+            name = new if name == old else name
+        return name
 
     def count_changes(self) -> int:
         """Return how often an annotator was renamed or removed."""

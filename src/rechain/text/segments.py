@@ -14,6 +14,7 @@ from rechain.text.rarity import MAX_PHRASE_IDF, idf
 _HAN, _KATAKANA, _OTHER = "\u3400-\u9fff\uf900-\ufaff", "\u30a0-\u30ff", "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 _RUN = re.compile(f"(?P<han>[{_HAN}]+)|(?P<kana>[{_KATAKANA}]+)|(?P<other>[{_OTHER}]+)")
 """rows of one script; hiragana writes endings and particles, and links nothing"""
+_IS_HAN = re.compile(f"[{_HAN}]")
 _SHORTEST = {"han": 2, "kana": 3, "other": 5}
 """characters of a word: a syllable of katakana or a letter of Thai says less than a Han character"""
 _LONGEST = 8
@@ -37,6 +38,11 @@ class Word(NamedTuple):
 
     text: str
     rarity: float
+
+
+def has_chinese(text: str) -> bool:
+    """Return whether a text holds Han characters, whose words the segmenter knows."""
+    return _IS_HAN.search(text) is not None
 
 
 def find_words(text: str) -> set[Word]:

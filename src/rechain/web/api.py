@@ -316,7 +316,7 @@ async def sources(site: AtSite) -> list[SourceDescription]:
         SourceDescription(
             number=source.number + 1,
             name=source.name,
-            kind="file" if source.service is None else "model",
+            kind="model" if source.is_model else "file",
             summary=source.origin.summary if source.origin else None,
             warnings=list(source.origin.warnings) if source.origin else [],
             made_by=source.origin.made_by if source.origin else None,

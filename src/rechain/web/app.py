@@ -1,7 +1,9 @@
 """The application: pages, REST and labels behind one guard."""
 
+import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
 
 from fastapi import FastAPI, Request
@@ -18,13 +20,14 @@ from rechain.recovery import NoConfidenceError
 from rechain.version import __version__
 from rechain.web import api, desk, documents, label_api, metrics, openapi, pages, try_pages
 from rechain.web.access import Access
+from rechain.web.contents import NotThereError
 from rechain.web.forms import read_form
 from rechain.web.guard import Guard, Limits, host_of, signed_in
 from rechain.web.queries import PageQuery
 from rechain.web.responses import load_templates, refusal
 from rechain.web.service import BusyError
-from rechain.web.site import ConflictError, GoneError, NotThereError, Site
-from rechain.web.threads import set_up_threads
+from rechain.web.site import ConflictError, GoneError, Site
+from rechain.web.threads import run_long, set_up_threads
 
 _STATUS: dict[type[Exception], tuple[int, str]] = {
     NotThereError: (404, "not_there"),
@@ -34,6 +37,7 @@ _STATUS: dict[type[Exception], tuple[int, str]] = {
 }
 _NO_FIELDS = ("constrained-", "function-")
 """beginnings of the names that pydantic gives to the forms of a field; they say nothing to users"""
+_log = logging.getLogger("rechain.web")
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
@@ -44,15 +48,18 @@ class SignIn(PageQuery):
     wanted: str = "/"
 
 
-def create_app(site: Site, *, token: str | None = None, limits: Limits | None = None) -> FastAPI:
-    """Return the application that serves a site; with a token, only to those who have it."""
+def create_app(site: Site, *, token: str | None = None, limits: Limits | None = None, processes: int = 0) -> FastAPI:
+    """Return the application that serves a site; with a token, only to those who have it.
+
+    Pages are drawn in so many processes, or in threads.
+    """
     app = FastAPI(
         title="rechain",
         version=__version__,
         summary="Recover reasoning chains, look at them, label them.",
         docs_url=None,
         redoc_url=None,
-        lifespan=_lifespan(site),
+        lifespan=_lifespan(site, processes),
     )
     app.state.site, app.state.metrics = site, metrics.Metrics(site)
     app.state.needs_token = token is not None
@@ -68,16 +75,28 @@ def create_app(site: Site, *, token: str | None = None, limits: Limits | None = 
     return app
 
 
-def _lifespan(site: Site) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+def _lifespan(site: Site, processes: int) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def live(_: FastAPI) -> AsyncIterator[None]:
         set_up_threads()
         load_templates()
         site.start()
+        preparation = asyncio.create_task(_prepare(site, processes))
         yield
+        preparation.cancel()
+        with suppress(asyncio.CancelledError):
+            await preparation
         site.close()
 
     return live
+
+
+async def _prepare(site: Site, processes: int) -> None:
+    """Do what takes a while beside the first requests."""
+    try:
+        await asyncio.gather(site.drawers.start(processes), run_long(site.warm_up))
+    except Exception:
+        _log.exception("the server goes on without what it would have prepared")
 
 
 def _add_sign_in(app: FastAPI, access: Access | None) -> None:

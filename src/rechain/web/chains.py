@@ -7,6 +7,7 @@ from rechain.errors import QuestionError
 from rechain.evaluation.judging import is_correct
 from rechain.schema import Chain, Gold, Question
 from rechain.text.collection import Statistics
+from rechain.text.passages import PassageView
 from rechain.web.recent import recent_candidates
 
 
@@ -26,6 +27,8 @@ class ChainList:
         self.scored = scored
         self.candidates = _find(question, settings, collection)
         """all that the conditions allow; None where they allow nothing"""
+        self.views = self.candidates.views if self.candidates else [PassageView(one) for one in question.passages]
+        """the question's passages, as linking sees them"""
         names = [passage.id for passage in question.passages]
         known, found = {chain.identity for chain in scored}, self.candidates.chains if self.candidates else ()
         ways = ((candidate, [names[place] for place in candidate.passages]) for candidate in found)

@@ -17,11 +17,12 @@ from rechain.labels.status import STATES, State, Status, overall, statuses
 from rechain.labels.store import Label, checked_annotator
 from rechain.labels.suggestions import Suggestions
 from rechain.schema import Question
+from rechain.web.contents import NotThereError
 from rechain.web.forms import read_form
 from rechain.web.index import PAGE_SIZE
 from rechain.web.queries import PageNumber, PageQuery
 from rechain.web.responses import link, page
-from rechain.web.site import AtSite, NotThereError, Site
+from rechain.web.site import AtSite, Site
 from rechain.web.strip import strip_of
 from rechain.web.unit_views import UnitView, unit_view
 
@@ -31,6 +32,8 @@ _SHOWN = 100
 UNITS_A_PAGE = 20
 """of one question: its page is drawn within a tenth of a second also where chains are of three long abstracts"""
 _YEAR = 365 * 24 * 3600
+_AFTER_NAME = "&"
+"""stands between name and number in the cookie; in the name it would be written as %26"""
 
 router = APIRouter(prefix="/label", include_in_schema=False)
 
@@ -72,12 +75,18 @@ class StartForm(DeskChoices):
     question: str = ""
 
 
-async def _annotator_of(request: Request) -> str | None:
-    """Return who labels in this browser, or None."""
+def _annotator_of(request: Request, site: AtSite) -> str | None:
+    """Return who labels in this browser, by the name that the annotator has now; None: nobody, or one who was removed.
+
+    The cookie also says how many changes of annotators there had been when it was set, so that somebody who takes a
+    name that another has given up is not taken for that one.
+    """
+    name, _, changes = request.cookies.get(ANNOTATOR_COOKIE, "").partition(_AFTER_NAME)
     try:
-        return checked_annotator(unquote(request.cookies.get(ANNOTATOR_COOKIE, "")))
+        annotator = checked_annotator(unquote(name))
     except RechainError:
         return None
+    return site.labels.name_now(annotator, int(changes)) if changes.isdecimal() else annotator
 
 
 Asked = Annotated[DeskQuery, Query()]
@@ -146,12 +155,12 @@ def questions_page(site: AtSite, query: Annotated[StatusQuery, Query()]) -> HTML
 
 
 @router.post("/start")
-async def start(request: Request) -> Response:
+async def start(request: Request, site: AtSite) -> Response:
     """Take an annotator's name and lead to the question that was asked for, or to what comes next."""
     form = await read_form(request, StartForm)
     to_question = link("/label/question", id=form.question, **form.address)
     response = RedirectResponse(to_question if form.question else link("/label/next", **form.address), 303)
-    _remember(response, form.annotator)
+    _remember(response, form.annotator, await run_in_threadpool(site.labels.count_changes))
     return response
 
 
@@ -190,7 +199,7 @@ async def rename(request: Request, site: AtSite, annotator: AnnotatorCookie) -> 
     await run_in_threadpool(site.labels.rename, form.annotator, form.name)
     response = RedirectResponse(link("/label/annotator", annotator=checked_annotator(form.name)), 303)
     if annotator == form.annotator:
-        _remember(response, form.name)
+        _remember(response, form.name, await run_in_threadpool(site.labels.count_changes))
     return response
 
 
@@ -204,10 +213,10 @@ async def remove(request: Request, site: AtSite) -> Response:
     return RedirectResponse(link("/label/annotator", annotator=form.annotator), 303)
 
 
-def _remember(response: Response, annotator: str) -> None:
-    """Let the browser know who labels in it."""
-    name = quote(checked_annotator(annotator))
-    response.set_cookie(ANNOTATOR_COOKIE, name, max_age=_YEAR, httponly=True, samesite="lax")
+def _remember(response: Response, annotator: str, changes: int) -> None:
+    """Let the browser know who labels in it, and how many changes of annotators there were by now."""
+    value = f"{quote(checked_annotator(annotator))}{_AFTER_NAME}{changes}"
+    response.set_cookie(ANNOTATOR_COOKIE, value, max_age=_YEAR, httponly=True, samesite="lax")
 
 
 @router.get("/next")
@@ -257,6 +266,7 @@ def question(site: AtSite, query: Asked, annotator: AnnotatorCookie) -> Response
         stored=stored,
         question=content,
         annotator=annotator,
+        changes=site.labels.count_changes(),
         choices=query,
         other=next(mode for mode in MODES if mode != query.mode),
         sheet=sheet,
@@ -325,6 +335,7 @@ def disagreements(site: AtSite, annotator: AnnotatorCookie) -> HTMLResponse:
         here="label",
         site=site,
         annotator=annotator,
+        changes=site.labels.count_changes(),
         waiting=_doubt_views(site, waiting[:_SHOWN], annotator),
         settled=_doubt_views(site, settled[-_SHOWN:], annotator),
         open=len(waiting),

@@ -7,10 +7,11 @@ from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field, StringConstraints
 
 from rechain.web.api import refusals
+from rechain.web.contents import NotThereError
 from rechain.web.places import Place
 from rechain.web.queries import PageNumber, PageQuery
 from rechain.web.responses import page
-from rechain.web.site import AtSite, NotThereError
+from rechain.web.site import AtSite
 
 MOST_HITS, MOST_CHARACTERS = 100, 100_000
 """passages of a search, and characters of a document, that one request may ask for"""

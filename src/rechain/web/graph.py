@@ -35,8 +35,9 @@ _WIDTH, _GAP = 28.0, 8.0
 _HEAD, _ROW, _NODE = 3.8, 3.5, 3.0
 """rem: the heading of a column, a row with the gap below it, a passage"""
 
-Kind = Literal["chain", "gold", "other", "link", "gap"]
-"""on the chain, on gold, on another candidate; any link, where there is no candidate; and one that is missing"""
+Kind = Literal["chain", "rival", "gold", "other", "link", "gap"]
+"""on the chain, on the one that is compared with it, on gold, on another candidate; any link, where there is no
+candidate; and one that is missing"""
 Ends = frozenset[str]
 """the ids of two passages that are linked"""
 
@@ -52,7 +53,8 @@ class Node:
     holds_answer: bool
     is_gold: bool
     step: int | None
-    """its number on the chain that is shown"""
+    """its number on the chain that is shown, or on either of two"""
+    is_on_chain: bool
     chain: int | None
     """the number of the best candidate that leads through it"""
     lines: Sequence[int]
@@ -99,6 +101,16 @@ class GraphView:
     numbers: Mapping[Ends, int]
     """the line of each link that is drawn"""
 
+    @property
+    def has_chain(self) -> bool:
+        """Whether a passage of it is on a chain."""
+        return any(node.is_on_chain for node in self.words)
+
+    @property
+    def lacks_link(self) -> bool:
+        """Whether a line stands for a link that is missing."""
+        return any(line.kind == "gap" for line in self.lines)
+
     def lines_of(self, way: Sequence[str]) -> list[int]:
         """Return the numbers of the lines between some passages."""
         pairs = map(frozenset, pairwise(way))
@@ -112,9 +124,14 @@ def graph_of(
     gold: Gold | None,
     settings: CandidateSettings,
     collection: Statistics | None = None,
+    rival: Chain | None = None,
+    numbers: Mapping[str, int] | None = None,
 ) -> GraphView:
-    """Return the graph of a question with one of its chains."""
-    return _Drawing(question, chains, chain, gold, settings, collection).view()
+    """Return the graph of a question with one of its chains.
+
+    `rival` is a chain that is compared with it, and `numbers` are those of the passages where both are shown.
+    """
+    return _Drawing(question, chains, chain, gold, settings, collection, rival, numbers).view()
 
 
 class _Drawing:
@@ -128,8 +145,11 @@ class _Drawing:
         gold: Gold | None,
         settings: CandidateSettings,
         collection: Statistics | None,
+        rival: Chain | None,
+        numbers: Mapping[str, int] | None,
     ) -> None:
         self._question, self._chain, self._names = question, chain, Names(question)
+        self._rival, self._numbers_shown = rival, self._steps if numbers is None else numbers
         self._ids = [passage.id for passage in question.passages]
         gold_chains = gold.chains if gold else []
         self._gold_ways = [one.passages for one in gold_chains if _has_lines(one)]
@@ -139,8 +159,7 @@ class _Drawing:
         for number, way in enumerate(self._ways):
             for name in way:
                 self._first.setdefault(name, number)
-        views = chains.candidates.views if chains.candidates else [PassageView(one) for one in question.passages]
-        self._named, self._holders = _named(question, views), _holders(question, chains, chain)
+        self._named, self._holders = _named(question, chains.views), _holders(question, chains, chain)
         self._links = self._chain_links(chains)
         if not len(chains):
             self._links |= self._all_links(settings, collection)
@@ -184,9 +203,11 @@ class _Drawing:
             undrawn.append([name for name in column if name not in shown])
         return drawn, undrawn
 
-    def _importance(self, name: str) -> tuple[int, bool, int]:
-        """Return what orders the passages of a column: the chain, gold, then the best candidates."""
-        return self._steps.get(name, len(self._ids)), name not in self._gold_ids, self._first.get(name, len(self._ways))
+    def _importance(self, name: str) -> tuple[int, int, bool, int]:
+        """Return what orders the passages of a column: the chain, its rival, gold, then the best candidates."""
+        last = len(self._ids)
+        best = self._first.get(name, len(self._ways))
+        return self._steps.get(name, last), self._numbers_shown.get(name, last), name not in self._gold_ids, best
 
     def _is_telling(self, name: str) -> bool:
         """Return whether a passage is worth drawing: it is part of something, or an end where there is no chain."""
@@ -218,25 +239,41 @@ class _Drawing:
         lines = self._lines()
         names = [*(name for column in self._drawn for name in column.values()), *joined(*self._undrawn)]
         shown = self._chain.links_in_order if self._chain else []
+        numbers, links = _numbers(lines), self._links_by_passage()
+        words = {name: self._node(name, numbers, links.get(name, ())) for name in names[:_MOST_TOLD]}
         return GraphView(
-            columns=[[self._node(name, lines) for name in column.values()] for column in self._drawn],
+            columns=[[words[name] for name in column.values()] for column in self._drawn],
             undrawn=[len(names) for names in self._undrawn],
-            words=[self._node(name, lines) for name in names[:_MOST_TOLD]],
+            words=list(words.values()),
             lines=[line for _, line in lines],
             height=_rem(_HEAD + rows * _ROW),
             starts_lower=self._starts_lower,
             link=self._links.get(frozenset(self._chain.passages), "") if self._chain and len(shown) == 1 else "",
             judges=self._judges,
             gap=None if self._ways else self._gap(),
-            numbers=_numbers(lines),
+            numbers=numbers,
         )
+
+    def _links_by_passage(self) -> dict[str, list[tuple[str, str]]]:
+        """Return the links of every passage: what links it, to which."""
+        links: dict[str, list[tuple[str, str]]] = {}
+        for ends, link in self._links.items():
+            for name in ends:
+                others = links.setdefault(name, [])
+                others += [(link, self._names.passage(other)) for other in ends - {name}]
+        return links
 
     def _lines(self) -> list[tuple[Ends, Line]]:
         """Return the lines, those that matter last, so that they lie above the others."""
         chain = _pairs([self._chain.passages] if self._chain and self._chain.links_in_order else ())
-        others = [ends for ends in self._links if ends not in chain]
-        kinds: list[tuple[Kind, Iterable[Ends]]] = [("chain", chain), ("gold", _pairs(self._gold_ways))]
-        kinds.insert(0, ("other" if self._ways else "link", others))
+        rival = _pairs([self._rival.passages] if self._rival and self._rival.links_in_order else ())
+        others = [ends for ends in self._links if ends not in (*chain, *rival)]
+        kinds: list[tuple[Kind, Iterable[Ends]]] = [
+            ("other" if self._ways else "link", others),
+            ("chain", chain),
+            ("rival", rival),
+            ("gold", _pairs(self._gold_ways)),
+        ]
         drawable = [(kind, ends) for kind, pairs in kinds for ends in pairs if self._has_places(ends)]
         lines = [(ends, self._line(number, kind, ends)) for number, (kind, ends) in enumerate(drawable)]
         has_ends = self._drawn[0] and self._drawn[2]
@@ -251,22 +288,17 @@ class _Drawing:
         one, two = sorted(self._places[end] for end in ends)
         return _between(number, kind, one, two)
 
-    def _node(self, name: str, lines: Sequence[tuple[Ends, Line]]) -> Node:
-        first, numbers = self._first.get(name), _numbers(lines)
+    def _node(self, name: str, numbers: Mapping[Ends, int], links: Sequence[tuple[str, str]]) -> Node:
+        first = self._first.get(name)
         on_way = [] if first is None else _pairs([self._ways[first]])
-        links = [
-            (link, self._names.passage(other))
-            for ends, link in self._links.items()
-            if name in ends
-            for other in ends - {name}
-        ]
         return Node(
             id=name,
             name=self._names.passage(name),
             is_named=name in self._named,
             holds_answer=name in self._holders,
             is_gold=name in self._gold_ids,
-            step=self._steps.get(name),
+            step=self._numbers_shown.get(name),
+            is_on_chain=name in self._steps,
             chain=first,
             lines=[numbers[ends] for ends in on_way if ends in numbers],
             links=links[:_MOST_IN_WORDS],
@@ -315,15 +347,14 @@ def _holders(question: Question, chains: ChainList, chain: Chain | None) -> froz
     """Return the passages that hold the answer, also that of a chain whose model reads more than words."""
     own = {chain.answer.passage} if chain and chain.answer else set[str]()
     try:
-        views = [PassageView(passage) for passage in question.passages]
-        tails = chains.candidates.tails if chains.candidates else AnswerMatcher(question).hold(views).tails
+        tails = chains.candidates.tails if chains.candidates else AnswerMatcher(question).hold(chains.views).tails
     except QuestionError:
         tails = []
     return frozenset({question.passages[place].id for place in tails} | own)
 
 
 def _numbers(lines: Iterable[tuple[Ends, Line]]) -> dict[Ends, int]:
-    return {ends: line.number for ends, line in lines if line.kind in ("chain", "other")}
+    return {ends: line.number for ends, line in lines if line.kind in ("chain", "rival", "other")}
 
 
 def _pairs(ways: Iterable[Sequence[str]]) -> list[Ends]:

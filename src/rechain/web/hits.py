@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from rechain.text.highlights import Piece
 from rechain.text.words import Text
-from rechain.web.index import Index, Row
+from rechain.web.index import IndexReader, Row
 from rechain.web.queries import Filters
 from rechain.web.selection import match
 from rechain.web.snippets import beginnings, marked, snippet
@@ -21,7 +21,7 @@ class Hit(NamedTuple):
     """empty where the title alone holds them"""
 
 
-def find_hits(index: Index, filters: Filters, rows: Sequence[Row]) -> Mapping[int, Hit]:
+def find_hits(index: IndexReader, filters: Filters, rows: Sequence[Row]) -> Mapping[int, Hit]:
     """Return the hits of questions that pass a filter, by their positions; none where no words are looked for."""
     words = list(dict.fromkeys(Text(filters.text).words))
     if not words:
@@ -32,10 +32,12 @@ def find_hits(index: Index, filters: Filters, rows: Sequence[Row]) -> Mapping[in
     return {row.position: _hit(index, row, words, places.get(row.position)) for row in rows}
 
 
-def _hit(index: Index, row: Row, words: Sequence[str], place: int | None) -> Hit:
+def _hit(index: IndexReader, row: Row, words: Sequence[str], place: int | None) -> Hit:
     in_question, in_answer = beginnings(row.question, words), beginnings(row.answer, words)
     hit = Hit(marked(row.question, in_question), marked(row.answer, in_answer))
-    missing = set(words) - {word for _, word in (*in_question, *in_answer, *beginnings(row.id, words))}
+    missing = set(words) - {word for _, word in (*in_question, *in_answer)}
+    if missing:
+        missing -= {word for _, word in beginnings(row.id, words)}
     if place is None and not missing:
         return hit
     passages = index.passages(row.position)

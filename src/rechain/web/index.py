@@ -2,11 +2,13 @@
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import count, islice, zip_longest
+from itertools import islice, zip_longest
 from json import dumps, loads
 from sqlite3 import Connection
+from threading import Lock
 from typing import Any, NamedTuple
 
 import orjson
@@ -16,6 +18,7 @@ from rechain.datasets import Entry
 from rechain.errors import QuestionError
 from rechain.evaluation.judging import judge
 from rechain.schema import Chain, Gold, Problem, Question, Recovered, Shape, Verdict
+from rechain.text.segments import has_chinese
 from rechain.text.words import Text
 from rechain.web import passage_search
 from rechain.web.bounded import BoundedCache
@@ -24,7 +27,7 @@ from rechain.web.names import Names, short
 from rechain.web.passage_search import add_passages
 from rechain.web.queries import Filters, Judgement, Order
 from rechain.web.selection import CANNOT, TABLES, condition, ordering
-from rechain.web.temporary import TemporaryDatabase
+from rechain.web.temporary import DatabaseReader, TemporaryDatabase
 
 PAGE_SIZE = 25
 _SHOWN_TEXT, _SHOWN_TITLE = 300, 40
@@ -111,35 +114,51 @@ class Stored(NamedTuple):
     """where passages were found in an index: the ids of those that the question itself has; else None"""
 
 
-class Index:
-    """Questions in the order of their file, their chains from each source, and quick ways to select them."""
+@dataclass(frozen=True)
+class Marks:
+    """What changes whenever questions or chains are added: what was worked out before then holds no more."""
 
-    def __init__(self) -> None:
-        database = TemporaryDatabase(_SCHEMA + passage_search.SCHEMA)
-        self._transaction, self._read = database.transaction, database.read
-        self.close = database.close
-        self.unreadable: set[str] = set()
-        """the ids of the questions that cannot be read"""
+    change: int = 0
+    """the number of the last change of anything"""
+    addition: int = 0
+    """the number of the last change of the questions"""
+    stores: Mapping[int, int] = field(default_factory=dict)
+    """the number of the last change of the chains of each source"""
+    confident: frozenset[int] = frozenset()
+    """the sources that tell the confidence of a chain"""
+    has_chinese: bool = False
+    """whether a passage has Chinese text, for which a dictionary is loaded: seconds that no page should wait for"""
+
+    def of(self, source: int) -> tuple[int, int]:
+        """Return what changes whenever questions, or chains of one source, are added."""
+        return self.addition, self.stores.get(source, 0)
+
+
+class IndexReader:
+    """Questions in the order of their file, their chains from each source, and quick ways to select them.
+
+    It reads the database of an `Index`, which may be another process's, and holds what that was when it was told last.
+    """
+
+    def __init__(self, database: DatabaseReader, marks: Marks | None = None) -> None:
+        self._database = database
+        self._read = database.read
+        self.marks = marks or Marks()
+        """of what is in the database, at least; a process that only reads has to be told of others"""
         self._stored = lru_cache(_REMEMBERED)(self._read_stored)
-        self._numbers = count(1)
-        self._last_change = self._last_addition = 0
-        self._last_stores: dict[int, int] = {}
-        self._confident: set[int] = set()
-        self._selections: BoundedCache[Sequence[int]] = BoundedCache(_MOST_POSITIONS)
-        self._figures: BoundedCache[Figures] = BoundedCache(_MOST_FIGURES)
+        self._chains = lru_cache(_REMEMBERED)(self._read_chains)
+        self._count = lru_cache(1)(self._read_count)
+        self._selections: BoundedCache[Sequence[int]] = BoundedCache(_MOST_POSITIONS, len)
+        self._figures: BoundedCache[Figures] = BoundedCache(_MOST_FIGURES, len)
 
-    def add(self, entries: Iterable[tuple[Entry, Gold | None]]) -> None:
-        """Add questions; one whose id is taken, or that has none, is named after its position."""
-        rest = enumerate(entries, start=len(self))
-        while batch := list(islice(rest, _ADDED_AT_ONCE)):
-            with self._transaction() as connection:
-                for position, (entry, gold) in batch:
-                    name = _add(connection, position, entry, gold)
-                    if isinstance(entry.content, QuestionError):
-                        self.unreadable.add(name)
-            self._last_change = self._last_addition = next(self._numbers)
+    def __reduce__(self) -> tuple[type["IndexReader"], tuple[DatabaseReader, Marks]]:
+        """Return how another process makes one."""
+        return IndexReader, (DatabaseReader(self._database.path), self.marks)
 
     def __len__(self) -> int:
+        return self._count(self.marks.addition)
+
+    def _read_count(self, _: int) -> int:
         return int(self._read("SELECT count(*) FROM questions")[0][0])
 
     def ids(self, order: Order = "file") -> list[str]:
@@ -161,21 +180,11 @@ class Index:
         rows = self._read("SELECT position FROM questions WHERE id = ?", name)
         return self._stored(rows[0][0]) if rows else None
 
-    def store(self, source: int, found: Iterable[tuple[Stored, Recovered]]) -> None:
-        """Store the chains of some questions from a source."""
-        rest = iter(found)
-        while batch := list(islice(rest, _AT_ONCE)):
-            rows = [(source, stored.position, *_summary(stored, recovered)) for stored, recovered in batch]
-            chains = [(source, stored.position, recovered.model_dump_json()) for stored, recovered in batch]
-            with self._transaction() as connection:
-                connection.executemany(f"INSERT OR REPLACE INTO found VALUES ({', '.join('?' * 13)})", rows)
-                connection.executemany("INSERT OR REPLACE INTO chains VALUES (?, ?, ?)", chains)
-            if any(one.chains and one.chains[0].confidence is not None for _, one in batch):
-                self._confident.add(source)
-            self._last_change = self._last_stores[source] = next(self._numbers)
-
     def recovered(self, source: int, position: int) -> Recovered | None:
         """Return the chains of a question from a source, or None if it has none yet."""
+        return self._chains(source, position, self.marks.of(source))
+
+    def _read_chains(self, source: int, position: int, _: tuple[int, int]) -> Recovered | None:
         rows = self._read("SELECT json FROM chains WHERE source = ? AND position = ?", source, position)
         return Recovered.model_validate_json(rows[0][0]) if rows else None
 
@@ -208,23 +217,14 @@ class Index:
             return everything[::-1] if filters.reverse else everything
         where, values = condition(chosen)
         query = f"SELECT q.position FROM {TABLES} WHERE {where} ORDER BY {ordering(filters)}"
-        key = (self._state_of(source), source, chosen, filters.order, filters.reverse)
+        key = (self.marks.of(source), source, chosen, filters.order, filters.reverse)
         return self._selections.get(
             key, lambda: array("I", (position for (position,) in self._read(query, source, *values)))
         )
 
-    @property
-    def state(self) -> int:
-        """What changes whenever questions or chains are added: what was worked out before then holds no more."""
-        return self._last_change
-
-    def _state_of(self, source: int) -> tuple[int, int]:
-        """Return what changes whenever questions, or chains of one source, are added."""
-        return self._last_addition, self._last_stores.get(source, 0)
-
     def figures(self, source: int, filters: Filters) -> Figures:
         """Return how many of the questions that pass some filters are of each kind, by each of their properties."""
-        key = (self._state_of(source), source, filters.chosen)
+        key = (self.marks.of(source), source, filters.chosen)
 
         def read() -> Figures:
             positions = dumps(list(self.positions(source, filters)))
@@ -283,7 +283,7 @@ class Index:
 
     def has_confidence(self, source: int) -> bool:
         """Return whether a source tells the confidence of a chain."""
-        return source in self._confident
+        return source in self.marks.confident
 
     def judgements(self, one: int, two: int) -> dict[tuple[str, str], int]:
         """Count the questions by the judgements on two sources: right, wrong or not judged ("")."""
@@ -321,6 +321,52 @@ class Index:
             *(one, two, position) * 2,
         )
         return Around(earlier, before, after)
+
+
+class Index(IndexReader):
+    """What an `IndexReader` reads, in a database of its own, to which questions and chains are added."""
+
+    def __init__(self) -> None:
+        database = TemporaryDatabase(_SCHEMA + passage_search.SCHEMA)
+        super().__init__(database)
+        self._transaction, self.close = database.transaction, database.close
+        self.unreadable: set[str] = set()
+        """the ids of the questions that cannot be read"""
+        self._noting = Lock()
+
+    def add(self, entries: Iterable[tuple[Entry, Gold | None]]) -> None:
+        """Add questions; one whose id is taken, or that has none, is named after its position."""
+        rest = enumerate(entries, start=len(self))
+        while batch := list(islice(rest, _ADDED_AT_ONCE)):
+            with self._transaction() as connection:
+                for position, (entry, gold) in batch:
+                    name = _add(connection, position, entry, gold)
+                    if isinstance(entry.content, QuestionError):
+                        self.unreadable.add(name)
+            self._note_change(has_chinese=any(_has_chinese(entry.content) for _, (entry, _) in batch))
+
+    def store(self, source: int, found: Iterable[tuple[Stored, Recovered]]) -> None:
+        """Store the chains of some questions from a source."""
+        rest = iter(found)
+        while batch := list(islice(rest, _AT_ONCE)):
+            rows = [(source, stored.position, *_summary(stored, recovered)) for stored, recovered in batch]
+            chains = [(source, stored.position, recovered.model_dump_json()) for stored, recovered in batch]
+            with self._transaction() as connection:
+                connection.executemany(f"INSERT OR REPLACE INTO found VALUES ({', '.join('?' * 13)})", rows)
+                connection.executemany("INSERT OR REPLACE INTO chains VALUES (?, ?, ?)", chains)
+            has_confidence = any(one.chains and one.chains[0].confidence is not None for _, one in batch)
+            self._note_change(source, has_confidence)
+
+    def _note_change(self, source: int | None = None, has_confidence: bool = False, has_chinese: bool = False) -> None:
+        """Say that questions or, of a source, chains have been added."""
+        with self._noting:
+            marks, number = self.marks, self.marks.change + 1
+            if source is None:
+                has_chinese |= marks.has_chinese
+                self.marks = replace(marks, change=number, addition=number, has_chinese=has_chinese)
+            else:
+                confident = marks.confident | {source} if has_confidence else marks.confident
+                self.marks = replace(marks, change=number, stores={**marks.stores, source: number}, confident=confident)
 
 
 def _add(connection: Connection, position: int, entry: Entry, gold: Gold | None) -> str:
@@ -387,6 +433,10 @@ def _obstacle(content: Question | QuestionError) -> str | None:
     if content.answer_entity is None and read_answer(content.question, content.answer).kind == "none":
         return "no_answer"
     return None
+
+
+def _has_chinese(content: Question | QuestionError) -> bool:
+    return isinstance(content, Question) and any(has_chinese(passage.text) for passage in content.passages)
 
 
 def _columns(content: Question | QuestionError) -> tuple[str | None, str | None]:

@@ -14,9 +14,10 @@ from rechain.evaluation.gold import PairLabel
 from rechain.labels.agreement import agreements
 from rechain.labels.exchange import export_gold, export_pairs, labels_from_rows
 from rechain.labels.store import Annotator, Label, Note
-from rechain.schema import Gold, NotBlank, Question
+from rechain.schema import WHOLE, Gold, NotBlank, Question
 from rechain.web.api import CHAINS, PAIR, refusals
-from rechain.web.site import AtSite, ConflictError, NotThereError, Site
+from rechain.web.contents import NotThereError
+from rechain.web.site import AtSite, ConflictError, Site
 from rechain.web.threads import iterate_long, run_long
 
 MOST_LABELS = 1000
@@ -26,6 +27,19 @@ _PART = 10_000
 """bytes of an export that are sent at a time"""
 
 router = APIRouter(prefix="/labels", tags=["labels"], responses=refusals())
+
+
+Changes = Annotated[
+    int,
+    Field(
+        ge=0,
+        le=1_000_000_000,
+        strict=True,
+        description="how often annotators had been renamed or removed when the name was given: who was renamed since "
+        "labels under the new name, and who was removed since is refused",
+    ),
+    WHOLE,
+]
 
 
 class NewLabel(BaseModel):
@@ -39,9 +53,10 @@ class NewLabel(BaseModel):
     note: Note | None = None
     settles: bool = Field(default=False, strict=True)
     """whether this settles a disagreement"""
+    changes: Changes | None = None
 
 
-@router.post("", responses=refusals(404))
+@router.post("", responses=refusals(404, 409))
 def add(site: AtSite, labels: Annotated[list[NewLabel], Field(min_length=1, max_length=MOST_LABELS)]) -> int:
     """Write labels, all or none; when this answers they are on the disk. Returns how many."""
     site.labels.add(_checked(site, labels))
@@ -52,12 +67,21 @@ class Who(BaseModel):
     """An annotator."""
 
     annotator: Annotator
+    changes: Changes | None = None
 
 
-@router.post("/undo")
+@router.post("/undo", responses=refusals(409))
 def undo(site: AtSite, who: Who) -> Label | None:
     """Undo the latest label of an annotator; returns it, or null where there is none."""
-    return site.labels.undo(who.annotator)
+    return site.labels.undo(_name_now(site, who))
+
+
+def _name_now(site: Site, who: Who | NewLabel) -> str:
+    """Return the name under which somebody labels: a page that was opened before a change has the old one."""
+    name = who.annotator if who.changes is None else site.labels.name_now(who.annotator, who.changes)
+    if name is None:
+        raise ConflictError(f"the annotator '{who.annotator}' was removed; begin again from the overview of labels.")
+    return name
 
 
 @router.get("")
@@ -204,7 +228,7 @@ def _content(site: Site, name: str) -> Question | None:
 def _checked(site: Site, labels: Sequence[NewLabel]) -> list[Label]:
     """Return labels of units that exist; raises NotThereError where one does not."""
     units = {name: _units_by_parts(site, name) for name in dict.fromkeys(label.question for label in labels)}
-    return [_label(label, units[label.question]) for label in labels]
+    return [_label(label, units[label.question], _name_now(site, label)) for label in labels]
 
 
 def _units_by_parts(site: Site, question: str) -> Mapping[tuple[Sequence[str], Sequence[str]], Unit]:
@@ -214,10 +238,10 @@ def _units_by_parts(site: Site, question: str) -> Mapping[tuple[Sequence[str], S
     return {(unit.passages, unit.entities): unit for unit in (*imported, *units.pairs, *units.chains)}
 
 
-def _label(new: NewLabel, units: Mapping[tuple[Sequence[str], Sequence[str]], Unit]) -> Label:
+def _label(new: NewLabel, units: Mapping[tuple[Sequence[str], Sequence[str]], Unit], annotator: str) -> Label:
     is_pair = len(new.passages) == 1 and bool(new.entities)
     unit = units.get((tuple(new.passages), tuple(sorted(new.entities) if is_pair else new.entities)))
     if unit is None:
         what = "pair" if is_pair else "chain"
         raise NotThereError(f"the question '{new.question[:80]}' has no such {what} to label.")
-    return Label(unit=unit, **new.model_dump(include={"annotator", "value", "note", "settles"}))
+    return Label(unit=unit, annotator=annotator, **new.model_dump(include={"value", "note", "settles"}))

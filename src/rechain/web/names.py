@@ -31,12 +31,17 @@ class Names:
 
     def __init__(self, question: Question) -> None:
         self._passages = {passage.id: passage for passage in question.passages}
+        self._mentioned = {mention.entity for passage in question.passages for mention in passage.mentions}
         self._entities: dict[tuple[str, tuple[str, ...]], str] = {}
 
     def passage(self, name: str) -> str:
         """Return the name of the passage with an id; a chain of a file may have one that is not there."""
         passage = self._passages.get(name)
         return name if passage is None else passage_name(passage)
+
+    def mentions(self, entity: str) -> bool:
+        """Return whether the data says where an entity stands."""
+        return entity in self._mentioned
 
     def has_title(self, name: str) -> bool:
         """Return whether the passage with an id has a title of its own."""
@@ -50,6 +55,8 @@ class Names:
     def entity(self, entity: str, near: Sequence[str] = ()) -> str:
         """Return an entity as it is most often written in some passages, or else in any; as it is if it is a name."""
         key = entity, tuple(near)
+        if entity not in self._mentioned:
+            return _TYPE.sub("", entity, count=1)
         if key not in self._entities:
             found = self._most_frequent(entity, near) or self._most_frequent(entity, list(self._passages))
             self._entities[key] = found or _TYPE.sub("", entity, count=1)

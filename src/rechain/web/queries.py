@@ -84,10 +84,7 @@ class PageFilters(PageQuery, Filters):
     @property
     def address(self) -> dict[str, Any]:
         """The query of an address with these filters; defaults are left out."""
-        values = self.model_dump(include=set(PageFilters.model_fields), by_alias=True, exclude_defaults=True)
-        for name in values.keys() & {"found", "reverse"}:
-            values[name] = "yes" if values[name] else "no"
-        return values
+        return self.but()
 
     def of_source(self, number: int, has_confidence: bool) -> dict[str, Any]:
         """Return the query of an address with the same filters for another source, but for confidence it lacks."""
@@ -99,4 +96,14 @@ class PageFilters(PageQuery, Filters):
 
     def but(self, **fields: Any) -> dict[str, Any]:
         """Return the query of an address with other filters in some fields."""
-        return PageFilters.model_construct(**{**dict(self), **fields}).address
+        values = {name: fields.get(name, value) for name, value in self if name in _DEFAULTS}
+        return {
+            _PARAMETERS[name]: _YES_OR_NO[value] if isinstance(value, bool) else value
+            for name, value in values.items()
+            if value != _DEFAULTS[name]
+        }
+
+
+_DEFAULTS = {name: field.default for name, field in PageFilters.model_fields.items()}
+_PARAMETERS = {name: field.alias or name for name, field in PageFilters.model_fields.items()}
+_YES_OR_NO = {True: "yes", False: "no"}

@@ -11,28 +11,37 @@ from dataclasses import dataclass, field
 from math import ceil
 from threading import Condition, Thread
 from time import monotonic
+from typing import Protocol
 
 from rechain.datasets import Entry
 from rechain.errors import RechainError
-from rechain.recovery import BATCH_SIZE, Options, Recoverer
+from rechain.recovery import BATCH_SIZE, Options
 from rechain.schema import Question, Recovered
 
 MOST_WAITING = 256
 """questions that may wait, and that one request may have"""
-MOST_SECONDS = 4.0
+MOST_SECONDS = 3.5
 """seconds for which a question may wait: with its batch it is answered, or refused, within five"""
 _log = logging.getLogger("rechain.web")
 _FIRST_PACE = 1e-5
 """seconds a unit of weight, until some were measured: 0.08 for a question of HotpotQA"""
 _MOST_WEIGHT = 250_000
 """work in one batch, about a second: what was given up meanwhile keeps others waiting no longer than that"""
-_BATCH_SHARE = 0.25
-"""share of the time for which questions may wait that one batch may take, by the pace of the last ones"""
+_BATCH_SHARE = 0.04
+"""share of the time for which questions may wait that one batch may take by the pace of the last ones: once others need
+the processor it may take twenty times as long"""
 _MEMORY = 0.8
-"""weight of the past in the running mean of the pace: about the last five batches count"""
+"""weight of the past in the running mean of the pace where it becomes quicker: about the last five batches count"""
 
 
 RecoverTogether = Callable[[Sequence[tuple[Entry, Options]]], Sequence[Recovered]]
+
+
+class Recovers(Protocol):
+    """What recovers questions together, here or in another process."""
+
+    @property
+    def recover_together(self) -> RecoverTogether: ...
 
 
 class BusyError(Exception):
@@ -68,7 +77,7 @@ class RecoveryService:
 
     def __init__(
         self,
-        make: Callable[[], Recoverer],
+        make: Callable[[], Recovers],
         *,
         idle: Callable[[RecoverTogether], bool] | None = None,
         most_waiting: int = MOST_WAITING,
@@ -78,10 +87,10 @@ class RecoveryService:
     ) -> None:
         """Take a function that loads the recoverer when needed, and one that does a bit of other work, until False."""
         self._make = make
-        self._recoverer: Recoverer | None = None
+        self._recoverer: Recovers | None = None
         self._idle = idle
         self._most_waiting = most_waiting
-        self._most_seconds = most_seconds
+        self.most_seconds = most_seconds
         self._batch_size = batch_size
         self._clock = clock
         self._jobs: deque[_Job] = deque()
@@ -97,7 +106,7 @@ class RecoveryService:
         """questions recovered so far, by the code of their error; None: with a chain"""
 
     @property
-    def recoverer(self) -> Recoverer:
+    def recoverer(self) -> Recovers:
         """The recoverer, loaded when it is first needed."""
         if self._recoverer is None:
             self._recoverer = self._make()
@@ -125,7 +134,8 @@ class RecoveryService:
         recovered = recoverer.recover_together(requests)
         if requests:
             pace = (self._clock() - began) / sum(_weight(entry) for entry, _ in requests)
-            self._pace = _MEMORY * self._pace + (1 - _MEMORY) * pace
+            # a slower one counts at once: who waits now would else be promised too much
+            self._pace = max(pace, _MEMORY * self._pace + (1 - _MEMORY) * pace)
         self.outcomes.update(one.error.code if one.error else None for one in recovered)
         return recovered
 
@@ -139,7 +149,7 @@ class RecoveryService:
     def ask(self, entries: Sequence[Entry], options: Options) -> Future[list[Recovered]]:
         """Return a future of the chains of some questions; raises BusyError where they would wait too long.
 
-        So does the future where it took longer than was expected.
+        So does the future where it took longer than was expected, once `refuse_late` is called.
         """
         job = _Job(entries, options, self._clock())
         if not entries:
@@ -164,9 +174,17 @@ class RecoveryService:
         with self._changed:
             waiting, seconds = self.waiting, self._seconds_waiting
             needed = seconds + self._pace * sum(map(_weight, entries))
-            is_slow = waiting > 0 and needed > self._most_seconds
+            is_slow = waiting > 0 and needed > self.most_seconds
             if self._is_closed or is_slow or waiting + len(entries) > self._most_waiting:
-                raise BusyError(max(ceil(min(needed - self._most_seconds, seconds)), 1))
+                raise BusyError(max(ceil(min(needed - self.most_seconds, seconds)), 1))
+
+    def refuse_late(self) -> None:
+        """Refuse the questions that have waited too long and of which none is recovered yet, or just now."""
+        with self._changed:
+            latest = self._clock() - self.most_seconds
+            for job in self._jobs:
+                if not job.done and job not in self._running and job.asked_at < latest:
+                    _fail(job, BusyError(max(ceil(self._seconds_waiting), 1)))
 
     def close(self) -> None:
         """Stop when the current batch is done; questions that still wait are cancelled."""
@@ -193,12 +211,11 @@ class RecoveryService:
     def _next_batch(self) -> list[tuple[_Job, int]]:
         """Take the questions that wait longest, up to the size and weight of a batch; cancelled jobs are dropped."""
         batch: list[tuple[_Job, int]] = []
-        weight, most_weight = 0, min(_MOST_WEIGHT, _BATCH_SHARE * self._most_seconds / self._pace)
+        weight, most_weight = 0, min(_MOST_WEIGHT, _BATCH_SHARE * self.most_seconds / self._pace)
         with self._changed:
+            self.refuse_late()
             while self._jobs and len(batch) < self._batch_size and weight < most_weight:
                 job = self._jobs[0]
-                if not job.done and self._clock() - job.asked_at > self._most_seconds:
-                    _fail(job, BusyError(max(ceil(self._seconds_waiting), 1)))
                 for number in range(len(job.done), 0 if job.future.done() else len(job.entries)):
                     if len(batch) == self._batch_size or weight >= most_weight:
                         break

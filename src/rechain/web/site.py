@@ -3,47 +3,42 @@
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from fastapi import Depends, Request
 from fastapi.concurrency import run_in_threadpool
 
-from rechain.candidates import CandidateSettings
-from rechain.candidates.units import Units
 from rechain.datasets import Entry
-from rechain.errors import QuestionError, RechainError
+from rechain.errors import RechainError
+from rechain.labels.agreement import agreements
 from rechain.labels.queue import Queue
 from rechain.labels.store import LabelStore
-from rechain.recovery import Options, Recoverer
-from rechain.schema import Problem, Question, Recovered, Same
+from rechain.recovery import Options
+from rechain.schema import Problem, Recovered, Same
 from rechain.scoring.model import BUNDLED
-from rechain.system.provenance import Facts
 from rechain.web.bounded import BoundedCache
+from rechain.web.contents import MOST_SHOWN, Contents, Origin, Source
+from rechain.web.drawing import Drawers
 from rechain.web.index import Index, Stored
-from rechain.web.recent import recent_units
 from rechain.web.results import Results
-from rechain.web.service import BusyError, RecoverTogether, RecoveryService
+from rechain.web.service import BusyError, Recovers, RecoverTogether, RecoveryService
 
 if TYPE_CHECKING:
-    from rechain.web.corpus import Corpus  # it loads the search engine, which a server without an index does not need
+    pass  # it loads the search engine, which a server without an index does not need
 
-MOST_SHOWN = 200
-"""chains of a question that are kept for its page: more than anybody looks through, and the database stays small"""
-_AT_ONCE = 8
+_AT_ONCE = 4
 """questions that a model recovers at a time when nobody asks: a request that comes meanwhile waits for these only"""
 _CROWD = 32
 """from so many waiting questions on a page does not add its own, which would be shown too late anyway"""
 _MOST_HTML = 8_000_000
-"""characters of pages that are kept, some hundred pages"""
+"""bytes of pages that are kept, some hundred pages"""
+_GRACE_S = 0.01
+"""seconds beyond those for which a question may wait, so that it is late by then"""
 _log = logging.getLogger("rechain.web")
-_NO_INDEX = "this server has no index of documents; start it with rechain serve --corpus INDEX."
 EVERYTHING = Options(top=MOST_SHOWN, explain=True)
 """what a question's page needs of its chains"""
-
-
-class NotThereError(RechainError):
-    """A question, source or unit that does not exist."""
 
 
 class GoneError(Exception):
@@ -54,29 +49,6 @@ class ConflictError(RechainError):
     """Rows that contradict one another."""
 
 
-@dataclass(frozen=True)
-class Origin:
-    """What made the chains of a source."""
-
-    summary: str
-    warnings: Sequence[str] = ()
-    """why they may not be what one takes them for, a sentence each"""
-    made_by: Facts | None = None
-    end: Facts | None = None
-    """how the run that made them ended"""
-
-
-@dataclass(frozen=True)
-class Source:
-    """Where chains come from: a file, or a model that recovers them."""
-
-    number: int
-    name: str
-    service: RecoveryService | None = None
-    origin: Origin | None = None
-    """None where nothing says what made them"""
-
-
 class Answered(NamedTuple):
     """A question that somebody sent, with all passages among which its chain was sought, and its chains."""
 
@@ -85,28 +57,30 @@ class Answered(NamedTuple):
 
 
 @dataclass
-class Site:
-    """What the pages show: questions, sources of chains, labels, documents."""
+class Site(Contents):
+    """What the server serves: contents, models that recover chains, and the labels people give."""
 
     index: Index
-    labels: LabelStore
-    queue: Queue
-    guidelines: str
-    settings: CandidateSettings = field(default_factory=CandidateSettings)
-    sources: list[Source] = field(default_factory=list)
+    labels: LabelStore = field(kw_only=True)
+    queue: Queue = field(kw_only=True)
+    guidelines: str = field(kw_only=True)
     recovery: RecoveryService = field(init=False)
     """recovers questions that are not in the file"""
-    has_gold: bool = False
     same: Same = "links"
     """what counts as the same chain of these questions"""
-    corpus: "Corpus | None" = None
-    """the index in which passages are found, if there is one"""
     results: Results = field(default_factory=Results)
     """what people tried"""
-    lists: BoundedCache[str] = field(default_factory=lambda: BoundedCache(_MOST_HTML))
+    drawers: Drawers = field(init=False)
+    """what draws pages of the explorer"""
+    lists: BoundedCache[bytes] = field(default_factory=lambda: BoundedCache(_MOST_HTML, len))
     """pages of the list that were drawn since the index last changed, as many people look at the same"""
     _finding: asyncio.Lock = field(default_factory=asyncio.Lock)
     _lookups: dict[tuple[int, int], asyncio.Task[Recovered]] = field(default_factory=dict)
+    _models: dict[int, RecoveryService] = field(default_factory=dict)
+    """what recovers the chains of the sources that are models, by their numbers"""
+
+    def __post_init__(self) -> None:
+        self.drawers = Drawers(self)
 
     def add_file(self, name: str, rows: Iterable[Recovered], origin: Origin | None = None) -> int:
         """Add the chains of a file as a source; return how many are of other questions."""
@@ -126,11 +100,12 @@ class Site:
         self.index.store(source.number, served())
         return unknown
 
-    def add_model(self, name: str, make: Callable[[], Recoverer], origin: Origin | None = None) -> RecoveryService:
+    def add_model(self, name: str, make: Callable[[], Recovers], origin: Origin | None = None) -> RecoveryService:
         """Add a model as a source; when it has nothing else to do it goes through all questions."""
         number = len(self.sources)
         service = RecoveryService(make, idle=_Filler(self.index, number))
-        self.sources.append(Source(number, self._unused(name), service, origin))
+        self.sources.append(Source(number, self._unused(name), is_model=True, origin=origin))
+        self._models[number] = service
         return service
 
     def _unused(self, name: str) -> str:
@@ -145,13 +120,14 @@ class Site:
         questions wait for it that this one was not added.
         """
         recovered = await run_in_threadpool(self.index.recovered, source.number, stored.position)
-        if recovered is not None or source.service is None:
+        service = self.service_of(source)
+        if recovered is not None or service is None:
             return recovered
         place = source.number, stored.position
         if place not in self._lookups:
-            if patience is not None and source.service.waiting >= _CROWD:
+            if patience is not None and service.waiting >= _CROWD:
                 return None
-            self._lookups[place] = asyncio.create_task(self._look(source.service, source.number, stored))
+            self._lookups[place] = asyncio.create_task(self._look(service, source.number, stored))
             self._lookups[place].add_done_callback(_note_failure)
         lookup = self._lookups[place]
         done, _ = await asyncio.wait([lookup], timeout=patience)
@@ -166,36 +142,10 @@ class Site:
         finally:
             del self._lookups[source, stored.position]
 
-    def source(self, number: int) -> Source:
-        """Return a source by its number, from 1."""
-        if not 1 <= number <= len(self.sources):
-            raise NotThereError(f"there is no source {number}; there are {len(self.sources)}.")
-        return self.sources[number - 1]
-
-    def question(self, name: str) -> Stored:
-        """Return a question by its id."""
-        stored = self.index.named(name)
-        if stored is None:
-            raise NotThereError(f"there is no question '{name[:80]}'.")
-        return stored
-
-    def readable(self, stored: Stored) -> Question:
-        """Return a question that can be read."""
-        if isinstance(stored.content, QuestionError):
-            raise NotThereError(f"the question '{stored.id[:80]}' cannot be read: {stored.content}")
-        return stored.content
-
     def without_folders(self, text: str) -> str:
         """Return a message without the folders of the server's files, which are nobody's business who asks."""
         path = self.labels.path
         return text.replace(str(path.absolute()), path.name).replace(str(path), path.name)
-
-    @property
-    def documents(self) -> "Corpus":
-        """The index; raises NotThereError where there is none."""
-        if self.corpus is None:
-            raise NotThereError(_NO_INDEX)
-        return self.corpus
 
     async def find(self, entries: Sequence[Entry]) -> list[Entry]:
         """Return questions with the passages that the index has for them, where there is one.
@@ -212,34 +162,34 @@ class Site:
                 filled += await run_in_threadpool(self.corpus.fill, entries[first : first + _AT_ONCE])
         return filled
 
-    def with_chains(self, question: Question, recovered: Recovered | None) -> Question:
-        """Return a question with all passages of its chains: a file's may come from more than were found here."""
-        if self.corpus is None or recovered is None:
-            return question
-        return self.corpus.with_chains(question, recovered)
-
-    def units(self, question: Question) -> Units:
-        """Return what people label of a question."""
-        return recent_units(question, self.settings, None if self.corpus is None else self.corpus.index)
+    def warm_up(self) -> None:
+        """Load what takes a while, and count the labels, which may be many, before somebody waits for it."""
+        super().warm_up()
+        with suppress(RechainError):  # whoever asks for them is told
+            agreements(self.labels.common())
 
     def start(self) -> None:
         """Let the models that are sources begin to recover."""
-        for source in self.sources:
-            if source.service is not None:
-                source.service.start()
+        for service in self._models.values():
+            service.start()
 
     @property
     def services(self) -> set[RecoveryService]:
         """All that recover questions."""
-        return {service for service in (self.recovery, *(one.service for one in self.sources)) if service is not None}
+        return {self.recovery, *self._models.values()}
+
+    def service_of(self, source: Source) -> RecoveryService | None:
+        """Return what recovers the chains of a source; None: they come from a file."""
+        return self._models.get(source.number)
 
     @property
     def model_name(self) -> str:
         """The name of the model that recovers what people send."""
-        return next((source.name for source in self.sources if source.service is self.recovery), BUNDLED)
+        return next((source.name for source in self.sources if self.service_of(source) is self.recovery), BUNDLED)
 
     def close(self) -> None:
         """Stop all work and remove what is temporary; labels are written already."""
+        self.drawers.close()
         for service in self.services:
             service.close()
         self.labels.close()
@@ -258,7 +208,12 @@ AtSite = Annotated[Site, Depends(_site_of)]
 
 async def ask(service: RecoveryService, entries: Sequence[Entry], options: Options) -> list[Recovered]:
     """Return what a service recovers; a caller that is cancelled takes its questions back."""
-    return await asyncio.wrap_future(service.ask(entries, options))
+    answer = asyncio.wrap_future(service.ask(entries, options))
+    late = asyncio.get_running_loop().call_later(service.most_seconds + _GRACE_S, service.refuse_late)
+    try:
+        return await answer
+    finally:
+        late.cancel()
 
 
 async def ask_for(request: Request, site: Site, entries: Sequence[Entry], options: Options) -> list[Answered]:

@@ -1,4 +1,4 @@
-"""A database that lives as long as the server, for all its threads: readers wait for nobody, one writes at a time.
+"""A database that lives as long as the server, for all its threads and processes: readers wait for nobody, one writes.
 
 It is a file, so that memory does not grow with the questions. SQLite's own temporary files belong to one connection
 alone, and with one connection a slow search would hold all others.
@@ -18,21 +18,13 @@ _WAIT_S = 30.0
 """how long a statement waits for a lock; with a write-ahead log hardly any does"""
 
 
-class TemporaryDatabase:
-    """An SQLite database in a folder of its own, which is removed with the object or when Python ends."""
+class DatabaseReader:
+    """Reads a database, in any number of threads."""
 
-    def __init__(self, schema: str) -> None:
-        folder = mkdtemp(prefix="rechain-")
-        self._path = Path(folder) / "index.sqlite"
-        self._writing = RLock()
+    def __init__(self, path: Path) -> None:
+        self.path = path
         self._idle: list[sqlite3.Connection] = []
         """connections that no thread reads from just now; there are never more than threads that read at once"""
-        self._writer = self._connect()
-        # A write-ahead log lets threads read what was there while one writes. Nothing need survive the process.
-        self._writer.execute("PRAGMA journal_mode = WAL")
-        self._writer.execute("PRAGMA synchronous = OFF")
-        self._writer.executescript(schema)
-        self.close = finalize(self, _remove, folder, self._writer, self._idle)
 
     def read(self, query: str, *values: Any) -> list[Any]:
         """Return the rows of a SELECT, as of the last transaction that has ended."""
@@ -45,6 +37,24 @@ class TemporaryDatabase:
         finally:
             self._idle.append(connection)
 
+    def _connect(self) -> sqlite3.Connection:
+        return sqlite3.connect(self.path, timeout=_WAIT_S, check_same_thread=False, isolation_level=None)
+
+
+class TemporaryDatabase(DatabaseReader):
+    """An SQLite database in a folder of its own, which is removed with the object or when Python ends."""
+
+    def __init__(self, schema: str) -> None:
+        folder = mkdtemp(prefix="rechain-")
+        super().__init__(Path(folder) / "index.sqlite")
+        self._writing = RLock()
+        self._writer = self._connect()
+        # A write-ahead log lets threads read what was there while one writes. Nothing need survive the process.
+        self._writer.execute("PRAGMA journal_mode = WAL")
+        self._writer.execute("PRAGMA synchronous = OFF")
+        self._writer.executescript(schema)
+        self.close = finalize(self, _remove, folder, self._writer, self._idle)
+
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """Write all or nothing."""
@@ -56,9 +66,6 @@ class TemporaryDatabase:
                 self._writer.execute("ROLLBACK")
                 raise
             self._writer.execute("COMMIT")
-
-    def _connect(self) -> sqlite3.Connection:
-        return sqlite3.connect(self._path, timeout=_WAIT_S, check_same_thread=False, isolation_level=None)
 
 
 def _remove(folder: str, writer: sqlite3.Connection, readers: list[sqlite3.Connection]) -> None:

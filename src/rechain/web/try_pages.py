@@ -10,13 +10,14 @@ from pydantic import Field
 from rechain.errors import QuestionError
 from rechain.schema import Question
 from rechain.web.code import FILE, MOST_INLINE, as_curl, as_json, as_python, fields_of
+from rechain.web.contents import NotThereError
 from rechain.web.examples import EXAMPLE_NAMES, EXAMPLES
 from rechain.web.forms import PastedQuestion, read_form
 from rechain.web.queries import PageNumber, PageQuery
 from rechain.web.responses import link, page
 from rechain.web.results import MOST_RESULTS, Result
 from rechain.web.service import BusyError
-from rechain.web.site import EVERYTHING, AtSite, NotThereError, Site, ask_for
+from rechain.web.site import EVERYTHING, AtSite, Site, ask_for
 from rechain.web.views import OwnPassages, question_view
 
 _NO_PASSAGES = "the question has no passages; paste some, or let the server find them: rechain serve --corpus INDEX."

@@ -1,15 +1,15 @@
 """The units of a question as the labelling desk shows them: what is asked, of which passages, highlighted."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from rechain.candidates.units import THE_QUESTION, Unit, Units
 from rechain.labels.store import Label
 from rechain.labels.suggestions import Suggestion
-from rechain.schema import Chain, Passage, Question
+from rechain.schema import Chain, Question
 from rechain.text.highlights import ANSWER, CLAIM, QUESTION, Highlighter, link_role
-from rechain.text.passages import PassageView
+from rechain.web.names import Names
 from rechain.web.strip import StripView, strip_of
 from rechain.web.views import StepView, chain_steps, step_view
 
@@ -53,9 +53,8 @@ def unit_view(
 ) -> UnitView:
     """Return a unit as the desk shows it."""
     chain = None if unit.mode == "pairs" else _chain(units, unit)
-    passages = {passage.id: passage for passage in units.question.passages if passage.id in unit.passages}
-    entities = unit.entities if chain else units.in_order(unit)
-    names = [_name(units, entity, passages.values()) for entity in entities]
+    known, entities = Names(units.question), unit.entities if chain else units.in_order(unit)
+    names = [known.entity(one, unit.passages) if known.mentions(one) else units.name(one) for one in entities]
     return UnitView(
         unit=unit,
         asks=unit.shape if chain else _asks(units.question, entities, names),
@@ -68,14 +67,6 @@ def unit_view(
         labels=labels,
         suggestion=suggestion,
     )
-
-
-def _name(units: Units, entity: str, passages: Iterable[Passage]) -> str:
-    """Return an entity as people see it: as it stands in one of the passages, else as the data has it."""
-    for passage in passages:
-        for start, end in PassageView(passage).mentions(entity):
-            return passage.text[start:end]
-    return units.name(entity)
 
 
 def _asks(question: Question, entities: Sequence[str], names: Sequence[str]) -> Asks:
@@ -102,8 +93,8 @@ def _pair(units: Units, unit: Unit) -> list[StepView]:
             roles.append(link_role(len(links)))
             links.append(units.name(entity))
     highlighter = Highlighter(units.question, links)
-    passages = [passage for passage in units.question.passages if passage.id in unit.passages]
-    return [step_view(passage, highlighter, roles=roles) for passage in passages]
+    views = [view for view in units.candidates.views if view.passage.id in unit.passages]
+    return [step_view(view, highlighter, roles=roles) for view in views]
 
 
 def _chain(units: Units, unit: Unit) -> Chain:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import zip_longest
 from typing import Any
 
@@ -12,11 +13,11 @@ from rechain.text.collection import Statistics
 from rechain.text.highlights import ANSWER, QUESTION, Highlighter, Piece, cut
 from rechain.text.passages import PassageView
 from rechain.web.chains import ChainList, is_gold
+from rechain.web.contents import MOST_SHOWN, Source
 from rechain.web.excerpts import excerpt, roles_of_step
 from rechain.web.graph import GraphView, graph_of
 from rechain.web.names import Names, passage_name
 from rechain.web.places import Place, place_of
-from rechain.web.site import MOST_SHOWN, Source
 from rechain.web.strip import StripView, number_passages, strip_of
 
 
@@ -53,7 +54,7 @@ class StepView:
 
 @dataclass(frozen=True)
 class Part:
-    """A passage or a link in a line, and its number in the best chain where it is the same there."""
+    """A passage in a line, and its number in the best chain where it is the same there."""
 
     name: str
     number: int | None = None
@@ -61,11 +62,11 @@ class Part:
 
 @dataclass(frozen=True)
 class LineView:
-    """The passages of a chain and the links between them, in one line."""
+    """The passages of a chain in one line, and the links between them that the best chain does not have."""
 
     shape: Shape
     passages: Sequence[Part]
-    links: Sequence[Part]
+    links: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ class QuestionView:
     own: OwnPassages | None = None
     """the passages that came with the question; None where there is no index"""
 
-    @property
+    @cached_property
     def strip(self) -> StripView | None:
         """The chain in one line."""
         return None if self.chain is None else strip_of(self.question, self.chain, self.names)
@@ -132,7 +133,8 @@ class QuestionView:
     @property
     def others(self) -> list[StepView]:
         """The passages that are not on the chain, highlighted: most of the work of a page, and seldom looked at."""
-        return [step_view(passage, self.highlighter, own=self.own, roles=(QUESTION, ANSWER)) for passage in self.rest]
+        views = map(PassageView, self.rest)
+        return [step_view(view, self.highlighter, own=self.own, roles=(QUESTION, ANSWER)) for view in views]
 
 
 def question_view(
@@ -155,7 +157,8 @@ def question_view(
     chain = None if number is None else chains.at(number)
     why = (chain.why if chain else None) or {}
     steps = why.get("steps")
-    names, best = Names(question), chains.scored[0] if chains.scored else None
+    names = Names(question)
+    lines = _Lines(names, chains.scored[0] if chains.scored else None)
     graph = graph_of(question, chains, chain, gold, settings, collection)
     claims = recovered.claims if recovered else ()
     highlighter, on_chain = Highlighter.of_chain(question, chain, claims), chain.passages if chain else ()
@@ -163,15 +166,15 @@ def question_view(
         question=question,
         number=number,
         chain=chain,
-        steps=_steps(question, chain, highlighter, own) if chain else [],
-        golds=None if gold is None else [_gold_view(one, gold, chains, names, best) for one in gold.chains],
+        steps=_steps(chain, highlighter, own, names, chains.views) if chain else [],
+        golds=None if gold is None else [_gold_view(one, gold, chains, lines) for one in gold.chains],
         is_right=None if gold is None or (chain is None and recovered is None) else judge(chain, gold).correct,
         rest=[passage for passage in question.passages if passage.id not in on_chain],
         highlighter=highlighter,
         candidates=[
             CandidateView(
                 number=place,
-                line=_line(one, names, best if place else None),
+                line=lines.of(one) if place else _Lines(names, None).of(one),
                 score=one.score if place < len(chains.scored) else None,
                 confidence=one.confidence,
                 is_right=None if gold is None else is_gold(one, gold),
@@ -196,17 +199,25 @@ def question_view(
     )
 
 
-def _line(chain: Chain, names: Names, best: Chain | None) -> LineView:
-    """Return a chain in one line; what is as in the best chain is known by its number there."""
-    known = {name: number for number, name in enumerate(best.passages if best else (), start=1)}
-    numbers = range(len(best.links_in_order if best else ()))
-    known_links = {names.link(best, number): number + 1 for number in numbers if best}
-    links = [names.link(chain, number) for number in range(len(chain.links_in_order))]
-    return LineView(
-        shape=chain.shape,
-        passages=[Part(names.passage(name), known.get(name)) for name in chain.passages],
-        links=[Part(name, known_links.get(name)) for name in links],
-    )
+class _Lines:
+    """Chains in one line each; what is as in the best chain is known by its number there."""
+
+    def __init__(self, names: Names, best: Chain | None) -> None:
+        self._names = names
+        self._known = {name: number for number, name in enumerate(best.passages if best else (), start=1)}
+        self._known_links = frozenset(_links(names, best)) if best else frozenset[str]()
+
+    def of(self, chain: Chain) -> LineView:
+        """Return a chain in one line."""
+        return LineView(
+            shape=chain.shape,
+            passages=[Part(self._names.passage(name), self._known.get(name)) for name in chain.passages],
+            links=[name for name in _links(self._names, chain) if name not in self._known_links],
+        )
+
+
+def _links(names: Names, chain: Chain) -> list[str]:
+    return [names.link(chain, number) for number in range(len(chain.links_in_order))]
 
 
 def as_chain(gold: GoldChain) -> Chain:
@@ -215,8 +226,8 @@ def as_chain(gold: GoldChain) -> Chain:
     return Chain(shape=gold.shape or "chain", passages=gold.passages, links=links, score=0.0)
 
 
-def _gold_view(one: GoldChain, gold: Gold, chains: ChainList, names: Names, best: Chain | None) -> GoldView:
-    return GoldView(_line(as_chain(one), names, best), chains.find(gold.model_copy(update={"chains": [one]})))
+def _gold_view(one: GoldChain, gold: Gold, chains: ChainList, lines: _Lines) -> GoldView:
+    return GoldView(lines.of(as_chain(one)), chains.find(gold.model_copy(update={"chains": [one]})))
 
 
 def chain_steps(
@@ -230,18 +241,22 @@ def chain_steps(
 
     `numbers` are those of its passages where several chains are shown together.
     """
-    return _steps(question, chain, Highlighter.of_chain(question, chain, claims), own, numbers) if chain else []
+    if chain is None:
+        return []
+    highlighter, views = Highlighter.of_chain(question, chain, claims), map(PassageView, question.passages)
+    return _steps(chain, highlighter, own, Names(question), list(views), numbers)
 
 
 def _steps(
-    question: Question,
     chain: Chain,
     highlighter: Highlighter,
     own: OwnPassages | None,
+    names: Names,
+    views: Sequence[PassageView],
     numbers: Mapping[str, int] | None = None,
 ) -> list[StepView]:
     numbers = numbers or number_passages([chain.passages])
-    passages, names = {passage.id: passage for passage in question.passages}, Names(question)
+    passages = {view.passage.id: view for view in views}
     present = [name for name in chain.passages if name in passages]
     links = chain.links_in_order[: max(len(present) - 1, 0)]  # a passage may be missing
     steps = []
@@ -254,7 +269,7 @@ def _steps(
 
 
 def step_view(
-    passage: Passage,
+    view: PassageView,
     highlighter: Highlighter,
     link: Link | None = None,
     own: OwnPassages | None = None,
@@ -264,8 +279,8 @@ def step_view(
 
     With `roles`, which say what matters in it, a long text also has an excerpt.
     """
+    passage = view.passage
     is_own = own is not None and passage.id in own.ids
-    view = PassageView(passage)
     marks = highlighter.marks(view)
     return StepView(
         id=passage.id,
@@ -293,18 +308,30 @@ class ComparedView:
     @property
     def is_late(self) -> bool:
         """Whether a model is still looking for it."""
-        return self.source.service is not None and self.recovered is None
+        return self.source.is_model and self.recovered is None
 
 
-def compared_views(
+@dataclass(frozen=True)
+class ComparisonView:
+    """A question's best chains of two sources, each in full and both in one graph."""
+
+    sources: Sequence[ComparedView]
+    golds: Sequence[StripView] | None
+    """the gold chains, where they are known"""
+    graph: GraphView
+
+
+def comparison_view(
     question: Question,
     found: Sequence[tuple[Source, Recovered | None]],
     gold: Gold | None,
+    settings: CandidateSettings,
     own: OwnPassages | None = None,
-) -> tuple[list[ComparedView], list[StripView]]:
-    """Return the best chains of some sources, and gold; a passage has the same number wherever it stands."""
+    collection: Statistics | None = None,
+) -> ComparisonView:
+    """Return the best chains of two sources, and gold; a passage has the same number wherever it stands."""
     golds, names = [as_chain(one) for one in gold.chains] if gold else [], Names(question)
-    best = [recovered.chains[0] if recovered else None for _, recovered in found]
+    best = [recovered.chains[0] if recovered and recovered.chains else None for _, recovered in found]
     numbers = number_passages(chain.passages for chain in (*best, *golds) if chain)
     views = [
         ComparedView(
@@ -316,4 +343,9 @@ def compared_views(
         )
         for (source, recovered), chain in zip(found, best, strict=True)
     ]
-    return views, [strip_of(question, chain, names, numbers) for chain in golds]
+    chains = ChainList(question, [one for one in best if one is not None], settings, collection)
+    return ComparisonView(
+        sources=views,
+        golds=None if gold is None else [strip_of(question, chain, names, numbers) for chain in golds],
+        graph=graph_of(question, chains, best[0], gold, settings, collection, best[1], numbers),
+    )

@@ -128,6 +128,7 @@ def test_keys_search_and_move_through_a_list(visit: Any, served: Any) -> None:
     page.get_by_label("Text").fill("polonium")
     page.keyboard.press("Enter")
     expect(page.locator(".questions > li")).to_have_count(1)
+    page.wait_for_load_state()  # scripts, and so keys, come after the list
     page.keyboard.press("j")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", level=1)).to_contain_text("olonium")

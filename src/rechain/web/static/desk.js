@@ -163,6 +163,7 @@ function label(unit, value) {
 function save(unit, value) {
   const given = {
     annotator: desk.dataset.annotator,
+    changes: Number(desk.dataset.changes),
     question: unit.dataset.question,
     passages: JSON.parse(unit.dataset.passages),
     entities: JSON.parse(unit.dataset.entities),
@@ -198,7 +199,7 @@ async function sendLabel(unit, given) {
 function undo() {
   if (isLeaving) return;
   inOrder(async () => {
-    const taken = await send("/labels/undo", { annotator: desk.dataset.annotator });
+    const taken = await send("/labels/undo", { annotator: desk.dataset.annotator, changes: Number(desk.dataset.changes) });
     if (!taken) return show("Nothing to undo.");
     const number = units.findIndex((unit) => isOf(unit, taken));
     if (number < 0) return leave(whereOf(taken));
