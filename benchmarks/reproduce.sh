@@ -67,9 +67,11 @@ judge)
     for table in $tables; do
         rechain reproduce $(options "$table") ${OPTIONS:-} --judge-only
     done
-    if [ -e "$out/hotpotqa/plays/cooperative.0.0.model" ] && [ -e "$out/drughop/plays/cooperative.0.0.model" ]; then
-        python benchmarks/reasoner.py "$data" "$out/hotpotqa" "$out/drughop"
-    fi
+    games=()
+    for table in $tables; do
+        [ ! -e "$out/$table/plays/cooperative.0.0.model" ] || games+=("--$table" "$out/$table")
+    done
+    python benchmarks/reasoner.py "$data" "${games[@]}"
     ;;
 *)
     echo "usage: $0 prepare|play|collect|judge …; see the head of this file" >&2
