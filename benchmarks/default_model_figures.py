@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rechain.reader.settings import ReaderSettings
+from rechain.scoring.confidences import ALONE
 from rechain.system.tensors import Array, load_arrays
 
 if TYPE_CHECKING:
@@ -56,10 +57,12 @@ class Judged:
         from rechain.evaluation.candidates import is_gold_chain
         from rechain.evaluation.judging import is_unambiguous
 
+        self._names_entities = name == DRUG
         index = json.loads((stage / INDEX).read_text(encoding="utf-8"))
         self._starts = load_arrays(stage / QUESTIONS)["chain_start"]
         gold = data / ("drughop/open.gold.jsonl.gz" if name == DRUG else "hotpotqa/open.json.gz")
         number, collection = {id: place for place, id in enumerate(index["ids"])}, collection_of(data, name)
+        fold = load_arrays(stage / QUESTIONS)["fold"]
         self.rows: list[tuple[int, list[bool]]] = []
         """for each question, its number (-1: no candidate chain) and which of its kept chains are right"""
         for question, told in with_gold(questions_of(data, name), gold):
@@ -71,6 +74,9 @@ class Judged:
             self.rows.append(
                 (place, [is_gold_chain(found, found.chains[chain], told) for chain in kept] if found else [])
             )
+
+        self.folds = np.array([fold[place] if place >= 0 else -1 for place, _ in self.rows])
+        """of each question"""
 
     def verdicts(self, scores: Array, nothing: float = -1e9) -> "list[JudgedChain]":
         """Judge the best chain of each question that the scores tell of; `nothing` is the score that none is right."""
@@ -90,7 +96,8 @@ class Judged:
         own = scores[self._starts[place] : self._starts[place + 1]]
         chances = np.exp(np.append(own, nothing) - own.max())
         best = int(own.argmax())
-        return JudgedChain(True, is_right[best], confidence=float(chances[best] / chances.sum()))
+        share = float(chances[best] / chances.sum())
+        return JudgedChain(True, is_right[best], confidence=ALONE.confidence(share) if self._names_entities else share)
 
     def read_within(self, evidence: Array, margin: float) -> float:
         """Return how many chains a question are read when only those within a margin of the best by evidence are."""
@@ -134,7 +141,7 @@ def judge(stage: Path, data: Path) -> None:
     for name in (HOTPOT, DRUG):
         judged = Judged(stage, data, name)
         print(f"## {name}, {len(judged.rows)} questions, {FOLDS}-fold cross-fitted\n")
-        judge_views(judged, views, arrays["features"] @ prior)
+        judge_views(judged, views, arrays["features"] @ prior + arrays["beside"])
         judge_confidence(judged, views, name)
         judge_cascade(judged, views)
         judge_teaching(judged, stage)
@@ -269,6 +276,19 @@ def judge_confidence(judged: Judged, views: dict[str, Array], name: str) -> None
         ("confidence", "measured"),
         [("expected calibration error", _round(error)), *rows],
     )
+    if name == DRUG:
+        refit_confidence(judged, verdicts)
+
+
+def refit_confidence(judged: Judged, verdicts: "Sequence[JudgedChain]") -> None:
+    """Print how shares become confidences: fitted to all folds, and the error where each is fitted to the others."""
+    from joint import fit, fitted_across
+
+    shares = np.array([ALONE.share(verdict.confidence or 0.0) for verdict in verdicts])
+    correct, folds = np.array([verdict.correct for verdict in verdicts]), judged.folds
+    slope, offset = fit(shares, correct)
+    error, _ = fitted_across(shares, correct, folds)
+    print(f"Fitted to all folds: slope {slope:.2f}, offset {offset:.2f}; fitted to other folds: error {error:.4f}\n")
 
 
 def _round(value: float | None) -> str:

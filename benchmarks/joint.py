@@ -116,14 +116,14 @@ def odds(share: Array) -> Array:
     return np.array([log_odds(one) for one in share.tolist()])
 
 
-def calibration(judged: Judged, folds: Array) -> tuple[float, float]:
+def fitted_across(share: Array, correct: Array, folds: Array) -> tuple[float, float]:
     """Return the calibration error and mean confidence, where each fold's are fitted to gold of the others."""
     confidence = np.zeros(len(folds))
     for fold in range(FOLDS):
-        slope, offset = fit(judged.share[folds != fold], judged.correct[folds != fold])
+        slope, offset = fit(share[folds != fold], correct[folds != fold])
         mine = folds == fold
-        confidence[mine] = 1 / (1 + np.exp(-(slope * odds(judged.share[mine]) + offset)))
-    error = expected_calibration_error(zip(confidence.tolist(), judged.correct.tolist(), strict=True))
+        confidence[mine] = 1 / (1 + np.exp(-(slope * odds(share[mine]) + offset)))
+    error = expected_calibration_error(zip(confidence.tolist(), correct.tolist(), strict=True))
     assert error is not None
     return error, float(confidence.mean())
 
@@ -162,7 +162,7 @@ def confidence(judged: Judged, folds: Array) -> Sequence[object]:
     """Return the calibration error as it is written out, and of confidence that is fitted in folds."""
     pairs = zip(judged.confidence, judged.correct.tolist(), strict=True)
     error = expected_calibration_error(pairs)
-    nested, mean = calibration(judged, folds)
+    nested, mean = fitted_across(judged.share, judged.correct, folds)
     return "" if error is None else f"{error:.3f}", f"{nested:.3f} (mean {mean:.3f})"
 
 
