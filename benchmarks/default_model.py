@@ -19,7 +19,6 @@ import shutil
 import time
 import tomllib
 from collections.abc import Mapping, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,12 +48,9 @@ if TYPE_CHECKING:
     from rechain.models.chain_reader import ChainReader
     from rechain.reader.arrays import ReaderPreparation
     from rechain.reader.data import ReaderData
-    from rechain.reader.model import ChainReaderModel
     from rechain.schema import Question
 
 ENCODER = "encoder"
-SENTENCES = 300
-"""whose likeness is compared: their 45,000 pairs give the mean to two decimals"""
 
 
 def prepare(data: Path, stage: Path, encoder: Path) -> None:
@@ -300,6 +296,7 @@ def bundle(stage: Path, data: Path, folder: Path) -> None:
     from rechain.reader.model import ChainReaderModel
     from rechain.reader.pretrained import read_tokenizer, save
     from rechain.scoring.evidence import FEATURES
+    from rechain.text.passages import first_sentences
 
     settings = ReaderSettings()
     encoder = untrained(json.loads((stage / ENCODER / "config.json").read_text(encoding="utf-8")), TEXT_MARKS)
@@ -311,21 +308,10 @@ def bundle(stage: Path, data: Path, folder: Path) -> None:
     small = {name: value.half() if value.is_floating_point() else value for name, value in weights.items()}
     network.load_state_dict(small, assign=True)
     tokenizer = read_tokenizer(stage / ENCODER / "tokenizer.json")
-    settings = settings.but(unlike=unlikeness(ChainReaderModel(network, tokenizer, settings), data))
     model = ChainReaderModel(network, tokenizer, settings)
+    model.settings = settings.but(unlike=model.unlikeness(first_sentences(questions_of(data, HOTPOT))))
     model.card = write_card(facts(stage, data), model)
     save(model, folder)
-
-
-def unlikeness(model: "ChainReaderModel", data: Path) -> float:
-    """Return the mean cosine of sentences of different questions, which say different things."""
-    from rechain.text.passages import PassageView
-
-    views = [PassageView(question.passages[0]) for question in islice(questions_of(data, HOTPOT), SENTENCES)]
-    sentences = [view.passage.text[slice(*view.sentences[0])] for view in views if view.sentences]
-    unit = model.embed(sentences, 96)
-    cosines = (unit @ unit.T)[np.triu_indices(len(unit), 1)]
-    return round(float(cosines.mean()), 2)
 
 
 STEPS = {

@@ -33,10 +33,14 @@ train)
         $limit python "$script" train "$stage" --name "fold$fold" --fold "$fold" &
     done
     for run in ${MORE:-}; do
-        IFS=: read -r name fold settings <<<"$run"
-        $limit python "$script" train "$stage" --name "$name" --fold "$fold" --set "${settings//:/ --set }" &
+        IFS=: read -r -a parts <<<"$run"
+        settings=()
+        for setting in "${parts[@]:2}"; do settings+=(--set "$setting"); done
+        $limit python "$script" train "$stage" --name "${parts[0]}" --fold "${parts[1]}" "${settings[@]}" &
     done
-    wait
+    failed=0
+    for run in $(jobs -p); do wait "$run" || failed=$((failed + 1)); done
+    [ "$failed" = 0 ] || echo "$failed of the runs failed or were stopped; what is packed is without them" >&2
     tar -C "$stage" -cz plays | split -b 15M - "$results/plays.tar.gz."
     ls -l "$results"
     ;;

@@ -78,9 +78,13 @@ class Judged:
         self.folds = np.array([fold[place] if place >= 0 else -1 for place, _ in self.rows])
         """of each question"""
 
-    def verdicts(self, scores: Array, nothing: float = -1e9) -> "list[JudgedChain]":
-        """Judge the best chain of each question that the scores tell of; `nothing` is the score that none is right."""
-        return [self._verdict(scores, nothing, *row) for row in self.rows if self._is_told(scores, row[0])]
+    def verdicts(self, scores: Array, nothing: float = -1e9, as_shares: bool = False) -> "list[JudgedChain]":
+        """Judge the best chain of each question that the scores tell of; `nothing` is the score that none is right.
+
+        Their confidences are as in recovery, or what these are made of: the shares of the chains.
+        """
+        told = [row for row in self.rows if self._is_told(scores, row[0])]
+        return [self._verdict(scores, nothing, *row, as_shares) for row in told]
 
     def _is_told(self, scores: Array, place: int) -> bool:
         """Return whether the scores are of this question; one without any chain belongs to all folds together."""
@@ -88,7 +92,9 @@ class Judged:
             return not np.isnan(scores[self._starts[place]])
         return not any(np.isnan(scores[self._starts[other]]) for other, _ in self.rows if other >= 0)
 
-    def _verdict(self, scores: Array, nothing: float, place: int, is_right: Sequence[bool]) -> "JudgedChain":
+    def _verdict(
+        self, scores: Array, nothing: float, place: int, is_right: Sequence[bool], as_share: bool
+    ) -> "JudgedChain":
         from rechain.evaluation.judging import JudgedChain
 
         if place < 0:
@@ -97,7 +103,8 @@ class Judged:
         chances = np.exp(np.append(own, nothing) - own.max())
         best = int(own.argmax())
         share = float(chances[best] / chances.sum())
-        return JudgedChain(True, is_right[best], confidence=ALONE.confidence(share) if self._names_entities else share)
+        is_fitted = self._names_entities and not as_share
+        return JudgedChain(True, is_right[best], confidence=ALONE.confidence(share) if is_fitted else share)
 
     def read_within(self, evidence: Array, margin: float) -> float:
         """Return how many chains a question are read when only those within a margin of the best by evidence are."""
@@ -172,7 +179,7 @@ def facts(stage: Path, data: Path) -> "Facts":
         licence="apache-2.0",
         data=DATA_LINES,
         figures=figures,
-        training=f"Trained by `benchmarks/default_model.py`, whose head tells the commands, on {date.today()}.",
+        training=f"Trained by `benchmarks/default_model.sh`, whose head tells the commands; bundled on {date.today()}.",
         limits=LIMITS,
     )
 
@@ -277,14 +284,14 @@ def judge_confidence(judged: Judged, views: dict[str, Array], name: str) -> None
         [("expected calibration error", _round(error)), *rows],
     )
     if name == DRUG:
-        refit_confidence(judged, verdicts)
+        refit_confidence(judged, joint(views), verdicts)
 
 
-def refit_confidence(judged: Judged, verdicts: "Sequence[JudgedChain]") -> None:
+def refit_confidence(judged: Judged, scores: Array, verdicts: "Sequence[JudgedChain]") -> None:
     """Print how shares become confidences: fitted to all folds, and the error where each is fitted to the others."""
     from joint import fit, fitted_across
 
-    shares = np.array([ALONE.share(verdict.confidence or 0.0) for verdict in verdicts])
+    shares = np.array([verdict.confidence or 0.0 for verdict in judged.verdicts(scores, NOTHING[DRUG], as_shares=True)])
     correct, folds = np.array([verdict.correct for verdict in verdicts]), judged.folds
     slope, offset = fit(shares, correct)
     error, _ = fitted_across(shares, correct, folds)
@@ -317,8 +324,6 @@ TAUGHT = {
     "EM (the default)": "fold0",
     "EM, two readers together, their mean": "together0",
     "EM, one taught by those two": "student0",
-    "EM after a warm-up with pseudo questions": "pseudo0",
-    "EM, a GRU instead of the pretrained encoder": "gru0",
 }
 
 

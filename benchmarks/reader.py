@@ -2,7 +2,7 @@
 
     python benchmarks/reader.py ../shared/data [FLOAT_MODEL]
 
-FLOAT_MODEL is a folder with the same model unquantised (`benchmarks/default_model.py bundle … --floats`); without it
+FLOAT_MODEL is a folder with such a model unquantised, as `rechain train --model reader` writes it; without it
 neither cost nor speed is measured. Speed needs sentence-transformers, is repeated, and its ratios are of one run.
 Bootstrap: seed 0. Nothing else should run beside it: two threads that wait for each other are slow on busy cores.
 """

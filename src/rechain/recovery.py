@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from inspect import getattr_static
-from math import isfinite
+from math import exp, isfinite
 from numbers import Integral, Real
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -82,6 +82,8 @@ class _Scored(NamedTuple):
     steps: Sequence[PlayerStep] = ()
     support: Sequence[float] | None = None
     """what the judge says of each claim of the answer, by the best chain"""
+    share: float | None = None
+    """its probability as if no more than one chain were right, if the model tells how confident it is"""
 
 
 class _ScoredEntry(NamedTuple):
@@ -345,8 +347,10 @@ class Recoverer:
                 elif any(steps := find_steps(found)):
                     # The verdict, where there is one, is on the answer by the model's own best chain.
                     every = replace(options, top=len(steps), min_confidence=None)
-                    in_order = [steps[number] for number in _ranking(scored)]
-                    yield Offer.of(_recovered(entry, found, scored, every), in_order, entry.where)
+                    ranking = _ranking(scored)
+                    in_order = [steps[number] for number in ranking]
+                    shares = _shares([scored[number] for number in ranking])
+                    yield Offer.of(_recovered(entry, found, scored, every), in_order, entry.where, shares)
                 else:
                     yield Offer.of(_recovered(entry, found, scored, options))
 
@@ -488,11 +492,12 @@ def _score(
             return [_score_alone(model, candidates, explain) for candidates in batch]
         return [
             [
-                _Scored(parts, confidence, steps, scores.support)
-                for parts, confidence, steps in zip(
+                _Scored(parts, confidence, steps, scores.support, share)
+                for parts, confidence, steps, share in zip(
                     scores.contributions,
                     scores.confidences,
                     scores.steps or [()] * len(candidates.chains),
+                    scores.shares or scores.confidences,
                     strict=True,
                 )
             ]
@@ -531,6 +536,16 @@ def _recovered(entry: Entry, candidates: Candidates, scored: Sequence[_Scored], 
 def _ranking(scored: Sequence[_Scored]) -> list[int]:
     """Return the numbers of chains, the greatest score first, in the order of C where scores are equal."""
     return sorted(range(len(scored)), key=lambda number: -_sum(scored[number].contributions))
+
+
+def _shares(scored: Sequence[_Scored]) -> list[float]:
+    """Return the probability of every chain; of a model that tells none, by their scores alone."""
+    shares = [one.share for one in scored if one.share is not None]
+    if len(shares) == len(scored):
+        return shares
+    scores = [_sum(one.contributions) for one in scored]
+    weights = [exp(score - max(scores)) for score in scores]
+    return [weight / sum(weights) for weight in weights]
 
 
 def _judge(

@@ -336,10 +336,10 @@ def test_a_gpu_is_given_padded_texts_and_computes_the_same(in_int8: bool, in_flo
     positions = torch.arange(ids.shape[1])
     is_token = positions < lengths[:, None]
     with torch.no_grad():
-        found = PackedEncoder(encoder)._encode_padded(ids, marks, positions, is_token)  # there is no GPU here
+        found = PackedEncoder(encoder)._encode_padded(ids, marks, positions, is_token, 0)  # there is no GPU here
         torch.testing.assert_close(found[is_token], encoder(ids, marks, lengths)[is_token])
         with torch.autocast("cpu", dtype=torch.bfloat16):
-            rounded = PackedEncoder(encoder)._encode_padded(ids, marks, positions, is_token)
+            rounded = PackedEncoder(encoder)._encode_padded(ids, marks, positions, is_token, 0)
     assert rounded.dtype == torch.float32  # what layers add up is not rounded
     assert (rounded - found)[is_token].norm() < 0.05 * found[is_token].norm()
 

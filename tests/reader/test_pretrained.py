@@ -148,7 +148,7 @@ def test_a_reader_that_is_not_pretrained_cannot_be_saved(tokenizer: Tokenizer, t
 def test_the_bundled_model_is_small_and_complete(default_model: ChainReaderModel) -> None:
     folder = find(BUNDLED)
     assert {path.name for path in folder.iterdir()} == FILES
-    assert sum(path.stat().st_size for path in folder.iterdir()) <= 30_000_000
+    assert sum(path.stat().st_size for path in folder.iterdir()) <= 36_000_000
     assert (folder / CARD).read_text() == default_model.card != ""
     assert default_model.chooses_hops
 

@@ -1,8 +1,6 @@
 """From shares to confidences, and back."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from rechain.scoring.confidences import ALONE, JOINTLY, Calibration
 
@@ -17,8 +15,3 @@ def test_shares_become_confidences_in_their_order(calibration: Calibration) -> N
     confidences = list(map(calibration.confidence, [0.0, 1e-9, 0.1, 0.5, 0.9, 1.0]))
     assert confidences == sorted(confidences)
     assert all(0 < confidence < 1 for confidence in confidences)
-
-
-@given(st.floats(1e-4, 1 - 1e-4))
-def test_a_confidence_leads_back_to_its_share(share: float) -> None:
-    assert ALONE.share(ALONE.confidence(share)) == pytest.approx(share, rel=1e-6)

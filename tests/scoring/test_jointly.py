@@ -1,12 +1,12 @@
 """Offers as lines, and what becomes of chains when other questions tell of their steps."""
 
-from math import e, exp, log
+from math import exp, log
 
 import pytest
 
 from rechain.schema import Chain, Problem, Recovered
 from rechain.scoring.beliefs import Offers
-from rechain.scoring.confidences import ALONE, JOINTLY
+from rechain.scoring.confidences import JOINTLY
 from rechain.scoring.jointly import Offer
 
 ONE, TWO, THREE = (f"{number:016x}" for number in (1, 2, 3))
@@ -18,7 +18,10 @@ def chain(name: str, score: float, confidence: float | None = None, explained: b
 
 
 def offer(*chains: Chain, steps: list[list[str]]) -> Offer:
-    return Offer.of(Recovered(id="q", chains=list(chains)), steps, "f, line 1")
+    """Offer chains whose confidences are their shares; those of a model that has none divide all by their scores."""
+    total = sum(exp(chain.score) for chain in chains)
+    shares = [exp(one.score) / total if one.confidence is None else one.confidence for one in chains]
+    return Offer.of(Recovered(id="q", chains=list(chains)), steps, "f, line 1", shares)
 
 
 def test_an_offer_survives_being_written() -> None:
@@ -39,13 +42,19 @@ def test_what_is_told_is_added_to_the_score_and_may_change_which_chain_is_best()
 
 
 def test_confidence_is_the_share_among_all_chains_and_none_of_them() -> None:
-    # By itself the model gives the first chain a share of 0.5, so the second, e times less likely, has 0.5 / e.
-    one = offer(chain("a", 2.0, ALONE.confidence(0.5)), chain("b", 1.0, 0.1), steps=[[ONE], [TWO]])
-    second = 0.5 / e
+    one = offer(chain("a", 2.0, 0.5), chain("b", 1.0, 0.2), steps=[[ONE], [TWO]])
     recovered = one.weigh({ONE: 0.0, TWO: log(2)}, top=2, min_confidence=None)
-    total = 0.5 + 2 * second + (1 - 0.5 - second)
-    expected = [JOINTLY.confidence(0.5 / total), JOINTLY.confidence(2 * second / total)]
+    total = 0.5 + 0.4 + 0.3
+    expected = [JOINTLY.confidence(share / total) for share in (0.5, 0.4)]
     assert [c.confidence for c in recovered] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_a_model_may_be_certain(share: float) -> None:
+    one, offers = offer(chain("a", 2.0, share), steps=[[ONE]]), Offers()
+    one.add_to(offers)
+    (best,) = one.settle(offers.learn(), 0, 1, None)
+    assert 0 < (best.confidence or 0.0) < 1
 
 
 def test_chains_of_less_confidence_are_left_out_or_there_is_none() -> None:

@@ -29,7 +29,6 @@ from rechain.cli.options import (
 )
 from rechain.cli.progress import working
 from rechain.errors import InputError, MissingExtraError, RechainError
-from rechain.system.processes import usable_cores
 from rechain.system.stores import path_of
 from rechain.system.terminal import note
 from rechain.version import __version__
@@ -102,6 +101,7 @@ def serve(
         import uvicorn
 
         from rechain.recovery import Recoverer
+        from rechain.system.processes import usable_cores
         from rechain.web.app import create_app
         from rechain.web.connections import Connection
         from rechain.web.guard import Limits

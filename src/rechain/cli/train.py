@@ -89,7 +89,7 @@ def train(
 
             settings = settings_of(ReaderTrainingSettings, config, set_, seed=seed)
             encoder = encoder or _recorded_encoder(folder)
-            material = prepare_reader(source, settings, chosen, encoder, warm_up)
+            material = prepare_reader(source, settings, chosen, encoder, warm_up, collection)
         else:
             from rechain.game.settings import GameSettings
             from rechain.training.game_runs import prepare_game

@@ -53,6 +53,7 @@ class Prepared:
         self._on_device = {name: _to(array, self.device) for name, array in self._arrays.items() if name not in _ON_CPU}
         self.words = WordTable(*(self._on_device[name] for name in ("vector_row", "ngrams", "rarity")))
         self.hops = int(arrays["chain_passages"].shape[1])
+        self._is_made = bool(self._arrays["chain_made"].any())
 
     def __len__(self) -> int:
         """Return the number of questions."""
@@ -103,7 +104,7 @@ class Prepared:
         )
 
     def _told(self, chain: Array, is_chain: Array) -> Tensor | None:
-        if self._arrays["chain_made"].any():  # nobody is asked about pseudo questions, of which the chain is known
+        if self._is_made:  # nobody is asked about pseudo questions, of which the chain is known
             return torch.zeros(chain.shape, device=self.device)
         if "chain_told" not in self._arrays:
             return None

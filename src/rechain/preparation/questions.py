@@ -153,8 +153,8 @@ class Preparation:
 
     def _read_steps(self, question: Question, views: Sequence[PassageView], entities: Collection[str]) -> Iterator[Any]:
         """Yield the heads that a Reasoner reads: each passage, the first entity of the question, and every other."""
-        asked = question.question_entities[0]
-        for passage, view in enumerate(views):
+        asked = next(iter(question.question_entities), "")
+        for passage, view in enumerate(views if asked else ()):
             for number, name in enumerate(entities):
                 rarities = (log_count(self._collection, entity) for entity in (asked, name))
                 yield passage, END, number, 1, END, number, *closeness(view, asked, name), *rarities

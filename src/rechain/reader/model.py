@@ -108,6 +108,14 @@ class ChainReaderModel:
         likeness: list[list[float]] = ((cosines - unlike) / (1 - unlike)).clip(0, 1).tolist()
         return likeness
 
+    def unlikeness(self, sentences: Sequence[str]) -> float:
+        """Return the mean cosine of sentences that say different things: what the setting `unlike` should be."""
+        if len(sentences) < 2:
+            return 0.0
+        unit = self.embed(sentences, _SENTENCE_TOKENS)
+        cosines = (unit @ unit.T)[np.triu_indices(len(unit), 1)]
+        return round(float(cosines.mean().clip(0, 0.99)), 2)
+
     def embed(self, texts: Sequence[str], most: int) -> Array:
         """Return the mean states of the encoder for texts, cut to so many tokens, each of unit length, [texts, d]."""
         cut = [_cut_to(encoding.ids, most) for encoding in self.tokenizer.encode_batch(texts)]
@@ -231,8 +239,10 @@ class WeighedQuestion:
         # one candidate more stands for "none of these"
         logits = np.append(np.sum(list(parts.values()), axis=0), self._nothing) / self._settings.temperature
         shares = np.exp(logits[:-1] - _log_sum(logits)).clip(0, 1).tolist()
-        confidences = list(map(ALONE.confidence, shares)) if self._candidates.names_entities else shares
-        return Scores(contributions, confidences, self._steps(ranks, named))
+        steps = self._steps(ranks, named)
+        if self._candidates.names_entities:
+            return Scores(contributions, list(map(ALONE.confidence, shares)), steps, shares=shares)
+        return Scores(contributions, shares, steps)
 
     def _named(self, links: Array) -> list[list[float]]:
         """Return the log-probability of every link of each chain that was read; 0 where it is the only one."""

@@ -105,7 +105,6 @@ def load_trainable(
         network = _load_network(folder, config, (settings or config["settings"]).dropout)
         network = network if judges is None else _with_judge(network, judges)
         own = settings or config["settings"]
-        network.judge_layers = own.judge_layers
     else:
         own = settings or ReaderSettings()
         network = ChainReader(_read_encoder(folder), len(FEATURES), own.dropout, bool(judges), own.judge_layers)

@@ -1,7 +1,8 @@
 """Every setting of the chain reader in one place."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
 from rechain.system.settings import (
     AboveZero,
@@ -24,7 +25,7 @@ Weight = Annotated[float, Limits(least=-1e6, most=1e6)]
 class ReaderSettings(Settings):
     """How the chain reader is built, trained and used."""
 
-    before: ClassVar = {"passage_tokens": 272, "judge_layers": 0}
+    before: ClassVar = {"judge_layers": 0}
 
     max_tokens: Annotated[int, Limits(least=16)] = 272
     """tokens of a chain that are read, question and all; longer passages are read in windows"""
@@ -84,3 +85,10 @@ class ReaderSettings(Settings):
     """tokens that the network reads at a time in recovery"""
     seed: Seed = 0
     """of weights, order and dropout"""
+
+    @classmethod
+    def recorded(cls, values: Mapping[str, Any], where: str) -> Self:
+        """Return settings that this version or an earlier one has recorded, when passages had the room of chains."""
+        if isinstance(values, Mapping) and "max_tokens" in values:
+            values = {"passage_tokens": values["max_tokens"], **values}
+        return super().recorded(values, where)

@@ -14,18 +14,14 @@ _LEAST = 1e-4
 
 
 class Calibration(NamedTuple):
-    """The confidence of a chain from its share among those of its question, and back."""
+    """The confidence of a chain from its share among those of its question."""
 
     slope: float
     offset: float
 
     def confidence(self, share: float) -> float:
         """Return the probability that a chain of this share is right."""
-        return _probability(self.slope * log_odds(share) + self.offset)
-
-    def share(self, confidence: float) -> float:
-        """Return the share of a chain of this confidence."""
-        return _probability((log(confidence) - log(1 - confidence) - self.offset) / self.slope)
+        return 1 / (1 + exp(-(self.slope * log_odds(share) + self.offset)))
 
 
 ALONE = Calibration(0.40, 0.83)
@@ -38,7 +34,3 @@ def log_odds(share: float) -> float:
     """Return the log-odds of a share."""
     share = min(max(share, _LEAST), 1 - _LEAST)
     return log(share / (1 - share))
-
-
-def _probability(odds: float) -> float:
-    return 1 / (1 + exp(-odds))

@@ -5,7 +5,7 @@ candidate chain as it would be written, and its steps.
 """
 
 from collections.abc import Mapping, Sequence
-from math import expm1, log
+from math import log
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,9 +14,11 @@ import orjson
 from rechain.errors import QuestionError
 from rechain.schema import Chain, Problem, Recovered
 from rechain.scoring.beliefs import Beliefs, Offers, posterior
-from rechain.scoring.confidences import ALONE, JOINTLY
+from rechain.scoring.confidences import JOINTLY
 from rechain.system.tensors import Array
 
+_OWN = ("steps", "where", "alone")
+"""what an offer adds to the fields of recovered chains"""
 TOLD = "jointly"
 """the name of what other questions contribute to a chain's score"""
 _LEAST = 1e-12
@@ -32,21 +34,30 @@ class Offer(NamedTuple):
     """empty where the question takes no part: it has an error, or the data does not name its entities"""
     where: str = ""
     """the place of the question, which errors name"""
+    alone: Sequence[float] = ()
+    """the probability of each chain by the model alone, as if no more than one were right"""
 
     @classmethod
-    def of(cls, recovered: Recovered, steps: Sequence[Sequence[str]] = (), where: str = "") -> "Offer":
+    def of(
+        cls,
+        recovered: Recovered,
+        steps: Sequence[Sequence[str]] = (),
+        where: str = "",
+        alone: Sequence[float] = (),
+    ) -> "Offer":
         """Return the offer of a question with all its chains or, without steps, those that it has by itself."""
-        return cls(recovered.to_dict(), steps, where)
+        return cls(recovered.to_dict(), steps, where, alone)
 
     @classmethod
     def of_json(cls, line: bytes | str) -> "Offer":
         """Read a line."""
         fields: dict[str, Any] = orjson.loads(line)
-        return cls(steps=fields.pop("steps"), where=fields.pop("where"), fields=fields)
+        own = {name: fields.pop(name) for name in _OWN}
+        return cls(fields=fields, **own)
 
     def to_json(self) -> str:
-        """Return it as a line: the fields of the recovered chains and two more."""
-        return orjson.dumps({**self.fields, "steps": self.steps, "where": self.where}).decode()
+        """Return it as a line: the fields of the recovered chains and its own."""
+        return orjson.dumps({**self.fields, **{name: getattr(self, name) for name in _OWN}}).decode()
 
     @property
     def recovered(self) -> Recovered:
@@ -93,18 +104,9 @@ class Offer(NamedTuple):
         return [sum(told[step] for step in of_chain) for of_chain in self.steps]
 
     def _log_probabilities(self) -> tuple[Array, float]:
-        """Return the log-probability of each chain by the model alone, and that none is right.
-
-        Scores say how the chains compare, and the confidence of the best how likely one of them is right. A model that
-        tells no confidence never says that none is.
-        """
-        chains = self.fields["chains"] if self.steps else ()
-        scores = np.array([chain["score"] for chain in chains])
-        logits = scores - (np.logaddexp.reduce(scores) if chains else 0.0)
-        if not chains or chains[0]["confidence"] is None:
-            return logits, -np.inf
-        total = log(ALONE.share(chains[0]["confidence"])) - logits[0]  # of all chains together
-        return logits + min(total, 0.0), log(max(-expm1(min(total, 0.0)), _LEAST))
+        """Return the log-probability of each chain by the model alone, and that none is right."""
+        alone = np.array(self.alone if self.steps else ())
+        return np.log(alone.clip(min=1e-300)), log(max(1 - alone.sum(), _LEAST))
 
 
 def low_confidence(chains: Sequence[Chain], least: float | None) -> QuestionError | None:

@@ -50,6 +50,8 @@ class Scores(NamedTuple):
     """what the two players say of each chain, if the model has them"""
     support: Sequence[float] | None = None
     """how well the best chain supports each claim of the answer, as a logit, if the model has a judge"""
+    shares: Sequence[float] | None = None
+    """the probability of each chain as if no more than one were right, where that is not what confidences say"""
 
 
 @runtime_checkable

@@ -1,10 +1,11 @@
 """A passage as linking and scoring see it: its title and text cut into words and sentences, and its entities."""
 
 from bisect import bisect
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from math import fsum
 
-from rechain.schema import Passage
+from rechain.schema import Passage, Question
 from rechain.text.identifiers import find_identifiers
 from rechain.text.sentences import find_sentences
 from rechain.text.words import Span, Text, lazy, strip_suffix
@@ -158,3 +159,12 @@ class SentenceOverlaps:
     def overlap_at(self, span: Span) -> float:
         """Return the overlap of the sentence in which a stretch of the text begins."""
         return next((o for (_, end), o in zip(self.spans, self.overlaps, strict=True) if span[0] < end), 0.0)
+
+
+def first_sentences(questions: Iterable[Question], most: int = 300) -> list[str]:
+    """Return the first sentence of a passage of each of some questions: they say different things.
+
+    300 sentences are 45,000 pairs, whose mean likeness is known to two decimals.
+    """
+    views = (PassageView(question.passages[0]) for question in islice(questions, most) if question.passages)
+    return [view.passage.text[slice(*view.sentences[0])] for view in views if view.sentences]

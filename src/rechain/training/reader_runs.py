@@ -25,7 +25,8 @@ from rechain.schema import Question
 from rechain.scoring.model import BUNDLED
 from rechain.system.distributed import is_shared
 from rechain.system.tensors import Array
-from rechain.text.passages import PassageView
+from rechain.text.collection import Statistics
+from rechain.text.passages import PassageView, first_sentences
 from rechain.training.runs import WEIGHTS, fingerprint, no_chain
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ class ReaderMaterial:
     pseudo: dict[str, Array] | None
     judged: dict[str, Array] | None
     """right and wrong answers; None where too few questions have wrong ones"""
+    sentences: Sequence[str]
+    """of different questions, which say different things"""
     left_out: Mapping[str, int]
     tokenizer: "Tokenizer"
     encoder: Path | None
@@ -93,7 +96,10 @@ class ReaderMaterial:
     def save(self, training: ReaderTraining, path: Path) -> None:
         """Write the reader that is kept as the folder of a model; its weights are floats, as they were trained."""
         settings = ReaderSettings(**{f.name: getattr(training.settings, f.name) for f in fields(ReaderSettings)})
-        save(ChainReaderModel(training.reader, self.tokenizer, settings), path)
+        model = ChainReaderModel(training.reader, self.tokenizer, settings)
+        unlike, layers = model.unlikeness(self.sentences), training.reader.judge_layers
+        model.settings = settings.but(unlike=unlike, judge_layers=layers)
+        save(model, path)
 
 
 def _split(count: int, settings: ReaderTrainingSettings) -> tuple[Array, Array]:
@@ -109,8 +115,12 @@ def prepare_reader(
     candidates: CandidateSettings,
     encoder: Path | None = None,
     pseudo: int = 0,
+    collection: Statistics | None = None,
 ) -> ReaderMaterial:
-    """Prepare questions for a chain reader, and make pseudo questions from their passages."""
+    """Prepare questions for a chain reader, and make pseudo questions from their passages.
+
+    `collection` is what is known of the collection that the passages come from, if there is one.
+    """
     if encoder is not None and not encoder.is_dir():
         raise InputError(f"--encoder {encoder} is no folder; name one with {CONFIG}, {WEIGHTS} and tokenizer.json.")
     if encoder is not None and (encoder / CONFIG).is_file() and not (encoder / WEIGHTS).is_file():
@@ -120,7 +130,7 @@ def prepare_reader(
     left_out: Counter[str] = Counter()
     for question in questions:
         try:
-            preparation.add(find_candidates(question, candidates))
+            preparation.add(find_candidates(question, candidates, collection))
             kept.append(question)
         except QuestionError as error:
             left_out[error.code] += 1
@@ -134,7 +144,8 @@ def prepare_reader(
         arrays = others.arrays()
     judged = _prepare_judge(kept, tokenizer, settings, candidates)
     told = {"told": preparation.told(range(len(kept)))}
-    return ReaderMaterial(preparation.arrays() | told, arrays, judged, left_out, tokenizer, encoder)
+    sentences = first_sentences(kept)
+    return ReaderMaterial(preparation.arrays() | told, arrays, judged, sentences, left_out, tokenizer, encoder)
 
 
 def _prepare_judge(
