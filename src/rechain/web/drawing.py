@@ -93,7 +93,9 @@ class Drawers:
             _log.error("a process that draws pages has died; it may need more memory than there is.")
             self._lines.discard(line)
             while not self._lines and self._waiting:
-                self._waiting.popleft().line.set_result(None)
+                waiter = self._waiting.popleft()
+                if not waiter.line.done():  # who waited may have gone away
+                    waiter.line.set_result(None)
             return None
         self._give(line)
         return outcome
