@@ -1,6 +1,5 @@
 """rechain serve: chains in the browser, and the same by REST."""
 
-import gc
 from collections.abc import Iterable, Iterator
 from functools import partial
 from importlib.resources import as_file, files
@@ -29,7 +28,7 @@ from rechain.cli.options import (
 )
 from rechain.cli.progress import working
 from rechain.errors import InputError, MissingExtraError, RechainError
-from rechain.system.processes import usable_cores
+from rechain.system.processes import relax_collector, usable_cores
 from rechain.system.stores import path_of
 from rechain.system.terminal import note
 from rechain.version import __version__
@@ -266,7 +265,5 @@ def _run(server: "Server", listening: socket, token: str | None, labels: Path) -
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
     note(f"Labels are kept in {labels.absolute()}.")
     note(f"Serving at {address}{f'?token={quote(token)}' if token else ''} until Ctrl+C.")
-    gc.collect()
-    gc.freeze()  # what is loaded stays: the collector would go through all of it at every full collection
-    gc.set_threshold(20_000, 20, 50)  # a page makes thousands of objects that are gone when it is sent: look less often
+    relax_collector(full=50)  # a page makes thousands of objects that are gone when it is sent
     server.run(sockets=[listening])
