@@ -25,6 +25,8 @@ from rechain.web.index import Index
 from rechain.web.site import Site
 
 Make = Callable[..., Any]
+_PATIENCE_S = 100
+"""seconds that only keep a test from hanging: a busy machine may take long"""
 PAGES: list[tuple[Callable[..., str | None], Any]] = [
     (draw_list, ListQuery()),
     (draw_list, ListQuery(text="opera", order="question")),
@@ -47,7 +49,7 @@ def with_processes(site: Site, work: Callable[[], Any], number: int = 1) -> Any:
     async def run() -> Any:
         await site.drawers.start(number)
         try:
-            return await work()
+            return await asyncio.wait_for(work(), _PATIENCE_S)
         finally:
             site.drawers.close()
             await asyncio.gather(*site.drawers._starting)  # which end what they started
