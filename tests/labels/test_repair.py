@@ -50,6 +50,22 @@ def test_changes_of_annotators_are_copied_with_the_new_numbers_of_events(filled:
         assert (change.annotator, change.name, change.events) == ("anna", "Anna", list(range(1, 400)))
 
 
+def test_annotators_can_be_renamed_after_a_change_was_lost(filled: LabelStore, tmp_path: Path) -> None:
+    for old, new in (("anna", "Anna"), ("Anna", "Ann"), ("Ann", "An")):
+        filled.rename(old, new)
+    filled.close()
+    with sqlite3.connect(filled.path) as database:
+        database.execute("UPDATE changes SET name = 'Bob' WHERE number = 2")
+    database.close()
+    repair(filled.path, tmp_path / "new")
+    with LabelStore(tmp_path / "new") as repaired:
+        before = repaired.count_changes()
+        assert (before, len(repaired.changes())) == (3, 2)
+        repaired.rename("An", "anna")
+        assert repaired.name_now("An", before) == "anna"
+        assert repaired.name_now("An", repaired.count_changes()) == "An"
+
+
 def test_a_page_that_cannot_be_read_takes_its_own_events_away(filled: LabelStore, tmp_path: Path) -> None:
     data = bytearray(filled.path.read_bytes())
     place = data.index(b'["200"]["a","b"]yes') // 4096 * 4096

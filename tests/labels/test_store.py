@@ -282,6 +282,16 @@ def test_a_claim_is_given_once_and_given_back_unless_begun(store: LabelStore, sa
     assert store.claim("r", "bob") == "bob"
 
 
+def test_labels_are_counted_anew_after_the_file_was_closed(store: LabelStore, said: Said) -> None:
+    store.add([said("anna", "q", 1)])
+    store.close()
+    assert store.count_units() == {"q": 1}
+    store.close()
+    with LabelStore(store.path) as other:
+        other.add([said("anna", "r", 1)])
+    assert store.count_units() == {"q": 1, "r": 1}
+
+
 def make_database(path: Path, *statements: str) -> None:
     database = sqlite3.connect(path)
     for statement in statements:

@@ -53,7 +53,9 @@ def test_what_is_no_name_is_refused(client: TestClient, name: str) -> None:
     assert answer.json()["error"]["message"].startswith("an annotator's name has 1 to 80 characters")
 
 
-@pytest.mark.parametrize("cookie", ["%00", "%ffa%0ab", "%E2%80%AEx", quote("x" * 81), ""])
+@pytest.mark.parametrize(
+    "cookie", ["%00", "%ffa%0ab", "%E2%80%AEx", quote("x" * 81), "", "foo&99999999999999999999999", "foo&x"]
+)
 def test_a_cookie_that_holds_no_name_is_nobody(client: TestClient, cookie: str) -> None:
     answer = client.get("/label/next", headers={"cookie": f"{ANNOTATOR_COOKIE}={cookie}"}, follow_redirects=False)
     assert (answer.status_code, answer.headers["location"]) == (303, "/label")

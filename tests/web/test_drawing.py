@@ -1,6 +1,8 @@
 """Pages drawn in other processes: the same pages, of what is there now, and still pages when a process dies."""
 
 import asyncio
+import os
+import signal
 from collections.abc import Callable
 from multiprocessing import active_children
 from typing import Any
@@ -9,7 +11,7 @@ from urllib.parse import urlencode
 import pytest
 
 from rechain.schema import Recovered
-from rechain.web.contents import NotThereError
+from rechain.web.contents import GoneError, NotThereError
 from rechain.web.explorer import (
     ComparisonQuery,
     ListQuery,
@@ -23,6 +25,8 @@ from rechain.web.index import Index
 from rechain.web.site import Site
 
 Make = Callable[..., Any]
+_PATIENCE_S = 100
+"""seconds that only keep a test from hanging: a busy machine may take long"""
 PAGES: list[tuple[Callable[..., str | None], Any]] = [
     (draw_list, ListQuery()),
     (draw_list, ListQuery(text="opera", order="question")),
@@ -45,11 +49,16 @@ def with_processes(site: Site, work: Callable[[], Any], number: int = 1) -> Any:
     async def run() -> Any:
         await site.drawers.start(number)
         try:
-            return await work()
+            return await asyncio.wait_for(work(), _PATIENCE_S)
         finally:
             site.drawers.close()
+            await asyncio.gather(*site.drawers._starting)  # which end what they started
 
-    return asyncio.run(run())
+    try:
+        return asyncio.run(run())
+    finally:
+        for process in drawing():
+            process.join()
 
 
 def test_pages_of_a_process_are_those_of_this_one(compared_site: Site) -> None:
@@ -136,7 +145,7 @@ def test_nobody_is_passed_over_for_ever(town_site: Site, monkeypatch: pytest.Mon
 
 def test_pages_are_drawn_here_when_all_processes_have_died(town_site: Site, caplog: pytest.LogCaptureFixture) -> None:
     async def kill_and_draw() -> list[bytes]:
-        (process,) = (one for one in active_children() if one.name == "drawing")
+        (process,) = drawing()
         process.kill()
         wanted = (QuestionQuery(id=f"town-{number}") for number in range(6))
         return await asyncio.gather(*(town_site.drawers.draw(query.id, draw_question, query) for query in wanted))
@@ -144,6 +153,80 @@ def test_pages_are_drawn_here_when_all_processes_have_died(town_site: Site, capl
     pages = with_processes(town_site, kill_and_draw)
     assert [f"town-{number}".encode() in page for number, page in enumerate(pages)] == [True] * 6
     assert "has died" in caplog.text
+
+
+def drawing() -> list[Any]:
+    return [one for one in active_children() if one.name == "drawing"]
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="holds a process by a signal")
+def test_who_goes_away_as_a_process_dies_is_not_waited_for(town_site: Site) -> None:
+    async def leave_and_kill() -> list[Any]:
+        (process,) = drawing()
+        os.kill(process.pid, signal.SIGSTOP)
+        wanted = (QuestionQuery(id=f"town-{number}") for number in range(4))
+        tasks = [asyncio.ensure_future(town_site.drawers.draw(one.id, draw_question, one)) for one in wanted]
+        await asyncio.sleep(0)
+        leaver, stayer = town_site.drawers._waiting
+        leaver.line.cancel()
+        process.kill()
+        pages = await asyncio.gather(*tasks, return_exceptions=True)
+        assert stayer.line.done()
+        return pages
+
+    *pages, leaver, stayer = with_processes(town_site, leave_and_kill)
+    assert isinstance(leaver, asyncio.CancelledError)
+    assert all(isinstance(page, bytes) for page in (*pages, stayer))
+
+
+def test_a_process_that_died_is_replaced_three_times_at_most(town_site: Site, caplog: pytest.LogCaptureFixture) -> None:
+    query, drawers = QuestionQuery(id="town-0"), town_site.drawers
+
+    async def kill_often() -> list[int]:
+        lines = []
+        for _ in range(4):
+            for process in drawing():
+                process.kill()
+            await asyncio.gather(*(drawers.draw(query.id, draw_question, query) for _ in range(3)))
+            await asyncio.gather(*drawers._starting)
+            lines.append(len(drawers._lines))
+        return lines
+
+    assert with_processes(town_site, kill_often) == [2, 2, 2, 0]
+    assert caplog.text.count("has died") == 4
+
+
+class Fatal:
+    """Ends the process in which it is unpickled."""
+
+    def __reduce__(self) -> Any:
+        return os._exit, (1,)
+
+
+def test_a_page_over_which_two_processes_died_is_an_error(town_site: Site) -> None:
+    async def draw() -> bytes:
+        with pytest.raises(RuntimeError, match="2 processes have died over the same page"):
+            await town_site.drawers.draw("", draw_question, Fatal())  # type: ignore[arg-type]
+        query = QuestionQuery(id="town-0")
+        return await town_site.drawers.draw(query.id, draw_question, query)
+
+    assert b"town-0" in with_processes(town_site, draw, number=2)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="holds a process by a signal")
+def test_who_waits_when_the_server_ends_gets_no_page(town_site: Site, caplog: pytest.LogCaptureFixture) -> None:
+    async def close() -> list[Any]:
+        (process,) = drawing()
+        os.kill(process.pid, signal.SIGSTOP)
+        wanted = (QuestionQuery(id=f"town-{number}") for number in range(4))
+        tasks = [asyncio.ensure_future(town_site.drawers.draw(one.id, draw_question, one)) for one in wanted]
+        await asyncio.sleep(0.01)
+        town_site.drawers.close()
+        process.kill()
+        return await asyncio.gather(*tasks, return_exceptions=True)
+
+    assert [type(one) for one in with_processes(town_site, close)] == [GoneError] * 4
+    assert "has died" not in caplog.text
 
 
 def test_a_question_that_a_model_has_yet_to_look_at_is_waited_for(

@@ -289,6 +289,20 @@ def test_a_question_without_a_chain_says_why_where_sources_are_compared(
     assert page.text.count("no passage holds the answer 'Nowhere'") == 2
 
 
+def test_a_source_without_a_chain_is_in_no_legend_and_gold_is_not_its_chain(
+    town_site: Site, connect: Make, seen: Make
+) -> None:
+    question = town_site.index.at(0).content
+    assert isinstance(question, Question)
+    town_site.add_file("none.jsonl", [Recovered(id=question.id, chains=[])])
+    client = connect(town_site)
+    text = client.get(f"/compare/question?id={question.id}&one=2&two=1").text
+    assert "key rival" in text and "on-rival" in text
+    text = client.get(f"/compare/question?id={question.id}&one=1&two=2").text
+    assert "key chain" in text
+    assert "key rival" not in text and "on-rival" not in text
+
+
 def test_who_signs_in_goes_where_he_wanted(town_site: Site, connect: Make, seen: Make) -> None:
     client = connect(town_site, token="a secret")
     refused = client.get("/question?id=town-1&chain=2", headers=HTML)

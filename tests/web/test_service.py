@@ -237,6 +237,8 @@ class Slow(Held):
 
 def test_a_question_that_would_wait_too_long_is_refused(make: Make, towns: Towns) -> None:
     question = towns(1)[0]
+    long = Passage(id="long", title="Long", text="and so on " * 1000)  # not so small that its time is no measure
+    question = question.model_copy(update={"passages": [*question.passages, long]})
     entry, clock = Entry("", question.id, question), Clock()
     model = Slow(clock)
     model.may_go_on.set()
@@ -257,6 +259,35 @@ def test_a_question_that_would_wait_too_long_is_refused(make: Make, towns: Towns
     model.may_go_on.set()
     assert all(names(future) == [question.id] for future in (running, *waiting))
     assert len(names(service.ask([entry] * 9, Options()))) == 9  # nobody waits, and it would never be quicker
+
+
+class Restarted(Recoverer):
+    """A recoverer whose process is started anew, in ten seconds, at the first call."""
+
+    starts = 1
+
+    def __init__(self, model: Any, clock: Clock) -> None:
+        super().__init__(model)
+        self.clock = clock
+
+    def recover_together(self, batch: Any) -> Any:
+        self.clock.now += 10.0 if self.starts == 1 else 0.0
+        self.starts = 2
+        return super().recover_together(batch)
+
+
+def test_to_load_a_model_anew_is_no_measure_of_its_pace(entries: list[Entry]) -> None:
+    clock, model = Clock(), Held()
+    service = RecoveryService(lambda: Restarted(model, clock), most_seconds=4.0, clock=clock)
+    model.may_go_on.set()
+    names(service.ask([entries[0]], Options()))
+    model.may_go_on.clear()
+    model.has_begun.clear()
+    first = hold(service, model, entries[1])
+    second = service.ask([entries[2]], Options())
+    model.may_go_on.set()
+    assert names(first) + names(second) == ["town-1", "town-2"]
+    service.close()
 
 
 def test_what_has_waited_too_long_is_refused_when_its_turn_comes(make: Make, entries: list[Entry]) -> None:

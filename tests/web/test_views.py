@@ -156,6 +156,7 @@ def test_both_chains_are_in_one_graph(bridge_question: Question) -> None:
     graph = compare(bridge_question, one, two).graph
     assert {node.id: node.step for node in graph.words if node.step} == {"opera": 1, "composer": 2, "city": 3}
     assert {node.id for node in graph.words if node.is_on_chain} == {"opera", "composer"}
+    assert {node.id for node in graph.words if node.is_on_rival} == {"composer", "city"}
     drawn = {line.number: line.kind for line in graph.lines}
     kinds = {frozenset(ends): drawn[number] for ends, number in graph.numbers.items()}
     assert kinds[frozenset(("opera", "composer"))] == "chain"
@@ -163,6 +164,14 @@ def test_both_chains_are_in_one_graph(bridge_question: Question) -> None:
     alone = compare(bridge_question, None, two).graph
     assert "chain" not in {line.kind for line in alone.lines} and not alone.has_chain
     assert "rival" in {line.kind for line in alone.lines}
+
+
+def test_a_passage_of_gold_alone_is_on_no_chain(bridge_question: Question) -> None:
+    one = Recovered(chains=[Chain(passages=["composer", "city"], links=[], score=1.0)])
+    graph = compare(bridge_question, one, None).graph
+    (opera,) = (node for node in graph.words if node.id == "opera")
+    assert (opera.step, opera.is_gold, opera.is_on_chain, opera.is_on_rival) == (3, True, False, False)
+    assert not graph.has_rival
 
 
 def compare(question: Question, one: Recovered | None, two: Recovered | None) -> ComparisonView:

@@ -1,6 +1,5 @@
 """rechain serve: chains in the browser, and the same by REST."""
 
-import gc
 from collections.abc import Iterable, Iterator
 from functools import partial
 from importlib.resources import as_file, files
@@ -260,13 +259,13 @@ def _add_models(site: "Site", names: list[str], load: "partial[Recoverer]") -> N
 
 
 def _run(server: "Server", listening: socket, token: str | None, labels: Path) -> None:
+    from rechain.system.processes import relax_collector
+
     host, port = listening.getsockname()[:2]
     if ip_address(host).is_unspecified:
         host = gethostname()
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
     note(f"Labels are kept in {labels.absolute()}.")
     note(f"Serving at {address}{f'?token={quote(token)}' if token else ''} until Ctrl+C.")
-    gc.collect()
-    gc.freeze()  # what is loaded stays: the collector would go through all of it at every full collection
-    gc.set_threshold(20_000, 20, 50)  # a page makes thousands of objects that are gone when it is sent: look less often
+    relax_collector(full=50)  # a page makes thousands of objects that are gone when it is sent
     server.run(sockets=[listening])

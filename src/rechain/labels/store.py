@@ -199,6 +199,7 @@ class LabelStore(AbstractContextManager["LabelStore"]):
     def close(self) -> None:
         """Close the file."""
         self._database.close()
+        self._known = None, {}  # the next connection counts its changes anew
 
     def add(self, labels: Sequence[Label]) -> None:
         """Write labels, all or none; they are on the disk when this returns. The newest label of a unit holds."""
@@ -396,8 +397,8 @@ class LabelStore(AbstractContextManager["LabelStore"]):
         return name
 
     def count_changes(self) -> int:
-        """Return how often an annotator was renamed or removed."""
-        rows = self._database.rows("SELECT COUNT(*) FROM changes")
+        """Return how often an annotator was renamed or removed, also where `repair` could not copy a change."""
+        rows = self._database.rows("SELECT COALESCE(MAX(number), 0) FROM changes")
         return int(rows[0][0]) if rows else 0
 
     def history(self) -> Iterator[Event]:
@@ -437,8 +438,8 @@ def _sign_again(database: "sqlite3.Connection", numbers: Sequence[int]) -> None:
 
 
 def _note_change(database: "sqlite3.Connection", annotator: str, name: str | None, numbers: Sequence[int]) -> None:
-    count = database.execute("SELECT COUNT(*) FROM changes").fetchone()[0]
-    change = count + 1, _timestamp(now()), annotator, name, json.dumps(numbers)
+    last = database.execute("SELECT COALESCE(MAX(number), 0) FROM changes").fetchone()[0]
+    change = last + 1, _timestamp(now()), annotator, name, json.dumps(numbers)
     database.execute("INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?)", (*change, digest(*change)))
 
 

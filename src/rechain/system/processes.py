@@ -22,7 +22,8 @@ import time
 import traceback
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from queue import SimpleQueue
 from typing import Any, Generic, NamedTuple, TypeVar, cast
@@ -250,13 +251,28 @@ def start_process(process: Any) -> None:
     """Start a process; a fork server that was killed just now is replaced by multiprocessing after a moment."""
     for seconds in (0.1, 0.5, None):
         try:
-            process.start()
+            with _interrupts_held():
+                process.start()
             return
         except (OSError, EOFError) as error:
             if seconds is None:
                 reason = getattr(error, "strerror", None) or type(error).__name__
                 raise ResumableError(f"a worker process cannot be started: {reason}; try fewer workers.") from error
             time.sleep(seconds)
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Keep Ctrl-C from a fork server, and its processes, from the first: it ignores it only after its imports."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # which lets interrupts through when it is started
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def process_context(preload: Sequence[str]) -> Any:
@@ -332,11 +348,14 @@ def _load_worker(make_worker: bytes) -> Callable[[Any], Any]:
     return worker
 
 
-def relax_collector() -> None:
-    """Collect garbage less often, and not among loaded modules and models: it took a tenth of the time for nothing."""
+def relax_collector(full: int = 20) -> None:
+    """Collect garbage less often, and not among loaded modules and models: it took a tenth of the time for nothing.
+
+    All of it is gone through at every so many collections.
+    """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000, 20, 20)
+    gc.set_threshold(20_000, 20, full)
 
 
 def trim_memory(last: float) -> float:

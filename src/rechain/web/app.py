@@ -20,13 +20,13 @@ from rechain.recovery import NoConfidenceError
 from rechain.version import __version__
 from rechain.web import api, desk, documents, label_api, metrics, openapi, pages, try_pages
 from rechain.web.access import Access
-from rechain.web.contents import NotThereError
+from rechain.web.contents import GoneError, NotThereError
 from rechain.web.forms import read_form
 from rechain.web.guard import Guard, Limits, host_of, signed_in
 from rechain.web.queries import PageQuery
 from rechain.web.responses import load_templates, refusal
 from rechain.web.service import BusyError
-from rechain.web.site import ConflictError, GoneError, Site
+from rechain.web.site import ConflictError, Site
 from rechain.web.threads import run_long, set_up_threads
 
 _STATUS: dict[type[Exception], tuple[int, str]] = {

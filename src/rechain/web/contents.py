@@ -25,6 +25,10 @@ class NotThereError(RechainError):
     """A question, source or unit that does not exist."""
 
 
+class GoneError(Exception):
+    """Whoever asked has closed the connection, or the server ends."""
+
+
 @dataclass(frozen=True)
 class Origin:
     """What made the chains of a source."""

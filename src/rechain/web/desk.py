@@ -34,6 +34,8 @@ UNITS_A_PAGE = 20
 _YEAR = 365 * 24 * 3600
 _AFTER_NAME = "&"
 """stands between name and number in the cookie; in the name it would be written as %26"""
+_MOST_DIGITS = 9
+"""of the number in the cookie: one that the database can compare"""
 
 router = APIRouter(prefix="/label", include_in_schema=False)
 
@@ -86,7 +88,10 @@ def _annotator_of(request: Request, site: AtSite) -> str | None:
         annotator = checked_annotator(unquote(name))
     except RechainError:
         return None
-    return site.labels.name_now(annotator, int(changes)) if changes.isdecimal() else annotator
+    if not changes:
+        return annotator
+    is_count = changes.isdecimal() and len(changes) <= _MOST_DIGITS
+    return site.labels.name_now(annotator, int(changes)) if is_count else None
 
 
 Asked = Annotated[DeskQuery, Query()]

@@ -5,7 +5,6 @@ The server's process reads requests and sends answers; it asks another for a pag
 """
 
 import asyncio
-import gc
 import logging
 import os
 import pickle
@@ -13,17 +12,17 @@ import signal
 import socket
 import struct
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any, Concatenate, ParamSpec, cast
 
 from fastapi.concurrency import run_in_threadpool
 
-from rechain.system.processes import Outcome, pickled_error, process_context, start_process
-from rechain.web.contents import Contents
+from rechain.system.processes import Outcome, pickled_error, process_context, relax_collector, start_process
+from rechain.web.contents import Contents, GoneError
 from rechain.web.responses import load_templates
 
 MOST_PROCESSES = 4
@@ -34,6 +33,13 @@ _MOST_PASSED = 8
 """how many who come later may be served first, as the free process knows what they ask for"""
 _HEADER = struct.Struct("!i")
 """the length of a message, as `multiprocessing` writes it before one"""
+_MOST_DEATHS = 2
+"""processes that may die over one page: it would take the next one too"""
+_MOST_REPLACED = 3
+"""processes that are started for those that died: where more do, something is wrong that another one does not mend"""
+_START_S = 60
+"""seconds after which a process that does not answer is given up"""
+_marking = Lock()
 _log = logging.getLogger("rechain.web")
 
 Parameters = ParamSpec("Parameters")
@@ -50,21 +56,50 @@ class Drawers:
         """lines on which nothing is asked just now"""
         self._waiting: deque[_Waiter] = deque()
         """those who wait for a line, in the order in which they came"""
+        self._replaced = 0
+        self._starting: set[asyncio.Task[None]] = set()
+        """what starts processes for those that died"""
+        self._is_closed = False
 
     async def start(self, processes: int) -> None:
         """Start processes; until they are there, pages are drawn in threads."""
+        self._is_closed = False
         for process in range(min(processes, MOST_PROCESSES) if hasattr(socket, "AF_UNIX") else 0):
-            for one in await run_in_threadpool(_start_process, self._contents):
-                line = _Line(process, *await asyncio.open_unix_connection(sock=one))
-                await line.ask(None)  # answered when the process can draw
-                self._lines.add(line)
-                self._give(line)
+            await self._add_process(process)
+
+    async def _add_process(self, process: int) -> None:
+        """Start a process; one that cannot be started is logged, and the others draw."""
+        lines: list[_Line] = []
+        is_ready = False
+        try:
+            async with asyncio.timeout(_START_S):
+                for one in await run_in_threadpool(_start_process, self._contents):
+                    lines.append(_Line(process, *await asyncio.open_unix_connection(sock=one)))
+                    await lines[-1].ask(None)  # answered when the process can draw
+            is_ready = not self._is_closed
+        except Exception as error:
+            _log.error("a process that draws pages could not be started: %s", str(error) or type(error).__name__)
+        finally:  # also when the server ends meanwhile
+            if not is_ready:
+                _close(lines)
+        for line in lines if is_ready else ():
+            self._lines.add(line)
+            self._give(line)
 
     def close(self) -> None:
-        """End the processes: each exits when a line of it is closed."""
-        for line in self._lines:
-            line.close()
+        """End the processes: each exits when a line of it is closed; who still waits for a page gets none."""
+        self._is_closed = True
+        _close(self._lines)
         self._lines.clear()
+        self._idle.clear()
+        self._wake()
+
+    def _wake(self) -> None:
+        """Tell those who wait that there is no process any more."""
+        while self._waiting:
+            waiter = self._waiting.popleft()
+            if not waiter.line.done():  # who waited may have gone away
+                waiter.line.set_result(None)
 
     async def draw(
         self, subject: str, draw: Draw[Parameters], *args: Parameters.args, **options: Parameters.kwargs
@@ -73,30 +108,48 @@ class Drawers:
 
         Pages of one subject, if it is named, are drawn by one process where possible, which remembers it.
         """
-        line = await self._take_line(subject)
-        if line is None:
-            return await run_in_threadpool(_drawn, self._contents, draw, args, options)
-        request = self._contents.index.marks, draw, args, options
-        # whoever goes away leaves the answer on the line, which somebody has to take
-        outcome = await asyncio.shield(asyncio.ensure_future(self._ask(line, request)))
-        if outcome is None:
-            return await self.draw(subject, draw, *args, **options)
-        if outcome.error:
-            raise outcome.error
-        return cast(bytes, outcome.result)
+        for _ in range(_MOST_DEATHS):
+            line = await self._take_line(subject)
+            if self._is_closed:
+                raise GoneError
+            if line is None:
+                return await run_in_threadpool(_drawn, self._contents, draw, args, options)
+            request = self._contents.index.marks, draw, args, options
+            # whoever goes away leaves the answer on the line, which somebody has to take
+            outcome = await asyncio.shield(asyncio.ensure_future(self._ask(line, request)))
+            if outcome is None:
+                continue
+            if outcome.error:
+                raise outcome.error
+            return cast(bytes, outcome.result)
+        raise GoneError if self._is_closed else RuntimeError(f"{_MOST_DEATHS} processes have died over the same page")
 
     async def _ask(self, line: "_Line", request: object) -> Outcome | None:
         """Return what is answered on a line, or None if its process has died."""
         try:
             outcome = await line.ask(request)
         except (OSError, EOFError):
-            _log.error("a process that draws pages has died; it may need more memory than there is.")
-            self._lines.discard(line)
-            while not self._lines and self._waiting:
-                self._waiting.popleft().line.set_result(None)
+            if line in self._lines:  # else another of its lines was first to notice, or the server ends
+                self._replace(line.process)
             return None
-        self._give(line)
+        if line in self._lines:
+            self._give(line)
         return outcome
+
+    def _replace(self, process: int) -> None:
+        """Drop the lines of a process that has died, and start another beside the requests."""
+        _log.error("a process that draws pages has died; it may need more memory than there is.")
+        dead = {line for line in self._lines if line.process == process}
+        _close(dead)
+        self._lines -= dead
+        self._idle = [line for line in self._idle if line not in dead]
+        if not self._lines:
+            self._wake()
+        if self._replaced < _MOST_REPLACED:
+            self._replaced += 1
+            task = asyncio.ensure_future(self._add_process(process))
+            self._starting.add(task)
+            task.add_done_callback(self._starting.discard)
 
     async def _take_line(self, subject: str) -> "_Line | None":
         """Return an idle line, once there is one; None where there is no process."""
@@ -113,7 +166,7 @@ class Drawers:
             return await waiter.line
         except asyncio.CancelledError:  # whoever goes away just when a line comes leaves it to others
             given = waiter.line.result() if waiter.line.done() and not waiter.line.cancelled() else None
-            if given is not None:
+            if given is not None and given in self._lines:
                 self._give(given)
             raise
 
@@ -164,6 +217,11 @@ class _Line:
         self._writer.close()
 
 
+def _close(lines: Iterable[_Line]) -> None:
+    for line in lines:
+        line.close()
+
+
 def _drawn(contents: Contents, draw: Draw[...], args: Sequence[Any], options: dict[str, Any]) -> bytes:
     return (draw(contents, *args, **options) or "").encode()
 
@@ -187,9 +245,7 @@ def _serve(connections: Sequence[Connection], parts: bytes) -> None:
     contents: Contents = pickle.loads(parts)
     contents.warm_up()
     load_templates()
-    gc.collect()
-    gc.freeze()  # as the server itself does
-    gc.set_threshold(20_000, 20, 50)
+    relax_collector(full=50)  # as the server itself does
     threads = [Thread(target=_answer, args=(connection, contents), daemon=True) for connection in connections]
     for thread in threads:
         thread.start()
@@ -210,8 +266,9 @@ def _outcome(contents: Contents, message: bytes) -> bytes:
         if request is None:
             return pickle.dumps(Outcome(None))
         marks, draw, args, options = request
-        if marks.change > contents.index.marks.change:  # not an older one, as requests may overtake each other
-            contents.index.marks = marks
+        with _marking:
+            if marks.change > contents.index.marks.change:  # not an older one, as requests may overtake each other
+                contents.index.marks = marks
         return pickle.dumps(Outcome(_drawn(contents, draw, args, options)))
     except Exception as error:
         return pickled_error(error)

@@ -53,8 +53,10 @@ class Node:
     holds_answer: bool
     is_gold: bool
     step: int | None
-    """its number on the chain that is shown, or on either of two"""
+    """its number on the chain that is shown; where two are compared, on either of them or on gold"""
     is_on_chain: bool
+    is_on_rival: bool
+    """whether it is on the chain that is compared"""
     chain: int | None
     """the number of the best candidate that leads through it"""
     lines: Sequence[int]
@@ -105,6 +107,11 @@ class GraphView:
     def has_chain(self) -> bool:
         """Whether a passage of it is on a chain."""
         return any(node.is_on_chain for node in self.words)
+
+    @property
+    def has_rival(self) -> bool:
+        """Whether a passage of it is on the chain that is compared."""
+        return any(node.is_on_rival for node in self.words)
 
     @property
     def lacks_link(self) -> bool:
@@ -299,6 +306,7 @@ class _Drawing:
             is_gold=name in self._gold_ids,
             step=self._numbers_shown.get(name),
             is_on_chain=name in self._steps,
+            is_on_rival=self._rival is not None and name in self._rival.passages,
             chain=first,
             lines=[numbers[ends] for ends in on_way if ends in numbers],
             links=links[:_MOST_IN_WORDS],

@@ -24,7 +24,9 @@ MOST_SECONDS = 3.5
 """seconds for which a question may wait: with its batch it is answered, or refused, within five"""
 _log = logging.getLogger("rechain.web")
 _FIRST_PACE = 1e-5
-"""seconds a unit of weight, until some were measured: 0.08 for a question of HotpotQA"""
+"""seconds a unit of weight, until some were measured: 0.08 for a typical question"""
+_TYPICAL_WEIGHT = 8_000
+"""that of a question of HotpotQA: time is divided by no less, as what a tiny one takes is no measure of others"""
 _MOST_WEIGHT = 250_000
 """work in one batch, about a second: what was given up meanwhile keeps others waiting no longer than that"""
 _BATCH_SHARE = 0.04
@@ -130,10 +132,12 @@ class RecoveryService:
 
     def recover_together(self, requests: Sequence[tuple[Entry, Options]]) -> Sequence[Recovered]:
         """Recover some questions now, in the calling thread, count them, and note how long that took."""
-        recoverer, began = self.recoverer, self._clock()
+        recoverer = self.recoverer
+        began, starts = self._clock(), _starts(recoverer)
         recovered = recoverer.recover_together(requests)
-        if requests:
-            pace = (self._clock() - began) / sum(_weight(entry) for entry, _ in requests)
+        if requests and _starts(recoverer) == starts:  # to load a model anew is no measure of its pace
+            weight = sum(_weight(entry) for entry, _ in requests)
+            pace = (self._clock() - began) / max(weight, _TYPICAL_WEIGHT)
             # a slower one counts at once: who waits now would else be promised too much
             self._pace = max(pace, _MEMORY * self._pace + (1 - _MEMORY) * pace)
         self.outcomes.update(one.error.code if one.error else None for one in recovered)
@@ -266,6 +270,11 @@ def _weight(entry: Entry) -> int:
     """Return about how much work a question is, in characters: a passage is as much as 250 of its characters."""
     passages = entry.content.passages if isinstance(entry.content, Question) else ()
     return 250 + sum(len(passage.text) + 250 for passage in passages)
+
+
+def _starts(recoverer: Recovers) -> int:
+    """Return how often the process of a recoverer was started; 0: it has none."""
+    return getattr(recoverer, "starts", 0)
 
 
 def _fail(job: _Job, error: Exception) -> None:

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import Annotated, NamedTuple
 
 from fastapi import Depends, Request
 from fastapi.concurrency import run_in_threadpool
@@ -19,14 +19,11 @@ from rechain.recovery import Options
 from rechain.schema import Problem, Recovered, Same
 from rechain.scoring.model import BUNDLED
 from rechain.web.bounded import BoundedCache
-from rechain.web.contents import MOST_SHOWN, Contents, Origin, Source
+from rechain.web.contents import MOST_SHOWN, Contents, GoneError, Origin, Source
 from rechain.web.drawing import Drawers
 from rechain.web.index import Index, Stored
 from rechain.web.results import Results
 from rechain.web.service import BusyError, Recovers, RecoverTogether, RecoveryService
-
-if TYPE_CHECKING:
-    pass  # it loads the search engine, which a server without an index does not need
 
 _AT_ONCE = 4
 """questions that a model recovers at a time when nobody asks: a request that comes meanwhile waits for these only"""
@@ -39,10 +36,6 @@ _GRACE_S = 0.01
 _log = logging.getLogger("rechain.web")
 EVERYTHING = Options(top=MOST_SHOWN, explain=True)
 """what a question's page needs of its chains"""
-
-
-class GoneError(Exception):
-    """Whoever asked has closed the connection."""
 
 
 class ConflictError(RechainError):
