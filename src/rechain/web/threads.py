@@ -3,7 +3,8 @@
 The event loop reads requests, sends answers, waits for models and says that the server is well. What reads a database
 or draws a page runs in one of a few threads: handlers that are plain functions by FastAPI itself, parts of coroutines
 by `run_in_threadpool`. Where there are two cores or more, pages of the explorer are drawn in processes (see `drawing`)
-and the threads are left to the others. What may take longer (an export, an import) has a lane of its own, so that no page waits for it.
+and the threads are left to the others. What may take longer (an export, an import) has a lane of its own, so that no
+page waits for it.
 Few threads, as one interpreter runs one at a time: with many, each would wait long for its turn, the loop among them.
 """
 
