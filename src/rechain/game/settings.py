@@ -156,7 +156,7 @@ class GameSettings(Settings):
     link_weight: float = 0.0
     """of the links' weight in a chain's score"""
     lexical_weight: float = 0.0
-    """of the lexical rule's score in a chain's score"""
+    """of the lexical rule's score in a chain's score, without what a collection adds to it"""
 
     @property
     def reading(self) -> tuple[int, bool, Literal["merged", "all"], Literal["passages", "steps"]]:
