@@ -73,6 +73,21 @@ def test_marks_change_states() -> None:
         assert not torch.allclose(states(encoder, marks)[0], marked[0])
 
 
+def test_the_first_layers_can_be_read_alone() -> None:
+    encoder = encoders()[0]
+    marks = torch.zeros_like(IDS)
+    model: Any = encoder.model  # type: ignore[union-attr]
+    is_token = torch.arange(IDS.shape[1]) < LENGTHS[:, None]
+    with torch.inference_mode():
+        inputs = model.get_input_embeddings()(IDS) + encoder.marks(marks)
+        every = model(inputs_embeds=inputs, attention_mask=is_token.long(), output_hidden_states=True).hidden_states
+        for read in (encoder, packed(encoder)):
+            for layers, expected in ((1, every[1]), (2, every[2]), (0, every[2]), (5, every[2])):
+                found = read(IDS, marks, LENGTHS, layers)
+                torch.testing.assert_close(found[is_token], expected[is_token], atol=1e-5, rtol=1e-4)
+    assert len(model.encoder.layer) == 2  # as before
+
+
 def test_padding_is_not_read() -> None:
     for encoder in encoders():
         other = IDS.clone()

@@ -10,7 +10,7 @@ from rechain.candidates import Candidates, find_candidates
 from rechain.reader.arrays import JudgePreparation, ReaderPreparation, answer_spans
 from rechain.reader.settings import ReaderSettings
 from rechain.reader.texts import ChainTexts
-from rechain.schema import Passage, Question
+from rechain.schema import Mention, Passage, Question
 from rechain.scoring.evidence import PRIOR, weigh
 from rechain.text.passages import PassageView
 
@@ -68,6 +68,40 @@ def test_the_chain_that_a_pseudo_question_was_made_from_is_told(
     assert [candidates.chains[n].passages for n, is_made in zip(preparation.kept[0], made, strict=True) if is_made] == [
         (2, 1)
     ]
+
+
+def test_questions_whose_entities_nobody_names_tell_each_other_nothing(tokenizer: Tokenizer, web: Candidates) -> None:
+    preparation = prepared(tokenizer, web, web)
+    told = preparation.told([0, 1])
+    assert told.shape == preparation.arrays()["chain_text"].shape
+    assert not told.any()
+
+
+def test_what_others_tell_is_that_of_the_kept_chains(tokenizer: Tokenizer) -> None:
+    def named(text: str, *entities: str) -> Passage:
+        places = [(entity, text.index(entity)) for entity in entities]
+        mentions = [Mention(entity=entity, start=start, end=start + len(entity)) for entity, start in places]
+        return Passage(id=text, text=text, mentions=mentions)
+
+    def asked(start: str) -> Candidates:
+        passages = [
+            named(f"{start} binds genex here.", start, "genex"),
+            named("genex moves geney well.", "genex", "geney"),
+            named(f"{start} and genez.", start, "genez"),
+            named("genez is one. Another is geney.", "genez", "geney"),
+        ]
+        return find_candidates(
+            Question(
+                id=start, question=f"{start}?", answer="geney", question_entities=[start], answer_entity="geney",
+                passages=passages,
+            )
+        )  # fmt: skip
+
+    preparation = prepared(tokenizer, asked("druga"), asked("drugb"), most=1)
+    together, alone = preparation.told([0, 1]), preparation.told([0])
+    assert len(together) == 2
+    assert together.any()  # the second passage's step is offered by both
+    assert alone[0] == 0  # nobody else tells it anything
 
 
 @pytest.mark.parametrize("most", [1, 3])

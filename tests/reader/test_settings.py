@@ -51,3 +51,9 @@ def test_they_are_read_from_a_file_and_changed_by_the_caller(tmp_path: Path) -> 
     path = tmp_path / "reader.toml"
     path.write_text("epochs = 5\nmargin = 2\n")
     assert ReaderSettings.read(path, seed=7) == ReaderSettings(epochs=5, margin=2.0, seed=7)
+
+
+def test_what_was_recorded_before_passages_had_room_of_their_own_reads_them_as_it_read_chains() -> None:
+    recorded = ReaderSettings.recorded({"max_tokens": 128, "judge_tokens": 96}, "config.json")
+    assert (recorded.passage_tokens, recorded.judge_layers) == (128, 0)
+    assert ReaderSettings.recorded({"max_tokens": 272, "passage_tokens": 160}, "config.json").passage_tokens == 160

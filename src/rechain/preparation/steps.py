@@ -130,12 +130,16 @@ class StepOffers:
 
     def __init__(self) -> None:
         self._steps: list[Sequence[Sequence[str]]] = []
-        self._evidence: list[Array] = []
+        self._evidence: list[tuple[Array, float]] = []
 
-    def add(self, candidates: Candidates, evidence: Array) -> None:
-        """Add a question; `evidence` [chains] are logarithms, as the lexical rule's score is."""
+    def add(self, candidates: Candidates, evidence: Array, nothing: float | None = None) -> None:
+        """Add a question; `evidence` [chains] are logarithms, as the lexical rule's score is.
+
+        So is the evidence that no chain is right; None: one of them is.
+        """
+        most = float(evidence.max(initial=-np.inf))
         self._steps.append(find_steps(candidates))
-        self._evidence.append(evidence)
+        self._evidence.append((evidence - most, _CERTAIN if nothing is None else nothing - most))
 
     def told(self, questions: Sequence[int]) -> list[Array]:
         """Return what some questions tell every question of each of its chains: log(pi / prior), summed over steps.
@@ -144,7 +148,7 @@ class StepOffers:
         """
         offers = Offers()
         for number in questions:
-            offers.add(self._steps[number], self._evidence[number] - self._evidence[number].max(), _CERTAIN)
+            offers.add(self._steps[number], *self._evidence[number])
         beliefs = offers.learn()
         positions = {number: position for position, number in enumerate(questions)}
         told = []

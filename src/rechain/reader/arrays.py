@@ -10,13 +10,12 @@ from rechain.answers.matching import AnswerMatcher
 from rechain.candidates import Candidate, Candidates, CandidateSettings, find_candidates
 from rechain.errors import QuestionError
 from rechain.preparation.answer_sentences import write_sentence
+from rechain.preparation.steps import StepOffers
 from rechain.reader.settings import ReaderSettings
 from rechain.reader.texts import Arrivals, Case, ChainTexts, TokenText, flat_texts
 from rechain.schema import Question
-from rechain.scoring.beliefs import Offers
 from rechain.scoring.evidence import PRIOR, nothing, weigh
 from rechain.scoring.pairs import weigh_beside
-from rechain.scoring.steps import find_steps
 from rechain.system.tensors import Array
 from rechain.text.passages import PassageView
 from rechain.text.words import Span, Text
@@ -38,8 +37,7 @@ class ReaderPreparation:
         self._texts: list[TokenText] = []
         self._features: list[Array] = []
         self._beside: list[Array] = []
-        self._offers: list[tuple[list[list[str]], Array, float]] = []
-        """of each question the steps and the prior of all its chains, and the prior that none is right"""
+        self._offers = StepOffers()
         self._chains: list[tuple[int, bool]] = []
         """the number of its text, and whether it is that of `made`"""
         self._links: list[list[tuple[int, int]]] = []
@@ -64,7 +62,7 @@ class ReaderPreparation:
             self._links.append([(alone + arrival, slot) for arrival, slot in arrivals.places(chain)])
         self._features.append(features[kept])
         self._beside.append(beside[kept])
-        self._offers.append((find_steps(candidates), prior, float(nothing(features) @ PRIOR)))
+        self._offers.add(candidates, prior, float(nothing(features) @ PRIOR))
         self._starts.append(len(self._chains))
         self.ids.append(candidates.question.id)
         self.kept.append(kept)
@@ -87,23 +85,9 @@ class ReaderPreparation:
         }
 
     def told(self, learned: Sequence[int]) -> Array:
-        """Return what questions of these numbers tell each other of their kept chains by shared steps, [chains].
-
-        As in joint recovery, from the prior: no question hears itself, and those that are not learnt from hear nothing.
-        """
-        offers = Offers()
-        for number in learned:
-            steps, prior, none = self._offers[number]
-            total = np.logaddexp.reduce([*prior, none])
-            offers.add(steps, prior - total, none - total)
-        beliefs, told = offers.learn(), np.zeros(len(self._chains))
-        for position, number in enumerate(learned):
-            steps = self._offers[number][0]
-            names = sorted({step for of_chain in steps for step in of_chain})
-            by_step = dict(zip(names, beliefs.told(position).tolist(), strict=True))
-            sums = [sum(by_step[step] for step in steps[chain]) for chain in self.kept[number]]
-            told[self._starts[number] : self._starts[number + 1]] = sums
-        return told.astype(np.float32)
+        """Return what the questions of these numbers tell of all kept chains by the steps they share, [chains]."""
+        told = zip(self._offers.told(learned), self.kept, strict=True)
+        return np.concatenate([of_question[kept] for of_question, kept in told]).astype(np.float32)
 
 
 # How the evidence for an answer is shown to the judge in training: as it is found in recovery, where one passage may
