@@ -1,4 +1,4 @@
-"""The chain reader: a Ranker that reads whole chains, a Reasoner that names the link from the last passage alone, and a
+"""The chain reader: a Ranker that reads whole chains, a Reasoner that names a passage's link from it alone, and a
 judge that says whether passages support an answer."""
 
 from collections.abc import Callable, Iterable

@@ -164,7 +164,7 @@ class WeighedQuestion:
         features = weigh(candidates)  # [chains, features]
         self._evidence = features @ weights  # [chains]
         answer = weigh_answer(candidates)  # [chains]
-        # Training knows nothing of these, so that they are no features of the evidence that was learnt.
+        # They weigh what they weigh: learning begins with them, but they are no features whose weights are learnt.
         beside = weigh_beside(candidates)
         self._beside = {**beside, "answer": answer} if answer.any() else beside
         """what else tells for every chain, by its name"""

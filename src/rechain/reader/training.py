@@ -1,7 +1,7 @@
 """How the chain reader learns from questions and answers alone.
 
 Three views look at every candidate chain: cheap evidence, the Ranker that reads the chain, and the Reasoner that names
-the link from the last passage alone. What they believe together (E step) is what each of them learns (M step). It
+the links from every passage but the first, alone. What they believe together (E step) is what each of them learns (M step). It
 begins with the prior, as nothing else knows anything yet. Several readers can be taught together, each by what all of
 them believe; their common belief at the end then teaches the one that is kept.
 
