@@ -1,9 +1,10 @@
 """How the chain reader learns from questions and answers alone.
 
 Three views look at every candidate chain: cheap evidence, the Ranker that reads the chain, and the Reasoner that names
-the links from every passage but the first, alone. What they believe together (E step) is what each of them learns (M step). It
-begins with the prior, as nothing else knows anything yet. Several readers can be taught together, each by what all of
-them believe; their common belief at the end then teaches the one that is kept.
+the link of every passage but the first from that passage alone. What they believe together, with what other questions
+tell of the same steps (E step), is what each of them learns (M step). It begins with the prior, as nothing else knows
+anything yet. Several readers can be taught together, each by what all of them believe; their common belief at the end
+then teaches the one that is kept.
 
 Where wrong answers are known too, the one that is kept learns to judge: to tell the right answer of a question, with
 the best evidence for it, from wrong ones with theirs.
