@@ -45,6 +45,7 @@ from rechain.preparation.vectors import read_vectors
 from rechain.reader.model import ChainReaderModel
 from rechain.reader.pretrained import load
 from rechain.scoring import Lexical
+from rechain.scoring.model import BatchModel, Model
 
 REPEATS = 3
 TIMED, JUDGED = 60, 300
@@ -58,37 +59,40 @@ def sets(data: Path) -> Iterator[tuple[str, list[list[Pair]], list[int]]]:
 
 
 def compare(data: Path, model: ChainReaderModel) -> None:
-    """Print the default model beside the lexical rule, told how many hops there are or not."""
+    """Print the default model beside the lexical rule, told how many hops there are or not, and beside parts of it."""
+    ways: dict[str, tuple[Model | BatchModel, bool, Sequence[str]]] = {  # whether told the hops, what is subtracted
+        "lexical": (Lexical(), False, ()),
+        "lexical, told the hops": (Lexical(), True, ()),
+        "evidence": (with_settings(model, ranker_weight=0.0, reasoner_weight=0.0), False, ["lexical"]),
+        "evidence and Ranker": (with_settings(model, reasoner_weight=0.0), False, ["lexical", "evidence"]),
+        "default: both and Reasoner": (model, False, ["lexical", "evidence", "evidence and Ranker"]),
+        "default, told the hops": (model, True, ["lexical, told the hops"]),
+    }
     rows = []
     for name, parts, hops in sets(data):
-        found: dict[str, list[JudgedChain]] = {
-            "lexical": [],
-            "lexical, told the hops": [],
-            "default": [],
-            "default, told": [],
-        }
-        for part, number in zip(parts, hops, strict=True):
-            found["lexical"] += verdicts(part, Lexical())
-            found["lexical, told the hops"] += verdicts(part, Lexical(), number)
-            found["default"] += verdicts(part, model)
-            found["default, told"] += verdicts(part, model, number)
-        for way, own in found.items():
-            rival = found["lexical, told the hops" if "told" in way else "lexical"]
-            gain = [
-                float(bool(one.ordered)) - float(bool(other.ordered)) for one, other in zip(own, rival, strict=True)
+        right: dict[str, list[bool]] = {}
+        for way, (scorer, is_told, others) in ways.items():
+            found = [
+                verdict
+                for part, number in zip(parts, hops, strict=True)
+                for verdict in verdicts(part, scorer, number if is_told else None)
             ]
-            links = [verdict.links for verdict in own if verdict.links is not None]
+            right[way] = [bool(verdict.ordered) for verdict in found]
+            gains = {
+                other: mean_with_interval([one - two for one, two in zip(right[way], right[other], strict=True)])
+                for other in others
+            }
             rows.append(
                 (
                     name,
-                    len(own),
+                    len(found),
                     way,
-                    percent(mean_with_interval([bool(verdict.ordered) for verdict in own])),
-                    percent(mean_with_interval(gain)) if way.startswith("default") else "",
-                    percent(mean_with_interval(links)),
+                    percent(mean_with_interval(right[way])),
+                    "; ".join(f"{percent(gain)} over {other}" for other, gain in gains.items()),
+                    percent(mean_with_interval([verdict.links for verdict in found if verdict.links is not None])),
                 )
             )
-    print_rows(("questions", "number", "model", "ordered chains, %", "over lexical, points", "links, %"), rows)
+    print_rows(("questions", "number", "model", "ordered chains, %", "points", "links, %"), rows)
 
 
 def share_right(chosen: Sequence[JudgedChain]) -> str:

@@ -7,8 +7,9 @@
 #   benchmarks/reproduce.sh judge DATA OUT        on any machine: tables, plots, and what the Reasoner names
 #
 # `play` may be stopped and called again on the same machine: branches that are played already are not played again, and
-# come out the same in any order. Where time is short, borrow a machine for one of the CONDITIONS at a time; `judge` shows
-# all that was collected. The environment:
+# come out the same in any order. Where time is short, borrow a machine for one of the CONDITIONS at a time, or several
+# times: `prepare` after `collect` leaves what was collected out of what is to be played. `judge` shows all of it. The
+# environment:
 #   TABLES="hotpotqa drughop"
 #   CONDITIONS="paper features ours"   of HotpotQA
 #   OPTIONS="--config tiny.toml --folds 2 --seeds 1 --no-ablations"   of `rechain reproduce`, for a trial

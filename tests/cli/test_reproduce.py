@@ -108,7 +108,7 @@ def test_a_whole_table_of_hotpotqa(
     report = (out / "report.md").read_text()
     assert "Of 20 questions, the right chain of 20 is known" in report
     assert "Found: 2 folds (0, 1) and 1 seed (0)." in report
-    assert "not done yet" not in report
+    assert "still to be played" not in report
     assert "| cooperative without features |" in report
     assert "| 25 % |" in report
     assert (out / "learning_curve.svg").exists()
@@ -151,7 +151,7 @@ def test_the_papers_own_setting_prepared_played_elsewhere_and_judged(
     assert "| best reward with an oracle - best reward |" in report
     assert "| cooperative walk - cooperative untaught walk |" in report
     assert "AUC of the bonus, %" in report
-    assert "not done yet" not in report
+    assert "still to be played" not in report
 
 
 def test_official_files_of_medhop_with_labelled_pairs(tmp_path: Path, reproduce: Command, config: Path) -> None:

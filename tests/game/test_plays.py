@@ -1,6 +1,7 @@
 """Plays: one that fails stops no other, what is done is not played again, and tables do not mix settings."""
 
 import json
+import shutil
 from dataclasses import asdict
 from pathlib import Path
 
@@ -62,6 +63,21 @@ def test_a_table_does_not_mix_settings(tmp_path: Path) -> None:
     path.write_text(json.dumps({"settings": asdict(branch.settings.but(lexical_weight=2.0))}))
     write_plays(PLAYS, tmp_path)
     assert read_plays(tmp_path) == PLAYS
+
+
+def test_what_is_played_need_not_travel_with_the_rest(tmp_path: Path) -> None:
+    """Two branches, one of which was played here: another machine, without its results, is left the other."""
+    here, there = tmp_path / "here", tmp_path / "there"
+    play = Play(0, 0, (Branch("cooperative", GameSettings()), Branch("tail-to-head", GameSettings(row="conditional"))))
+    path = play.path(here, play.branches[0])
+    path.parent.mkdir(parents=True)
+    path.touch()
+    write_plays([play, PLAYS[1]], here)
+    there.mkdir()
+    shutil.copy(here / "plays.json", there)
+    carried = read_plays(there)
+    assert [[branch.row for branch in play.waiting(there)] for play in carried] == [["tail-to-head"], ["cooperative"]]
+    assert carried[0].branches == play.branches
 
 
 @pytest.mark.parametrize("content", ["", "[3]", '[{"fold": 0}]', '[{"branches": [], "unknown": 1}]'])

@@ -23,7 +23,7 @@ from rechain.tables.report import (
     write_report,
 )
 
-HEADER_END = ("over folds and seeds, %", "by the Ranker alone, %", "with links and lexical, %")
+HEADER_END = ("over folds and seeds, %", "by the Ranker alone, %", "with links and lexical, %", "games")
 FOLD_0 = ["q0", "q1", "q3", "q5"]
 Fabricate = Callable[..., None]
 Judge = Callable[[], Results]
@@ -65,6 +65,7 @@ def test_our_figures_stand_beside_the_papers(fabricate: Fabricate, judge: Judge)
     assert [row[0] for row in rows] == ["random", "cooperative", "lexical", *headroom, combined]
     assert rows[1][1] == "87.2 (90.1 / 96.7)"
     assert rows[1][2].startswith("80.0 (")
+    assert [row[3:5] for row in rows[3:5]] == [["", ""]] * 2  # a reward has no head and no tail
     assert rows[1][7] == rows[5][2]
     assert [rows[0][7], rows[2][7], rows[5][7]] == ["", "", ""]
     assert [bool(row[6]) for row in rows] == [False, True, False, False, False, False]
@@ -78,8 +79,9 @@ def test_rows_are_compared_on_the_games_they_have_in_common(folder: Path, fabric
     fabricate("cooperative", 0, 0, FOLD_0)
     fabricate("cooperative", 1, 0, [])
     text = write_report(folder, judge(), "hotpotqa").read_text()
-    assert "what they have in common (1 fold (0) and 1 seed (0))" in text
-    assert cells(text, "cooperative")[0][2].startswith("80.0 (")
+    assert "not all played on the same folds and seeds: the table shows each by itself" in text
+    assert cells(text, "cooperative")[0][2].startswith("50.0 (")  # 4 of 5 and 0 of 3
+    assert [cells(text, row)[0][-1] for row in ("tail-to-head", "cooperative", "random")] == ["1", "2", ""]
     assert cells(text, "cooperative - tail-to-head")[0][1].startswith("+60.0 (")
     left_out = "Left out, because it is not played yet: independent, head-to-tail, cooperative as written."
     assert left_out in text
@@ -89,7 +91,7 @@ def test_what_is_not_played_is_left_out_with_a_sentence(folder: Path, fabricate:
     write_plays(contest({"ours": GameSettings()}, 2, 2, 1, 0, ablations=False), folder)
     fabricate("independent", 0, 0, FOLD_0)
     text = write_report(folder, judge(), "hotpotqa").read_text()
-    assert "5 of the 6 plays are not done yet" in text
+    assert "Of 6 plays 5 are still to be played" in text
     assert "## Ablations\n\nNone was played." in text
     assert "## Learning curve\n\nNone was played." in text
     assert "learning_curve.svg" not in text

@@ -8,7 +8,7 @@ import sys
 import time
 from argparse import ArgumentParser
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -58,6 +58,8 @@ class Play:
     """pseudo questions of the warm-up"""
     keeps_weights: bool = False
     """whether the weights of the first branch are kept"""
+    done: tuple[str, ...] = ()
+    """rows that were played before, and whose results need not travel to where the others are played"""
 
     def __str__(self) -> str:
         """Return what a log calls it."""
@@ -67,13 +69,22 @@ class Play:
         """Return where the scores of a branch are kept."""
         return folder / "plays" / f"{branch.row}.{self.fold}.{self.seed}.safetensors"
 
+    def played(self, folder: Path) -> tuple[str, ...]:
+        """Return the rows whose results are there."""
+        return tuple(branch.row for branch in self.branches if self.path(folder, branch).exists())
+
+    def waiting(self, folder: Path) -> list[Branch]:
+        """Return the branches whose results are neither there nor known to be elsewhere."""
+        known = {*self.done, *self.played(folder)}
+        return [branch for branch in self.branches if branch.row not in known]
+
     def is_done(self, folder: Path) -> bool:
-        """Return whether its results are there."""
-        return all(self.path(folder, branch).exists() for branch in self.branches)
+        """Return whether nothing of it is to be played."""
+        return not self.waiting(folder)
 
 
 def write_plays(plays: Iterable[Play], folder: Path) -> None:
-    """Write what is to be played, unless some of it is done already with other settings: a table must not mix two."""
+    """Write what is to be played and what of it is done, unless with other settings: a table must not mix two."""
     plays = list(plays)
     for play in plays:
         for branch in play.branches:
@@ -91,6 +102,7 @@ def write_plays(plays: Iterable[Play], folder: Path) -> None:
                     raise InputError(
                         f"{folder} has {branch.row} played with {name} = {was}, not {now}; name another --out for that."
                     )
+    plays = [replace(play, done=play.played(folder)) for play in plays]
     write_sealed(folder / PLAYS, {"plays": [asdict(play) for play in plays]})
 
 
@@ -103,7 +115,7 @@ def read_plays(folder: Path) -> list[Play]:
                 Branch(branch["row"], GameSettings.recorded(branch["settings"], PLAYS), branch["share"])
                 for branch in record.pop("branches")
             ]
-            plays.append(Play(branches=tuple(branches), **record))
+            plays.append(Play(branches=tuple(branches), done=tuple(record.pop("done", ())), **record))
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise InputError(f"{folder} is not prepared to be played: {PLAYS} is missing or broken ({error}).") from error
     return plays
@@ -157,8 +169,7 @@ class Stage:
         warm = Training(self.vectors, self.questions(settings, play.fold), settings, others, pseudo)
         warm.run(until="pretraining")
         metadata = {"pseudo": play.pseudo, "warm_up_seconds": time.perf_counter() - start}
-        waiting = [branch for branch in play.branches if not play.path(self.folder, branch).exists()]
-        for (share, _), branches in groupby(waiting, key=lambda branch: branch.pretraining):
+        for (share, _), branches in groupby(play.waiting(self.folder), key=lambda branch: branch.pretraining):
             self._play_branches(play, list(branches), warm, others[: max(round(share * len(others)), 1)], metadata)
 
     def _play_branches(

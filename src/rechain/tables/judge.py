@@ -305,11 +305,12 @@ class _Judging:
         self.without_chain += 1
         games = [(play.row + end, play.game) for play in self._plays.get(fold, ()) for end in self._ends(play)]
         games += [(name, Game(fold, seed)) for name, models in BASELINES.items() for seed in range(len(models))]
-        for condition in self._rewards:
-            games += [(row_name(name, condition=condition), Game(fold, 0)) for name in (REWARD, ORACLE)]
         wrong = Outcome.of(judge(None, gold))
         for row, game in games:
             self.rows[row].games[game][question.id] = wrong
+        for condition in self._rewards:  # which prefer chains, and say nothing of head and tail
+            for name in (REWARD, ORACLE):
+                self.rows[row_name(name, condition=condition)].games[Game(fold, 0)][question.id] = Outcome(0.0)
 
 
 class _Case:

@@ -1,7 +1,8 @@
 """What is played for each table: its rows over folds and seeds, then the ablations, the most needed first."""
 
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from itertools import product
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -85,9 +86,11 @@ def under_condition(settings: GameSettings, condition: str, config: Path | None 
 def contest(
     tables: Mapping[str, GameSettings], hops: int, folds: int, seeds: int, pseudo: int, ablations: bool
 ) -> list[Play]:
-    """Return all plays, the most needed first: table by table, then what explains ours.
+    """Return all plays, the most needed first, which are also the longest: they run side by side.
 
-    `tables` has the settings of every table that is played. The ablation of the bonus has the first seed alone.
+    First the cooperative rows of every table with what they are compared with, then rows without a Reasoner, seed by
+    seed, then what explains ours. `tables` has the settings of every table that is played. The ablation of the bonus
+    has the first seed alone.
     """
     plays = []
     ours = tables.get("ours")
@@ -95,27 +98,23 @@ def contest(
         plays.append(Play(0, 0, _pair(" after pseudo", ours), pseudo, keeps_weights=True))
         plays.append(Play(0, 0, _curve(" after pseudo", ours), pseudo))
     for condition, settings in tables.items():
-        plays += _table(
-            condition, settings, hops, [(fold, seed) for seed in range(seeds) for fold in range(folds)], ablations
-        )
+        for seed, fold in product(range(seeds), range(folds)):
+            branches = tuple(_branches(condition, settings, hops, has_large_bonus=ablations and seed == 0))
+            plays.append(Play(fold, seed, branches, keeps_weights=condition == "ours" and fold == seed == 0))
+    for seed, (condition, settings) in product(range(seeds), tables.items()):
+        plays += [Play(fold, seed, (b,)) for b in _alone(condition, settings, hops) for fold in range(folds)]
     if ours and ablations:
         plays += _ladder(ours) if ours.selects == "steps" else _ablations(ours)
         plays += [Play(fold, 0, _pair(" after pseudo", ours), pseudo) for fold in range(1, folds) if pseudo]
     return plays
 
 
-def _table(
-    condition: str, settings: GameSettings, hops: int, games: Sequence[tuple[int, int]], ablations: bool
-) -> Iterator[Play]:
-    """Yield the rows of a table, the longest plays first: they run side by side, and a long one should not be last."""
-    for fold, seed in games:
-        branches = tuple(_branches(condition, settings, hops, has_large_bonus=ablations and seed == 0))
-        yield Play(fold, seed, branches, keeps_weights=condition == "ours" and fold == seed == 0)
-    alone = [Branch(row_name("independent", condition=condition), settings.but(row="independent"))]
+def _alone(condition: str, settings: GameSettings, hops: int) -> Iterator[Branch]:
+    """Yield the rows that have a pretraining of their own."""
     if hops == 2:  # between three, head and tail are selected independently: there is no direction
         backwards = settings.but(row="conditional", direction="head to tail")
-        alone.insert(0, Branch(row_name("head-to-tail", condition=condition), backwards))
-    yield from (Play(fold, seed, (branch,)) for branch in alone for fold, seed in games)
+        yield Branch(row_name("head-to-tail", condition=condition), backwards)
+    yield Branch(row_name("independent", condition=condition), settings.but(row="independent"))
 
 
 def _branches(condition: str, settings: GameSettings, hops: int, has_large_bonus: bool) -> Iterator[Branch]:

@@ -63,35 +63,34 @@ Table = tuple[Sequence[str], Sequence[Sequence[str]]]
 
 
 def main_table(results: Results, data_set: str, condition: str = "ours") -> Table:
-    """Return the paper's table beside one of ours, on the games that its rows have in common."""
+    """Return the paper's table beside one of ours, each row on all the games that it has played."""
     rows = _table_rows(results, condition)
-    games = common_games(rows.values()) or None
     # In HotpotQA passages in order are the same as head and tail, which stand there already.
     shown = [column for column in _COLUMNS if data_set != "hotpotqa" or column != "ordered"]
     columns = [column for column in shown if any(row.means(column) for row in rows.values())]
     paper = "paper" if data_set == "hotpotqa" else "paper, MedHop"
     header = ["", f"{paper}, %", *(_COLUMNS[column] for column in columns), "over folds and seeds, %"]
     votes = [BY_RANKER] if any(row.name + BY_RANKER in results.rows for row in rows.values()) else []
-    header += [*(f"{end.strip()}, %" for end in votes), "with links and lexical, %"]
+    header += [*(f"{end.strip()}, %" for end in votes), "with links and lexical, %", "games"]
     body = []
     for name, row in rows.items():
-        figures = [row.figure(column, games) for column in columns]
-        figures.append(None if row.is_baseline else row.over_games("correct", games))
+        figures = [row.figure(column) for column in columns]
+        figures.append(None if row.is_baseline else row.over_games("correct"))
         picked = [results.rows.get(row.name + end) for end in (*votes, COMBINED)]
-        figures += [other.figure("correct", games) if other else None for other in picked]
-        body.append([name, PAPER[data_set].get(name, ""), *map(percent, figures)])
+        figures += [other.figure("correct") if other else None for other in picked]
+        games = "" if row.is_baseline else str(len(row.games))
+        body.append([name, PAPER[data_set].get(name, ""), *map(percent, figures), games])
     return header, body
 
 
 def brief_table(results: Results, data_set: str, condition: str = "ours") -> Table:
     """Return what of the table fits a terminal, with the difference from the row above."""
     rows = _table_rows(results, condition)
-    games = common_games(rows.values()) or None
     body = []
     for (name, row), above in zip(rows.items(), [None, *rows.values()], strict=False):
         paper = PAPER[data_set].get(name, "").partition(" ")[0]
         change = points(difference(row, above)) if above else ""
-        body.append([name, paper, percent(row.figure("correct", games)), change])
+        body.append([name, paper, percent(row.figure("correct")), change])
     return ["", "paper", "here", "from the row above"], body
 
 
@@ -194,14 +193,15 @@ def _opening(folder: Path, results: Results, data_set: str) -> Iterator[str]:
             yield f"Left out, because it is not played yet: {', '.join(missing)}."
     plays = read_plays(folder) if (folder / PLAYS).exists() else []
     if waiting := sum(not play.is_done(folder) for play in plays):
-        yield f"{waiting} of the {len(plays)} plays are not done yet; what follows is without them."
+        yield f"Of {len(plays)} plays {waiting} are still to be played; what follows is without them."
     for condition, rows in tables.items():
         trained = [row for row in rows.values() if not row.is_baseline]
         if any(set(row.games) != set(trained[0].games) for row in trained):
-            common = common_games(trained)
-            shown = f"shows what they have in common ({_list_games(common)})" if common else "shows each by itself"
             of = "" if condition == "ours" else f" of the table '{condition}'"
-            yield f"The rows{of} were not all played on the same folds and seeds; the table {shown}."
+            yield (
+                f"The rows{of} were not all played on the same folds and seeds: the table shows each by itself, and only"
+                " the differences below it compare them on what they have in common."
+            )
 
 
 def _list_games(games: Iterable[Game]) -> str:
