@@ -1,16 +1,18 @@
 """The proof: retrievers and passage selectors taught by recovered chains, beside those taught by gold and by less.
 
-    python benchmarks/proof.py prepare DATA STAGE --encoder ENCODER     on any machine; recovers the chains first
+    python benchmarks/proof.py prepare DATA STAGE --encoder ENCODER --selector SELECTOR
+                                                                        on any machine; recovers the chains first
     python benchmarks/proof.py play STAGE/carry RESULTS                 on a GPU machine, with src/ on PYTHONPATH
     python benchmarks/proof.py collect STAGE RESULTS                    on any machine: takes in what was played
     python benchmarks/proof.py judge STAGE --page docs/measured/proof.md --plots docs/plots
 
-DATA is a folder as ../shared/data, ENCODER one with the weights of all-MiniLM-L6-v2, or of another BERT. `play` needs
+DATA is a folder as ../shared/data; retrievers begin with ENCODER, a folder with the weights of all-MiniLM-L6-v2 or of
+another BERT, selectors with SELECTOR, a cross-encoder without its head that has the same vocabulary. `play` needs
 torch, transformers, numpy and safetensors alone, and of STAGE only what is in STAGE/carry. It begins no play that would
 end after --limit seconds, and packs what it has into RESULTS, in parts of 15 MB; `collect` then leaves in STAGE/carry
 only what is still to be played, so that `play` goes on from there, on whatever machine. The most needed plays come
-first. `judge` shows all that was collected, says what is missing, and writes its tables into the page between the
-comments that name them.
+first. To play some again, delete them in STAGE/plays and `prepare --keep` the others. `judge` shows all that was
+collected, says what is missing, and writes its tables into the page between the comments that name them.
 """
 
 import argparse
@@ -40,20 +42,21 @@ def recover(questions: Path, stage: Path) -> dict[str, Path]:
     return files
 
 
-def prepare(data: Path, stage: Path, encoder: Path, pooling: str) -> None:
+def prepare(data: Path, stage: Path, encoder: Path, selector: Path, pooling: str, keep: bool) -> None:
     """Write everything that is played and judged, and pack what is carried."""
-    from proof_plays import ARRAYS, Settings, all_plays, write_plays
+    from proof_plays import ARRAYS, ENCODER, SELECTOR, Settings, all_plays, write_plays
     from proof_stage import FILES, prepare
 
-    if any((stage / PLAYED).glob("*.[0-9].[0-9].safetensors")):
-        raise SystemExit(f"{stage} has plays of what was prepared before; name another STAGE, or delete them.")
+    if not keep and any((stage / PLAYED).glob("*.[0-9].[0-9].safetensors")):
+        raise SystemExit(f"{stage} has plays of what was prepared before; name another STAGE, delete or --keep them.")
     stage.mkdir(parents=True, exist_ok=True)
-    prepare(data, stage, encoder, recover(data / FILES["hotpotqa"], stage))
+    prepare(data, stage, {ENCODER: encoder, SELECTOR: selector}, recover(data / FILES["hotpotqa"], stage))
     carry = stage / CARRY
     carry.mkdir(exist_ok=True)
     with tarfile.open(carry / PACKED, "w:xz") as archive:
         archive.add(stage / ARRAYS, ARRAYS)
-    write_plays(carry, all_plays(), Settings(pooling=pooling))
+    waiting = [play for play in all_plays() if not play.path(stage / PLAYED).exists()]
+    write_plays(carry, waiting, Settings(pooling=pooling))
     size = sum(file.stat().st_size for file in carry.glob("*") if file.is_file())
     print(f"{carry} is to be carried: {size / 2**20:.1f} MiB.")
 
@@ -110,6 +113,8 @@ def main() -> None:
     step.add_argument("data", type=Path)
     step.add_argument("stage", type=Path)
     step.add_argument("--encoder", type=Path, required=True)
+    step.add_argument("--selector", type=Path, required=True)
+    step.add_argument("--keep", action="store_true", help="keep plays of the same texts and settings")
     step.add_argument("--pooling", choices=("mean", "cls"), default="mean")
     step = steps.add_parser("play")
     step.add_argument("carry", type=Path)

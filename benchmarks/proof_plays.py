@@ -26,7 +26,7 @@ from rechain.models.cpu import dequantise
 from rechain.system.processes import in_order
 from rechain.system.tensors import Array, load_arrays, save_arrays
 
-ARRAYS, TEXTS, ENCODER = "arrays", "texts.safetensors", "encoder"
+ARRAYS, TEXTS, ENCODER, SELECTOR = "arrays", "texts.safetensors", "encoder", "selector"
 GOLD, PLAYS = "gold.safetensors", "plays.json"
 encoder_files = SimpleNamespace(weights="weights.safetensors", config="config.json")
 SETS = ("hotpotqa", "2wiki", "musique")
@@ -48,6 +48,10 @@ class Settings:
     """How retrievers and selectors are trained; fixed beforehand, the same for every row."""
 
     rate: float = 1e-4
+    """of a retriever"""
+    selector_rate: float = 3e-5
+    head_rate: float = 1e-3
+    """of a selector's last layer, which begins anew"""
     batch: int = 128
     """rows of a step"""
     epochs: int = 2
@@ -156,7 +160,7 @@ def assemble(parts: Sequence[Part], marks: Tensor, is_pair: bool = False) -> tup
 
 
 def read_encoder(folder: Path, head: bool) -> Any:
-    """Return the pretrained encoder, with an untaught head that scores pairs if that is asked for."""
+    """Return a pretrained encoder, with an untaught head that scores pairs if that is asked for."""
     from transformers import BertConfig, BertForSequenceClassification, BertModel
 
     arrays = {name: torch.from_numpy(value) for name, value in load_arrays(folder / encoder_files.weights).items()}
@@ -282,12 +286,12 @@ class Stage:
 
     # -- training
 
-    def learn(self, network: nn.Module, losses: Sequence[Callable[[], Tensor]]) -> None:
-        """Take one step by each loss."""
-        settings = self.settings
+    def learn(self, network: nn.Module, rates: dict[nn.Module, float], losses: Sequence[Callable[[], Tensor]]) -> None:
+        """Take one step by each loss; `rates` has the learning rates of the network's parts."""
         is_fused = torch.device(self.device).type == "cuda"
-        optimizer = torch.optim.AdamW(network.parameters(), lr=settings.rate, fused=is_fused)
-        rises = max(round(settings.warm_up * len(losses)), 1)
+        groups = [{"params": list(part.parameters()), "lr": rate} for part, rate in rates.items()]
+        optimizer = torch.optim.AdamW(groups, fused=is_fused)
+        rises = max(round(self.settings.warm_up * len(losses)), 1)
         schedule = torch.optim.lr_scheduler.LambdaLR(
             optimizer, lambda step: min((step + 1) / rises, (len(losses) - step) / max(len(losses) - rises, 1))
         )
@@ -323,7 +327,7 @@ class Stage:
             for number in (1, 2)
             for chosen in self.batches(len(rows.questions), self.settings.epochs, draw)
         ]
-        self.learn(encoder, [steps[place] for place in draw.permutation(len(steps))])
+        self.learn(encoder, {encoder: self.settings.rate}, [steps[place] for place in draw.permutation(len(steps))])
         return encoder
 
     def _retriever_loss(self, encoder: Encoder, rows: Labels, step: int, draw: np.random.Generator) -> Tensor:
@@ -343,16 +347,16 @@ class Stage:
     def train_selector(self, labels: Labels, seed: int) -> Any:
         """Train a cross-encoder that says whether a passage is one of a question's chain."""
         torch.manual_seed(seed)
-        draw = np.random.default_rng(seed)
-        network = read_encoder(self.folder / ENCODER, head=True).to(self.device)
-        passages = labels.rows[:, : 2 + self.settings.hardest]
+        draw, settings = np.random.default_rng(seed), self.settings
+        network = read_encoder(self.folder / SELECTOR, head=True).to(self.device)
+        passages = labels.rows[:, : 2 + settings.hardest]
         rows, places = np.nonzero(passages >= 0)
         asked, read = labels.questions[rows], passages[rows, places]
         steps = [
             partial(self._selector_loss, network, asked[chosen], read[chosen], places[chosen] < 2)
-            for chosen in self.batches(len(rows), self.settings.selector_epochs, draw)
+            for chosen in self.batches(len(rows), settings.selector_epochs, draw)
         ]
-        self.learn(network, steps)
+        self.learn(network, {network.bert: settings.selector_rate, network.classifier: settings.head_rate}, steps)
         return network
 
     def _selector_loss(self, network: Any, questions: Array, passages: Array, is_right: Array) -> Tensor:

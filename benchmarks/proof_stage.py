@@ -8,7 +8,20 @@ from typing import Any
 import numpy as np
 import torch
 from common import Pair, with_gold
-from proof_plays import ARRAYS, ENCODER, GOLD, NEGATIVES, QUESTION_TOKENS, SETS, TEXTS, TOKENS, TOP, Play, encoder_files
+from proof_plays import (
+    ARRAYS,
+    ENCODER,
+    GOLD,
+    NEGATIVES,
+    QUESTION_TOKENS,
+    SELECTOR,
+    SETS,
+    TEXTS,
+    TOKENS,
+    TOP,
+    Play,
+    encoder_files,
+)
 from safetensors.torch import load_file
 
 from rechain.answers.matching import AnswerMatcher
@@ -151,11 +164,16 @@ def collect_passages(sets: Mapping[str, Sequence[Pair]]) -> dict[str, dict[str, 
     return numbers
 
 
-def prepare(data: Path, stage: Path, encoder: Path, chains: Mapping[str, Path]) -> None:
-    """Write all that is carried to a GPU machine, what it is judged by, and what BM25 finds."""
+def prepare(data: Path, stage: Path, encoders: Mapping[str, Path], chains: Mapping[str, Path]) -> None:
+    """Write all that is carried to a GPU machine, what it is judged by, and what BM25 finds.
+
+    `encoders` are what retriever and selector begin with, by the folders that they are written into.
+    """
     sets = {name: questions_with_gold(data, name) for name in SETS}
     numbers = collect_passages(sets)
-    tokenizer = read_tokenizer(encoder / "tokenizer.json")
+    tokenizer, other = (read_tokenizer(encoders[name] / "tokenizer.json") for name in (ENCODER, SELECTOR))
+    if tokenizer.get_vocab() != other.get_vocab():
+        raise SystemExit("retriever and selector have to begin with encoders of the same vocabulary.")
     passages, asked = Texts(tokenizer, TOKENS), Texts(tokenizer, QUESTION_TOKENS)
     for name, pairs in sets.items():
         passages.add(numbers[name])
@@ -179,10 +197,11 @@ def prepare(data: Path, stage: Path, encoder: Path, chains: Mapping[str, Path]) 
         "own": _own_passages(trained, number),
         "marks": np.array([tokenizer.token_to_id(mark) for mark in ("[CLS]", "[SEP]")], dtype=np.int32),
     }
-    (stage / ARRAYS / ENCODER).mkdir(parents=True, exist_ok=True)
+    for name, encoder in encoders.items():
+        (stage / ARRAYS / name).mkdir(parents=True, exist_ok=True)
+        save_encoder(encoder, stage / ARRAYS / name)
     arrays: dict[str, Array] = {**passages.arrays("passages"), **asked.arrays("questions"), **places, **labels}
     save_arrays(arrays, stage / ARRAYS / TEXTS)
-    save_encoder(encoder, stage / ARRAYS / ENCODER)
     save_arrays(gold_arrays(sets, numbers), stage / GOLD)
     search_by_bm25(sets, numbers, stage / "plays")
 

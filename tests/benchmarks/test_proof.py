@@ -88,7 +88,9 @@ def proof(
     folder = tmp_path_factory.mktemp("proof")
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(ROOT / "benchmarks"))
-        proof.prepare(write_data(folder / "data", towns), folder / "stage", tiny_encoder, "mean")
+        proof.prepare(
+            write_data(folder / "data", towns), folder / "stage", tiny_encoder, tiny_encoder, "mean", keep=False
+        )
         yield Proof(proof, proof_plays, proof_figures, folder / "stage")
 
 
