@@ -149,6 +149,8 @@ def judge(stage: Path, data: Path) -> None:
         judged = Judged(stage, data, name)
         print(f"## {name}, {len(judged.rows)} questions, {FOLDS}-fold cross-fitted\n")
         judge_views(judged, views, arrays["features"] @ prior + arrays["beside"])
+        if name == DRUG:
+            judge_new_passages(judged, views, data)
         judge_confidence(judged, views, name)
         judge_cascade(judged, views)
         judge_teaching(judged, stage)
@@ -262,6 +264,38 @@ def judge_views(judged: Judged, views: dict[str, Array], prior: Array) -> None:
         for scores in (joint(views), prior)
     )
     print(f"All three less the prior, paired: {percent(mean_with_interval((whole - alone).tolist()))} points\n")
+
+
+def judge_new_passages(judged: Judged, views: dict[str, Array], data: Path) -> None:
+    """Print accuracy where the passages of a gold chain are all met in training, and where at least one is new.
+
+    Folds are by start drug: a passage may be offered by questions of several. No cut parts the questions into folds
+    that share no passage, as passages that questions share join every one to every other.
+    """
+    from common import percent, print_rows, with_gold
+
+    from rechain.evaluation.statistics import mean_with_interval
+
+    pairs = list(with_gold(questions_of(data, DRUG), data / "drughop/open.gold.jsonl.gz"))
+    offered: dict[str, set[int]] = {}
+    for (question, _), fold in zip(pairs, judged.folds, strict=True):
+        for passage in question.passages:
+            offered.setdefault(passage.id, set()).add(int(fold))
+    has_new = np.array(
+        [
+            all(any(offered[id] == {int(fold)} for id in chain.passages) for chain in gold.chains)
+            for (_, gold), fold in zip(pairs, judged.folds, strict=True)
+        ]
+    )
+    right = [
+        np.array([verdict.correct for verdict in judged.verdicts(scores)])
+        for scores in (views["evidence"], joint(views))
+    ]
+    rows = [
+        (told, int(chosen.sum()), *(percent(mean_with_interval(one[chosen].tolist())) for one in right))
+        for told, chosen in (("all met in training", ~has_new), ("at least one new", has_new))
+    ]
+    print_rows(("passages of the gold chain", "questions", "evidence, as learnt, %", "all three, %"), rows)
 
 
 NOTHING = {HOTPOT: 8.9, DRUG: -7.0}
