@@ -34,10 +34,12 @@ from default_model_figures import (
     TRAIN,
     VERDICTS,
     VIEWS,
+    added,
     collection_of,
     facts,
     judge,
     questions_of,
+    views_of,
 )
 
 from rechain.preparation.arrays import TEXT_MARKS
@@ -50,17 +52,19 @@ if TYPE_CHECKING:
     from rechain.reader.data import ReaderData
     from rechain.schema import Question
 
-ENCODER = "encoder"
+ENCODER, TEACHER = "encoder", "teacher"
 
 
-def prepare(data: Path, stage: Path, encoder: Path) -> None:
-    """Write the chains of all questions, right and wrong answers, and the encoder in bytes."""
+def prepare(data: Path, stage: Path, encoder: Path, teacher: Path | None) -> None:
+    """Write the chains of all questions, right and wrong answers, and the encoders of reader and teacher in bytes."""
     from rechain.reader.arrays import ReaderPreparation
     from rechain.reader.pretrained import read_tokenizer
     from rechain.scoring.evidence import PRIOR
     from rechain.tables.stage import folds_of
 
     pack_encoder(encoder, stage / ENCODER)
+    if teacher:
+        pack_encoder(teacher, stage / TEACHER)
     tokenizer = read_tokenizer(encoder / "tokenizer.json")
     preparation, fold, sets = ReaderPreparation(tokenizer, ReaderSettings()), [], []
     for name in (HOTPOT, TRAIN, DRUG):
@@ -165,8 +169,14 @@ def add(preparation: "ReaderPreparation", question: "Question", collection: Any)
     return True
 
 
-def train(stage: Path, name: str, fold: int | None, changes: Sequence[str]) -> None:
-    """Train on all folds but one and write what is said of that one; or on everything, and write the weights."""
+def train(
+    stage: Path, name: str, fold: int | None, encoder: str, taught_by: Sequence[str], changes: Sequence[str]
+) -> None:
+    """Train on all folds but one and write what is said of that one; or on everything, and write the weights.
+
+    Readers that were trained before teach this one, if any are named: it believes what they say of chains that they did
+    not learn. They have met questions of the fold that is left out here, though never what is right about them.
+    """
     import torch
     from safetensors.torch import save_file
 
@@ -189,11 +199,14 @@ def train(stage: Path, name: str, fold: int | None, changes: Sequence[str]) -> N
     device = "cuda" if torch.cuda.is_available() else "cpu"
     arrays, answers = load_arrays(stage / QUESTIONS), load_arrays(stage / JUDGED)
     arrays["told"] = arrays["told"][FOLDS if fold is None else fold]
+    for teachers in taught_by:
+        said = added(views_of(stage, [f"{teachers}{other}" for other in range(FOLDS)]))
+        arrays["told"] = arrays["told"] + np.nan_to_num(said).astype(np.float32) / len(taught_by)
     data, numbers = ReaderData(arrays, device), np.arange(len(arrays["fold"]))
     learned = numbers if fold is None else numbers[arrays["fold"] != fold]
     start = time.perf_counter()
     training = ReaderTraining(
-        lambda seed: untaught(stage / ENCODER, seed, settings).to(device),
+        lambda seed: untaught(stage / encoder, seed, settings).to(device),
         Questions(data, learned),
         settings,
         judged=Judged(JudgeData(answers, device), np.flatnonzero(answers["fold"] != (-9 if fold is None else fold))),
@@ -331,8 +344,12 @@ def main() -> None:
         for path in paths:
             step.add_argument(path, type=Path)
     steps.choices["prepare"].add_argument("--encoder", type=Path, required=True)
+    steps.choices["prepare"].add_argument("--teacher", type=Path, help="another encoder, of the same vocabulary")
     steps.choices["train"].add_argument("--name", required=True)
     steps.choices["train"].add_argument("--fold", type=int)
+    steps.choices["train"].add_argument("--encoder", choices=(ENCODER, TEACHER), default=ENCODER)
+    steps.choices["train"].add_argument("--taught-by", action="append", default=[], help="names of plays, without fold")
+    steps.choices["judge"].add_argument("--plays", action="append", help="as above; fold by default, several together")
     steps.choices["train"].add_argument("--set", dest="changes", action="append", default=[])
     options = vars(parser.parse_args())
     run: dict[str, Any] = {"prepare": prepare, "train": train, "judge": judge, "bundle": bundle}

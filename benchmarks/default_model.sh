@@ -9,35 +9,61 @@
 #   benchmarks/default_model.sh bundle STAGE DATA FOLDER     on any machine: the model, as src/rechain/data/default
 #
 # `train` trains six readers side by side, one without each fold and one on everything. What it packs is in parts of
-# 15 MB, as files that come back from a borrowed machine may have a largest size. The environment:
-#   LIMIT=560                        seconds after which `train` stops and packs what there is
-#   MORE="prior0:0:reestimates=false"  other runs beside them, NAME:FOLD:SETTING[:SETTING…]
+# 15 MB, as files that come back from a borrowed machine may have a largest size.
+#
+# To be tried after `collect`: two encoders that read differently teach a third reader.
+#   TEACHER=OTHER_ENCODER benchmarks/default_model.sh prepare …   writes STAGE.teacher.tar.xz as well
+#   benchmarks/default_model.sh teach STAGE RESULTS          on a GPU machine, with both archives: a reader with the other
+#                                                            encoder without each fold
+#   benchmarks/default_model.sh judge STAGE DATA --plays fold --plays teacher    what both say together
+#   benchmarks/default_model.sh study STAGE RESULTS          on a GPU machine, with STAGE.tar.xz and STAGE/plays: six readers,
+#                                                            each taught by what both say of questions they did not learn
+#   benchmarks/default_model.sh judge STAGE DATA --plays student
+#
+# The environment:
+#   LIMIT=560                        seconds after which training stops and packs what there is
+#   MORE="prior0:0:reestimates=false"  other runs beside those of `train`, NAME:FOLD:SETTING[:SETTING…]
 set -euo pipefail
 what=$1
 script=$(dirname "$0")/default_model.py
 
+train() { # STAGE NAME [OPTION…]: beside what runs already
+    timeout --kill-after=5 "${LIMIT:-560}" python "$script" train "$1" --name "${@:2}" &
+}
+
 case $what in
 prepare)
-    data=$2 encoder=$3 stage=$4
-    python "$script" prepare "$data" "$stage" --encoder "$encoder"
-    tar -C "$(dirname "$stage")" --exclude=plays -cJf "$stage.tar.xz" "$(basename "$stage")"
+    data=$2 encoder=$3 stage=$4 folder=$(dirname "$4") name=$(basename "$4")
+    python "$script" prepare "$data" "$stage" --encoder "$encoder" ${TEACHER:+--teacher "$TEACHER"}
+    tar -C "$folder" --exclude=plays --exclude=teacher -cJf "$stage.tar.xz" "$name"
+    [ -z "${TEACHER:-}" ] || tar -C "$folder" -cJf "$stage.teacher.tar.xz" "$name/teacher"
     ;;
-train)
+train | teach | study)
     stage=$2 results=$3
     export PYTHONPATH=src PYTHONUNBUFFERED=1
     [ -e "$stage/index.json" ] || python -m tarfile -e "$stage.tar.xz" "$(dirname "$stage")"
     mkdir -p "$results"
-    limit="timeout --kill-after=5 ${LIMIT:-560}"
-    $limit python "$script" train "$stage" --name all &
-    for fold in 0 1 2 3 4; do
-        $limit python "$script" train "$stage" --name "fold$fold" --fold "$fold" &
-    done
-    for run in ${MORE:-}; do
-        IFS=: read -r -a parts <<<"$run"
-        settings=()
-        for setting in "${parts[@]:2}"; do settings+=(--set "$setting"); done
-        $limit python "$script" train "$stage" --name "${parts[0]}" --fold "${parts[1]}" "${settings[@]}" &
-    done
+    case $what in
+    train)
+        train "$stage" all
+        for fold in 0 1 2 3 4; do train "$stage" "fold$fold" --fold "$fold"; done
+        for run in ${MORE:-}; do
+            IFS=: read -r -a parts <<<"$run"
+            settings=()
+            for setting in "${parts[@]:2}"; do settings+=(--set "$setting"); done
+            train "$stage" "${parts[0]}" --fold "${parts[1]}" "${settings[@]}"
+        done
+        ;;
+    teach)
+        [ -e "$stage/teacher" ] || python -m tarfile -e "$stage.teacher.tar.xz" "$(dirname "$stage")"
+        for fold in 0 1 2 3 4; do train "$stage" "teacher$fold" --fold "$fold" --encoder teacher; done
+        ;;
+    study)
+        taught=(--taught-by fold --taught-by teacher --set reestimates=false)
+        train "$stage" student "${taught[@]}"
+        for fold in 0 1 2 3 4; do train "$stage" "student$fold" --fold "$fold" "${taught[@]}"; done
+        ;;
+    esac
     failed=0
     for run in $(jobs -p); do wait "$run" || failed=$((failed + 1)); done
     [ "$failed" = 0 ] || echo "$failed of the runs failed or were stopped; what is packed is without them" >&2
@@ -48,11 +74,8 @@ collect)
     stage=$2 results=$3
     cat "$results/plays.tar.gz."* | tar -C "$stage" -xz
     ;;
-judge)
-    python "$script" judge "$2" "$3"
-    ;;
-bundle)
-    python "$script" bundle "$2" "$3" "$4"
+judge | bundle)
+    python "$script" "$@"
     ;;
 *)
     echo "usage: $0 prepare|train|collect|judge|bundle …; see the head of this file" >&2

@@ -136,7 +136,13 @@ def views_of(stage: Path, names: Sequence[str]) -> dict[str, Array]:
     return views
 
 
-def judge(stage: Path, data: Path) -> None:
+def views_together(stage: Path, plays: Sequence[str]) -> dict[str, Array]:
+    """Return the mean of what several sets of readers say, each that of the fold it did not learn."""
+    said = [views_of(stage, [f"{name}{fold}" for fold in range(FOLDS)]) for name in plays]
+    return {view: np.mean([one[view] for one in said], axis=0) for view in VIEWS}
+
+
+def judge(stage: Path, data: Path, plays: Sequence[str] | None = None) -> None:
     """Print how good the judge is, what each view adds, what confidence is worth, and what the cascade spares."""
     from common import percent, print_heading, print_rows
 
@@ -144,7 +150,7 @@ def judge(stage: Path, data: Path) -> None:
     print_rows(("answers", "AUC, %"), [(name, percent(figure)) for name, figure in judge_figures(stage).items()])
     arrays = load_arrays(stage / QUESTIONS)
     prior = np.array(json.loads((stage / INDEX).read_text(encoding="utf-8"))["prior"], dtype=np.float32)
-    views = views_of(stage, [f"fold{fold}" for fold in range(FOLDS)])
+    views = views_together(stage, plays or ["fold"])
     for name in (HOTPOT, DRUG):
         judged = Judged(stage, data, name)
         print(f"## {name}, {len(judged.rows)} questions, {FOLDS}-fold cross-fitted\n")
@@ -234,9 +240,14 @@ LIMITS = (
 
 def joint(views: dict[str, Array], reasoner: bool = True) -> Array:
     """Return what the views say together, as in recovery."""
+    return views["evidence"] + added(views, reasoner)
+
+
+def added(views: dict[str, Array], reasoner: bool = True) -> Array:
+    """Return what the players add to the evidence."""
     settings = ReaderSettings()
     heard = settings.reasoner_weight * views["reasoner"] if reasoner else 0.0
-    return views["evidence"] + settings.ranker_weight * views["ranker"] + heard
+    return settings.ranker_weight * views["ranker"] + heard
 
 
 def judge_views(judged: Judged, views: dict[str, Array], prior: Array) -> None:
