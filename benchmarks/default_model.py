@@ -39,7 +39,7 @@ from default_model_figures import (
     facts,
     judge,
     questions_of,
-    views_of,
+    views_together,
 )
 
 from rechain.preparation.arrays import TEXT_MARKS
@@ -199,9 +199,8 @@ def train(
     device = "cuda" if torch.cuda.is_available() else "cpu"
     arrays, answers = load_arrays(stage / QUESTIONS), load_arrays(stage / JUDGED)
     arrays["told"] = arrays["told"][FOLDS if fold is None else fold]
-    for teachers in taught_by:
-        said = added(views_of(stage, [f"{teachers}{other}" for other in range(FOLDS)]))
-        arrays["told"] = arrays["told"] + np.nan_to_num(said).astype(np.float32) / len(taught_by)
+    if taught_by:
+        arrays["told"] = arrays["told"] + np.nan_to_num(added(views_together(stage, taught_by))).astype(np.float32)
     data, numbers = ReaderData(arrays, device), np.arange(len(arrays["fold"]))
     learned = numbers if fold is None else numbers[arrays["fold"] != fold]
     start = time.perf_counter()

@@ -170,7 +170,7 @@ def facts(stage: Path, data: Path) -> "Facts":
     from rechain.evaluation.statistics import expected_calibration_error, mean_with_interval
     from rechain.reader.card import Facts
 
-    views = views_of(stage, [f"fold{fold}" for fold in range(FOLDS)])
+    views = views_together(stage, ["fold"])
     figures = {}
     for name in (HOTPOT, DRUG):
         verdicts = Judged(stage, data, name).verdicts(joint(views), NOTHING[name])
