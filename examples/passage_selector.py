@@ -3,7 +3,9 @@
     rechain export chains.jsonl --to paths --questions questions.jsonl --out paths.jsonl
     python examples/passage_selector.py paths.jsonl ENCODER OUT
 
-Needs `pip install 'rechain[retriever]'`. ENCODER is a folder or a name on the Hub, OUT where the trained one goes.
+Needs `pip install 'rechain[retriever]'`. ENCODER is a folder or a name on the Hub, OUT where the trained one goes. Take a
+cross-encoder such as cross-encoder/ms-marco-MiniLM-L-6-v2: a sentence encoder has never read two texts together, and
+needs far more questions to learn it.
 """
 
 import json
@@ -31,7 +33,7 @@ def train(model: CrossEncoder, file: Path, out: Path, **settings: Any) -> CrossE
     """Train a selector on the export, and save it."""
     options: dict[str, Any] = {
         "per_device_train_batch_size": 64,
-        "learning_rate": 1e-4,
+        "learning_rate": 3e-5,
         "num_train_epochs": 1,
         "save_strategy": "no",
         "report_to": "none",
