@@ -18,7 +18,7 @@
 #   benchmarks/default_model.sh judge STAGE DATA --plays fold --plays teacher    what both say together
 #   benchmarks/default_model.sh study STAGE RESULTS          on a GPU machine, with STAGE.tar.xz and STAGE/plays: six readers,
 #                                                            each taught by what both say of questions they did not learn
-#   benchmarks/default_model.sh judge STAGE DATA --plays student
+#   benchmarks/default_model.sh judge STAGE DATA --plays pupil
 #
 # The environment:
 #   LIMIT=560                        seconds after which training stops and packs what there is
@@ -41,7 +41,7 @@ prepare)
 train | teach | study)
     stage=$2 results=$3
     export PYTHONPATH=src PYTHONUNBUFFERED=1
-    [ -e "$stage/index.json" ] || python -m tarfile -e "$stage.tar.xz" "$(dirname "$stage")"
+    python -m tarfile -e "$stage.tar.xz" "$(dirname "$stage")"
     mkdir -p "$results"
     case $what in
     train)
@@ -55,13 +55,13 @@ train | teach | study)
         done
         ;;
     teach)
-        [ -e "$stage/teacher" ] || python -m tarfile -e "$stage.teacher.tar.xz" "$(dirname "$stage")"
+        python -m tarfile -e "$stage.teacher.tar.xz" "$(dirname "$stage")"
         for fold in 0 1 2 3 4; do train "$stage" "teacher$fold" --fold "$fold" --encoder teacher; done
         ;;
     study)
         taught=(--taught-by fold --taught-by teacher --set reestimates=false)
-        train "$stage" student "${taught[@]}"
-        for fold in 0 1 2 3 4; do train "$stage" "student$fold" --fold "$fold" "${taught[@]}"; done
+        train "$stage" pupil "${taught[@]}"
+        for fold in 0 1 2 3 4; do train "$stage" "pupil$fold" --fold "$fold" "${taught[@]}"; done
         ;;
     esac
     failed=0
@@ -78,7 +78,7 @@ judge | bundle)
     python "$script" "$@"
     ;;
 *)
-    echo "usage: $0 prepare|train|collect|judge|bundle …; see the head of this file" >&2
+    echo "usage: $0 prepare|train|teach|study|collect|judge|bundle …; see the head of this file" >&2
     exit 2
     ;;
 esac

@@ -143,11 +143,15 @@ def views_together(stage: Path, plays: Sequence[str]) -> dict[str, Array]:
 
 
 def judge(stage: Path, data: Path, plays: Sequence[str] | None = None) -> None:
-    """Print how good the judge is, what each view adds, what confidence is worth, and what the cascade spares."""
+    """Print how good the judge is, what each view adds, what confidence is worth, and what the cascade spares.
+
+    Where other plays than those of the default model are named, only the views of these.
+    """
     from common import percent, print_heading, print_rows
 
     print_heading()
-    print_rows(("answers", "AUC, %"), [(name, percent(figure)) for name, figure in judge_figures(stage).items()])
+    if not plays:
+        print_rows(("answers", "AUC, %"), [(name, percent(figure)) for name, figure in judge_figures(stage).items()])
     arrays = load_arrays(stage / QUESTIONS)
     prior = np.array(json.loads((stage / INDEX).read_text(encoding="utf-8"))["prior"], dtype=np.float32)
     views = views_together(stage, plays or ["fold"])
@@ -159,7 +163,8 @@ def judge(stage: Path, data: Path, plays: Sequence[str] | None = None) -> None:
             judge_new_passages(judged, views, data)
         judge_confidence(judged, views, name)
         judge_cascade(judged, views)
-        judge_teaching(judged, stage)
+        if not plays:
+            judge_teaching(judged, stage)
 
 
 def facts(stage: Path, data: Path) -> "Facts":
@@ -290,7 +295,7 @@ def judge_new_passages(judged: Judged, views: dict[str, Array], data: Path) -> N
     pairs = list(with_gold(questions_of(data, DRUG), data / "drughop/open.gold.jsonl.gz"))
     offered: dict[str, set[int]] = {}
     for (question, _), fold in zip(pairs, judged.folds, strict=True):
-        for passage in question.passages:
+        for passage in question.passages if fold >= 0 else ():  # one without candidates teaches nothing
             offered.setdefault(passage.id, set()).add(int(fold))
     has_new = np.array(
         [

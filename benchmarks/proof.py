@@ -11,8 +11,9 @@ another BERT, selectors with SELECTOR, a cross-encoder without its head that has
 torch, transformers, numpy and safetensors alone, and of STAGE only what is in STAGE/carry. It begins no play that would
 end after --limit seconds, and packs what it has into RESULTS, in parts of 15 MB; `collect` then leaves in STAGE/carry
 only what is still to be played, so that `play` goes on from there, on whatever machine. The most needed plays come
-first. To play some again, delete them in STAGE/plays and `prepare --keep` the others. `judge` shows all that was
-collected, says what is missing, and writes its tables into the page between the comments that name them.
+first. What is played is kept by a digest of texts, encoders and settings, so that `prepare` with others begins anew;
+chains are recovered once, unless their files in STAGE are deleted. `judge` shows all that was collected, says what is
+missing, and writes its tables into the page between the comments that name them.
 """
 
 import argparse
@@ -24,9 +25,14 @@ import sys
 import tarfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
-CARRY, CHAINS, PACKED, PLAYED = "carry", "{}.chains.jsonl", "arrays.tar.xz", "plays"
+import torch
+from proof_plays import ARRAYS, CARRY, ENCODER, SELECTOR, Plan, Settings, all_plays, play_all
+
+CHAINS, PACKED = "{}.chains.jsonl", "arrays.tar.xz"
 PART = 15_000_000
 """bytes: files that come back from a borrowed machine may have a largest size"""
 MODELS = ("default", "lexical")
@@ -42,21 +48,22 @@ def recover(questions: Path, stage: Path) -> dict[str, Path]:
     return files
 
 
-def prepare(data: Path, stage: Path, encoder: Path, selector: Path, pooling: str, keep: bool) -> None:
+def prepare(data: Path, stage: Path, encoder: Path, selector: Path, pooling: str) -> None:
     """Write everything that is played and judged, and pack what is carried."""
-    from proof_plays import ARRAYS, ENCODER, SELECTOR, Settings, all_plays, write_plays
-    from proof_stage import FILES, prepare
+    from proof_stage import FILES, prepare, search_by_bm25
 
-    if not keep and any((stage / PLAYED).glob("*.[0-9].[0-9].safetensors")):
-        raise SystemExit(f"{stage} has plays of what was prepared before; name another STAGE, delete or --keep them.")
-    stage.mkdir(parents=True, exist_ok=True)
-    prepare(data, stage, {ENCODER: encoder, SELECTOR: selector}, recover(data / FILES["hotpotqa"], stage))
     carry = stage / CARRY
-    carry.mkdir(exist_ok=True)
+    carry.mkdir(parents=True, exist_ok=True)
+    found = prepare(data, stage, {ENCODER: encoder, SELECTOR: selector}, recover(data / FILES["hotpotqa"], stage))
+    settings, digest = Settings(pooling=pooling), sha256()
+    for file in sorted(file for file in (stage / ARRAYS).rglob("*") if file.is_file()):
+        digest.update(file.read_bytes())
+    digest.update(repr(settings).encode())
+    plan = Plan(digest.hexdigest()[:12], settings, all_plays())
+    search_by_bm25(*found, plan.played(stage))
     with tarfile.open(carry / PACKED, "w:xz") as archive:
         archive.add(stage / ARRAYS, ARRAYS)
-    waiting = [play for play in all_plays() if not play.path(stage / PLAYED).exists()]
-    write_plays(carry, waiting, Settings(pooling=pooling))
+    replace(plan, plays=plan.waiting(stage)).write(carry)
     size = sum(file.stat().st_size for file in carry.glob("*") if file.is_file())
     print(f"{carry} is to be carried: {size / 2**20:.1f} MiB.")
 
@@ -64,45 +71,38 @@ def prepare(data: Path, stage: Path, encoder: Path, selector: Path, pooling: str
 def play(carry: Path, results: Path, device: str | None, processes: int, limit: float) -> None:
     """Play until the time is up, and pack what there is."""
     start = time.monotonic()
-    import torch
-    from proof_plays import ARRAYS, play_all, read_plays
-
-    work = carry.with_name(f"{carry.name}.work")  # not in what is carried
+    work, plan = carry.with_name(f"{carry.name}.work"), Plan.read(carry)  # not in what is carried
     with tarfile.open(carry / PACKED) as archive:
         archive.extractall(work, filter="data")
     if shutil.which("nvidia-cuda-mps-control"):  # lets the processes share the GPU
         subprocess.run(["nvidia-cuda-mps-control", "-d"], check=False)
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    plays, settings = read_plays(carry)
-    left = limit - (time.monotonic() - start)
-    play_all(work / ARRAYS, plays, settings, work / PLAYED, device, processes, left)
-    done = sum(play.path(work / PLAYED).exists() for play in plays)
+    play_all(work, plan, device, processes, limit - (time.monotonic() - start))
+    done = [file for play in plan.plays if (file := play.path(plan.played(work))).exists()]
     results.mkdir(parents=True, exist_ok=True)
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as archive:
-        archive.add(work / PLAYED, PLAYED)
+        for file in done:
+            archive.add(file, file.relative_to(work))
     for number, begin in enumerate(range(0, len(packed.getvalue()), PART)):
         (results / f"plays.tar.gz.{number:02}").write_bytes(packed.getvalue()[begin : begin + PART])
     machine = torch.cuda.get_device_name() if device.startswith("cuda") else "CPU"
-    seconds = time.monotonic() - start
-    (results / "machine.json").write_text(json.dumps({"machine": machine, "processes": processes, "seconds": seconds}))
-    print(f"{done} of {len(plays)} plays are done, in {seconds:.0f} s on {machine}.")
+    call = {"machine": machine, "processes": processes, "plays": len(done), "seconds": time.monotonic() - start}
+    (results / "call.json").write_text(json.dumps(call))
+    print(f"{len(done)} of {len(plan.plays)} plays are done, in {call['seconds']:.0f} s on {machine}.")
 
 
 def collect(stage: Path, results: Path) -> None:
     """Take in what was played, and leave in what is carried only what is not."""
-    from proof_plays import read_plays, write_plays
-
     packed = b"".join(part.read_bytes() for part in sorted(results.glob("plays.tar.gz.*")))
     with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
         archive.extractall(stage, filter="data")
-    calls = stage / "calls.jsonl"
-    with calls.open("a", encoding="utf-8") as file:
-        file.write((results / "machine.json").read_text() + "\n")
-    plays, settings = read_plays(stage / CARRY)
-    waiting = [play for play in plays if not play.path(stage / PLAYED).exists()]
-    write_plays(stage / CARRY, waiting, settings)
-    print(f"{len(plays) - len(waiting)} plays taken in, {len(waiting)} are still to be played.")
+    plan = Plan.read(stage / CARRY)
+    with (plan.played(stage) / "calls.jsonl").open("a", encoding="utf-8") as file:
+        file.write((results / "call.json").read_text() + "\n")
+    left = replace(plan, plays=plan.waiting(stage))
+    left.write(stage / CARRY)
+    print(f"{len(plan.plays) - len(left.plays)} plays taken in, {len(left.plays)} are still to be played.")
 
 
 def main() -> None:
@@ -114,7 +114,6 @@ def main() -> None:
     step.add_argument("stage", type=Path)
     step.add_argument("--encoder", type=Path, required=True)
     step.add_argument("--selector", type=Path, required=True)
-    step.add_argument("--keep", action="store_true", help="keep plays of the same texts and settings")
     step.add_argument("--pooling", choices=("mean", "cls"), default="mean")
     step = steps.add_parser("play")
     step.add_argument("carry", type=Path)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from common import percent, print_heading, print_rows
-from proof_plays import ARRAYS, FOLDS, GOLD, MIXED, SEEDS, SETS, SHARES, TEXTS, WEIGHTED, Play
+from proof_plays import ARRAYS, CARRY, FOLDS, GOLD, MIXED, SEEDS, SETS, SHARES, TEXTS, WEIGHTED, Plan, Play
 
 from rechain.evaluation.statistics import Figure, bootstrap, mean_with_interval
 from rechain.system.tensors import Array, load_arrays
@@ -61,7 +61,7 @@ class Results:
     """All that was collected."""
 
     def __init__(self, stage: Path) -> None:
-        self._folder = stage / "plays"
+        self._folder = Plan.read(stage / CARRY).played(stage)
         self._arrays, gold = load_arrays(stage / ARRAYS / TEXTS), load_arrays(stage / GOLD)
         self.gold, self.is_ordered = gold["gold"], gold["ordered"].astype(bool)
         self.questions, self.passages = self._arrays["set_questions"], self._arrays["set_passages"]
@@ -187,10 +187,11 @@ def _printed(make: Callable[["Results", Path], None], results: "Results", stage:
 
 def _heading(results: Results, stage: Path) -> None:
     print_heading()
-    calls = stage / "calls.jsonl"
+    calls = Plan.read(stage / CARRY).played(stage) / "calls.jsonl"
     for line in calls.read_text(encoding="utf-8").splitlines() if calls.exists() else ():
         call = json.loads(line)
-        print(f"Played on: {call['machine']}, {call['processes']} processes, {call['seconds']:.0f} s  ")
+        where = f"{call['machine']}, {call['processes']} processes"
+        print(f"Played: {call['plays']} plays on {where}, {call['seconds']:.0f} s  ")
     counts = [
         f"{name} {results.questions[place + 1] - results.questions[place]:,} questions, "
         f"{results.passages[place + 1] - results.passages[place]:,} passages"
@@ -269,7 +270,7 @@ def meeting(results: Results) -> str:
     counts = sorted(curve)
     means = [curve[count].value for count in counts]
     if reached.value >= max(means):
-        return f"Default chains reach more than gold of {counts[-1]:.0f} questions."
+        return f"Default chains reach what gold of all {counts[-1]:.0f} questions does."
     if reached.value <= means[0]:
         return f"Default chains reach no more than gold of {counts[0]:.0f} questions."
     above = next(place for place, mean in enumerate(means) if mean >= reached.value)

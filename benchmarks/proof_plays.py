@@ -27,7 +27,7 @@ from rechain.system.processes import in_order
 from rechain.system.tensors import Array, load_arrays, save_arrays
 
 ARRAYS, TEXTS, ENCODER, SELECTOR = "arrays", "texts.safetensors", "encoder", "selector"
-GOLD, PLAYS = "gold.safetensors", "plays.json"
+GOLD, CARRY, PLAN, PLAYED = "gold.safetensors", "carry", "plan.json", "plays"
 encoder_files = SimpleNamespace(weights="weights.safetensors", config="config.json")
 SETS = ("hotpotqa", "2wiki", "musique")
 TOP = 20
@@ -45,20 +45,19 @@ MIXED, WEIGHTED = "default+gold10", "weighted"
 
 @dataclass(frozen=True)
 class Settings:
-    """How retrievers and selectors are trained; fixed beforehand, the same for every row."""
+    """How retrievers and selectors are trained, the same for every row."""
 
     rate: float = 1e-4
     """of a retriever"""
     selector_rate: float = 3e-5
+    """of a selector, which has read pairs of texts before"""
     head_rate: float = 1e-3
     """of a selector's last layer, which begins anew"""
     batch: int = 128
-    """rows of a step"""
-    epochs: int = 2
-    """of a retriever"""
-    selector_epochs: int = 1
-    fewest_steps: int = 40
-    """few labels are learnt oftener: a retriever reads so many batches of each step, about one epoch of all"""
+    """rows that are learnt together"""
+    batches: int = 80
+    """that a retriever reads for each of its two steps, however many labels there are: fewer are learnt oftener"""
+    selector_batches: int = 200
     warm_up: float = 0.1
     """the part of the steps in which the rate rises; then it falls to 0"""
     scale: float = 20.0
@@ -168,7 +167,9 @@ def read_encoder(folder: Path, head: bool) -> Any:
     config = BertConfig(**json.loads((folder / encoder_files.config).read_text()) | {"num_labels": 1})
     if head:
         selector: Any = BertForSequenceClassification(config)  # type: ignore[no-untyped-call]
-        selector.bert.load_state_dict(weights, strict=False)
+        missing, unknown = selector.bert.load_state_dict(weights, strict=False)
+        if lacking := [*unknown, *(name for name in missing if not name.startswith("pooler."))]:  # which some have not
+            raise RechainError(f"{folder} is no BERT: {lacking[0]} does not fit.")
         return selector
     bert = BertModel(config, add_pooling_layer=False)  # type: ignore[no-untyped-call]
     bert.load_state_dict({name: value for name, value in weights.items() if not name.startswith("pooler.")})
@@ -306,13 +307,13 @@ class Stage:
             schedule.step()
         network.eval()
 
-    def batches(self, count: int, epochs: int, draw: np.random.Generator) -> Iterator[Array]:
-        """Yield the numbers of the rows of each step; few rows are gone through oftener."""
+    def batches(self, count: int, wanted: int, draw: np.random.Generator) -> Iterator[Array]:
+        """Yield the numbers of the rows of each batch, in a new order whenever all are through."""
         size = min(self.settings.batch, count)
-        epochs = max(epochs, -(-self.settings.fewest_steps // max(count // size, 1)))
-        for _ in range(epochs):
+        whole = count // size  # batches of one round
+        for start in range(0, wanted, whole):
             order = draw.permutation(count)
-            yield from (order[start : start + size] for start in range(0, count - size + 1, size))
+            yield from (order[place * size : (place + 1) * size] for place in range(min(whole, wanted - start)))
 
     def train_retriever(self, labels: Labels, seed: int) -> Encoder:
         """Train an encoder for both steps: from the question to the first passage, from both to the second."""
@@ -325,7 +326,7 @@ class Stage:
         steps = [
             partial(self._retriever_loss, encoder, rows[chosen], number, draw)
             for number in (1, 2)
-            for chosen in self.batches(len(rows.questions), self.settings.epochs, draw)
+            for chosen in self.batches(len(rows.questions), self.settings.batches, draw)
         ]
         self.learn(encoder, {encoder: self.settings.rate}, [steps[place] for place in draw.permutation(len(steps))])
         return encoder
@@ -354,7 +355,7 @@ class Stage:
         asked, read = labels.questions[rows], passages[rows, places]
         steps = [
             partial(self._selector_loss, network, asked[chosen], read[chosen], places[chosen] < 2)
-            for chosen in self.batches(len(rows), settings.selector_epochs, draw)
+            for chosen in self.batches(len(rows), settings.selector_batches, draw)
         ]
         self.learn(network, {network.bert: settings.selector_rate, network.classifier: settings.head_rate}, steps)
         return network
@@ -538,25 +539,40 @@ class _Player:
         return None
 
 
-def write_plays(folder: Path, plays: Sequence[Play], settings: Settings) -> None:
-    """Write what is to be played, and how."""
-    content = {"settings": asdict(settings), "plays": [asdict(play) for play in plays]}
-    (folder / PLAYS).write_text(json.dumps(content, indent=0) + "\n", encoding="utf-8")
+@dataclass(frozen=True)
+class Plan:
+    """What is to be played, how, and of what."""
+
+    of: str
+    """a digest of texts, encoders and settings: it names the folder of the results, so that none are mixed"""
+    settings: Settings
+    plays: Sequence[Play]
+
+    def played(self, folder: Path) -> Path:
+        """Return where the results are kept in a folder."""
+        return folder / PLAYED / self.of
+
+    def waiting(self, folder: Path) -> list[Play]:
+        """Return the plays that have no results in a folder."""
+        return [play for play in self.plays if not play.path(self.played(folder)).exists()]
+
+    def write(self, folder: Path) -> None:
+        """Write it into a folder."""
+        (folder / PLAN).write_text(json.dumps(asdict(self), indent=0) + "\n", encoding="utf-8")
+
+    @classmethod
+    def read(cls, folder: Path) -> "Plan":
+        """Read it from a folder."""
+        content = json.loads((folder / PLAN).read_text(encoding="utf-8"))
+        plays = [Play(**play) for play in content["plays"]]
+        return cls(content["of"], Settings(**content["settings"]), plays)
 
 
-def read_plays(folder: Path) -> tuple[list[Play], Settings]:
-    """Read what is to be played, and how."""
-    content = json.loads((folder / PLAYS).read_text(encoding="utf-8"))
-    return [Play(**play) for play in content["plays"]], Settings(**content["settings"])
-
-
-def play_all(
-    folder: Path, plays: Sequence[Play], settings: Settings, out: Path, device: str, processes: int, limit: float
-) -> None:
+def play_all(folder: Path, plan: Plan, device: str, processes: int, limit: float) -> None:
     """Play what is not played yet until the time is up; where a play fails, the others go on."""
+    out, waiting = plan.played(folder), plan.waiting(folder)
     out.mkdir(parents=True, exist_ok=True)
-    waiting = [play for play in plays if not play.path(out).exists()]
-    make = partial(_Player, folder, out, device, settings, time.time() + limit)
+    make = partial(_Player, folder / ARRAYS, out, device, plan.settings, time.time() + limit)
     if processes > 1 and len(waiting) > 1:
         outcomes: Iterator[str | None] = in_order(make, waiting, processes, ahead=len(waiting))
     else:

@@ -164,8 +164,12 @@ def collect_passages(sets: Mapping[str, Sequence[Pair]]) -> dict[str, dict[str, 
     return numbers
 
 
-def prepare(data: Path, stage: Path, encoders: Mapping[str, Path], chains: Mapping[str, Path]) -> None:
-    """Write all that is carried to a GPU machine, what it is judged by, and what BM25 finds.
+Sets = dict[str, list[Pair]]
+Numbers = dict[str, dict[str, int]]
+
+
+def prepare(data: Path, stage: Path, encoders: Mapping[str, Path], chains: Mapping[str, Path]) -> tuple[Sets, Numbers]:
+    """Write all that is carried to a GPU machine and what it is judged by; return the questions, and passages' numbers.
 
     `encoders` are what retriever and selector begin with, by the folders that they are written into.
     """
@@ -203,13 +207,16 @@ def prepare(data: Path, stage: Path, encoders: Mapping[str, Path], chains: Mappi
     arrays: dict[str, Array] = {**passages.arrays("passages"), **asked.arrays("questions"), **places, **labels}
     save_arrays(arrays, stage / ARRAYS / TEXTS)
     save_arrays(gold_arrays(sets, numbers), stage / GOLD)
-    search_by_bm25(sets, numbers, stage / "plays")
+    return sets, numbers
 
 
 def save_encoder(encoder: Path, out: Path) -> None:
     """Write an encoder with the weights of its large matrices rounded to bytes, a scale a row: it has to be carried."""
     weights: dict[str, Array] = {}
-    for name, value in load_file(encoder / "model.safetensors").items():
+    for full, value in load_file(encoder / "model.safetensors").items():
+        name = full.removeprefix("bert.")
+        if name.startswith("classifier."):  # of what a cross-encoder was trained for
+            continue
         if value.dim() == 2 and value.is_floating_point():
             rows, scale = quantise_rows(value)
             weights |= {name: rows.numpy(), name.removesuffix("weight") + "scale": scale.numpy()}
@@ -243,7 +250,7 @@ def gold_arrays(sets: Mapping[str, Sequence[Pair]], numbers: Mapping[str, Mappin
 
 def search_by_bm25(sets: Mapping[str, Sequence[Pair]], numbers: Mapping[str, Mapping[str, int]], out: Path) -> None:
     """Write what BM25 finds in the collections and, of HotpotQA, among every question's own passages."""
-    out.mkdir(exist_ok=True)
+    out.mkdir(parents=True, exist_ok=True)
     results: dict[str, Array] = {}
     for name, pairs in sets.items():
         top = np.array(list(_ranked(list(numbers[name]), [question.question for question, _ in pairs])))

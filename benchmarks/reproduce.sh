@@ -44,7 +44,7 @@ play)
     mkdir -p "$results"
     nvidia-cuda-mps-control -d || true # lets the processes share the GPU
     for table in $tables; do
-        [ -e "$out/$table/plays.json" ] || python -m tarfile -e "$out/$table.tar.xz" "$out"
+        python -m tarfile -e "$out/$table.tar.xz" "$out" # also where it was before: what is to be played may have changed
     done
     began=$SECONDS
     for table in $tables; do

@@ -8,7 +8,6 @@ chain names; of the others it chooses two. Seed 0 draws the questions.
 """
 
 import argparse
-import time
 from pathlib import Path
 
 import numpy as np
@@ -32,19 +31,25 @@ def choose_questions(stage: Stage) -> Array:
     return np.random.default_rng(0).permutation(usable)[: LEARNT + TRIED]
 
 
-def states(stage: Stage, name: str, questions: Array) -> Tensor:
-    """Return the pooled states of questions with each of their own passages, [Q, P, D], and a 1 beside each."""
+def states(stage: Stage, name: str, questions: Array) -> dict[str, Tensor]:
+    """Return states of questions with each of their own passages, [Q, P, D + 1], a 1 beside each.
+
+    They are what a selector's head is given, made of the first token's state, and the mean of all tokens' states.
+    """
     network = read_encoder(stage.folder / name, head=True).eval()
-    read = []
+    read: dict[str, list[Tensor]] = {"first token": [], "mean": []}
     with torch.inference_mode():
         for number in questions:
             passages = stage.tensor(stage.arrays["own"][number])
             asked = torch.full_like(passages, int(number))
             tokens, segments = stage.second_batch(asked, passages, is_pair=True)
             mask, kinds = (segments >= 0).long(), segments.clamp(min=0)
-            read.append(network.bert(input_ids=tokens, attention_mask=mask, token_type_ids=kinds).pooler_output)
-    pooled = torch.stack(read)
-    return torch.cat([pooled, torch.ones(*pooled.shape[:2], 1)], dim=2)
+            out = network.bert(input_ids=tokens, attention_mask=mask, token_type_ids=kinds)
+            weights = mask[..., None] / mask.sum(1)[:, None, None]
+            read["first token"].append(out.pooler_output)
+            read["mean"].append((out.last_hidden_state * weights).sum(1))
+    stacked = {pooling: torch.stack(values) for pooling, values in read.items()}
+    return {pooling: torch.cat([one, torch.ones(*one.shape[:2], 1)], dim=2) for pooling, one in stacked.items()}
 
 
 def probe(features: Tensor, named: Tensor) -> Tensor:
@@ -73,13 +78,12 @@ def main() -> None:
     named = (own[:, :, None] == labels[:, None, :2]).any(dim=2)
     rows = []
     for name in (ENCODER, SELECTOR):
-        start = time.perf_counter()
-        features = states(stage, name, questions)
-        weights = probe(features[:LEARNT], named[:LEARNT])
-        chosen = (features[LEARNT:] @ weights).topk(2, dim=1).indices
-        agrees = named[LEARNT:].gather(1, chosen).all(dim=1).tolist()
-        rows.append((name, len(agrees), percent(mean_with_interval(agrees)), f"{time.perf_counter() - start:.0f}"))
-    print_rows(("encoder", "questions", "as the default chain, %", "seconds"), rows)
+        for pooling, features in states(stage, name, questions).items():
+            weights = probe(features[:LEARNT], named[:LEARNT])
+            chosen = (features[LEARNT:] @ weights).topk(2, dim=1).indices
+            agrees = named[LEARNT:].gather(1, chosen).all(dim=1).tolist()
+            rows.append((name, pooling, len(agrees), percent(mean_with_interval(agrees))))
+    print_rows(("encoder", "states", "questions", "as the default chain, %"), rows)
 
 
 if __name__ == "__main__":

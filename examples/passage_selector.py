@@ -4,8 +4,7 @@
     python examples/passage_selector.py paths.jsonl ENCODER OUT
 
 Needs `pip install 'rechain[retriever]'`. ENCODER is a folder or a name on the Hub, OUT where the trained one goes. Take a
-cross-encoder such as cross-encoder/ms-marco-MiniLM-L-6-v2: a sentence encoder has never read two texts together, and
-needs far more questions to learn it.
+cross-encoder, such as those trained on MS MARCO: a sentence encoder has never read two texts together.
 """
 
 import json

@@ -2,8 +2,10 @@
 
 import gzip
 import json
+import shutil
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -88,16 +90,14 @@ def proof(
     folder = tmp_path_factory.mktemp("proof")
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(ROOT / "benchmarks"))
-        proof.prepare(
-            write_data(folder / "data", towns), folder / "stage", tiny_encoder, tiny_encoder, "mean", keep=False
-        )
+        proof.prepare(write_data(folder / "data", towns), folder / "stage", tiny_encoder, tiny_encoder, "mean")
         yield Proof(proof, proof_plays, proof_figures, folder / "stage")
 
 
 @pytest.fixture
 def tiny(proof: Proof) -> Any:
     """The stage with settings of a moment."""
-    settings = proof.plays.Settings(batch=8, epochs=1, fewest_steps=2, beam=4, rate=1e-3)
+    settings = proof.plays.Settings(batch=8, batches=2, selector_batches=2, beam=4, rate=1e-3)
     return proof.plays.Stage(proof.stage / "arrays", "cpu", settings)
 
 
@@ -179,7 +179,7 @@ def test_the_loss_is_the_weighted_cross_entropy_of_the_right_passage(proof: Proo
 
 def test_a_retriever_learns_what_it_is_taught(tiny: Any, proof: Proof) -> None:
     """On the questions that it has learnt from: whether it generalises is what the proof measures."""
-    settings = proof.plays.Settings(batch=24, epochs=30, beam=4, rate=5e-3)
+    settings = proof.plays.Settings(batch=24, batches=30, beam=4, rate=5e-3)
     stage = proof.plays.Stage(tiny.folder, "cpu", settings)
     labels = stage.labels("gold", 0, 0)
     untaught = proof.plays.Encoder(proof.plays.read_encoder(stage.folder / "encoder", head=False), "mean")
@@ -192,6 +192,28 @@ def test_a_retriever_learns_what_it_is_taught(tiny: Any, proof: Proof) -> None:
     assert rates[1] > rates[0] + 0.3
 
 
+def test_rows_learn_in_as_many_batches_however_many_labels_they_have(tiny: Any) -> None:
+    """Batches of 8 of 20 rows: two a round, of different rows, then another order; 5 rows are one batch."""
+    batches = list(tiny.batches(20, 5, np.random.default_rng(0)))
+    assert [len(batch) for batch in batches] == [8] * 5
+    assert [len({*first, *second}) for first, second in zip(batches[::2], batches[1::2], strict=False)] == [16, 16]
+    assert {tuple(sorted(batch)) for batch in tiny.batches(5, 3, np.random.default_rng(0))} == {(0, 1, 2, 3, 4)}
+
+
+def test_what_is_played_is_of_the_texts_and_settings_it_was_prepared_with(
+    proof: Proof, tmp_path: Path, tiny_encoder: Path
+) -> None:
+    stage = shutil.copytree(proof.stage, tmp_path / "stage")
+    plans = []
+    for pooling in ("mean", "cls", "mean"):
+        proof.main.prepare(proof.stage.parent / "data", stage, tiny_encoder, tiny_encoder, pooling)
+        plan = proof.plays.Plan.read(stage / "carry")
+        assert len(plan.plays) == len(proof.plays.all_plays()) - len(plans) // 2
+        plan.plays[0].path(plan.played(stage)).touch()
+        plans.append(plan.of)
+    assert plans[0] == plans[2] != plans[1]
+
+
 def test_it_is_played_until_the_time_is_up_collected_and_judged(
     proof: Proof, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -199,15 +221,16 @@ def test_it_is_played_until_the_time_is_up_collected_and_judged(
     chosen = [
         play for play in plays.all_plays() if play.fold is None or (play.seed == 0 and play.row in ("default", "gold"))
     ]
-    plays.write_plays(carry, chosen, plays.Settings(batch=8, epochs=1, fewest_steps=2, beam=4))
+    settings = plays.Settings(batch=8, batches=2, selector_batches=2, beam=4)
+    plan = replace(plays.Plan.read(carry), settings=settings, plays=chosen)
+    plan.write(carry)
     proof.main.play(carry, tmp_path / "none", "cpu", processes=1, limit=0)
     assert f"0 of {len(chosen)} plays are done" in capsys.readouterr().out
-    plays.write_plays(carry, chosen[:5], plays.Settings(batch=8, epochs=1, fewest_steps=2, beam=4))
+    replace(plan, plays=chosen[:5]).write(carry)
     proof.main.play(carry, tmp_path / "first", "cpu", processes=1, limit=600)
-    plays.write_plays(carry, chosen, plays.Settings(batch=8, epochs=1, fewest_steps=2, beam=4))
+    plan.write(carry)
     proof.main.collect(proof.stage, tmp_path / "first")
-    waiting, _ = plays.read_plays(carry)
-    assert waiting == chosen[5:]
+    assert plays.Plan.read(carry) == replace(plan, plays=chosen[5:])
     proof.main.play(carry, tmp_path / "second", "cpu", processes=2, limit=600)
     proof.main.collect(proof.stage, tmp_path / "second")
     page = tmp_path / "page.md"
@@ -249,4 +272,4 @@ def test_the_curves_meet_between_the_shares_that_were_measured(proof: Proof) -> 
     }
     assert "about 283 gold labels of 800" in proof.figures.meeting(results)
     results.rows["default"] = proof.figures.Row({"hotpotqa.10": {0: np.full(10, 0.9)}}, [790])
-    assert "more than gold of 800" in proof.figures.meeting(results)
+    assert "what gold of all 800 questions does" in proof.figures.meeting(results)

@@ -62,6 +62,25 @@ def test_without_pseudo_questions_nothing_comes_after_them() -> None:
     assert not any("pseudo" in row for row in rows(contest(OURS, 2, 2, 1, pseudo=0, ablations=True)))
 
 
+def test_cooperative_rows_of_every_table_come_before_those_without_a_reasoner() -> None:
+    tables = {name: under_condition(SETTINGS, name) for name in ("paper", "ours")}
+    plays = contest(tables, 2, 1, 2, pseudo=0, ablations=False)
+    assert [(play.branches[0].row, play.seed) for play in plays] == [
+        ("cooperative, paper", 0),
+        ("cooperative, paper", 1),
+        ("cooperative", 0),
+        ("cooperative", 1),
+        ("head-to-tail, paper", 0),
+        ("independent, paper", 0),
+        ("head-to-tail", 0),
+        ("independent", 0),
+        ("head-to-tail, paper", 1),
+        ("independent, paper", 1),
+        ("head-to-tail", 1),
+        ("independent", 1),
+    ]
+
+
 def test_no_two_plays_write_the_same_file(tmp_path: Path) -> None:
     tables = {name: under_condition(SETTINGS, name) for name in CONDITIONS}
     plays = contest(tables, 2, 5, 3, pseudo=100, ablations=True)

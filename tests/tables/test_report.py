@@ -92,6 +92,11 @@ def test_what_is_not_played_is_left_out_with_a_sentence(folder: Path, fabricate:
     fabricate("independent", 0, 0, FOLD_0)
     text = write_report(folder, judge(), "hotpotqa").read_text()
     assert "Of 6 plays 5 are still to be played" in text
+    scores = folder / "plays" / "independent.0.0.safetensors"
+    scores.with_suffix(".json").unlink()  # which tells of other settings
+    write_plays(contest({"ours": GameSettings()}, 2, 2, 1, 0, ablations=False), folder)
+    scores.unlink()
+    assert "Of 6 plays 6 are still to be played" in write_report(folder, judge(), "hotpotqa").read_text()
     assert "## Ablations\n\nNone was played." in text
     assert "## Learning curve\n\nNone was played." in text
     assert "learning_curve.svg" not in text

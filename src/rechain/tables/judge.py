@@ -161,7 +161,7 @@ class PlayScores:
             raise InputError(f"{path.with_suffix('.json')} cannot be read: {error}.") from error
         scores = load_arrays(path)
         if not scores.keys() >= {"questions", "ranker", "reasoner", "named"}:
-            raise InputError(f"{path} does not hold the scores of a game; delete it, and it is played again.")
+            raise InputError(f"{path} does not hold the scores of a game; delete it and prepare again to play it.")
         starts = np.concatenate([[0], np.cumsum(lengths[scores["questions"]])])
         if starts[-1] != len(scores["ranker"]):
             raise RechainError(f"{path} tells of other chains than {QUESTIONS} holds; play it again in another folder.")

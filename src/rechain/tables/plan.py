@@ -88,9 +88,10 @@ def contest(
 ) -> list[Play]:
     """Return all plays, the most needed first, which are also the longest: they run side by side.
 
-    First the cooperative rows of every table with what they are compared with, then rows without a Reasoner, seed by
-    seed, then what explains ours. `tables` has the settings of every table that is played. The ablation of the bonus
-    has the first seed alone.
+    After a warm-up on pseudo questions, where there is one, come the cooperative rows of one table after another, each
+    with tail-to-head, which shares their pretraining; then the rows with one of their own, seed by seed; then what
+    explains ours. `tables` has the settings of every table that is played. The ablation of the bonus has the first seed
+    alone.
     """
     plays = []
     ours = tables.get("ours")

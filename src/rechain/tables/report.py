@@ -84,7 +84,7 @@ def main_table(results: Results, data_set: str, condition: str = "ours") -> Tabl
 
 
 def brief_table(results: Results, data_set: str, condition: str = "ours") -> Table:
-    """Return what of the table fits a terminal, with the difference from the row above."""
+    """Return what of the table fits a terminal, with the difference from the row above on the games of both."""
     rows = _table_rows(results, condition)
     body = []
     for (name, row), above in zip(rows.items(), [None, *rows.values()], strict=False):
@@ -192,15 +192,15 @@ def _opening(folder: Path, results: Results, data_set: str) -> Iterator[str]:
         if missing := [row_name(name, condition=condition) for name in wanted if name not in rows]:
             yield f"Left out, because it is not played yet: {', '.join(missing)}."
     plays = read_plays(folder) if (folder / PLAYS).exists() else []
-    if waiting := sum(not play.is_done(folder) for play in plays):
+    if waiting := sum(len(play.played(folder)) < len(play.branches) for play in plays):
         yield f"Of {len(plays)} plays {waiting} are still to be played; what follows is without them."
     for condition, rows in tables.items():
         trained = [row for row in rows.values() if not row.is_baseline]
         if any(set(row.games) != set(trained[0].games) for row in trained):
             of = "" if condition == "ours" else f" of the table '{condition}'"
             yield (
-                f"The rows{of} were not all played on the same folds and seeds: the table shows each by itself, and only"
-                " the differences below it compare them on what they have in common."
+                f"The rows{of} were not all played on the same folds and seeds: the table shows each by itself, and"
+                " only the differences below it compare them on what they have in common."
             )
 
 
