@@ -3,8 +3,8 @@
     rechain export chains.jsonl --to paths --questions questions.jsonl --out paths.jsonl
     python examples/passage_selector.py paths.jsonl ENCODER OUT
 
-Needs `pip install 'rechain[retriever]'`. ENCODER is a folder or a name on the Hub, OUT where the trained one goes. Take a
-cross-encoder, such as those trained on MS MARCO: a sentence encoder has never read two texts together.
+Needs `pip install 'rechain[retriever]'`. ENCODER is a folder or a name on the Hub, OUT where the trained one goes. Take
+a cross-encoder, such as those trained on MS MARCO: a sentence encoder has never read two texts together.
 """
 
 import json
