@@ -62,12 +62,12 @@ def prepare(data: Path, stage: Path, encoder: Path, teacher: Path | None) -> Non
     from rechain.scoring.evidence import PRIOR
     from rechain.tables.stage import folds_of
 
+    tokenizer = read_tokenizer(encoder / "tokenizer.json")
     pack_encoder(encoder, stage / ENCODER)
     if teacher:
+        if read_tokenizer(teacher / "tokenizer.json").get_vocab() != tokenizer.get_vocab():
+            raise SystemExit(f"{teacher} has another vocabulary than {encoder}: it cannot read the same tokens.")
         pack_encoder(teacher, stage / TEACHER)
-    tokenizer = read_tokenizer(encoder / "tokenizer.json")
-    if teacher and read_tokenizer(teacher / "tokenizer.json").get_vocab() != tokenizer.get_vocab():
-        raise SystemExit(f"{teacher} has another vocabulary than {encoder}: it cannot read the same tokens.")
     preparation, fold, sets = ReaderPreparation(tokenizer, ReaderSettings()), [], []
     for name in (HOTPOT, TRAIN, DRUG):
         questions = list(questions_of(data, name))
@@ -350,10 +350,10 @@ def main() -> None:
     steps.choices["train"].add_argument("--fold", type=int)
     steps.choices["train"].add_argument("--encoder", choices=(ENCODER, TEACHER), default=ENCODER)
     steps.choices["train"].add_argument("--taught-by", action="append", default=[], help="names of plays, without fold")
+    steps.choices["train"].add_argument("--set", dest="changes", action="append", default=[])
     steps.choices["judge"].add_argument(
         "--plays", action="append", help="names of plays, without fold; several together"
     )
-    steps.choices["train"].add_argument("--set", dest="changes", action="append", default=[])
     options = vars(parser.parse_args())
     run: dict[str, Any] = {"prepare": prepare, "train": train, "judge": judge, "bundle": bundle}
     run[options.pop("step")](**options)

@@ -71,7 +71,8 @@ def prepare(data: Path, stage: Path, encoder: Path, selector: Path, pooling: str
 def play(carry: Path, results: Path, device: str | None, processes: int, limit: float) -> None:
     """Play until the time is up, and pack what there is."""
     start = time.monotonic()
-    work, plan = carry.with_name(f"{carry.name}.work"), Plan.read(carry)  # not in what is carried
+    plan = Plan.read(carry)
+    work = carry.with_name(f"{carry.name}.work")  # not in what is carried
     with tarfile.open(carry / PACKED) as archive:
         archive.extractall(work, filter="data")
     if shutil.which("nvidia-cuda-mps-control"):  # lets the processes share the GPU
@@ -87,19 +88,22 @@ def play(carry: Path, results: Path, device: str | None, processes: int, limit: 
     for number, begin in enumerate(range(0, len(packed.getvalue()), PART)):
         (results / f"plays.tar.gz.{number:02}").write_bytes(packed.getvalue()[begin : begin + PART])
     machine = torch.cuda.get_device_name() if device.startswith("cuda") else "CPU"
-    call = {"machine": machine, "processes": processes, "plays": len(done), "seconds": time.monotonic() - start}
+    seconds = time.monotonic() - start
+    call = {"of": plan.of, "machine": machine, "processes": processes, "plays": len(done), "seconds": seconds}
     (results / "call.json").write_text(json.dumps(call))
-    print(f"{len(done)} of {len(plan.plays)} plays are done, in {call['seconds']:.0f} s on {machine}.")
+    print(f"{len(done)} of {len(plan.plays)} plays are done, in {seconds:.0f} s on {machine}.")
 
 
 def collect(stage: Path, results: Path) -> None:
     """Take in what was played, and leave in what is carried only what is not."""
+    plan, call = Plan.read(stage / CARRY), json.loads((results / "call.json").read_text())
+    if call["of"] != plan.of:
+        raise SystemExit(f"{results} was played with other texts, encoders or settings than {stage} has now.")
     packed = b"".join(part.read_bytes() for part in sorted(results.glob("plays.tar.gz.*")))
     with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
         archive.extractall(stage, filter="data")
-    plan = Plan.read(stage / CARRY)
     with (plan.played(stage) / "calls.jsonl").open("a", encoding="utf-8") as file:
-        file.write((results / "call.json").read_text() + "\n")
+        file.write(json.dumps(call) + "\n")
     left = replace(plan, plays=plan.waiting(stage))
     left.write(stage / CARRY)
     print(f"{len(plan.plays) - len(left.plays)} plays taken in, {len(left.plays)} are still to be played.")

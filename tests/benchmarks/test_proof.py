@@ -212,6 +212,9 @@ def test_what_is_played_is_of_the_texts_and_settings_it_was_prepared_with(
         plan.plays[0].path(plan.played(stage)).touch()
         plans.append(plan.of)
     assert plans[0] == plans[2] != plans[1]
+    (tmp_path / "call.json").write_text(json.dumps({"of": plans[1]}))
+    with pytest.raises(SystemExit, match="was played with other texts, encoders or settings"):
+        proof.main.collect(stage, tmp_path)
 
 
 def test_it_is_played_until_the_time_is_up_collected_and_judged(
