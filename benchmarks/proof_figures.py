@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from common import percent, print_heading, print_rows
-from proof_plays import ARRAYS, CARRY, FOLDS, GOLD, MIXED, SEEDS, SETS, SHARES, TEXTS, WEIGHTED, Plan, Play
+from proof_plays import ARRAYS, CARRY, FOLDS, GOLD, MIXED, SEEDS, SETS, SHARES, TEXTS, WEIGHTED, Plan, Play, seeds_of
 
 from rechain.evaluation.statistics import Figure, bootstrap, mean_with_interval
 from rechain.system.tensors import Array, load_arrays
@@ -92,7 +92,7 @@ class Results:
     def _plays(self, kind: str, row: str, seed: int) -> list[Play]:
         if row in UNTRAINED:
             return [Play(kind, row)] if seed == 0 else []
-        return [Play(kind, row, fold, seed) for fold in FOLDS]
+        return [Play(kind, row, fold, seed) for fold in FOLDS] if seed in seeds_of(row) else []
 
     def _row(self, name: str) -> Row:
         row = Row()
