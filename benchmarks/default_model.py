@@ -34,12 +34,10 @@ from default_model_figures import (
     TRAIN,
     VERDICTS,
     VIEWS,
-    added,
     collection_of,
     facts,
     judge,
     questions_of,
-    views_together,
 )
 
 from rechain.preparation.arrays import TEXT_MARKS
@@ -171,14 +169,8 @@ def add(preparation: "ReaderPreparation", question: "Question", collection: Any)
     return True
 
 
-def train(
-    stage: Path, name: str, fold: int | None, encoder: str, taught_by: Sequence[str], changes: Sequence[str]
-) -> None:
-    """Train on all folds but one and write what is said of that one; or on everything, and write the weights.
-
-    Readers that were trained before teach this one, if any are named: it believes what they say of chains that they did
-    not learn. They have met questions of the fold that is left out here, though never what is right about them.
-    """
+def train(stage: Path, name: str, fold: int | None, encoder: str, changes: Sequence[str]) -> None:
+    """Train on all folds but one and write what is said of that one; or on everything, and write the weights."""
     import torch
     from safetensors.torch import save_file
 
@@ -201,8 +193,6 @@ def train(
     device = "cuda" if torch.cuda.is_available() else "cpu"
     arrays, answers = load_arrays(stage / QUESTIONS), load_arrays(stage / JUDGED)
     arrays["told"] = arrays["told"][FOLDS if fold is None else fold]
-    if taught_by:
-        arrays["told"] = arrays["told"] + np.nan_to_num(added(views_together(stage, taught_by))).astype(np.float32)
     data, numbers = ReaderData(arrays, device), np.arange(len(arrays["fold"]))
     learned = numbers if fold is None else numbers[arrays["fold"] != fold]
     start = time.perf_counter()
@@ -349,7 +339,6 @@ def main() -> None:
     steps.choices["train"].add_argument("--name", required=True)
     steps.choices["train"].add_argument("--fold", type=int)
     steps.choices["train"].add_argument("--encoder", choices=(ENCODER, TEACHER), default=ENCODER)
-    steps.choices["train"].add_argument("--taught-by", action="append", default=[], help="names of plays, without fold")
     steps.choices["train"].add_argument("--set", dest="changes", action="append", default=[])
     steps.choices["judge"].add_argument(
         "--plays", action="append", help="names of plays, without fold; several together"

@@ -11,14 +11,11 @@
 # `train` trains six readers side by side, one without each fold and one on everything. What it packs is in parts of
 # 15 MB, as files that come back from a borrowed machine may have a largest size.
 #
-# To be tried after `collect`: two encoders that read differently teach a third reader.
+# Whether another encoder, which reads differently, could teach it, after `collect`:
 #   TEACHER=OTHER_ENCODER benchmarks/default_model.sh prepare …   writes STAGE.teacher.tar.xz as well
 #   benchmarks/default_model.sh teach STAGE RESULTS          on a GPU machine, with both archives: a reader with the other
 #                                                            encoder without each fold
 #   benchmarks/default_model.sh judge STAGE DATA --plays fold --plays teacher    what both say together
-#   benchmarks/default_model.sh study STAGE RESULTS          on a GPU machine, with STAGE.tar.xz and STAGE/plays: six readers,
-#                                                            each taught by what both say of questions they did not learn
-#   benchmarks/default_model.sh judge STAGE DATA --plays pupil
 #
 # The environment:
 #   LIMIT=560                        seconds after which training stops and packs what there is
@@ -38,7 +35,7 @@ prepare)
     tar -C "$folder" --exclude=plays --exclude=teacher -cJf "$stage.tar.xz" "$name"
     [ -z "${TEACHER:-}" ] || tar -C "$folder" -cJf "$stage.teacher.tar.xz" "$name/teacher"
     ;;
-train | teach | study)
+train | teach)
     stage=$2 results=$3
     export PYTHONPATH=src PYTHONUNBUFFERED=1
     python -m tarfile -e "$stage.tar.xz" "$(dirname "$stage")"
@@ -58,11 +55,6 @@ train | teach | study)
         python -m tarfile -e "$stage.teacher.tar.xz" "$(dirname "$stage")"
         for fold in 0 1 2 3 4; do train "$stage" "teacher$fold" --fold "$fold" --encoder teacher; done
         ;;
-    study)
-        taught=(--taught-by fold --taught-by teacher --set reestimates=false)
-        train "$stage" pupil "${taught[@]}"
-        for fold in 0 1 2 3 4; do train "$stage" "pupil$fold" --fold "$fold" "${taught[@]}"; done
-        ;;
     esac
     failed=0
     for run in $(jobs -p); do wait "$run" || failed=$((failed + 1)); done
@@ -78,7 +70,7 @@ judge | bundle)
     python "$script" "$@"
     ;;
 *)
-    echo "usage: $0 prepare|train|teach|study|collect|judge|bundle …; see the head of this file" >&2
+    echo "usage: $0 prepare|train|teach|collect|judge|bundle …; see the head of this file" >&2
     exit 2
     ;;
 esac

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rechain.reader.settings import ReaderSettings
-from rechain.scoring.confidences import ALONE
 from rechain.system.tensors import Array, load_arrays
 
 if TYPE_CHECKING:
@@ -96,6 +95,7 @@ class Judged:
         self, scores: Array, nothing: float, place: int, is_right: Sequence[bool], as_share: bool
     ) -> "JudgedChain":
         from rechain.evaluation.judging import JudgedChain
+        from rechain.scoring.confidences import ALONE
 
         if place < 0:
             return JudgedChain(False, False)
@@ -159,6 +159,7 @@ def judge(stage: Path, data: Path, plays: Sequence[str] | None = None) -> None:
         judged = Judged(stage, data, name)
         print(f"## {name}, {len(judged.rows)} questions, {FOLDS}-fold cross-fitted\n")
         judge_views(judged, views, arrays["features"] @ prior + arrays["beside"])
+        judge_room(judged, [views_together(stage, [play]) for play in plays or ["fold"]])
         if name == DRUG:
             judge_new_passages(judged, views, data)
         judge_confidence(judged, views, name)
@@ -245,14 +246,9 @@ LIMITS = (
 
 def joint(views: dict[str, Array], reasoner: bool = True) -> Array:
     """Return what the views say together, as in recovery."""
-    return views["evidence"] + added(views, reasoner)
-
-
-def added(views: dict[str, Array], reasoner: bool = True) -> Array:
-    """Return what the players add to the evidence."""
     settings = ReaderSettings()
     heard = settings.reasoner_weight * views["reasoner"] if reasoner else 0.0
-    return settings.ranker_weight * views["ranker"] + heard
+    return views["evidence"] + settings.ranker_weight * views["ranker"] + heard
 
 
 def judge_views(judged: Judged, views: dict[str, Array], prior: Array) -> None:
@@ -280,6 +276,20 @@ def judge_views(judged: Judged, views: dict[str, Array], prior: Array) -> None:
         for scores in (joint(views), prior)
     )
     print(f"All three less the prior, paired: {percent(mean_with_interval((whole - alone).tolist()))} points\n")
+
+
+def judge_room(judged: Judged, readers: Sequence[dict[str, Array]]) -> None:
+    """Print what could be reached at most, by whoever chooses among the kept chains, or among what readers choose."""
+    from common import percent
+
+    from rechain.evaluation.statistics import mean_with_interval
+
+    kept = [any(is_right) for _, is_right in judged.rows]
+    print(f"A right chain is among those kept: {percent(mean_with_interval(kept))} %\n")
+    if len(readers) > 1:
+        correct = [[verdict.correct for verdict in judged.verdicts(joint(views))] for views in readers]
+        chosen = [any(each) for each in zip(*correct, strict=True)]
+        print(f"At least one of the readers chooses a right chain: {percent(mean_with_interval(chosen))} %\n")
 
 
 def judge_new_passages(judged: Judged, views: dict[str, Array], data: Path) -> None:

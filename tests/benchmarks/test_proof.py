@@ -4,7 +4,7 @@ import gzip
 import json
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 import torch
 
-from rechain.schema import Question
 from rechain.system.tensors import load_arrays
 
 ROOT = Path(__file__).parents[2]
@@ -30,55 +29,8 @@ class Proof(NamedTuple):
     stage: Path
 
 
-def hotpotqa(question: Question, **fields: Any) -> dict[str, Any]:
-    """Return a question of towns as HotpotQA has it, with its gold."""
-    titles = {passage.id: passage.title for passage in question.passages}
-    return {
-        "_id": question.id,
-        "question": question.question,
-        "answer": question.answer,
-        "type": "bridge",
-        "context": [[passage.title, [passage.text]] for passage in question.passages],
-        "supporting_facts": [[titles["work"], 0], [titles["maker"], 0]],
-        **fields,
-    }
-
-
-def musique(question: Question) -> dict[str, Any]:
-    """Return a question of towns as MuSiQue has it."""
-    places = {passage.id: place for place, passage in enumerate(question.passages)}
-    steps = [("Who made it?", "maker", "work"), ("Where was #1 born?", question.answer, "maker")]
-    return {
-        "id": f"2hop__{question.id}",
-        "question": question.question,
-        "answer": question.answer,
-        "paragraphs": [
-            {"idx": place, "title": p.title, "paragraph_text": p.text} for place, p in enumerate(question.passages)
-        ],
-        "question_decomposition": [
-            {"question": asked, "answer": answer, "paragraph_support_idx": places[name]}
-            for asked, answer, name in steps
-        ],
-    }
-
-
-def write_data(folder: Path, towns: Callable[..., list[Question]]) -> Path:
-    """Write the three sets as they are named in the data folder."""
-    sets = {
-        "hotpotqa/open.json.gz": [hotpotqa(question) for question in towns(30)],
-        "2wiki/train_500.json.gz": [hotpotqa(q, type="compositional", evidences=[]) for q in towns(6, first=100)],
-        "musique/train_100.json.gz": [musique(question) for question in towns(6, first=200)],
-    }
-    for name, records in sets.items():
-        (folder / name).parent.mkdir(parents=True)
-        (folder / name).write_bytes(gzip.compress(json.dumps(records).encode()))
-    return folder
-
-
 @pytest.fixture(scope="module")
-def proof(
-    tmp_path_factory: pytest.TempPathFactory, towns: Callable[..., list[Question]], tiny_encoder: Path
-) -> Iterator[Proof]:
+def proof(tmp_path_factory: pytest.TempPathFactory, data: Path, tiny_encoder: Path) -> Iterator[Proof]:
     """The benchmark, with a prepared folder."""
     sys.path.insert(0, str(ROOT / "benchmarks"))
     try:
@@ -90,7 +42,7 @@ def proof(
     folder = tmp_path_factory.mktemp("proof")
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(ROOT / "benchmarks"))
-        proof.prepare(write_data(folder / "data", towns), folder / "stage", tiny_encoder, tiny_encoder, "mean")
+        proof.prepare(data, folder / "stage", tiny_encoder, tiny_encoder, "mean")
         yield Proof(proof, proof_plays, proof_figures, folder / "stage")
 
 
@@ -131,13 +83,15 @@ def test_shares_of_gold_are_nested_and_mixed_has_gold_for_the_first_of_them(tiny
     assert set(mixed.questions) >= set(default.questions)
 
 
-def test_texts_are_encoded_as_sentence_transformers_does(tiny: Any, proof: Proof, tiny_encoder: Path) -> None:
+def test_texts_are_encoded_as_sentence_transformers_does(
+    tiny: Any, proof: Proof, data: Path, tiny_encoder: Path
+) -> None:
     """But for the rounding of the weights that are carried; the second query is question and passage in one text."""
     from sentence_transformers import SentenceTransformer
 
     network = proof.plays.read_encoder(tiny.folder / "encoder", head=False)
     encoder = proof.plays.Encoder(network, "mean").eval()
-    question = hotpot_questions(proof)[0]
+    question = json.loads(gzip.decompress((data / "hotpotqa" / "open.json.gz").read_bytes()))[0]
     passage = question["context"][0]
     text = passage[1][0] if passage[1][0].startswith(passage[0]) else f"{passage[0]}: {passage[1][0]}"
     zero = torch.zeros(1, dtype=torch.int64)
@@ -150,12 +104,6 @@ def test_texts_are_encoded_as_sentence_transformers_does(tiny: Any, proof: Proof
     for place, length in enumerate(lengths):
         if (tiny.asked.lengths[0], tiny.asked.lengths[0] + tiny.passages.lengths[0])[place] < length:
             assert torch.allclose(vectors[place], expected[place], atol=0.02)
-
-
-def hotpot_questions(proof: Proof) -> list[dict[str, Any]]:
-    file = proof.stage.parent / "data" / "hotpotqa" / "open.json.gz"
-    records: list[dict[str, Any]] = json.loads(gzip.decompress(file.read_bytes()))
-    return records
 
 
 def test_a_pair_has_its_marks_and_segments(tiny: Any) -> None:
@@ -201,12 +149,12 @@ def test_rows_learn_in_as_many_batches_however_many_labels_they_have(tiny: Any) 
 
 
 def test_what_is_played_is_of_the_texts_and_settings_it_was_prepared_with(
-    proof: Proof, tmp_path: Path, tiny_encoder: Path
+    proof: Proof, data: Path, tmp_path: Path, tiny_encoder: Path
 ) -> None:
     stage = shutil.copytree(proof.stage, tmp_path / "stage")
     plans = []
     for pooling in ("mean", "cls", "mean"):
-        proof.main.prepare(proof.stage.parent / "data", stage, tiny_encoder, tiny_encoder, pooling)
+        proof.main.prepare(data, stage, tiny_encoder, tiny_encoder, pooling)
         plan = proof.plays.Plan.read(stage / "carry")
         assert len(plan.plays) == len(proof.plays.all_plays()) - len(plans) // 2
         plan.plays[0].path(plan.played(stage)).touch()
