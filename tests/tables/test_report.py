@@ -69,7 +69,8 @@ def test_our_figures_stand_beside_the_papers(fabricate: Fabricate, judge: Judge)
     assert rows[1][7] == rows[5][2]
     assert [rows[0][7], rows[2][7], rows[5][7]] == ["", "", ""]
     assert [bool(row[6]) for row in rows] == [False, True, False, False, False, False]
-    _, brief = brief_table(judge(), "hotpotqa")
+    header, brief = brief_table(judge(), "hotpotqa")
+    assert header[-1] == "from the row above"
     assert [row[1] for row in brief] == ["40.3", "87.2", "", "", "", ""]
     assert brief[2][3] == "+0.0 (+0.0 to +0.0)"
 
@@ -85,6 +86,9 @@ def test_rows_are_compared_on_the_games_they_have_in_common(folder: Path, fabric
     assert cells(text, "cooperative - tail-to-head")[0][1].startswith("+60.0 (")
     left_out = "Left out, because it is not played yet: independent, head-to-tail, cooperative as written."
     assert left_out in text
+    header, brief = brief_table(judge(), "hotpotqa")
+    assert header[-1] == "games"
+    assert {row[0]: row[-1] for row in brief[:3]} == {"random": "", "tail-to-head": "1", "cooperative": "2"}
 
 
 def test_what_is_not_played_is_left_out_with_a_sentence(folder: Path, fabricate: Fabricate, judge: Judge) -> None:

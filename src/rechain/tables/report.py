@@ -86,12 +86,15 @@ def main_table(results: Results, data_set: str, condition: str = "ours") -> Tabl
 def brief_table(results: Results, data_set: str, condition: str = "ours") -> Table:
     """Return what of the table fits a terminal, with the difference from the row above on the games of both."""
     rows = _table_rows(results, condition)
+    # where a row has fewer games than another, its level and its difference are not of the same games
+    is_uneven = len({len(row.games) for row in rows.values() if not row.is_baseline}) > 1
     body = []
     for (name, row), above in zip(rows.items(), [None, *rows.values()], strict=False):
         paper = PAPER[data_set].get(name, "").partition(" ")[0]
         change = points(difference(row, above)) if above else ""
-        body.append([name, paper, percent(row.figure("correct")), change])
-    return ["", "paper", "here", "from the row above"], body
+        games = [] if not is_uneven else [""] if row.is_baseline else [str(len(row.games))]
+        body.append([name, paper, percent(row.figure("correct")), change, *games])
+    return ["", "paper", "here", "from the row above", *(["games"] if is_uneven else [])], body
 
 
 def pairs_table(figures: Mapping[str, Figure]) -> Table:
