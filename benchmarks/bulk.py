@@ -47,16 +47,12 @@ from rechain.bulk.work import Tally, WorkResult
 from rechain.candidates import Candidates, find_candidates, find_of_any_shape
 from rechain.datasets.reading import Entry, QuestionReader, read_chunks
 from rechain.errors import QuestionError
-from rechain.models.chain_reader import ChainReader, Texts
-from rechain.models.cpu import packed
-from rechain.models.text_encoders import untrained
-from rechain.preparation.arrays import TEXT_MARKS
+from rechain.models.chain_reader import Texts
 from rechain.reader.model import ChainReaderModel, WeighedQuestion
-from rechain.reader.pretrained import find, load
+from rechain.reader.pretrained import load, load_trainable
 from rechain.reader.texts import TokenText, flat_texts
 from rechain.recovery import BATCH_SIZE, Options, Recoverer
 from rechain.schema import Question, Recovered
-from rechain.scoring.evidence import FEATURES
 from rechain.scoring.model import Scores
 from rechain.system.batches import batches
 from rechain.system.processes import usable_cores
@@ -401,23 +397,6 @@ def print_passes(number: int, half: int, ours: Sequence[Passes], alone: dict[str
     print_rows(("`rechain recover`, times", *columns), rows)
 
 
-def in_floats() -> ChainReaderModel:
-    """Return the default model with its bytes turned back into floats: a plain BERT, for who reads only those."""
-    model = load()
-    shape = orjson.loads((find("default") / "config.json").read_bytes())["encoder"]
-    network = ChainReader(untrained(shape, TEXT_MARKS), len(FEATURES))
-    known = model.network.state_dict()
-    scales = {name: known[name.removesuffix("weight") + "scale"] for name in known if _is_bytes(known[name])}
-    floats = {name: value.float() * scales[name][:, None] if name in scales else value for name, value in known.items()}
-    network.load_state_dict({name: value for name, value in floats.items() if not name.endswith(".scale")})
-    network.encoder = packed(network.encoder)
-    return ChainReaderModel(network, model.tokenizer, model.settings)
-
-
-def _is_bytes(value: torch.Tensor) -> bool:
-    return value.dtype == torch.int8
-
-
 def print_alternatives(setup: Setup) -> None:
     """Print what one would write otherwise for scoring and linking, beside ours."""
     questions = list(questions_of(setup.open_file(setup.options.encoded)))
@@ -442,7 +421,7 @@ def reading_ways(questions: Sequence[Question]) -> Ways:
     from reader import TIMED, CrossEncoderLoop
 
     found = list(islice(candidates_of(questions, find_candidates), TIMED))
-    model, loop = load(), CrossEncoderLoop(in_floats())
+    model, loop = load(), CrossEncoderLoop(ChainReaderModel(*load_trainable()))  # the one in bytes, the other in floats
     name = "scoring C: a loop over sentence-transformers' CrossEncoder"
     return name, len(found), lambda: model.score_many(found), lambda: loop.read(found)
 

@@ -5,6 +5,7 @@
     python benchmarks/default_model.py train STAGE --name all
     python benchmarks/default_model.py judge STAGE DATA
     python benchmarks/default_model.py bundle STAGE DATA src/rechain/data/default
+    python benchmarks/default_model.py add STAGE --encoder OTHER    then train with --encoder other, judge with --plays
 
 `benchmarks/default_model.sh` is the whole sequence, with a GPU machine for the second and third. DATA is a folder as
 ../shared/data, ENCODER one that the transformers library loads, STAGE a folder to work in. `train` needs torch,
@@ -50,11 +51,11 @@ if TYPE_CHECKING:
     from rechain.reader.data import ReaderData
     from rechain.schema import Question
 
-ENCODER, TEACHER = "encoder", "teacher"
+ENCODER, OTHER = "encoder", "other"
 
 
-def prepare(data: Path, stage: Path, encoder: Path, teacher: Path | None) -> None:
-    """Write the chains of all questions, right and wrong answers, and the encoders of reader and teacher in bytes."""
+def prepare(data: Path, stage: Path, encoder: Path) -> None:
+    """Write the chains of all questions, right and wrong answers, and the encoder in bytes."""
     from rechain.reader.arrays import ReaderPreparation
     from rechain.reader.pretrained import read_tokenizer
     from rechain.scoring.evidence import PRIOR
@@ -62,17 +63,13 @@ def prepare(data: Path, stage: Path, encoder: Path, teacher: Path | None) -> Non
 
     tokenizer = read_tokenizer(encoder / "tokenizer.json")
     pack_encoder(encoder, stage / ENCODER)
-    if teacher:
-        if read_tokenizer(teacher / "tokenizer.json").get_vocab() != tokenizer.get_vocab():
-            raise SystemExit(f"{teacher} has another vocabulary than {encoder}: it cannot read the same tokens.")
-        pack_encoder(teacher, stage / TEACHER)
     preparation, fold, sets = ReaderPreparation(tokenizer, ReaderSettings()), [], []
     for name in (HOTPOT, TRAIN, DRUG):
         questions = list(questions_of(data, name))
         folds = folds_of(questions, FOLDS) if name != TRAIN else [-1] * len(questions)
         collection = collection_of(data, name)
         for question, number in zip(questions, folds, strict=True):
-            if add(preparation, question, collection):
+            if add_question(preparation, question, collection):
                 fold.append(number)
                 sets.append(name)
     # what questions tell each other, without each fold in turn, and of all
@@ -83,6 +80,16 @@ def prepare(data: Path, stage: Path, encoder: Path, teacher: Path | None) -> Non
     (stage / INDEX).write_text(json.dumps(index), encoding="utf-8")
     save_arrays(judged_arrays(tokenizer, data), stage / JUDGED)
     save_arrays(verdict_arrays(tokenizer, data), stage / VERDICTS)
+
+
+def add(stage: Path, encoder: Path) -> None:
+    """Write another encoder in bytes, which is to be compared."""
+    from rechain.reader.pretrained import read_tokenizer
+
+    vocabularies = [read_tokenizer(folder / "tokenizer.json").get_vocab() for folder in (encoder, stage / ENCODER)]
+    if vocabularies[0] != vocabularies[1]:
+        raise SystemExit(f"{encoder} has another vocabulary than {stage / ENCODER}: it cannot read the same tokens.")
+    pack_encoder(encoder, stage / OTHER)
 
 
 def pack_encoder(encoder: Path, folder: Path) -> None:
@@ -157,7 +164,7 @@ def hotpot_folds(questions: "Sequence[Question]") -> dict[str, int]:
     return {q.id: fold for part in parts for q, fold in zip(part, folds_of(part, FOLDS), strict=True)}
 
 
-def add(preparation: "ReaderPreparation", question: "Question", collection: Any) -> bool:
+def add_question(preparation: "ReaderPreparation", question: "Question", collection: Any) -> bool:
     """Add a question, if it has candidate chains."""
     from rechain.candidates import find_candidates
     from rechain.errors import QuestionError
@@ -323,6 +330,7 @@ STEPS = {
     "train": ("stage",),
     "judge": ("stage", "data"),
     "bundle": ("stage", "data", "folder"),
+    "add": ("stage",),
 }
 
 
@@ -334,17 +342,17 @@ def main() -> None:
         step = steps.add_parser(name)
         for path in paths:
             step.add_argument(path, type=Path)
-    steps.choices["prepare"].add_argument("--encoder", type=Path, required=True)
-    steps.choices["prepare"].add_argument("--teacher", type=Path, help="another encoder, of the same vocabulary")
+    for name in ("prepare", "add"):
+        steps.choices[name].add_argument("--encoder", type=Path, required=True)
     steps.choices["train"].add_argument("--name", required=True)
     steps.choices["train"].add_argument("--fold", type=int)
-    steps.choices["train"].add_argument("--encoder", choices=(ENCODER, TEACHER), default=ENCODER)
+    steps.choices["train"].add_argument("--encoder", choices=(ENCODER, OTHER), default=ENCODER)
     steps.choices["train"].add_argument("--set", dest="changes", action="append", default=[])
     steps.choices["judge"].add_argument(
         "--plays", action="append", help="names of plays, without fold; several together"
     )
     options = vars(parser.parse_args())
-    run: dict[str, Any] = {"prepare": prepare, "train": train, "judge": judge, "bundle": bundle}
+    run: dict[str, Any] = {"prepare": prepare, "train": train, "judge": judge, "bundle": bundle, "add": add}
     run[options.pop("step")](**options)
 
 

@@ -11,11 +11,11 @@
 # `train` trains six readers side by side, one without each fold and one on everything. What it packs is in parts of
 # 15 MB, as files that come back from a borrowed machine may have a largest size.
 #
-# Whether another encoder, which reads differently, could teach it, after `collect`:
-#   TEACHER=OTHER_ENCODER benchmarks/default_model.sh prepare …   writes STAGE.teacher.tar.xz as well
-#   benchmarks/default_model.sh teach STAGE RESULTS          on a GPU machine, with both archives: a reader with the other
-#                                                            encoder without each fold
-#   benchmarks/default_model.sh judge STAGE DATA --plays fold --plays teacher    what both say together
+# Whether another encoder is better, or better together with the first, after `train` and `collect`:
+#   benchmarks/default_model.sh add STAGE OTHER              on any machine: STAGE.other.tar.xz to carry as well
+#   benchmarks/default_model.sh train-other STAGE RESULTS    on a GPU machine, with both archives: five readers
+#   benchmarks/default_model.sh collect STAGE RESULTS        on any machine
+#   benchmarks/default_model.sh judge STAGE DATA --plays fold --plays other
 #
 # The environment:
 #   LIMIT=560                        seconds after which training stops and packs what there is
@@ -31,11 +31,15 @@ train() { # STAGE NAME [OPTION…]: beside what runs already
 case $what in
 prepare)
     data=$2 encoder=$3 stage=$4 folder=$(dirname "$4") name=$(basename "$4")
-    python "$script" prepare "$data" "$stage" --encoder "$encoder" ${TEACHER:+--teacher "$TEACHER"}
-    tar -C "$folder" --exclude=plays --exclude=teacher -cJf "$stage.tar.xz" "$name"
-    [ -z "${TEACHER:-}" ] || tar -C "$folder" -cJf "$stage.teacher.tar.xz" "$name/teacher"
+    python "$script" prepare "$data" "$stage" --encoder "$encoder"
+    tar -C "$folder" --exclude=plays --exclude=other -cJf "$stage.tar.xz" "$name"
     ;;
-train | teach)
+add)
+    stage=$2 encoder=$3
+    python "$script" add "$stage" --encoder "$encoder"
+    tar -C "$(dirname "$stage")" -cJf "$stage.other.tar.xz" "$(basename "$stage")/other"
+    ;;
+train | train-other)
     stage=$2 results=$3
     export PYTHONPATH=src PYTHONUNBUFFERED=1
     python -m tarfile -e "$stage.tar.xz" "$(dirname "$stage")"
@@ -51,9 +55,9 @@ train | teach)
             train "$stage" "${parts[0]}" --fold "${parts[1]}" "${settings[@]}"
         done
         ;;
-    teach)
-        python -m tarfile -e "$stage.teacher.tar.xz" "$(dirname "$stage")"
-        for fold in 0 1 2 3 4; do train "$stage" "teacher$fold" --fold "$fold" --encoder teacher; done
+    train-other)
+        python -m tarfile -e "$stage.other.tar.xz" "$(dirname "$stage")"
+        for fold in 0 1 2 3 4; do train "$stage" "other$fold" --fold "$fold" --encoder other; done
         ;;
     esac
     failed=0
@@ -70,7 +74,7 @@ judge | bundle)
     python "$script" "$@"
     ;;
 *)
-    echo "usage: $0 prepare|train|teach|collect|judge|bundle …; see the head of this file" >&2
+    echo "usage: $0 prepare|train|collect|judge|bundle|add|train-other …; see the head of this file" >&2
     exit 2
     ;;
 esac

@@ -145,9 +145,11 @@ def views_together(stage: Path, plays: Sequence[str]) -> dict[str, Array]:
 def judge(stage: Path, data: Path, plays: Sequence[str] | None = None) -> None:
     """Print how good the judge is, what each view adds, what confidence is worth, and what the cascade spares.
 
-    Where other plays than those of the default model are named, only the views of these.
+    Where plays are named, this is of what they say together, without the judge, and of several of each by itself, too.
     """
     from common import percent, print_heading, print_rows
+
+    from rechain.evaluation.statistics import mean_with_interval
 
     print_heading()
     if not plays:
@@ -155,11 +157,15 @@ def judge(stage: Path, data: Path, plays: Sequence[str] | None = None) -> None:
     arrays = load_arrays(stage / QUESTIONS)
     prior = np.array(json.loads((stage / INDEX).read_text(encoding="utf-8"))["prior"], dtype=np.float32)
     views = views_together(stage, plays or ["fold"])
+    each = {play: views_together(stage, [play]) for play in plays or ()}
     for name in (HOTPOT, DRUG):
         judged = Judged(stage, data, name)
         print(f"## {name}, {len(judged.rows)} questions, {FOLDS}-fold cross-fitted\n")
         judge_views(judged, views, arrays["features"] @ prior + arrays["beside"])
-        judge_room(judged, [views_together(stage, [play]) for play in plays or ["fold"]])
+        kept = mean_with_interval([any(is_right) for _, is_right in judged.rows])
+        print(f"A right chain is among those kept: {percent(kept)} %\n")
+        if len(each) > 1:
+            judge_each(judged, views, each)
         if name == DRUG:
             judge_new_passages(judged, views, data)
         judge_confidence(judged, views, name)
@@ -278,18 +284,25 @@ def judge_views(judged: Judged, views: dict[str, Array], prior: Array) -> None:
     print(f"All three less the prior, paired: {percent(mean_with_interval((whole - alone).tolist()))} points\n")
 
 
-def judge_room(judged: Judged, readers: Sequence[dict[str, Array]]) -> None:
-    """Print what could be reached at most, by whoever chooses among the kept chains, or among what readers choose."""
-    from common import percent
+def judge_each(judged: Judged, together: dict[str, Array], each: dict[str, dict[str, Array]]) -> None:
+    """Print how good several readers are one by one, what they gain together, and what who knew the better one had."""
+    from common import percent, print_rows
 
     from rechain.evaluation.statistics import mean_with_interval
 
-    kept = [any(is_right) for _, is_right in judged.rows]
-    print(f"A right chain is among those kept: {percent(mean_with_interval(kept))} %\n")
-    if len(readers) > 1:
-        correct = [[verdict.correct for verdict in judged.verdicts(joint(views))] for views in readers]
-        chosen = [any(each) for each in zip(*correct, strict=True)]
-        print(f"At least one of the readers chooses a right chain: {percent(mean_with_interval(chosen))} %\n")
+    def correct(scores: Array) -> Array:
+        return np.array([verdict.correct for verdict in judged.verdicts(scores)], dtype=float)
+
+    ways = {"Ranker alone": lambda views: views["ranker"], "all three": joint}
+    rows = []
+    for way, scores in ways.items():
+        alone = {play: correct(scores(views)) for play, views in each.items()}
+        for play, own in alone.items():
+            gain = correct(scores(together)) - own
+            rows.append((way, play, percent(mean_with_interval(list(own))), percent(mean_with_interval(list(gain)))))
+        best = np.max(list(alone.values()), axis=0)
+        rows.append((way, "right by at least one", percent(mean_with_interval(list(best))), ""))
+    print_rows(("view", "readers", "chain accuracy, %", "together less these, paired, points"), rows)
 
 
 def judge_new_passages(judged: Judged, views: dict[str, Array], data: Path) -> None:

@@ -9,11 +9,12 @@
 DATA is a folder as ../shared/data; retrievers begin with ENCODER, a folder with the weights of all-MiniLM-L6-v2 or of
 another BERT, selectors with SELECTOR, a cross-encoder without its head that has the same vocabulary. `play` needs
 torch, transformers, numpy and safetensors alone, and of STAGE only what is in STAGE/carry. It begins no play that would
-end after --limit seconds, and packs what it has into RESULTS, in parts of 15 MB; `collect` then leaves in STAGE/carry
-only what is still to be played, so that `play` goes on from there, on whatever machine. The most needed plays come
-first. What is played is kept by a digest of texts, encoders and settings, so that `prepare` with others begins anew;
-chains are recovered once, unless their files in STAGE are deleted. `judge` shows all that was collected, says what is
-missing, and writes its tables into the page between the comments that name them.
+end after --limit seconds if it took as long as the longest before, and packs what it has into RESULTS, in parts of
+15 MB; `collect` then leaves in STAGE/carry only what is still to be played, so that `play` goes on from there, on
+whatever machine. The most needed plays come first. What is played is kept by a digest of texts, encoders and settings,
+so that `prepare` with others begins anew; chains are recovered once, unless their files in STAGE are deleted. `judge`
+shows all that was collected, says what is missing, and writes its tables into the page between the comments that name
+them.
 """
 
 import argparse
@@ -124,7 +125,12 @@ def main() -> None:
     step.add_argument("results", type=Path)
     step.add_argument("--device")
     step.add_argument("--processes", type=int, default=8)
-    step.add_argument("--limit", type=float, default=500, help="seconds after which no play is begun")
+    step.add_argument(
+        "--limit",
+        type=float,
+        default=500,
+        help="seconds, see above",
+    )
     step = steps.add_parser("collect")
     step.add_argument("stage", type=Path)
     step.add_argument("results", type=Path)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from common import percent, print_heading, print_rows
-from proof_plays import ARRAYS, CARRY, FOLDS, GOLD, MIXED, SEEDS, SETS, SHARES, TEXTS, WEIGHTED, Plan, Play, seeds_of
+from proof_plays import ARRAYS, CARRY, FOLDS, GOLD, MIXED, SETS, SHARES, TEXTS, WEIGHTED, Plan, Play, seeds_of
 
 from rechain.evaluation.statistics import Figure, bootstrap, mean_with_interval
 from rechain.system.tensors import Array, load_arrays
@@ -37,6 +37,7 @@ CUTS = (2, 10, 20)
 AIM = 10
 """the cut by which rows are compared"""
 UNTRAINED = ("bm25_search", "untrained_once", "untrained")
+LEARNT = tuple(row for row in TABLE if row not in UNTRAINED)
 PLOT = "proof_labels.svg"
 
 
@@ -72,14 +73,14 @@ class Results:
         lines = []
         for kind, rows in (("retriever", NAMES), ("selector", [row for row in TABLE if row != WEIGHTED])):
             for row in (row for row in rows if row not in UNTRAINED):
-                for seed in SEEDS:
-                    lacking = [p.fold for p in self._plays(kind, row, seed) if not p.path(self._folder).exists()]
+                for seed, plays in self._plays(kind, row).items():
+                    lacking = [play.fold for play in plays if not play.path(self._folder).exists()]
                     folds = "all folds" if len(lacking) == len(FOLDS) else f"folds {', '.join(map(str, lacking))}"
                     lines += [f"{kind}, {NAMES[row]}: seed {seed}, {folds}"] if lacking else []
         return lines
 
-    def right_labels(self, row: str) -> float | None:
-        """Return the part of a row's labels, of all folds, that are the gold passages."""
+    def label_shares(self, row: str) -> tuple[float, float] | None:
+        """Return which part of a row's labels, of all folds, are the gold passages, and which part has no order."""
         supervision = "default" if row in ("default90", WEIGHTED) else row
         rows = self._arrays.get(f"labels.{supervision}")
         if rows is None:
@@ -87,19 +88,19 @@ class Results:
         least = 0.9 if row == "default90" else 0.0
         there = (rows[:, 0] >= 0) & (self._arrays[f"weight.{supervision}"] >= least)
         same = np.sort(rows[there, :2], axis=1) == np.sort(self.gold[: len(rows)][there], axis=1)
-        return float(same.all(axis=1).mean())
+        return float(same.all(axis=1).mean()), 1 - float(self._arrays[f"ordered.{supervision}"][there].mean())
 
-    def _plays(self, kind: str, row: str, seed: int) -> list[Play]:
+    def _plays(self, kind: str, row: str) -> dict[int, list[Play]]:
+        """Return the plays of a row by their seeds."""
         if row in UNTRAINED:
-            return [Play(kind, row)] if seed == 0 else []
-        return [Play(kind, row, fold, seed) for fold in FOLDS] if seed in seeds_of(row) else []
+            return {0: [Play(kind, row)]}
+        return {seed: [Play(kind, row, fold, seed) for fold in FOLDS] for seed in seeds_of(row)}
 
     def _row(self, name: str) -> Row:
         row = Row()
-        for seed in SEEDS:
-            for kind, measure in (("retriever", self._retrieved), ("selector", self._selected)):
-                plays = self._plays(kind, name, seed)
-                if plays and all(play.path(self._folder).exists() for play in plays):
+        for kind, measure in (("retriever", self._retrieved), ("selector", self._selected)):
+            for seed, plays in self._plays(kind, name).items():
+                if all(play.path(self._folder).exists() for play in plays):
                     parts = [load_arrays(play.path(self._folder)) for play in plays]
                     for key, values in measure(parts).items():
                         row.values.setdefault(key, {})[seed] = values
@@ -201,30 +202,22 @@ def _heading(results: Results, stage: Path) -> None:
 
 
 def _hotpotqa(results: Results, _: Path) -> None:
-    header = [
-        "row",
-        "labels",
-        "right, %",
-        *(f"first {cut}, %" for cut in CUTS),
-        "path in order, %",
-        "selector, %",
-        "seeds",
-    ]
+    header = ["row", "labels", "right, %", "without order, %", *(f"first {cut}, %" for cut in CUTS)]
     rows = []
     for row in TABLE:
         measures = [*(f"hotpotqa.{cut}" for cut in CUTS), "hotpotqa.path", "selector"]
         source = row if row != "untrained_once" else "untrained"  # which has the selection, the same for both
         figures = [results.figure(source if measure == "selector" else row, measure) for measure in measures]
         count = f"{np.mean(results.rows[row].labels):.0f}" if results.rows[row].labels else ""
-        seeds = "" if row in UNTRAINED else _by_seed(results.rows[row])
-        right = "" if (part := results.right_labels(row)) is None else f"{100 * part:.1f}"
-        rows.append([NAMES[row], count, right, *map(percent, figures), seeds])
-    print_rows(header, rows)
+        shares = [f"{100 * share:.1f}" for share in results.label_shares(row) or ()] or ["", ""]
+        rows.append([NAMES[row], count, *shares, *map(percent, figures)])
+    print_rows([*header, "path in order, %", "selector, %"], rows)
+    seeds = [[NAMES[row], *(_by_seed(results.rows[row], m) for m in (f"hotpotqa.{AIM}", "selector"))] for row in LEARNT]
+    print_rows(["row", f"first {AIM} by seed, %", "selector by seed, %"], seeds)
 
 
-def _by_seed(row: Row) -> str:
-    """Return the first-10 figure of every seed."""
-    values = row.values.get(f"hotpotqa.{AIM}", {})
+def _by_seed(row: Row, measure: str) -> str:
+    values = row.values.get(measure, {})
     return " / ".join(f"{100 * values[seed].mean():.1f}" for seed in sorted(values))
 
 

@@ -42,7 +42,7 @@ SHARES = {"gold10": 0.1, "gold25": 0.25, "gold50": 0.5}
 """rows in which a part of the questions has gold labels, and which part"""
 MIXED, WEIGHTED = "default+gold10", "weighted"
 COMPARED = ("default", "gold")
-"""the rows whose difference is to be small: they are played once more than the others"""
+"""the rows whose difference is to be small: they are played with one seed more than the others"""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from rechain.schema import Passage, Question
 
 ROOT = Path(__file__).parents[2]
 _ABSENT = ("ahocorasick_rs", "bm25s", "markdown_it", "orjson", "pydantic", "tantivy", "text_to_num", "typer")
-"""modules of rechain's dependencies that neither torch, transformers, numpy nor safetensors bring"""
+"""modules that rechain needs and a borrowed GPU machine may lack"""
 _BARE = """
 import runpy, sys
 
@@ -85,7 +85,7 @@ def data(
 ) -> Path:
     """A folder as ../shared/data: towns as HotpotQA, 2Wiki and MuSiQue would ask of them, drugs as DrugHop."""
 
-    def told(count: int, first: int) -> list[Question]:
+    def asked(count: int, first: int) -> list[Question]:
         """Return questions of towns, whose passages name the town of the next one, too: a wrong answer."""
         questions = towns(count, first=first)
         others = [
@@ -95,10 +95,10 @@ def data(
         return [q.model_copy(update={"passages": [*q.passages, other]}) for q, other in pairs]
 
     sets = _drughop(drugs(10, 10)) | {
-        "hotpotqa/open.json.gz": [_hotpotqa(question) for question in told(30, 0)],
-        "hotpotqa/train_300.json.gz": [_hotpotqa(question) for question in told(6, 300)],
-        "2wiki/train_500.json.gz": [_hotpotqa(q, type="compositional", evidences=[]) for q in told(6, 100)],
-        "musique/train_100.json.gz": [_musique(question) for question in told(6, 200)],
+        "hotpotqa/open.json.gz": [_hotpotqa(question) for question in asked(30, 0)],
+        "hotpotqa/train_300.json.gz": [_hotpotqa(question) for question in asked(6, 300)],
+        "2wiki/train_500.json.gz": [_hotpotqa(q, type="compositional", evidences=[]) for q in asked(6, 100)],
+        "musique/train_100.json.gz": [_musique(question) for question in asked(6, 200)],
     }
     folder = tmp_path_factory.mktemp("data")
     for name, records in sets.items():
@@ -108,20 +108,21 @@ def data(
     return folder
 
 
+@pytest.fixture
+def benchmarks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a test import the scripts."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+
+
 @pytest.fixture(scope="session")
 def on_a_bare_machine() -> Callable[..., str]:
     """Run a script of benchmarks/, or import a module, where only what a borrowed GPU machine has is installed."""
 
-    def run(what: str, *arguments: object) -> str:
-        program = _BARE.format(absent=_ABSENT, benchmarks=str(ROOT / "benchmarks"))
-        found = subprocess.run(
-            [sys.executable, "-c", program, what, *map(str, arguments)],
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=ROOT,
-        )
-        assert found.returncode == 0, found.stderr
-        return found.stdout
+    def run(what: str, *arguments: object, without: str = "") -> str:
+        program = _BARE.format(absent=(*_ABSENT, without), benchmarks=str(ROOT / "benchmarks"))
+        command = [sys.executable, "-c", program, what, *map(str, arguments)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
     return run

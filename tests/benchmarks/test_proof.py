@@ -4,7 +4,7 @@ import gzip
 import json
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -166,7 +166,7 @@ def test_what_is_played_is_of_the_texts_and_settings_it_was_prepared_with(
 
 
 def test_it_is_played_until_the_time_is_up_collected_and_judged(
-    proof: Proof, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    proof: Proof, tmp_path: Path, on_a_bare_machine: Callable[..., str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     plays, carry = proof.plays, proof.stage / "carry"
     chosen = [
@@ -178,7 +178,8 @@ def test_it_is_played_until_the_time_is_up_collected_and_judged(
     proof.main.play(carry, tmp_path / "none", "cpu", processes=1, limit=0)
     assert f"0 of {len(chosen)} plays are done" in capsys.readouterr().out
     replace(plan, plays=chosen[:5]).write(carry)
-    proof.main.play(carry, tmp_path / "first", "cpu", processes=1, limit=600)
+    play = ("benchmarks/proof.py", "play", carry, tmp_path / "first", "--device", "cpu", "--processes", 1)
+    assert "5 of 5 plays are done" in on_a_bare_machine(*play)
     plan.write(carry)
     proof.main.collect(proof.stage, tmp_path / "first")
     assert plays.Plan.read(carry) == replace(plan, plays=chosen[5:])
@@ -195,7 +196,9 @@ def test_it_is_played_until_the_time_is_up_collected_and_judged(
     for name in ("default", "gold", "untrained", "bm25_search"):
         assert f"| {proof.figures.NAMES[name]} |" in written
     assert "- retriever, taught by `lexical` chains: seed 0, all folds" in written
-    assert "- retriever, taught by gold: seed 1, all folds" in written
+    assert "- retriever, taught by gold: seed 2, all folds" in written
+    assert "- retriever, taught by answer matching: seed 1, all folds" in written
+    assert "taught by answer matching: seed 2" not in written
     assert "taught by gold: seed 0" not in written
     assert "Where the curves meet is not known yet" in written
     assert (tmp_path / "plots" / proof.figures.PLOT).read_text().startswith("<?xml")
