@@ -4,9 +4,10 @@ The figures are those of readers that did not learn the questions on which they 
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -293,7 +294,7 @@ def judge_each(judged: Judged, together: dict[str, Array], each: dict[str, dict[
     def correct(scores: Array) -> Array:
         return np.array([verdict.correct for verdict in judged.verdicts(scores)], dtype=float)
 
-    ways = {"Ranker alone": lambda views: views["ranker"], "all three": joint}
+    ways: dict[str, Callable[[dict[str, Array]], Array]] = {"Ranker alone": itemgetter("ranker"), "all three": joint}
     rows = []
     for way, scores in ways.items():
         alone = {play: correct(scores(views)) for play, views in each.items()}
