@@ -57,6 +57,7 @@ def begin(visit: Any, keyboard: Any, served: Any, name: str, mode: str = "pairs"
 
 def test_two_annotators_at_once_lose_nothing_and_see_how_far_they_agree(visit: Any, keyboard: Any, serve: Any) -> None:
     served = serve("--model", "lexical", "--overlap", "1")
+    served.wait_for_chains()  # before, units come as the candidates do, and not to both alike
     pages = {name: begin(visit, keyboard, served, name, "chains") for name in ("Ada", "Ben")}
     units, question = units_of(pages["Ada"]), asked_of(pages["Ada"])
     assert units == units_of(pages["Ben"])
