@@ -125,12 +125,7 @@ def main() -> None:
     step.add_argument("results", type=Path)
     step.add_argument("--device")
     step.add_argument("--processes", type=int, default=8)
-    step.add_argument(
-        "--limit",
-        type=float,
-        default=500,
-        help="seconds, see above",
-    )
+    step.add_argument("--limit", type=float, default=500, help="seconds in which plays that are begun should end")
     step = steps.add_parser("collect")
     step.add_argument("stage", type=Path)
     step.add_argument("results", type=Path)
