@@ -14,8 +14,7 @@ FROM python:3.11-slim
 
 LABEL org.opencontainers.image.title="rechain" \
       org.opencontainers.image.description="Recover reasoning chains: the passages that lead from a question to its answer" \
-      org.opencontainers.image.licenses="Apache-2.0" \
-      org.opencontainers.image.source="https://github.com/rechain/rechain"
+      org.opencontainers.image.licenses="Apache-2.0"
 
 # A fixed number, so that a volume can be given to it; files belong in /data, which is also its home.
 RUN useradd --uid 10001 --user-group --no-create-home --home-dir /data --shell /usr/sbin/nologin rechain \

@@ -26,13 +26,13 @@ test-web: .venv/installed-dev
 
 # What needs no torch, on another Python: make test-python PYTHON=python3.12. (torch's CPU build is pinned for 3.11.)
 LIGHT := ahocorasick_rs bm25s huggingface_hub numpy orjson pydantic rich safetensors tokenizers typer
-ROOMS := $(addprefix tests/,text linking candidates datasets scoring evaluation exports labels test_schema.py test_errors.py)
+ROOMS := $(addprefix tests/,text formats/datasets formats/exports scoring evaluation labels test_schema.py test_errors.py)
 OTHER := .venv-$(notdir $(PYTHON))
 test-python:
 	$(PYTHON) -m venv $(OTHER)
 	$(OTHER)/bin/python -m pip install --quiet -c constraints.txt $(LIGHT) pyarrow datasets hypothesis pytest
 	$(OTHER)/bin/python -m pip install --quiet --no-deps -e .
-	$(OTHER)/bin/python -m pytest -m "not slow and not web and not torch" --ignore tests/linking/test_spacy_names.py $(ROOMS)
+	$(OTHER)/bin/python -m pytest -m "not slow and not web and not torch" --ignore tests/text/linking/test_spacy_names.py $(ROOMS)
 
 # Files that are wrong in every way, given to every command: make fuzz SEED=7; one case again: make fuzz SEED=7 CASE=1234.
 SEED ?= 1
@@ -53,6 +53,7 @@ lint: .venv/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python .ci/plain_english.py
 	$(BIN)/hadolint Dockerfile
 
 # The site, in build/site: no network, and every warning, such as a link that leads nowhere, is an error.
@@ -67,13 +68,9 @@ bench: .venv/installed-dev
 	$(BIN)/python benchmarks/candidates.py $(DATA)
 	$(BIN)/python benchmarks/baselines.py $(DATA)
 	$(BIN)/python benchmarks/speed.py $(DATA)
-	$(BIN)/python benchmarks/pseudo.py $(DATA)
 	$(BIN)/python benchmarks/bulk.py $(DATA)
-	$(BIN)/python benchmarks/growth.py $(DATA) --plots docs/plots
-	$(BIN)/python benchmarks/memory.py $(DATA)
 	$(BIN)/python benchmarks/collection_size.py $(DATA)
 	$(BIN)/python benchmarks/exports.py $(DATA)
-	$(BIN)/python benchmarks/hard_inputs.py
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv || python3 -m venv .venv

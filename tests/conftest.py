@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import settings
 
-from rechain.candidates import Candidates
 from rechain.errors import QuestionError
 from rechain.schema import Mention, Passage, Question
-from rechain.scoring.model import Scores
+from rechain.scoring.interface import Scores
+from rechain.text.candidates import Candidates
 
 if TYPE_CHECKING:
     from rechain.reader.model import ChainReaderModel
@@ -242,9 +242,9 @@ def tiny_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     import torch
 
-    from rechain.models.text_encoders import untrained
-    from rechain.preparation.arrays import TEXT_MARKS
+    from rechain.reader.encoders import untrained
     from rechain.reader.pretrained import BUNDLED, TOKENIZER, find
+    from rechain.system.array_layout import TEXT_MARKS
 
     torch.manual_seed(0)
     shape = {"model_type": "bert", "vocab_size": 30522, "hidden_size": 8, "num_hidden_layers": 1}

@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from rechain.errors import InputError, MissingExtraError, QuestionError, RechainError
-from rechain.recovery import NoConfidenceError
+from rechain.recoverer import NoConfidenceError
 from rechain.schema import Problem
 
 

@@ -10,14 +10,13 @@ import pytest
 from typer.testing import CliRunner
 
 from rechain import CandidateSettings, Question, Recoverer
-from rechain.candidates import Candidates
 from rechain.cli.main import app
-from rechain.game.settings import GameSettings
-from rechain.linking import LINKERS
-from rechain.linking.linkers import Context, Entity, Holders, Linker
-from rechain.linking.names import NAME
+from rechain.paper.settings import GameSettings
 from rechain.scoring import BASELINES
-from rechain.scoring.model import BUNDLED, Contributions
+from rechain.scoring.interface import BUNDLED, Contributions
+from rechain.text.candidates import Candidates
+from rechain.text.linking import LINKERS
+from rechain.text.linking.linkers import NAME, Context, Entity, Holders, Linker
 
 # ---- what a module linking/hashtags.py would hold
 

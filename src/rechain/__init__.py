@@ -1,22 +1,18 @@
 """Recover reasoning chains: the ordered passages that lead from a question to its answer, and what links them."""
 
-import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from rechain import _moved
 from rechain.version import __version__ as __version__
 
 # Type checkers read these imports, Python the names below: it loads a module when one of its names is first used, so
 # that `import rechain` is quick. `X as X` says that a name is public. A test compares the two.
 if TYPE_CHECKING:
-    from rechain.candidates import CandidateSettings as CandidateSettings
-    from rechain.candidates import find_candidates as find_candidates
-    from rechain.datasets import read_questions as read_questions
     from rechain.errors import RechainError as RechainError
-    from rechain.recovery import Recoverer as Recoverer
-    from rechain.retrieval import Index as Index
-    from rechain.retrieval import build_index as build_index
+    from rechain.formats.datasets import read_questions as read_questions
+    from rechain.index import Index as Index
+    from rechain.index import build_index as build_index
+    from rechain.recoverer import Recoverer as Recoverer
     from rechain.schema import Chain as Chain
     from rechain.schema import Gold as Gold
     from rechain.schema import Link as Link
@@ -24,20 +20,19 @@ if TYPE_CHECKING:
     from rechain.schema import Passage as Passage
     from rechain.schema import Question as Question
     from rechain.schema import Recovered as Recovered
+    from rechain.text.candidates import CandidateSettings as CandidateSettings
+    from rechain.text.candidates import find_candidates as find_candidates
 
 _PUBLIC = {
-    "candidates": ("CandidateSettings", "find_candidates"),
-    "datasets": ("read_questions",),
+    "text.candidates": ("CandidateSettings", "find_candidates"),
+    "formats.datasets": ("read_questions",),
     "errors": ("RechainError",),
-    "recovery": ("Recoverer",),
-    "retrieval": ("Index", "build_index"),
+    "recoverer": ("Recoverer",),
+    "index": ("Index", "build_index"),
     "schema": ("Chain", "Gold", "Link", "Mention", "Passage", "Question", "Recovered"),
     "version": ("__version__",),
 }
 __all__ = sorted(name for names in _PUBLIC.values() for name in names)
-
-__path__.append(_moved.PLACE)
-sys.path_importer_cache[_moved.PLACE] = _moved.OldModules()
 
 
 def __dir__() -> list[str]:

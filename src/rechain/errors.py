@@ -1,24 +1,24 @@
-"""What a user can get wrong, said in one sentence each."""
+"""Errors of users; the message is one sentence."""
 
 
 class RechainError(Exception):
-    """A mistake that the user can mend: the command line prints its message and exits with code 2."""
+    """An error that the user can fix: the command line prints its message and exits with code 2."""
 
 
 class ResumableError(RechainError):
-    """What stops a run from outside, such as a full disk: once it is mended, --resume goes on where the run stopped."""
+    """An external error, such as a full disk: when it is fixed, --resume continues the run."""
 
 
 class InputError(RechainError):
-    """A file that is not what it claims to be, or cannot be read on."""
+    """A file that has another format than it should have, or cannot be read."""
 
 
 class DamagedInputError(InputError, ResumableError):
-    """A file that is cut off or damaged, or fails while it is read."""
+    """A file that is truncated or damaged, or fails while it is read."""
 
 
 class QuestionError(RechainError):
-    """One question that cannot be read or has no chain; the others go on."""
+    """One question that cannot be read or has no chain; the run continues with the others."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)

@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError, from_json
 from rechain.errors import QuestionError
 
 SPACES = r"\u0009-\u000d\u001c-\u0020\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
-"""what str.strip takes away, spelt out: what \\s means differs between Python, Rust and JavaScript"""
+"""the characters that str.strip removes; \\s differs between Python, Rust and JavaScript"""
 NOT_BLANK = f"[^{SPACES}]"
 NotBlank = Annotated[str, StringConstraints(pattern=NOT_BLANK)]
 # Limits of a question, hundreds of times what any published data set has, so that one question takes seconds and not
@@ -21,9 +21,9 @@ MOST_PASSAGES = 10_000
 MOST_MENTIONS = 10_000
 """of a passage"""
 WHOLE = BeforeValidator(lambda value: int(value) if isinstance(value, float) and value.is_integer() else value)
-"""takes 2.0 for 2, which some who write JSON do not tell apart"""
+"""accepts 2.0 for 2, which some writers of JSON do not distinguish"""
 JSON_TEXT = BeforeValidator(lambda value: from_json(value) if isinstance(value, str) else value)
-"""takes JSON text for what it says: so tables, whose columns are of one type, hold what may be anything"""
+"""parses JSON text, which tables use for fields of any type"""
 DEEPEST = 100
 """levels of lists and objects in a field that may hold anything; far below 200, where pydantic and, at 254, orjson give
 up, so that whatever is read can also be stored, sent and written"""
@@ -66,15 +66,15 @@ def _of_limited_depth(value: Any) -> Any:
 
 
 Anything = Annotated[Any, AfterValidator(_of_limited_depth)]
-"""what a field holds that nobody reads"""
+"""the value of a field that rechain does not read"""
 Same = Literal["passages", "links"]
 Shape = Literal["single", "chain", "parallel"]
 """one passage that suffices; passages that link one to the next; passages side by side, as for a comparison"""
 SHAPES: dict[Shape, str] = {"single": "one passage", "chain": "a chain", "parallel": "side by side"}
 """the shapes in words for people"""
 Match = Literal["phrase", "normalised", "words", "meaning"]
-"""how a passage holds an answer, best first: word for word; but for how numbers, dates, units and plurals are written;
-the telling part of a longer answer; by what it means"""
+"""how an answer appears in a passage, best first: word for word; with numbers, dates, units or plurals in another
+notation; the key words of a longer answer; by its meaning"""
 Verdict = Literal["supported", "partly", "unsupported", "no_answer"]
 MATCHES: dict[Match, str] = {
     "phrase": "word for word",
@@ -82,7 +82,7 @@ MATCHES: dict[Match, str] = {
     "words": "in its telling words",
     "meaning": "in other words",
 }
-"""in what way a passage holds the answer, in words for people"""
+"""how the answer appears in a passage, in words for people"""
 VERDICTS: dict[Verdict, str] = {
     "supported": "supported",
     "partly": "partly supported",
@@ -131,7 +131,7 @@ class Passage(_Record):
 
 
 class Question(_Record):
-    """A question, its answer and the passages among which its chain is sought. It never holds gold evidence."""
+    """A question, its answer and the passages among which its chain is searched. It never contains gold evidence."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Anything] = Field(init=False)
@@ -171,7 +171,7 @@ class Question(_Record):
 
 
 class Link(_Record):
-    """The entity that two adjacent passages share, and where it stands in each (None: in the title alone)."""
+    """The entity that two adjacent passages share, and its span in each (None: in the title alone)."""
 
     entity: str
     kind: LinkKind
@@ -180,7 +180,7 @@ class Link(_Record):
 
 
 class HeldAnswer(_Record):
-    """Which passage of a chain holds the answer, how, and where in its text (None: in its title alone)."""
+    """Which passage of a chain contains the answer, how, and where in its text (None: in its title alone)."""
 
     match: Match
     passage: str
@@ -188,9 +188,9 @@ class HeldAnswer(_Record):
 
 
 class Chain(_Record):
-    """Passages in order, the last of which holds the answer, and the links between them.
+    """Passages in order, the last of which contains the answer, and the links between them.
 
-    A single is one passage and has no link. The passages of a parallel stand side by side, in the question's order.
+    A single is one passage and has no link. The passages of a parallel have no links, and the question's order.
     """
 
     shape: Shape = "chain"
@@ -210,22 +210,22 @@ class Chain(_Record):
 
     @property
     def identity(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """What makes two recovered chains the same: the passages, and the entities where the data gives them."""
+        """The identity of a chain: the passages, and the entities if the data gives them."""
         given = (link.entity if link.kind in GIVEN_KINDS else "" for link in self.links)
         passages = sorted(self.passages) if self.shape == "parallel" else self.passages
         return tuple(passages), tuple(given)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the chain as it is written."""
+        """Return the chain as a dict of JSON values."""
         return self.model_dump(mode="json", exclude=self._absent)
 
     @property
     def _absent(self) -> set[str]:
-        """The optional fields that it does not have, which are not written."""
+        """The optional fields without a value, which are not written."""
         return {name for name in ("answer", "own", "why") if getattr(self, name) in (None, [])}
 
     def __str__(self) -> str:
-        """Return one line for people: confidence, or score where there is none, passages and links."""
+        """Return one line for people: confidence, or score without one, passages and links."""
         links = [f" --[{link.entity}]--> " for link in self.links_in_order]
         links += [" | " if self.shape == "parallel" else " --> "] * (len(self.passages) - 1 - len(links))
         steps = zip(["", *links], self.passages, strict=False)
@@ -241,12 +241,12 @@ class Problem(_Record):
 
     @classmethod
     def of(cls, error: QuestionError) -> Self:
-        """Return an error as it is written out."""
+        """Return the record of an error."""
         return cls(code=error.code, message=str(error))
 
 
 class Claim(_Record):
-    """One thing that an answer says, and the sentence that holds it, if any does."""
+    """One thing that an answer says, and the sentence that contains it, if any."""
 
     text: str
     verdict: Verdict
@@ -257,7 +257,7 @@ class Claim(_Record):
 class Recovered(_Record):
     """A question's chains, best first, or why there are none. It is a sequence of its chains, and false without any.
 
-    The verdict says whether the passages support the answer; `verdict_probability` is the calibrated probability that
+    The verdict is on whether the passages support the answer; `verdict_probability` is the calibrated probability that
     the verdict is right. `collection` is the stamp of the collection that the passages come from, if there is one.
     """
 
@@ -315,9 +315,9 @@ def _on_one_line(text: str) -> str:
 
 
 class GoldChain(_Record):
-    """A correct chain. Where the data does not tell the order, or the links, it says so.
+    """A correct chain; `ordered` and `links` are optional, since not all data has them.
 
-    A single is known by its one passage; a parallel has to be named as such, as its passages have no order.
+    A chain of one passage is a single; the shape of a parallel has to be given, as its passages have no order.
     """
 
     shape: Shape | None = None
@@ -327,15 +327,15 @@ class GoldChain(_Record):
 
     @property
     def has_order(self) -> bool:
-        """Whether its passages come in an order that is known."""
+        """Whether the order of its passages is known."""
         return self.ordered and self.shape != "parallel"
 
 
 class Gold(_Record):
     """Every correct chain of a question; only evaluation takes it.
 
-    `same` says what counts as the same chain: its passages, or (also where it is None) its passages in order and the
-    linking entities. `verdict`, where somebody has judged it, says whether the passages support the answer.
+    `same` defines what counts as the same chain: its passages or, also if it is None, its passages in order and the
+    linking entities. `verdict`, if an annotator judged it, is on whether the passages support the answer.
     """
 
     id: NotBlank

@@ -25,7 +25,7 @@ class Absent:
 
 sys.meta_path.insert(0, Absent())
 sys.argv = sys.argv[1:]
-sys.path.insert(0, {benchmarks!r})
+sys.path[:0] = {folders!r}
 runpy.run_path(sys.argv[0], run_name="__main__") if sys.argv[0].endswith(".py") else __import__(sys.argv[0])
 """
 
@@ -116,10 +116,12 @@ def benchmarks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def on_a_bare_machine() -> Callable[..., str]:
-    """Run a script of benchmarks/, or import a module, where only what a borrowed GPU machine has is installed."""
+    """Run a script, or import a module, with only what a borrowed GPU machine has."""
 
     def run(what: str, *arguments: object, without: str = "") -> str:
-        program = _BARE.format(absent=(*_ABSENT, without), benchmarks=str(ROOT / "benchmarks"))
+        program = _BARE.format(
+            absent=(*_ABSENT, without), folders=[str(ROOT / name) for name in ("research", "benchmarks")]
+        )
         command = [sys.executable, "-c", program, what, *map(str, arguments)]
         done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
         assert done.returncode == 0, done.stderr

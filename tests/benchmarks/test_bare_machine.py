@@ -15,4 +15,4 @@ def test_scripts_for_a_gpu_need_torch_transformers_numpy_and_safetensors_alone(
 
 
 def test_games_are_played_without_transformers_too(on_a_bare_machine: Callable[..., str]) -> None:
-    assert on_a_bare_machine("rechain.game.plays", without="transformers") == ""
+    assert on_a_bare_machine("rechain.paper.plays", without="transformers") == ""

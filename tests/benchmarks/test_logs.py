@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from rechain.datasets import read_questions
 from rechain.evaluation.gold import read_gold
+from rechain.formats.datasets import read_questions
 
 ROOT = Path(__file__).parents[2]
 LOGS = ROOT / "benchmarks" / "logs"

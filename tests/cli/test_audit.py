@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from rechain.cli import audit as command
-from rechain.datasets import Entry
 from rechain.errors import QuestionError
-from rechain.recovery import Recoverer
+from rechain.formats.datasets import Entry
+from rechain.recoverer import RecovererConfig
 
 Command = Callable[..., Any]
 QUESTION = {"question": "What is the limit in Zurich?", "answer": "It is EUR 180.", "tag": "travel"}
@@ -120,10 +120,10 @@ def test_what_is_recovered_goes_with_its_own_question(towns: Any, few: int, monk
     questions = towns(70)  # more than two batches
     error = QuestionError("bad_json", "line 71: not JSON.")
     entries = [*(Entry("", one.id, one) for one in questions), Entry("line 71", None, error)]
-    make = partial(Recoverer, "lexical", device=None)
-    answers = list(command._recovered(make, iter(entries), 0))
+    config = RecovererConfig("lexical")
+    answers = list(command._recovered(config, iter(entries), 0))
     assert [answer.content for answer in answers] == [*questions, error]
-    assert [answer.recovered for answer in answers] == list(make().recover_many(entries))
+    assert [answer.recovered for answer in answers] == list(config.load().recover_many(entries))
 
 
 def test_chains_of_a_part_of_the_log_are_said_to_be_so(rechain: Command, log: Path, tmp_path: Path) -> None:

@@ -63,10 +63,6 @@ def test_a_table_says_why_there_is_no_chain(candidates: Command, questions: Path
     assert "no_tail" in outcome.out
 
 
-def test_only_bridge_questions(candidates: Command, questions: Path) -> None:
-    assert candidates(questions, "--only", "bridge", "--json").figures["gold chain in C"] == 1.0
-
-
 def test_gold_may_stand_in_a_file_of_its_own(candidates: Command, questions: Path, tmp_path: Path) -> None:
     gold = tmp_path / "gold.jsonl"
     gold.write_text(json.dumps({"id": "q1", "chains": [{"passages": ["Weather", "Zorilla"]}]}) + "\n")
@@ -90,54 +86,10 @@ def test_bad_lines_are_counted_and_the_rest_goes_on(candidates: Command, tmp_pat
     assert sum(json.loads(outcome.out)["questions without a chain"].values()) == 2
 
 
-def test_strict_stops_at_the_first_bad_line(candidates: Command, tmp_path: Path) -> None:
-    path = tmp_path / "questions.jsonl"
-    path.write_text(f'{json.dumps(HOTPOTQA)}\n{{"cut\n')
-    outcome = candidates(path, "--strict")
-    assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.err.startswith(f"rechain: {path}, line 2: not valid JSON")
-
-
 def test_strict_stops_at_the_first_question_without_a_chain(candidates: Command, questions: Path) -> None:
     outcome = candidates(questions, "--strict")
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err.startswith(f"rechain: {questions}, record 2: no tail")
-
-
-@pytest.mark.parametrize("content", ["", "[1, 2]", "\x89PNG", '{"a": 1}\n'], ids=["empty", "numbers", "PNG", "object"])
-def test_a_file_of_something_else_gets_one_sentence(candidates: Command, tmp_path: Path, content: str) -> None:
-    path = tmp_path / "file"
-    path.write_text(content)
-    outcome = candidates(path)
-    assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.err.startswith(f"rechain: {path} ")
-    assert outcome.err.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("options", "what"),
-    [
-        (["--linkers", "magic"], "magic"),
-        (["--hops", "1"], "--hops"),
-        (["--gold", "none.jsonl"], "none.jsonl"),
-        (["--passages", "none.jsonl"], "none.jsonl"),
-        (["--only", "none"], "none"),
-    ],
-    ids=" ".join,
-)
-def test_a_bad_option_is_named(candidates: Command, questions: Path, options: list[str], what: str) -> None:
-    outcome = candidates(questions, *options)
-    assert (outcome.code, outcome.out) == (2, "")
-    assert what in outcome.err
-    assert "Traceback" not in outcome.err
-
-
-def test_pair_labels_of_other_data_are_no_traceback(candidates: Command, questions: Path, tmp_path: Path) -> None:
-    labels = tmp_path / "interactions.jsonl"
-    labels.write_text(json.dumps({"id": "MH_1", "support": 0, "a": "DB00001", "b": "P12345", "interacts": True}))
-    figures = candidates(questions, "--gold", labels, "--json").figures
-    assert figures["chains a question"] == 0.5
-    assert "gold chain in C" not in figures
 
 
 def test_the_limit_is_told_where_it_cuts(candidates: Command, tmp_path: Path) -> None:

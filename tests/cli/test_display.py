@@ -3,7 +3,7 @@ import io
 from rich.console import Console
 
 from rechain.cli.display import show
-from rechain.recovery import Recoverer
+from rechain.recoverer import Recoverer
 from rechain.schema import Chain, Link, Question, Recovered
 
 

@@ -174,6 +174,7 @@ def on_terminal(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> str:
             patch.setattr("sys.stdout", stream)
             patch.setattr("sys.stderr", stream)
             patch.setenv("TERM", "dumb")  # on which rich shows no colours and no bars
+            patch.setattr("rich.console.Console._environ", os.environ)  # rich keeps that of its import
             patch.setattr("sys.argv", ["rechain", *map(str, arguments)])
             with pytest.raises(SystemExit):
                 main()

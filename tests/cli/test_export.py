@@ -9,13 +9,11 @@ from typing import Any
 
 import pyarrow.parquet
 import pytest
-from typer.testing import CliRunner
 
-from rechain.cli.main import app
-from rechain.datasets.records import read_rows
+from rechain.formats.datasets.records import read_rows
 from rechain.schema import Question, Recovered
 from rechain.system import provenance
-from rechain.system.digests import file_digest
+from rechain.system.files import file_digest
 from rechain.system.provenance import describe_input, read_provenance, sidecar_of, without_times
 from rechain.version import __version__
 
@@ -94,12 +92,6 @@ def confident(chains: Path) -> Path:
         told[number] = recovered.model_copy(update={"chains": sure})
     chains.write_text("".join(recovered.to_json() + "\n" for recovered in told))
     return chains
-
-
-def test_help_has_an_example() -> None:
-    result = CliRunner().invoke(app, ["export", "--help"])
-    assert result.exit_code == 0
-    assert "Example: rechain export" in result.output
 
 
 def test_predictions_are_one_object(rechain: Command, chains: Path, questions: Path) -> None:

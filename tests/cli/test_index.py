@@ -174,12 +174,6 @@ def test_an_index_and_a_file_of_passages_are_not_both_taken(index: Path, log: Pa
     assert "choose one of them" in result.err
 
 
-def test_an_index_that_is_not_there_is_named(log: Path, rechain: Command) -> None:
-    result = rechain("recover", log, "--corpus", "nowhere")
-    assert result.code == 2
-    assert "there is no index" in result.err
-
-
 def test_what_is_left_out_is_named_and_the_rest_goes_on(handbook: Path, tmp_path: Path, rechain: Command) -> None:
     (handbook / "empty.txt").write_text("")
     (handbook / "binary.txt").write_bytes(bytes(range(256)) * 40)
@@ -234,13 +228,6 @@ def test_an_index_is_not_emptied_by_a_folder_that_is_gone(index: Path, tmp_path:
     assert result.code == 2
     assert "no file that can be read was found" in result.err
     assert "passages       2" in rechain("index", "--info", index).out
-
-
-def test_a_log_of_two_columns_is_read(index: Path, tmp_path: Path, rechain: Command) -> None:
-    path = tmp_path / "log.csv"
-    path.write_text(f'question,answer\n"{ASKED["question"]}","{ASKED["answer"]}"\n')
-    (row,) = rechain("recover", path, "--corpus", index, "--model", "lexical").rows
-    assert row["chains"][0]["passages"] == ["leave.md#1", "offices.md#1"]
 
 
 def test_a_log_without_passages_and_without_an_index_says_what_to_do(log: Path, rechain: Command) -> None:

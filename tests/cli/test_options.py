@@ -9,10 +9,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from rechain.candidates import CandidateSettings
 from rechain.cli.options import CandidateOptions, OutputOptions, grouped, show_provenance
 from rechain.errors import RechainError
 from rechain.system.provenance import describe_input, heading, read_provenance, sidecar_of, write_provenance
+from rechain.text.candidates import CandidateSettings
 from rechain.version import __version__
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rechain.game.plays import play_all, read_plays
+from rechain.paper.plays import play_all, read_plays
 
 NAMES = ("Quillfeather", "Brimlad", "Zimbelot", "Ostrela", "Vornhame", "Lithgrew", "Purvane", "Hosselby")
 TINY = """
@@ -17,7 +17,6 @@ max_tokens = 30
 pretrain_epochs = 1
 game_epochs = 1
 batch_size = 4
-held_out = 0.2
 precision = "float32"
 """
 
@@ -101,15 +100,15 @@ def test_a_whole_table_of_hotpotqa(
     tmp_path: Path, reproduce: Command, config: Path, questions: Path, vectors: Path
 ) -> None:
     out = tmp_path / "out"
-    options = ("--out", out, "--folds", 2, "--seeds", 1, "--pseudo", 0, "--device", "cpu", "--vectors", vectors)
+    options = ("--out", out, "--folds", 2, "--seeds", 1, "--device", "cpu", "--vectors", vectors)
     done = reproduce("hotpotqa", questions, *options, "--config", config, "--processes", 2)
     assert done.code == 0, done.err
     assert all(row in done.out for row in ("random", "independent", "head-to-tail", "tail-to-head", "cooperative"))
     report = (out / "report.md").read_text()
     assert "Of 20 questions, the right chain of 20 is known" in report
-    assert "Found: 2 folds (0, 1) and 1 seed (0)." in report
+    assert "Played: 2 folds (0, 1) and 1 seed (0)." in report
     assert "still to be played" not in report
-    assert "| cooperative without features |" in report
+    assert "| cooperative, without features |" in report
     assert "| 25 % |" in report
     assert (out / "learning_curve.svg").exists()
     plays = {path: path.stat().st_mtime_ns for path in (out / "plays").iterdir()}
@@ -127,19 +126,18 @@ def _check_mistakes_about(out: Path, tmp_path: Path, reproduce: Command, questio
     wide.write_text("was 1 0 0 0\n")
     other = tmp_path / "other.json"
     other.write_text(json.dumps([hotpotqa(number) for number in range(6, 12)]))
-    ready = ("--out", out, "--pseudo", 0)
+    ready = ("--out", out)
     done = reproduce("hotpotqa", questions, *ready, "--folds", 2, "--vectors", wide)
-    assert "holds vectors of 4 numbers, but 3 are wanted" in done.err
+    assert "has vectors of 4 numbers, but 3 are needed" in done.err
     assert "prepared for other questions" in reproduce("hotpotqa", other, *ready, "--folds", 2).err
     assert "prepared for 2 folds" in reproduce("hotpotqa", questions, *ready).err
-    assert "prepared without pseudo questions" in reproduce("hotpotqa", questions, "--out", out, "--folds", 2).err
 
 
 def test_the_papers_own_setting_prepared_played_elsewhere_and_judged(
     tmp_path: Path, reproduce: Command, config: Path, questions: Path
 ) -> None:
     out = tmp_path / "out"
-    options = ("--out", out, "--folds", 2, "--seeds", 1, "--pseudo", 0, "--config", config, "--no-ablations")
+    options = ("--out", out, "--folds", 2, "--seeds", 1, "--config", config, "--no-ablations")
     prepared = reproduce("hotpotqa", questions, *options, "--table", "paper", "--prepare-only")
     assert prepared.code == 0, prepared.err
     play_all(out, read_plays(out), "cpu", processes=1, is_quiet=True)
@@ -148,9 +146,9 @@ def test_the_papers_own_setting_prepared_played_elsewhere_and_judged(
     assert "untaught" in done.out
     report = (out / "report.md").read_text()
     assert "## The paper's own setting: hard C, no features, REINFORCE" in report
-    assert "| best reward with an oracle - best reward |" in report
-    assert "| cooperative walk - cooperative untaught walk |" in report
-    assert "AUC of the bonus, %" in report
+    assert "| cooperative - cooperative untaught |" in report
+    assert "| cooperative + vote - cooperative untaught + vote |" in report
+    assert "AUC of the bonus by evidence, %" in report
     assert "still to be played" not in report
 
 
@@ -160,12 +158,12 @@ def test_official_files_of_medhop_with_labelled_pairs(tmp_path: Path, reproduce:
     dev.write_text(json.dumps([medhop(number) for number in range(8, 12)]))
     pairs.write_text("".join(json.dumps(row) + "\n" for number in range(8, 12) for row in labels(number)))
     out = tmp_path / "out"
-    options = ("--out", out, "--seeds", 1, "--pseudo", 0, "--no-ablations", "--device", "cpu", "--config", config)
+    options = ("--out", out, "--seeds", 1, "--no-ablations", "--device", "cpu", "--config", config)
     done = reproduce("medhop", train, "--test", dev, "--gold", pairs, *options)
     assert done.code == 0, done.err
     report = (out / "report.md").read_text()
     assert "Of 4 questions, the right chain of 4 is known" in report
-    assert "Found: 1 fold (0) and 1 seed (0)." in report
+    assert "Played: 1 fold (0) and 1 seed (0)." in report
     assert "head-to-tail" not in report
     assert "| lexical | 100.0 (100.0 to 100.0) | 20 |" in report
     assert "| a guess among the mentions |" in report
@@ -177,9 +175,9 @@ def test_a_folder_can_be_prepared_here_and_played_elsewhere(
     tmp_path: Path, reproduce: Command, questions: Path
 ) -> None:
     out = tmp_path / "out"
-    done = reproduce("hotpotqa", questions, "--out", out, "--pseudo", 0, "--folds", 2, "--prepare-only")
+    done = reproduce("hotpotqa", questions, "--out", out, "--folds", 2, "--prepare-only")
     assert done.code == 0
-    assert "python -m rechain.game.plays" in done.err
+    assert "python -m rechain.paper.plays" in done.err
     names = {path.name for path in out.iterdir()}
     assert names == {"index.json", "questions.safetensors", "vectors.safetensors", "plays.json"}
 
@@ -191,7 +189,7 @@ def test_a_folder_can_be_prepared_here_and_played_elsewhere(
         (("hotpotqa", "--judge-only"), "nothing was played in"),
         (("hotpotqa", "--table", "theirs"), "there is no table 'theirs'; the tables are paper, features, ours."),
         (("hotpotqa", "--config", "absent.toml"), "absent.toml cannot be read"),
-        (("hotpotqa", "--test", "comparisons.json"), "comparisons.json holds no question of type bridge."),
+        (("hotpotqa", "--test", "comparisons.json"), "comparisons.json has no question of type bridge."),
         (("hotpotqa", "--test", "hotpot.json"), "hotpot.json share the question 'h0'; test on other questions."),
         (("hotpotqa", "--vectors", "empty.txt"), "empty.txt is empty"),
     ],

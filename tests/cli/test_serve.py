@@ -14,13 +14,11 @@ from urllib.request import Request, urlopen
 
 import pytest
 from starlette.testclient import TestClient
-from typer.testing import CliRunner
 
-from rechain.cli.main import app
 from rechain.cli.serve import _token
-from rechain.datasets import Entry
 from rechain.errors import RechainError
-from rechain.recovery import Options
+from rechain.formats.datasets import Entry
+from rechain.scoring.results import Options
 
 Command = Callable[..., Any]
 
@@ -45,10 +43,6 @@ def assert_refused(outcome: Any, message: str) -> None:
     assert last.startswith("rechain: ")
     assert message in last
     assert "Traceback" not in outcome.err
-
-
-def test_help_has_an_example() -> None:
-    assert "Example: rechain serve" in CliRunner().invoke(app, ["serve", "--help"]).output
 
 
 def test_a_port_that_is_taken(serve: Command, town_file: Path) -> None:
@@ -84,10 +78,6 @@ def test_files_that_are_not_there(serve: Command, town_file: Path) -> None:
     assert_refused(serve(town_file, "--chains", "none.jsonl"), "none.jsonl")
     assert_refused(serve(town_file, "--gold", "none.jsonl"), "none.jsonl")
     assert_refused(serve(town_file, "--guidelines", "none.txt"), "none.txt cannot be read as text")
-
-
-def test_a_model_that_is_not_there(serve: Command, town_file: Path) -> None:
-    assert_refused(serve(town_file, "--model", "nonesuch"), "there is no model 'nonesuch'")
 
 
 def test_guidelines_that_are_no_text(serve: Command, town_file: Path, tmp_path: Path) -> None:
@@ -235,7 +225,7 @@ def test_sources_are_named_after_their_files_and_the_folders_stay_here(
 @pytest.fixture
 def index(tmp_path: Path) -> Path:
     """The folder of an index of two documents."""
-    from rechain.retrieval import BuildSettings, build_index
+    from rechain.index import BuildSettings, build_index
 
     documents = tmp_path / "documents"
     documents.mkdir()
@@ -273,8 +263,3 @@ def test_chains_of_another_collection_are_warned_of(open_site: Command, index: P
 def test_an_index_alone_is_served_without_the_examples(open_site: Command, index: Path) -> None:
     site = open_site("--corpus", index)
     assert (len(site.index), len(site.corpus.index), site.has_gold) == (0, 2, False)
-
-
-def test_an_index_that_is_not_there(serve: Command, town_file: Path) -> None:
-    assert_refused(serve("--corpus", "none"), "there is no index ")
-    assert_refused(serve(town_file, "--corpus", "none", "--passages", town_file), "choose one of them.")

@@ -10,11 +10,10 @@ from random import Random
 
 import pytest
 
-from rechain.training.runs import CHECKPOINT, STORY, WEIGHTS
+from rechain.system.training import CHECKPOINT, RUN_FILE, WEIGHTS
 
 RECHAIN = [sys.executable, "-c", "from rechain.cli.main import main; main()"]
-SETTINGS = ["hidden=3", "batch_size=2", "warm_up_batch_size=1", "pretrain_epochs=12", "game_epochs=12", "patience=99"]
-SETTINGS += ["held_out=0.25", "gradient=reinforce", "checkpoint_steps=2"]
+SETTINGS = ["hidden=3", "batch_size=2", "pretrain_epochs=12", "game_epochs=12", "sharpness=0", "gradient=reinforce"]
 KILLS = 20
 
 
@@ -25,7 +24,6 @@ READER = [
     "patience=99",
     "held_out=0.25",
     "checkpoint_steps=2",
-    "teachers=2",
 ]
 
 
@@ -34,7 +32,7 @@ def command(questions: Path, out: Path, encoder: Path | None) -> list[str]:
     changes = [word for setting in settings for word in ("--set", setting)]
     if encoder is not None:
         changes += ["--model", "reader", "--encoder", str(encoder)]
-    resume = ["--resume"] if (out / STORY).exists() else []
+    resume = ["--resume"] if (out / RUN_FILE).exists() else []
     return [
         *RECHAIN,
         "train",
@@ -43,8 +41,6 @@ def command(questions: Path, out: Path, encoder: Path | None) -> list[str]:
         str(out),
         "--device",
         "cpu",
-        "--warm-up",
-        "3",
         *changes,
         *resume,
     ]

@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 
-from rechain.candidates import CandidateSettings, find_candidates
-from rechain.datasets import read_questions, reading
 from rechain.evaluation.gold import read_gold
-from rechain.exports.joining import Joined
-from rechain.linking import LINKERS
-from rechain.recovery import Recoverer
+from rechain.formats.datasets import read_questions
+from rechain.formats.datasets.questions import FORMATS
+from rechain.formats.exports.joining import Joined
+from rechain.recoverer import Recoverer
 from rechain.schema import Passage, Question
 from rechain.scoring import BASELINES
+from rechain.text.candidates import CandidateSettings, find_candidates
+from rechain.text.linking import LINKERS
 
 CONTRIBUTING = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text()
 YEARS = Question(
@@ -36,7 +37,7 @@ def example(heading: str) -> dict[str, Any]:
 
 
 def test_dataset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "FORMATS", (*reading.FORMATS, example("Add a dataset")["Toy"]()))
+    monkeypatch.setitem(FORMATS, "toy", example("Add a dataset")["Toy"]())
     record = {"key": "t1", "ask": "Where?", "reply": "Prague", "texts": ["Anton.", "Prague."], "good": ["0", "1"]}
     (tmp_path / "toy.jsonl").write_text(json.dumps(record))
     (question,) = read_questions(tmp_path / "toy.jsonl")

@@ -2,10 +2,10 @@
 
 import pytest
 
-from rechain.candidates import CandidateSettings, find_candidates
 from rechain.errors import QuestionError
 from rechain.evaluation.candidates import CandidateCount, count_candidates, errors_of, summarise_candidates
 from rechain.schema import Gold, GoldChain, Question
+from rechain.text.candidates import CandidateSettings, find_candidates
 
 
 def gold(*chains: GoldChain, same: str = "links") -> Gold:

@@ -9,30 +9,34 @@ from pathlib import Path
 import pytest
 
 import rechain
-from rechain.candidates import find_candidates
-from rechain.datasets import read_questions
 from rechain.errors import InputError, QuestionError
 from rechain.evaluation.gold import PairLabel, gold_from_pairs, read_gold
+from rechain.formats.datasets import read_questions
 from rechain.schema import Gold, GoldChain, Question
+from rechain.text.candidates import find_candidates
 
 SOURCE = Path(rechain.__file__).parent
 GOLD_READERS = {"read_gold", "read_gold_of_questions", "gold_from_pairs"}
-EVALUATION = {f"evaluation/{name}.py" for name in ("gold", "judging", "candidates", "verdicts")}
+EVALUATION = {f"evaluation/{name}.py" for name in ("gold", "judging", "candidates")}
 MAY_READ_GOLD = (
     EVALUATION
     | {"cli/options.py", "cli/demo.py"}
-    # what judges a table; what stages and plays it (tables/stage.py, game/plays.py) is not among these
-    | {"tables/judge.py", "tables/pairs.py", "cli/reproduce.py"}
-    | {f"datasets/{name}.py" for name in ("formats", "reading", "plain", "hotpotqa", "twowiki", "musique", "qangaroo")}
+    # what judges a table; what stages and plays it (paper/stage.py, paper/plays.py) is not among these
+    | {"paper/judge.py", "paper/pairs.py", "cli/reproduce.py"}
+    | {
+        f"formats/datasets/{name}.py"
+        for name in ("formats", "questions", "plain", "hotpotqa", "twowiki", "musique", "qangaroo")
+    }
 )
 # out of labels and into them; no model sees either
 MAY_READ_GOLD |= {"labels/exchange.py", "web/label_api.py", "cli/labels.py"}
 MAY_ASK_FOR_GOLD = {f"cli/{name}.py" for name in ("candidates", "evaluate", "reproduce", "serve")}
-MAY_NAME_GOLD = MAY_READ_GOLD | MAY_ASK_FOR_GOLD | {"schema.py", "__init__.py", "datasets/records.py"}
-MAY_NAME_GOLD |= {"tables/headroom.py", "tables/report.py"}
+MAY_NAME_GOLD = MAY_READ_GOLD | MAY_ASK_FOR_GOLD | {"schema.py", "__init__.py", "formats/datasets/records.py"}
+MAY_NAME_GOLD |= {"paper/report.py"}
 # where chains are judged for people; what recovers them for the pages (web/service.py) is not among these
 MAY_NAME_GOLD |= {
-    f"web/{name}.py" for name in ("index", "contents", "drawing", "explorer", "site", "views", "api", "chains", "graph")
+    f"web/{name}.py"
+    for name in ("question_index", "question_rows", "pages", "site", "views", "api", "chains", "link_graph")
 }
 
 LABELS = [
@@ -80,7 +84,7 @@ def test_only_evaluation_reads_gold() -> None:
     readers = GOLD_READERS | {"rechain.evaluation.gold"}
     assert {module for module, names in MODULES.items() if names & readers} <= MAY_READ_GOLD
     callers = {path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py") if calls_gold(path)}
-    assert callers == MAY_ASK_FOR_GOLD | {"datasets/reading.py"}
+    assert callers == MAY_ASK_FOR_GOLD | {"formats/datasets/questions.py"}
 
 
 def test_no_other_module_so_much_as_names_gold() -> None:
@@ -139,12 +143,12 @@ def test_every_pair_of_a_chain_must_interact(missing: int, medhop: Question) -> 
     assert list(gold_from_pairs(labels, [medhop])) == [Gold(id="MH_1", chains=[])]
 
 
-def test_labels_of_other_questions_do_not_count(medhop: Question) -> None:
+def test_labels_count_for_their_own_question_alone_and_if_it_has_candidates(
+    bridge_question: Question, medhop: Question
+) -> None:
     elsewhere = [label.model_copy(update={"id": "MH_2"}) for label in LABELS]
     assert list(gold_from_pairs(elsewhere, [medhop])) == [Gold(id="MH_1", chains=[])]
-
-
-def test_a_question_without_candidates_has_no_gold_from_pairs(medhop: Question) -> None:
+    assert list(gold_from_pairs(LABELS, [bridge_question, medhop])) == [Gold(id="MH_1", chains=[CORRECT])]
     assert list(gold_from_pairs(LABELS, [medhop.model_copy(update={"passages": medhop.passages[:1]})])) == []
 
 
@@ -158,10 +162,6 @@ def test_a_bad_pair_label_stops_the_reading(tmp_path: Path, medhop: Question) ->
     path = write_lines(tmp_path / "pairs", LABELS[0].model_dump(), bad)
     with pytest.raises(InputError, match="line 2: interacts"):
         read_gold(path, [medhop])
-
-
-def test_pair_labels_say_nothing_about_other_data(bridge_question: Question, medhop: Question) -> None:
-    assert list(gold_from_pairs(LABELS, [bridge_question, medhop])) == [Gold(id="MH_1", chains=[CORRECT])]
 
 
 @pytest.mark.parametrize("field", ["context", "question"])

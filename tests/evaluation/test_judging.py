@@ -8,16 +8,21 @@ from hypothesis import strategies as st
 
 from rechain.evaluation.judging import (
     CONFIDENCES,
+    Comparison,
+    JudgedAnswer,
     JudgedChain,
     accuracy_at_confidence,
+    compare,
     is_correct,
     is_same_entity,
     is_unambiguous,
     judge,
     most_confident,
     summarise,
+    summarise_verdicts,
 )
-from rechain.schema import Chain, Gold, GoldChain, Link, Passage, Question
+from rechain.evaluation.statistics import paired_difference
+from rechain.schema import Chain, Gold, GoldChain, Link, Passage, Question, Recovered
 
 
 def gold(*chains: GoldChain, same: str = "links") -> Gold:
@@ -166,11 +171,6 @@ def test_every_figure_is_taken_over_the_questions_that_allow_it() -> None:
     }
 
 
-def test_figures_that_nothing_allows_are_left_out() -> None:
-    assert set(summarise([JudgedChain(True, True)])) == {"chain accuracy", "coverage"}
-    assert summarise([]) == {}
-
-
 def test_accuracy_is_told_at_every_confidence() -> None:
     verdicts = [
         JudgedChain(True, True, confidence=0.99),
@@ -180,21 +180,14 @@ def test_accuracy_is_told_at_every_confidence() -> None:
     ]
     table = {row.min_confidence: row for row in accuracy_at_confidence(verdicts)}
     assert tuple(table) == CONFIDENCES
-    told = {c: (row.kept, row.accuracy and row.accuracy.value) for c, row in table.items()}
-    assert told[0.0] == (0.75, pytest.approx(2 / 3))
-    assert told[0.6] == (0.75, pytest.approx(2 / 3))
-    assert told[0.7] == told[0.9] == (0.5, 1.0)
-    assert told[0.99] == (0.25, 1.0)
-
-
-def test_a_confidence_that_nothing_reaches_has_no_accuracy() -> None:
+    rows = {c: (row.kept, row.accuracy and row.accuracy.value) for c, row in table.items()}
+    assert rows[0.0] == (0.75, pytest.approx(2 / 3))
+    assert rows[0.6] == (0.75, pytest.approx(2 / 3))
+    assert rows[0.7] == rows[0.9] == (0.5, 1.0)
+    assert rows[0.99] == (0.25, 1.0)
     last = accuracy_at_confidence([JudgedChain(True, True, confidence=0.5)])[-1]
-    assert (last.kept, last.accuracy) == (0.0, None)
-
-
-def test_models_without_confidence_have_no_table() -> None:
-    assert accuracy_at_confidence([JudgedChain(True, True)]) == []
-    assert accuracy_at_confidence([]) == []
+    assert (last.kept, last.accuracy) == (0.0, None)  # no chain is so confident
+    assert accuracy_at_confidence([JudgedChain(True, True)]) == accuracy_at_confidence([]) == []
 
 
 def sure(confidence: float, correct: bool) -> JudgedChain:
@@ -219,15 +212,11 @@ def test_the_most_confident_come_first_and_those_without_a_chain_last(share: flo
     assert [verdict.confidence for verdict in most_confident(verdicts, share)] == kept
 
 
-def test_chains_that_were_dropped_do_not_change_the_best_half() -> None:
-    kept, dropped = [sure(0.9, True), sure(0.7, False)], [sure(0.3, True), sure(0.1, False)]
-    assert most_confident(kept + dropped, 0.5) == most_confident(kept + [NOTHING] * 2, 0.5) == kept
-
-
 def test_models_without_confidence_have_no_figures_of_it() -> None:
     verdicts = [JudgedChain(True, True), NOTHING]
     assert most_confident(verdicts, 0.5) == []
     assert set(summarise(verdicts)) == {"chain accuracy", "coverage"}
+    assert summarise([]) == {}
 
 
 # ---- shapes
@@ -257,3 +246,51 @@ def test_a_single_is_right_by_its_one_passage() -> None:
     found = chain("a").model_copy(update={"shape": "single"})
     assert judge(found, single) == JudgedChain(True, True, True, True, True)
     assert judge(chain("ab", "x"), single) == JudgedChain(True, False, False, True, False)
+
+
+# ---- two sources compared
+
+
+def test_pairs_are_counted_and_the_second_is_compared_with_the_first() -> None:
+    pairs = [(True, True)] * 3 + [(True, False)] * 2 + [(False, True)] * 6 + [(False, False)]
+    comparison = Comparison.of(pairs)
+    assert comparison == (3, 2, 6, 1)
+    assert comparison.gain == paired_difference(6, 2, 12)
+    assert Comparison.of([]).gain is None
+
+
+def test_figures_that_gold_does_not_decide_are_left_out() -> None:
+    first = [JudgedChain(True, True, ordered=True), JudgedChain(True, False)]
+    second = [JudgedChain(False, False, ordered=False), JudgedChain(True, True)]
+    compared = compare(first, second)
+    assert compared["chain accuracy"] == (0, 1, 1, 0)
+    assert compared["ordered accuracy"] == (0, 1, 0, 0)
+    assert compared["coverage"] == (1, 1, 0, 0)
+    assert compared.keys() == {"chain accuracy", "ordered accuracy", "coverage"}
+
+
+# ---- verdicts on answers
+
+ANSWERS = [
+    JudgedAnswer("supported", 0.9, "supported"),
+    JudgedAnswer("partly", 0.6, "supported"),
+    JudgedAnswer("partly", 0.5, "unsupported"),
+    JudgedAnswer("unsupported", 0.8, "unsupported"),
+    JudgedAnswer(None, None, "no_answer"),
+]
+
+
+def test_figures_over_all_and_by_the_right_verdict() -> None:
+    figures = {name: (figure.value, figure.questions) for name, figure in summarise_verdicts(ANSWERS).items()}
+    assert figures == {
+        "verdict accuracy": (0.4, 5),
+        "verdict accuracy, supported": (0.5, 2),
+        "verdict accuracy, unsupported": (0.5, 2),
+        "verdict accuracy, no answer given": (0.0, 1),
+        "unsupported flagged": (1.0, 2),
+    }
+
+
+def test_without_verdicts_there_are_no_figures() -> None:
+    silent = [JudgedAnswer.of(recovered, "supported") for recovered in (None, Recovered(chains=[]))]
+    assert summarise_verdicts(silent) == {}

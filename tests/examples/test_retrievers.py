@@ -11,8 +11,9 @@ import pytest
 import torch
 from datasets import Dataset
 
-from rechain.exports import mdr, paths, triplets
-from rechain.exports.joining import Joined
+from rechain.formats.exports.joining import Joined
+from rechain.formats.exports.retriever_training import mdr, text_of, triplets
+from rechain.formats.exports.retriever_training import path as beam_path
 
 pytestmark = [pytest.mark.torch, pytest.mark.usefixtures("one_thread")]
 QUICK = {"num_train_epochs": 1, "per_device_train_batch_size": 4, "use_cpu": True}
@@ -53,7 +54,7 @@ def test_triplets_feed_the_trainers_with_their_own_losses(
     from sentence_transformers.cross_encoder.losses import MultipleNegativesRankingLoss as CrossLoss
     from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
-    rows = Dataset.from_list([row for one in joined for row in triplets.rows(one, weights=weights)])
+    rows = Dataset.from_list([row for one in joined for row in triplets(one, weights=weights)])
     options = QUICK | {"save_strategy": "no", "report_to": "none"}
     model = SentenceTransformer(str(tiny_encoder), device="cpu")
     trainer = SentenceTransformerTrainer(
@@ -86,7 +87,7 @@ def test_confidence_weighs_what_is_learnt(examples: tuple[ModuleType, ModuleType
 def test_both_orders_of_passages_side_by_side_are_taught(
     examples: tuple[ModuleType, ModuleType], joined: list[Joined]
 ) -> None:
-    (record,) = mdr.row(joined[0])
+    (record,) = mdr(joined[0])
     rows = list(examples[0].rows_of(record))
     assert [step for step, _ in rows] == ["first", "second"]
     first, second = (row for _, row in rows)
@@ -102,11 +103,11 @@ def test_a_retriever_of_two_steps_is_trained_and_finds_paths(
     from sentence_transformers import SentenceTransformer
 
     two_steps = examples[0]
-    file = write(tmp_path / "mdr.jsonl", [row for one in joined for row in mdr.row(one)])
+    file = write(tmp_path / "mdr.jsonl", [row for one in joined for row in mdr(one)])
     before = SentenceTransformer(str(tiny_encoder), device="cpu")
     model = two_steps.train(SentenceTransformer(str(tiny_encoder), device="cpu"), file, tmp_path / "out", **QUICK)
     assert not torch.equal(*(m.encode(["town"], convert_to_tensor=True) for m in (before, model)))
-    passages = [triplets.text_of(passage) for one in joined for passage in one.question.passages]
+    passages = [text_of(passage) for one in joined for passage in one.question.passages]
     retriever = two_steps.TwoStepRetriever(SentenceTransformer(str(tmp_path / "out"), device="cpu"), passages)
     found = retriever.search(joined[0].question.question, count=20, beam=4)
     assert len(found) == 16
@@ -123,7 +124,7 @@ def test_a_selector_is_trained_on_paths(
     from sentence_transformers import CrossEncoder
 
     selector = examples[1]
-    file = write(tmp_path / "paths.jsonl", [row for one in joined for row in paths.row(one)])
+    file = write(tmp_path / "paths.jsonl", [row for one in joined for row in beam_path(one)])
     rows = list(selector.rows_of(file))
     assert sum(row["label"] for row in rows) == 2 * len(joined)
     model = selector.train(CrossEncoder(str(tiny_encoder), num_labels=1, device="cpu"), file, tmp_path / "out", **QUICK)

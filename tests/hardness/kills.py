@@ -245,15 +245,15 @@ def workers(story: Story) -> None:
 
 
 LONGER = {
-    "game": ("hidden=3", "batch_size=2", "pretrain_epochs=8", "game_epochs=8", "patience=99", "held_out=0.25"),
-    "reader": ("max_tokens=64", "batch_size=2", "epochs=8", "patience=99", "held_out=0.25", "teachers=2"),
+    "game": ("hidden=3", "batch_size=2", "pretrain_epochs=8", "game_epochs=8", "sharpness=0"),
+    "reader": ("max_tokens=64", "batch_size=2", "epochs=8", "patience=99", "held_out=0.25", "checkpoint_steps=2"),
 }
 
 
 def train(story: Story, kind: str) -> None:
     """Kill the training of a model."""
     write_questions(story.folder / "questions.jsonl", 12)
-    settings = material.settings((*LONGER[kind], "checkpoint_steps=2"))
+    settings = material.settings(LONGER[kind])
     if kind == "reader":
         material.make_encoder(story.folder / "encoder")
         settings += ["--model", "reader", "--encoder", "encoder"]
@@ -299,14 +299,13 @@ def write_documents(folder: Path, rows: int, documents: int, version: int) -> Pa
 
 def content_of_index(folder: Path) -> str:
     """Return the stamp of what an index holds, after all its passages were read and found to be those of its stamp."""
-    from rechain.retrieval import Index
-    from rechain.retrieval.building import _records
-    from rechain.retrieval.index import read_passage, shard_name
+    from rechain.index import Index
+    from rechain.index.shard import read_passage, read_records, shard_name
     from rechain.text.collection import passage_digest, stamp_of
 
     index = Index(folder)
     shards = [folder / index.info.generation / shard_name(number) for number in range(index.info.shards)]
-    passages = [read_passage(record) for shard in shards for record in _records(shard)]
+    passages = [read_passage(record) for shard in shards for record in read_records(shard)]
     assert len(passages) == len(index) == len(set(index)), "passages are missing"
     assert {passage.id for passage in passages} == set(index), "the manifest has other passages than the shards"
     assert stamp_of(map(passage_digest, passages)) == index.stamp.split("-")[0], "the stamp is that of another content"
@@ -358,9 +357,9 @@ def index(story: Story, is_update: bool, rows: int = 8000, documents: int = 200)
 
 def label_server(story: Story) -> None:
     """Kill the server while two annotators label: what it has acknowledged is there."""
-    from rechain.candidates.units import find_units
-    from rechain.datasets import read_questions
+    from rechain.formats.datasets import read_questions
     from rechain.labels.store import LabelStore
+    from rechain.text.candidates.label_units import find_units
 
     write_questions(story.folder / "questions.jsonl", 1000)
     acknowledged = set[str]()

@@ -18,8 +18,8 @@ from commands import run
 
 _PLACE = "RECHAIN_HARDNESS_MATERIAL"
 """tells worker processes where the material is"""
-SMALL_GAME = ("hidden=3", "batch_size=4", "pretrain_epochs=1", "game_epochs=1", "held_out=0.25", "checkpoint_steps=1")
-SMALL_READER = ("max_tokens=64", "batch_size=4", "epochs=2", "held_out=0.25", "teachers=1", "checkpoint_steps=1")
+SMALL_GAME = ("hidden=3", "batch_size=4", "pretrain_epochs=1", "game_epochs=1")
+SMALL_READER = ("max_tokens=64", "batch_size=4", "epochs=2", "held_out=0.25", "checkpoint_steps=1")
 
 
 def place() -> Path:
@@ -48,7 +48,7 @@ def prepare() -> None:
     (folder / "questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     words = {word.strip(".?").lower() for row in rows for word in row["question"].split()}
     (folder / "vectors.txt").write_text("".join(f"{word} 0.1 -0.2 0.3\n" for word in sorted(words)))
-    settings_file = (*SMALL_GAME, 'row = "conditional"', "seed = 3", "bonus = 0.25")
+    settings_file = (*SMALL_GAME, 'row = "tail to head"', "seed = 3", "bonus = 0.25")
     (folder / "settings.toml").write_text("\n".join(settings_file))
     make_encoder(folder / "encoder")
     recovering = ["recover", "questions.jsonl", "--model", "lexical", "--batch-size", 2, "--workers", 0]
@@ -108,22 +108,21 @@ def _make_labels(data: Path) -> None:
 
 def _stop_half_way(folder: Path, kind: str) -> None:
     """Train until the first epoch has ended, as if somebody had stopped the run there."""
-    from rechain.system.loop import TrainingLoop
+    from rechain.system.training import TrainingState
 
-    whole = TrainingLoop._end_epoch
-    ended = []
+    whole, ended = TrainingState.end_epoch, []
 
-    def stop(self: TrainingLoop, *arguments: Any) -> None:
+    def stop(self: TrainingState, *arguments: Any) -> None:
         if ended:
             raise KeyboardInterrupt
         ended.append(True)
         whole(self, *arguments)
 
-    TrainingLoop._end_epoch = stop  # type: ignore[method-assign]
+    TrainingState.end_epoch = stop  # type: ignore[method-assign]
     before = Path.cwd()
     outcome = run(folder, ["train", "questions.jsonl", "--device", "cpu", "--out", f"{kind}_half", *OPTIONS[kind]])
     os.chdir(before)
-    TrainingLoop._end_epoch = whole  # type: ignore[method-assign]
+    TrainingState.end_epoch = whole  # type: ignore[method-assign]
     assert outcome.code == 130, outcome
     shutil.copy(folder / "questions.jsonl", folder / f"{kind}_half")
     (folder / f"{kind}_half" / "kind.json").write_text(json.dumps(kind))
@@ -139,9 +138,9 @@ def make_encoder(folder: Path) -> None:
     """Write an encoder with eight numbers a token, as the transformers library does."""
     import torch
 
-    from rechain.models.text_encoders import untrained
-    from rechain.preparation.arrays import TEXT_MARKS
+    from rechain.reader.encoders import untrained
     from rechain.reader.pretrained import BUNDLED, TOKENIZER, find
+    from rechain.system.array_layout import TEXT_MARKS
 
     torch.manual_seed(0)
     shape = {"model_type": "bert", "vocab_size": 30522, "hidden_size": 8, "num_hidden_layers": 1}

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from rechain.candidates.units import Unit
 from rechain.labels.store import Label, LabelStore
+from rechain.text.candidates.label_units import Unit
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""How far annotators agree, what is decided, and who differs on what."""
+"""What labels decide, who differs on what, how far annotators agree, and the state of each question."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rechain.candidates.units import Unit
-from rechain.labels.agreement import agreements, decided, doubts
+from rechain.labels.agreement import STATES, Status, agreements, decided, doubts, overall, statuses
 from rechain.labels.store import Label, LabelStore
+from rechain.text.candidates.label_units import Unit
 
 Said = Callable[..., Label]
 
@@ -89,9 +89,7 @@ def test_what_is_counted_in_the_file_is_what_its_labels_say(
             store.count_doubts()  # what is counted now must not be taken for what holds later
         labels = list(store.all())
         expected = doubts(labels)
-        assert [(one.unit, one.is_open) for one in store.doubtful_units()] == [
-            (one.unit, one.is_open) for one in expected
-        ]
+        assert store.doubtful_units() == [(one.unit, one.is_open) for one in expected]
         counts = {name: (count, is_open) for name, count, is_open in store.count_doubts()}
         names = {one.unit.question for one in expected}
         assert counts == {
@@ -108,3 +106,55 @@ def test_what_is_counted_in_the_file_is_what_its_labels_say(
             if one.unit == two.unit and one.annotator < two.annotator
         )
         assert {tuple(row[:-1]): row.units for row in store.common()} == pairs
+
+
+Said = Callable[..., Label]
+
+
+@pytest.fixture
+def filled(store: LabelStore, said: Said) -> LabelStore:
+    """Of q1 one unit of three is in doubt, of q2 none, of q3 one was settled."""
+    store.add([said("anna", "q1", n) for n in (1, 2)] + [said("bob", "q1", 2, "no"), said("bob", "q1", 3, "no")])
+    store.add([said("anna", "q2", 1)])
+    store.add([said("anna", "q3", 1), said("bob", "q3", 1, "no"), said("eve", "q3", 1, "no", settles=True)])
+    return store
+
+
+def test_questions_have_the_labels_that_hold(filled: LabelStore) -> None:
+    found = statuses(filled)
+    assert found["q1"] == Status({"anna": 2, "bob": 2}, 3, 1)
+    assert found["q2"] == Status({"anna": 1}, 1, 0)
+    assert found["q3"] == Status({"anna": 1, "bob": 1}, 1, 0)
+    assert "q4" not in found
+
+
+def test_all_together_are_summed_over_the_questions_that_are_served(filled: LabelStore) -> None:
+    found = overall(statuses(filled), ["q1", "q3", "q4"])
+    assert (found.questions, found.labelled, found.units, found.decided) == (3, 2, 4, 3)
+    assert found.share_decided == 0.75
+    assert overall({}, []).share_decided == 0.0
+
+
+@pytest.mark.parametrize(
+    ("question", "annotator", "states"),
+    [
+        ("q1", None, ["labelled", "in doubt"]),
+        ("q2", None, ["labelled", "without doubt"]),
+        ("q2", "bob", ["not labelled"]),
+        ("q1", "bob", ["labelled", "in doubt"]),
+        ("q4", None, ["not labelled"]),
+    ],
+)
+def test_a_question_is_in_its_states(
+    filled: LabelStore, question: str, annotator: str | None, states: list[str]
+) -> None:
+    status = statuses(filled).get(question, Status())
+    assert [state for state in STATES if status.is_in(state, annotator)] == states
+
+
+def test_counts_follow_a_new_name_and_a_removal(filled: LabelStore) -> None:
+    assert statuses(filled)["q1"].labels == {"anna": 2, "bob": 2}
+    filled.rename("bob", "anna")
+    assert statuses(filled)["q1"] == Status({"anna": 3}, 3, 0)
+    filled.remove("anna")
+    assert [name for name, status in statuses(filled).items() if status.labels] == []

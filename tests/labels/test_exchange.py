@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from rechain.candidates.units import Unit, Units, find_units
-from rechain.datasets import read_questions
-from rechain.errors import InputError, RechainError
+from rechain.errors import InputError
 from rechain.evaluation.gold import read_gold, read_label_rows
+from rechain.formats.datasets import read_questions
 from rechain.labels.exchange import Imported, export_gold, export_pairs, gold_from_labels, labels_from_rows
 from rechain.labels.store import Label, LabelStore
 from rechain.schema import Gold, GoldChain, Question
+from rechain.text.candidates.label_units import Unit, Units, find_units
 
 RIGHT = GoldChain(passages=["0", "1", "2"], links=["protein:P12345", "protein:Q23456"])
 OTHER = GoldChain(passages=["0", "3", "2"], links=["protein:P99999", "protein:Q23456"])
@@ -188,9 +188,11 @@ def test_a_file_that_cannot_be_imported_gets_one_sentence(
         read_labels(write_lines(tmp_path / "file", record), [medhop], "paper")
 
 
-def test_a_bad_name_is_none_of_an_annotator(tmp_path: Path, medhop: Question) -> None:
-    with pytest.raises(RechainError, match="an annotator's name"):
-        read_labels(write_lines(tmp_path / "pairs", *ROWS), [medhop], " ")
+def test_pairs_and_gold_are_imported_apart(tmp_path: Path, medhop: Question) -> None:
+    path = write_lines(tmp_path / "file", ROWS[0])
+    rows = [*read_label_rows(path), ("line 2", Gold(id="MH_1", chains=[RIGHT]))]
+    with pytest.raises(InputError, match="line 2: gold chains stand among labelled pairs; import the two apart"):
+        labels_from_rows(rows, [medhop], "paper")
 
 
 def test_pairs_of_words_go_both_ways(tmp_path: Path, bridge_question: Question, store: LabelStore) -> None:

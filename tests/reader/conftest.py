@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 import torch
 from tokenizers import Tokenizer
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from rechain.candidates import Candidates, find_candidates
-from rechain.models.chain_reader import ChainReader
-from rechain.models.text_encoders import GruEncoder, untrained
-from rechain.preparation.arrays import LAST_END, TEXT_MARKS
+from rechain.reader.encoders import untrained
+from rechain.reader.network import ChainReader
 from rechain.reader.pretrained import BUNDLED, TOKENIZER, find, read_tokenizer
 from rechain.schema import Passage, Question
 from rechain.scoring.evidence import FEATURES, PRIOR
+from rechain.system.array_layout import LAST_END, TEXT_MARKS
 from rechain.system.tensors import Array
+from rechain.text.candidates import Candidates, find_candidates
 
 TINY = {
     "model_type": "bert",
@@ -60,13 +61,30 @@ def tiny_reader() -> Callable[[int], ChainReader]:
     return make
 
 
+class ToyEncoder(torch.nn.Module):
+    """Vectors of tokens and marks, and a GRU: it learns a toy task in a few steps."""
+
+    width = 16
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tokens, self.marks = torch.nn.Embedding(WORDS, 16), torch.nn.Embedding(TEXT_MARKS, 16)
+        self.gru = torch.nn.GRU(16, 8, num_layers=2, bidirectional=True, batch_first=True)
+
+    def forward(self, ids: torch.Tensor, marks: torch.Tensor, lengths: torch.Tensor, layers: int = 0) -> torch.Tensor:
+        """Return the states of tokens, [B, L, 16]."""
+        inputs = self.tokens(ids) + self.marks(marks)
+        packed = pack_padded_sequence(inputs, lengths.cpu(), batch_first=True, enforce_sorted=False)
+        return pad_packed_sequence(self.gru(packed)[0], batch_first=True)[0]
+
+
 @pytest.fixture(scope="session")
 def toy_reader() -> Callable[[int], ChainReader]:
     """Make an untaught reader of toy questions, from a seed; its one kind of evidence weighs 1."""
 
     def make(seed: int = 0) -> ChainReader:
         torch.manual_seed(seed)
-        reader = ChainReader(GruEncoder(WORDS, TEXT_MARKS, hidden=8), 1, judges=True)
+        reader = ChainReader(ToyEncoder(), 1, judges=True)
         torch.nn.init.ones_(reader.evidence.weight)
         return reader
 
@@ -81,7 +99,7 @@ def _toy_arrays(count: int, told: float = 0.7, seed: int = 0, flipped: bool = Fa
     draw = np.random.default_rng(seed)
     texts: list[list[int]] = []
     slots: list[list[int]] = []
-    features, places, made = [], [], []
+    features, places, chosen = [], [], []
     for _ in range(count):
         is_right = draw.permutation([True, False])
         is_told = draw.random() < told
@@ -92,7 +110,7 @@ def _toy_arrays(count: int, told: float = 0.7, seed: int = 0, flipped: bool = Fa
         for number, right in enumerate(is_right):
             features.append([3.0 * (right != flipped) * is_told])
             places.append((first + number, first + 2, number + 1))
-            made.append(right != flipped)
+            chosen.append(right != flipped)
     return {
         "ids": np.concatenate(texts).astype(np.uint16),
         "marks": np.array([int(token in (RIGHT, WRONG)) for text in texts for token in text], dtype=np.uint8),
@@ -103,14 +121,15 @@ def _toy_arrays(count: int, told: float = 0.7, seed: int = 0, flipped: bool = Fa
         "chain_text": np.array([text for text, _, _ in places]),
         "link_text": np.array([[tail] for _, tail, _ in places]),
         "link_slot": np.array([[slot] for _, _, slot in places]),
-        "beside": np.zeros(len(places), dtype=np.float32),
-        "made": np.array(made, dtype=np.uint8),
+        "fixed": np.zeros(len(places), dtype=np.float32),
+        "shared": np.zeros(len(places), dtype=np.float32),
+        "right": np.array(chosen),
     }
 
 
 @pytest.fixture(scope="session")
 def toy_arrays() -> Callable[..., dict[str, Array]]:
-    """Make toy questions as arrays; `made` says which of their chains are right."""
+    """Make toy questions as arrays; `right` says which of their chains are right."""
     return _toy_arrays
 
 

@@ -10,20 +10,20 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from rechain.candidates import Candidates, find_candidates, find_of_any_shape
-from rechain.datasets import read_questions
-from rechain.models.chain_reader import ChainReader, TextBatch
-from rechain.models.cpu import has_byte_kernel
-from rechain.preparation.wrong_answers import WrongAnswers
-from rechain.reader.arrays import answer_spans
+from rechain.formats.datasets import read_questions
+from rechain.reader.cpu import has_byte_kernel
 from rechain.reader.model import ChainReaderModel, best_cases
+from rechain.reader.network import ChainReader, TextBatch
+from rechain.reader.prepare import answer_spans
 from rechain.reader.settings import ReaderSettings
 from rechain.reader.texts import ChainTexts
+from rechain.reader.wrong_answers import WrongAnswers
 from rechain.schema import Passage, Question
 from rechain.scoring.evidence import PRIOR, nothing, weigh
-from rechain.scoring.model import BatchModel, Scores
-from rechain.scoring.shapes import shape_odds, weigh_answer, weigh_prior
-from rechain.text.passages import PassageView
+from rechain.scoring.interface import BatchModel, Scores
+from rechain.scoring.shape_weights import shape_odds, weigh_answer, weigh_prior
+from rechain.text.candidates import Candidates, find_candidates, find_of_any_shape
+from rechain.text.passage_views import PassageView
 
 Make = Callable[[int], ChainReader]
 Towns = Callable[..., list[Question]]
@@ -313,9 +313,12 @@ def test_chains_of_every_likely_length_are_read(tokenizer: Tokenizer) -> None:
 # ---- batches
 
 
-def test_of_many_questions_each_has_its_own(tokenizer: Tokenizer, towns: Towns) -> None:
+def test_of_many_questions_each_has_its_own(
+    tokenizer: Tokenizer, towns: Towns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rechain.reader.network.TOKENS_AT_ONCE", 100)
     asked = [web(), *(find_candidates(question) for question in towns(4, traps=True)), ladder(), web("Who?")]
-    reader = model(tokenizer, KnownReader(), margin=30.0, tokens_at_once=100)
+    reader = model(tokenizer, KnownReader(), margin=30.0)
     together = reader.score_many(asked)
     assert together == [reader.score_many([candidates])[0] for candidates in asked]
     assert reader.score_many([]) == []

@@ -17,12 +17,10 @@ import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 
-from rechain.candidates import Candidates, find_of_any_shape
 from rechain.errors import InputError, RechainError
-from rechain.models.chain_reader import ChainReader, TextBatch
-from rechain.models.cpu import Int8Linear, PackedEncoder, quantise
-from rechain.models.text_encoders import GruEncoder
+from rechain.reader.cpu import Int8Linear, PackedEncoder, quantise
 from rechain.reader.model import ChainReaderModel
+from rechain.reader.network import ChainReader, TextBatch
 from rechain.reader.pretrained import (
     BUNDLED,
     CARD,
@@ -35,10 +33,12 @@ from rechain.reader.pretrained import (
     load_trainable,
     push,
     save,
+    write_card,
 )
 from rechain.reader.settings import ReaderSettings
 from rechain.schema import Question
-from rechain.system.digests import file_digest, sealed
+from rechain.system.files import file_digest, sealed
+from rechain.text.candidates import Candidates, find_of_any_shape
 
 Make = Callable[[int], ChainReader]
 Towns = Callable[..., list[Question]]
@@ -76,15 +76,6 @@ def seal(folder: Path) -> None:
     content = json.loads((folder / CONFIG).read_text())
     digests = {name: file_digest(folder / name) for name in (WEIGHTS, TOKENIZER)}
     (folder / CONFIG).write_text(json.dumps(sealed({**content, "sha256": {}}, CONFIG, digests)))
-
-
-def make_older(folder: Path, number: int) -> None:
-    """Make a folder one of an older format: 1 had no digests, and 2 no judge."""
-    config = json.loads((folder / CONFIG).read_text()) | {"format": number}
-    del config["judges"]
-    if number < 2:
-        del config["sha256"]
-    (folder / CONFIG).write_text(json.dumps(config))
 
 
 def complaint(folder: Path) -> str:
@@ -136,13 +127,6 @@ def test_a_card_of_its_own_is_kept(model: ChainReaderModel, folder: Path, tmp_pa
 
 def test_a_folder_does_not_tell_where_the_encoder_came_from(folder: Path) -> None:
     assert not {"_name_or_path", "transformers_version"} & set(json.loads((folder / CONFIG).read_text())["encoder"])
-
-
-def test_a_reader_that_is_not_pretrained_cannot_be_saved(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    model = ChainReaderModel(ChainReader(GruEncoder(10, 5, 2), 21), tokenizer, ReaderSettings())
-    with pytest.raises(RechainError, match="only a reader with a pretrained encoder can be saved"):
-        save(model, tmp_path / "gru")
-    assert not (tmp_path / "gru").exists()
 
 
 def test_the_bundled_model_is_small_and_complete(default_model: ChainReaderModel) -> None:
@@ -212,11 +196,13 @@ def test_an_encoder_that_cannot_be_read_is_one_sentence(encoder: Path) -> None:
     weights = load_file(encoder / WEIGHTS)
     del weights["encoder.layer.0.output.dense.weight"]
     save_file(weights, encoder / WEIGHTS, metadata={"format": "pt"})
-    with pytest.raises(InputError, match=r"encoder does not hold an encoder that can be read: .*dense.weight has no"):
+    with pytest.raises(
+        InputError, match=r"encoder does not contain an encoder that can be read: .*dense.weight has no"
+    ):
         load_trainable(encoder)
     (encoder / WEIGHTS).unlink()
     torch.save(weights, encoder / "pytorch_model.bin")
-    with pytest.raises(InputError, match="does not hold an encoder that can be read"):
+    with pytest.raises(InputError, match="does not contain an encoder that can be read"):
         load_trainable(encoder)
     (encoder / CONFIG).unlink()
     with pytest.raises(InputError, match=r"config\.json cannot be read"):
@@ -227,15 +213,12 @@ def test_an_encoder_that_cannot_be_read_is_one_sentence(encoder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [WEIGHTS, TOKENIZER, CONFIG])
-@pytest.mark.parametrize("format_1", [False, True])
 def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(
-    folder: Path, make_pipe: Callable[[Path], None], name: str, format_1: bool
+    folder: Path, make_pipe: Callable[[Path], None], name: str
 ) -> None:
-    if format_1:
-        make_older(folder, 1)
     (folder / name).unlink()
     make_pipe(folder / name)
-    assert "it is no file" in complaint(folder)
+    assert "it is not a file" in complaint(folder)
 
 
 @pytest.mark.parametrize("name", [CONFIG, WEIGHTS, TOKENIZER])
@@ -288,7 +271,7 @@ def test_the_bomb_is_one(tmp_path: Path) -> None:
         ("[]", "is not that of a rechain model"),
         ('{"model_type": "bert", "hidden_size": 8}', "is not that of a rechain model"),
         ('{"library": "rechain"}', "was written by another version"),
-        ('{"library": "rechain", "format": 1, "features": 3}', "does not say what the model is"),
+        ('{"library": "rechain", "format": 3, "features": 3}', "does not describe a model"),
         ("[" * 10_000, "nested too deeply"),
     ],
 )
@@ -302,10 +285,10 @@ def test_a_foreign_config_is_refused(folder: Path, content: str, words: str) -> 
     [
         (["format"], 99, "was written by another version"),
         (["features"], ["links"], "was written by another version"),
-        (["quantised"], None, "does not say what the model is"),
-        (["quantised"], True, "does not hold the weights of this model: "),
-        (["judges"], None, "does not say what the model is"),
-        (["judges"], True, "does not hold the weights of this model: judge_hidden."),
+        (["quantised"], None, "does not describe a model"),
+        (["quantised"], True, "does not contain the weights of this model: "),
+        (["judges"], None, "does not describe a model"),
+        (["judges"], True, "does not contain the weights of this model: judge_hidden."),
         (["encoder"], {}, "does not describe an encoder"),
         (["encoder"], None, "does not describe an encoder"),
         (["encoder", "model_type"], "no-such-model", "does not describe an encoder"),
@@ -316,18 +299,17 @@ def test_a_foreign_config_is_refused(folder: Path, content: str, words: str) -> 
         (
             ["encoder", "num_hidden_layers"],
             2,
-            "does not hold the weights of this model: encoder.model.encoder.layer.1.",
+            "does not contain the weights of this model: encoder.model.encoder.layer.1.",
         ),
         (["encoder", "num_hidden_layers"], 0, "does not describe an encoder"),
         (["encoder", "num_attention_heads"], 2.0, "its num_attention_heads should be a whole number, not 2.0"),
         (["encoder", "layer_norm_eps"], float("nan"), "its layer_norm_eps should be finite, not nan"),
         (["encoder", "num_hidden_layers"], 10**6, "it has more layers than its weights, which are "),
-        (["encoder", "intermediate_size"], 12, "does not hold the weights of this model: encoder.model."),
+        (["encoder", "intermediate_size"], 12, "does not contain the weights of this model: encoder.model."),
         (["encoder", "vocab_size"], 100, "word_embeddings.weight has the shape [30522, 8], not [100, 8]"),
         (["encoder", "vocab_size"], 10**9, "its vocab_size is greater than anything in its weights"),
         (["encoder", "auto_map"], {"AutoModel": "evil.Model"}, "it names code of its own (auto_map)"),
         (["settings"], None, "the settings should be names with values"),
-        (["settings", "wisdom"], 3, "there is no setting 'wisdom'"),
         (["settings", "most_chains"], 0, "most_chains should be at least 1, not 0"),
         (["settings", "margin"], "wide", "margin should be a number, not 'wide'"),
         (["settings", "temperature"], 0, "temperature should be at least 1e-06, not 0"),
@@ -441,43 +423,25 @@ def test_a_judge_is_kept(tiny_reader: Make, tokenizer: Tokenizer, asked: list[Ca
     assert torch.equal(without.chain.weight, judging.network.chain.weight)
 
 
-def test_a_model_of_a_time_before_judges_has_none(folder: Path, asked: list[Candidates]) -> None:
-    expected = load(folder).score_many(asked)
-    make_older(folder, 2)
-    seal(folder)
-    assert load(folder).score_many(asked) == expected
-    assert all(scores.support is None for scores in expected)
-    assert not load_trainable(folder).network.judges
-    assert load_trainable(folder, judges=True).network.judges
-
-
 # ---- digests
 
 
-def test_a_model_without_digests_is_still_read(folder: Path, asked: list[Candidates]) -> None:
-    expected = load(folder).score_many(asked)
-    make_older(folder, 1)
-    assert load(folder).score_many(asked) == expected
-
-
 @pytest.mark.parametrize("name", ["format", "sha256", "features", "settings", "quantised", "judges"])
-def test_a_config_with_another_key_is_not_taken_for_one_without_digests(folder: Path, name: str) -> None:
+def test_a_config_with_another_key_is_refused(folder: Path, name: str) -> None:
     text = (folder / CONFIG).read_text()
     (folder / CONFIG).write_text(text.replace(f'"{name}"', f'"{name[:-1]}~"', 1))
-    assert complaint(folder)
-    (folder / CONFIG).write_text(text.replace('"format": 3', '"format": 1'))
     assert complaint(folder)
 
 
 def test_a_flipped_digit_of_a_setting_is_noticed(folder: Path) -> None:
     text = (folder / CONFIG).read_text()
     (folder / CONFIG).write_text(text.replace('"margin": 20.0', '"margin": 21.0'))
-    assert f"{CONFIG} is damaged or was changed by hand: it is not what its SHA-256 is of; save or" in complaint(folder)
+    assert f"{CONFIG} is damaged or was changed by hand: its SHA-256 is another; save or" in complaint(folder)
 
 
 def test_a_flipped_bit_of_the_bundled_weights_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(find(BUNDLED), tmp_path / "data" / "default")
-    monkeypatch.setattr("rechain.scoring.model.files", lambda _: tmp_path)
+    monkeypatch.setattr("rechain.scoring.interface.files", lambda _: tmp_path)
     with (tmp_path / "data" / "default" / WEIGHTS).open("r+b") as file:
         file.seek(20_000_000)
         byte = file.read(1)[0]
@@ -576,7 +540,7 @@ def test_an_encoder_takes_no_memory_that_its_weights_do_not_need(encoder: Path) 
     for name, value in (("vocab_size", 900_000), ("num_hidden_layers", 10**6), ("hidden_size", 10**12)):
         text = (encoder / CONFIG).read_text()
         change(encoder / CONFIG, name, value=value)
-        with pytest.raises(InputError, match="does not hold an encoder that can be read"):
+        with pytest.raises(InputError, match="does not contain an encoder that can be read"):
             load_trainable(encoder)
         (encoder / CONFIG).write_text(text)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20_000
@@ -586,6 +550,35 @@ def test_a_header_without_end_is_not_read(folder: Path) -> None:
     (folder / WEIGHTS).write_bytes((2**30).to_bytes(8, "little") + b" " * 100)
     seal(folder)
     assert "its header should have at most 16,777,216 bytes" in complaint(folder)
+
+
+# ---- the card
+
+
+def header(card: str) -> dict[str, str]:
+    """Return the lines between the first two rows of dashes, as the Hub reads them."""
+    start, front, _ = card.split("---\n", 2)
+    assert start == ""
+    return dict(line.split(": ", 1) for line in front.strip().splitlines())
+
+
+def test_a_card_has_its_sections_and_the_shape_of_the_model(model: ChainReaderModel) -> None:
+    card = write_card(model, "A reader of operas", "me/operas", "apache-2.0", {"Limits": "- No ballet", "Other": "x"})
+    assert (header(card)["license"], header(card)["library_name"]) == ("apache-2.0", "rechain")
+    numbers = sum(parameter.numel() for parameter in model.network.parameters())
+    for words in (
+        "# A reader of operas\n",
+        'from_pretrained("me/operas")',
+        "## Limits\n\n- No ballet\n\n## Other\n\nx\n\n## Shape\n\n",
+        f"{numbers / 1e6:.1f} million numbers. Settings: max_tokens 200",
+    ):
+        assert words in card
+
+
+def test_without_facts_there_is_a_plain_card(model: ChainReaderModel) -> None:
+    card = write_card(model)
+    assert header(card)["license"] == "other"
+    assert card.count("\n## ") == 1
 
 
 # ---- the Hub

@@ -4,7 +4,7 @@ import pytest
 
 from rechain.schema import Passage
 from rechain.scoring.contexts import Contexts, find_names, terms
-from rechain.text.passages import PassageView
+from rechain.text.passage_views import PassageView
 
 TABLE = """Rates
 

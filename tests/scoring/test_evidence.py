@@ -7,9 +7,9 @@ from math import log
 import numpy as np
 import pytest
 
-from rechain.candidates import Candidates, find_candidates, find_of_any_shape
 from rechain.schema import Mention, Passage, Question
 from rechain.scoring.evidence import FEATURES, PRIOR, nothing, weigh
+from rechain.text.candidates import Candidates, find_candidates, find_of_any_shape
 from rechain.text.rarity import idf, phrase_idf
 
 Evidence = dict[str, float]

@@ -2,10 +2,10 @@
 
 import pytest
 
-from rechain.answers.claims import Claim
-from rechain.candidates import find_of_any_shape
 from rechain.schema import Passage, Question
 from rechain.scoring.rivals import Rivals
+from rechain.text.answers.claims import Claim
+from rechain.text.candidates import find_of_any_shape
 
 RATES = """| City | Hotel per night | Meals |
 |---|---|---|

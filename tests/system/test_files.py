@@ -1,13 +1,27 @@
-"""Files that are whole or not there at all."""
+"""Files that are whole or absent, and sealed JSON, in which no damage goes unnoticed."""
 
 import errno
+import json
 import os
 import shutil
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from rechain.system.files import LostOutputError, WatchedFile, replacing, write_atomically
+from rechain.system.files import (
+    LostOutputError,
+    WatchedFile,
+    file_digest,
+    opened_seal,
+    read_json,
+    read_sealed,
+    replacing,
+    sealed,
+    write_atomically,
+    write_sealed,
+)
 
 
 @pytest.fixture
@@ -96,6 +110,62 @@ def test_a_cut_between_two_writes_leaves_no_hole(tmp_path: Path) -> None:
     file.file.write(b"678")
     assert path.read_bytes() == b"12678"
     file.size += 3
-    with pytest.raises(LostOutputError, match=r"has 5 bytes, not the 8 that were written; go on with --resume\."):
+    with pytest.raises(LostOutputError, match=r"was changed by another program .* start again with --overwrite\."):
         file.append(b"9")
     file.close()
+
+
+CONTENT = {"ids": ["a", "b"], "folds": 5, "share": 0.25, "left_out": {}}
+
+
+def test_json_is_read_as_it_was_written(tmp_path: Path) -> None:
+    write_sealed(tmp_path / "index.json", CONTENT)
+    assert read_sealed(tmp_path / "index.json") == CONTENT
+    (tmp_path / "index.json").write_text(json.dumps(CONTENT))
+    with pytest.raises(ValueError, match="it has no SHA-256 of itself"):
+        read_sealed(tmp_path / "index.json")
+
+
+def test_no_flipped_bit_of_json_changes_what_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "index.json"
+    write_sealed(path, CONTENT)
+    whole = path.read_bytes()
+    for place in range(len(whole)):
+        for bit in range(8):
+            path.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << bit]) + whole[place + 1 :])
+            with suppress(ValueError):
+                assert read_sealed(path) == CONTENT, "a blank that became another"
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{", "[" * 100_000, '"text"', "\xff"])
+def test_other_json_is_a_value_error(tmp_path: Path, content: str) -> None:
+    (tmp_path / "index.json").write_text(content, encoding="latin-1")
+    with pytest.raises(ValueError, match=r"it is|Expecting|decode"):
+        read_sealed(tmp_path / "index.json")
+
+
+@pytest.mark.parametrize("read", [read_json, read_sealed, file_digest])
+def test_a_folder_and_a_pipe_are_not_files(
+    tmp_path: Path, make_pipe: Callable[[Path], None], read: Callable[[Path], object]
+) -> None:
+    make_pipe(tmp_path / "pipe")
+    for path in (tmp_path, tmp_path / "pipe"):
+        with pytest.raises(OSError, match="it is not a file"):
+            read(path)
+
+
+def test_a_digest_may_be_that_of_the_first_bytes(old: Path) -> None:
+    start = file_digest(old)
+    old.write_bytes(b"old and new")
+    assert file_digest(old, 3) == start != file_digest(old, 4) != file_digest(old)
+    assert file_digest(old, 99) == file_digest(old)
+
+
+def test_a_seal_has_the_digests_of_other_files(tmp_path: Path) -> None:
+    (tmp_path / "words.txt").write_text("words")
+    digest = file_digest(tmp_path / "words.txt")
+    content = sealed({"kind": "game"}, "run.json", {"words.txt": digest})
+    assert opened_seal(content, "run.json") == {"words.txt": digest}
+    content["sha256"]["words.txt"] = "0" * 64
+    with pytest.raises(ValueError, match="its SHA-256 is another"):
+        opened_seal(content, "run.json")

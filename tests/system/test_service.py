@@ -25,7 +25,7 @@ DIE = "lambda requests: __import__('os').kill(__import__('os').getpid(), 9)"
 
 
 def service(source: str) -> Service[Any, Any]:
-    return Service(partial(eval, source, {}))
+    return Service(partial(eval, source, {}), is_shared=True)
 
 
 def ask_all(address: str, requests: list[Any]) -> list[Any]:
@@ -116,7 +116,7 @@ import sys
 from functools import partial
 from rechain.system.service import Asker, Service
 
-with Service(partial(eval, sys.argv[1], {})) as one:
+with Service(partial(eval, sys.argv[1], {}), is_shared=True) as one:
     print(Asker(one.address)(0), one.address, flush=True)
     sys.stdin.read()
 """

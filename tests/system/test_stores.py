@@ -12,8 +12,8 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from rechain.datasets import read_questions
 from rechain.errors import RechainError
+from rechain.formats.datasets import read_questions
 from rechain.system.stores import path_of, without_keys
 
 KEYS = {"AWS_ACCESS_KEY_ID": "AKIATESTKEY", "AWS_SECRET_ACCESS_KEY": "secretsecret", "AWS_DEFAULT_REGION": "us-east-1"}

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rechain.recovery import Recoverer
+from rechain.recoverer import Recoverer
 from rechain.schema import Chain, Claim, HeldAnswer, Link, Mention, Passage, Question
 from rechain.text.highlights import Highlighter, Mark, cut
-from rechain.text.passages import PassageView
+from rechain.text.passage_views import PassageView
 
 
 def marked(question: Question, chain: Chain | None, passage: Passage) -> set[tuple[str, str]]:

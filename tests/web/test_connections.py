@@ -6,13 +6,12 @@ from socket import socket
 
 import uvicorn
 from starlette.responses import PlainTextResponse
+from tests.web.models import HANG_S
 
-from rechain.web.connections import MOST_HEAD, PATIENCE_S, Connection
+from rechain.web.guard import MOST_HEAD, PATIENCE_S, Connection
 
 GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
-_PATIENCE_S = 300
-"""seconds that only keep a test from hanging: a busy machine may take long"""
 
 
 def serve(talk: Callable[[Callable[[], Awaitable[Streams]]], Awaitable[None]], **settings: float) -> None:
@@ -30,7 +29,7 @@ def serve(talk: Callable[[Callable[[], Awaitable[Streams]]], Awaitable[None]], *
             server.should_exit = True
             await serving
 
-    asyncio.run(asyncio.wait_for(run(), _PATIENCE_S))
+    asyncio.run(asyncio.wait_for(run(), HANG_S))
 
 
 async def ask(streams: Streams, request: bytes = GET) -> bytes:
@@ -64,15 +63,6 @@ def test_a_head_that_comes_letter_by_letter_is_waited_for_no_longer() -> None:
         assert isinstance(end.exception(), ConnectionResetError) or end.result() == b""
 
     serve(talk, patience=0.1)
-
-
-def test_connections_that_are_used_are_kept() -> None:
-    async def talk(connect: Callable[[], Awaitable[Streams]]) -> None:
-        streams = await connect()
-        for _ in range(5):
-            assert await ask(streams) == b"200 well"
-
-    serve(talk)
 
 
 def test_two_requests_at_once_are_both_answered() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rechain.retrieval.index import Document
+from rechain.index.index import Document
 from rechain.web.corpus import Corpus, cut_part
 
 
@@ -24,16 +24,6 @@ def test_passages_are_found_by_words_with_the_stretch_that_holds_them(corpus: Co
 
 def test_words_that_are_nowhere_find_nothing(corpus: Corpus) -> None:
     assert corpus.search("xylograph", 5) == corpus.search("", 5) == corpus.search("?!", 5) == []
-
-
-def test_a_row_of_a_collection_has_no_place(corpus: Corpus) -> None:
-    (hit,) = corpus.search("hotel Oslo", 5)
-    assert (hit.passage.id, hit.place) == ("rates", None)
-
-
-def test_passages_by_id(corpus: Corpus) -> None:
-    assert [passage.id for passage in corpus.index.named(["rates", "none"])] == ["rates"]
-    assert corpus.index.named([]) == corpus.index.named(["none"]) == []
 
 
 LONG = "".join(f"Line {number} of a long document.\n" for number in range(5_000))

@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 from rechain.errors import QuestionError
 from rechain.schema import Gold, GoldChain, Question, Recovered
 from rechain.web.dashboard import Dashboard, choices, columns, dashboard
-from rechain.web.queries import PageFilters
+from rechain.web.filters import PageFilters
 from rechain.web.site import Site
 
 Make = Callable[..., Any]
@@ -80,6 +80,8 @@ def test_bars_by_each_property(site: Site) -> None:
     assert bars_of(board, "kind") == {"name": (5, 4, 5)}
     assert bars_of(board, "reason") == {"no linked passages lead to the answer": (1, 0, 1), "not looked for": (1, 0, 0)}
     assert bars_of(board, "cannot") == {"cannot be read": (1, 0, 0), "no answer is given": (1, 0, 0)}
+    (types,) = (facet for facet in board.facets if facet.name == "type")
+    assert [(bar.right, bar.wrong, bar.other) for bar in types.bars] == [(20, 40, 40), (60, 0, 0)]
 
 
 def test_calibration_compares_confidence_with_accuracy(site: Site) -> None:
@@ -107,11 +109,6 @@ def test_every_bar_is_a_filter_that_lists_as_many(site: Site) -> None:
                 assert listed.total == bar.sums.questions if not bar.is_on else not is_alone
                 seen += 1
     assert seen > 40
-
-
-def test_parts_of_a_bar_are_what_is_right_wrong_and_not_judged(site: Site) -> None:
-    (types,) = (facet for facet in figures_of(site).facets if facet.name == "type")
-    assert [(bar.right, bar.wrong, bar.other) for bar in types.bars] == [(20, 40, 40), (60, 0, 0)]
 
 
 def test_filters_that_are_on_can_be_taken_off_one_by_one() -> None:
@@ -156,11 +153,6 @@ def test_confidence_is_offered_only_where_a_source_tells_it(client: TestClient, 
     assert ["order=least+confident" in " ".join(page.links) for page in (without, told)] == [False, True]
     # a filter for it that stands in an address can be seen and taken off
     assert "confidence from 0.5" in seen(client.get("/?min_confidence=0.5").text).text
-
-
-def test_another_source_is_shown_with_the_same_filter(client: TestClient, seen: Make) -> None:
-    page = seen(client.get("/?source=2&judgement=wrong&type=bridge&tenth=3&order=least+confident").text)
-    assert "/?judgement=wrong&type=bridge" in page.links
 
 
 def test_a_page_past_the_last_is_the_last(make_site: Make, connect: Make, towns: Make, seen: Make) -> None:

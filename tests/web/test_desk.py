@@ -8,13 +8,13 @@ from urllib.parse import quote
 import pytest
 from starlette.testclient import TestClient
 
-from rechain.candidates.units import Unit
 from rechain.errors import QuestionError
 from rechain.labels.store import Label
 from rechain.schema import Mention, Passage, Question
-from rechain.text.identifiers import find_identifiers
+from rechain.text.candidates.label_units import Unit
+from rechain.text.passage_views import find_identifiers
 from rechain.web.desk import ANNOTATOR_COOKIE
-from rechain.web.index import PAGE_SIZE
+from rechain.web.question_index import PAGE_SIZE
 from rechain.web.site import Site
 
 Make = Callable[..., Any]
@@ -380,24 +380,6 @@ def test_an_annotator_is_removed_only_by_who_is_sure(client: TestClient, seen: M
     page = seen(client.post("/label/annotator/remove", data={"annotator": "eve", "sure": "yes"}).text)
     assert "eve was removed, with 1 label of the log" in page.text
     assert client.get("/labels?question=town-1").json() == []
-
-
-@pytest.mark.parametrize(
-    ("path", "form", "status"),
-    [
-        ("/label/annotator/rename", {"annotator": "eve", "name": "Eve"}, 422),
-        ("/label/annotator/rename", {"annotator": "ana", "name": "\u202e"}, 422),
-        ("/label/annotator/remove", {"annotator": "eve", "sure": "yes"}, 422),
-    ],
-)
-def test_strangers_are_neither_renamed_nor_removed(
-    client: TestClient, seen: Make, path: str, form: dict[str, str], status: int
-) -> None:
-    start(client, "ana")
-    give(client, seen, "ana", 1)
-    assert client.post(path, data=form).status_code == status
-    assert [label["annotator"] for label in client.get("/labels?question=town-1").json()] == ["ana"]
-    assert client.get("/label/annotator?annotator=eve").status_code == 404
 
 
 def test_a_message_about_the_file_of_labels_does_not_name_its_folder(client: TestClient, town_site: Site) -> None:

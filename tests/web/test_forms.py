@@ -1,4 +1,4 @@
-"""A question that somebody pastes: as text, as JSON, and whatever else ends up in a form."""
+"""A question that a user pastes: as text, as JSON, and whatever else ends up in a form; and its result."""
 
 import json
 
@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rechain.datasets import Entry
 from rechain.errors import QuestionError
+from rechain.formats.datasets import Entry
+from rechain.recoverer import Recoverer
 from rechain.schema import Passage, Question
-from rechain.web.forms import MOST_CHARACTERS, MOST_PASSAGES, PastedQuestion, split_passages
+from rechain.web.forms import MOST_CHARACTERS, MOST_PASSAGES, PastedQuestion, Result, Results, split_passages
 
 TEXT = {"question": " Where? ", "answer": " Prague ", "passages": "# A\nIn Prague.\n\nNo title.\n"}
 
@@ -36,12 +37,6 @@ def test_hops_that_are_no_number_do_not_count(hops: str) -> None:
     assert content.hops is None
 
 
-def test_hops_that_no_chain_has_are_a_mistake() -> None:
-    content = pasted_entry(TEXT | {"hops": "99"}).content
-    assert isinstance(content, QuestionError)
-    assert "hops" in str(content)
-
-
 @pytest.mark.parametrize(
     ("text", "passages"),
     [
@@ -64,6 +59,7 @@ def test_blank_lines_part_passages(text: str, passages: list[dict[str, str]]) ->
     ("form", "message"),
     [
         ({}, "question is empty"),
+        (TEXT | {"hops": "99"}, "hops"),
         (TEXT | {"passages": "# A"}, "passages[0].text is empty"),
         ({"question": "{"}, "begins like JSON but is not valid JSON"),
         ({"question": '{"a":' * 3000}, "begins like JSON but is not valid JSON"),
@@ -121,3 +117,39 @@ def test_a_question_that_is_too_large_is_refused(passages: str, more: str) -> No
     assert not isinstance(pasted_entry(form).content, QuestionError)
     content = pasted_entry(form | {"passages": passages + more}).content
     assert isinstance(content, QuestionError) and "may have 2,000 passages and 500,000" in str(content)
+
+
+def result(answer: str) -> Result:
+    form = PastedQuestion(question="Where?", answer=answer, passages="In Prague.")
+    content = form.entry().content
+    assert isinstance(content, Question)
+    return Result(form=form, question=content, own=frozenset({"0"}), recovered=Recoverer("lexical").recover(content))
+
+
+def test_a_result_is_given_back_as_it_was() -> None:
+    results, kept = Results(), result("Prague")
+    key = results.add(kept)
+    assert results.get(key) == kept
+    assert (len(key), results.get("other")) == (22, None)
+    assert results.add(kept) == key
+    results.close()
+
+
+def test_the_oldest_make_room() -> None:
+    results = Results(most=3)
+    keys = [results.add(result(str(number))) for number in range(5)]
+    assert [results.get(key) is not None for key in keys] == [False, False, True, True, True]
+    results.add(result("2"))  # asked again, so it is not the oldest any more
+    results.add(result("5"))
+    assert [results.get(key) is not None for key in keys] == [False, False, True, False, True]
+    results.close()
+
+
+def test_all_together_are_of_bounded_size() -> None:
+    one = result("Prague")
+    results = Results(most_bytes=3 * len(one.model_dump_json()))
+    keys = [results.add(result(f"Prague {number}")) for number in range(6)]
+    kept = [results.get(key) is not None for key in keys]
+    assert kept[-1] and not kept[0]
+    assert 1 <= sum(kept) <= 3
+    results.close()

@@ -6,15 +6,13 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import Message, Receive, Scope, Send
 
-from rechain.web.access import Access
-from rechain.web.guard import READ_ON, SESSION_COOKIE, Guard, Limits, signed_in
-from rechain.web.responses import refusal
+from rechain.web.guard import READ_ON, SESSION_COOKIE, Access, Guard, Limits, signed_in
 
 TOKEN = 'se;cret "+&/% 1'
 HEADERS = {
@@ -86,16 +84,9 @@ def ask(
     async def send(message: Message) -> None:
         sent.append(message)
 
-    asyncio.run(Guard(app, access, limits or Limits(body=10), refusal)(scope, receive, send))
+    asyncio.run(Guard(app, access, limits or Limits(body=10))(scope, receive, send))
     body = b"".join(message.get("body", b"") for message in sent[1:]).decode()
     return Answer(sent[0]["status"], {name.decode(): value.decode() for name, value in sent[0]["headers"]}, body)
-
-
-@pytest.mark.parametrize(
-    "host", ["127.0.0.1", "127.0.0.1:8000", "localhost:1", "LOCALHOST", "[::1]", "[::1]:80", "127.0.0.2:8000"]
-)
-def test_this_machines_own_names_are_answered_to(host: str) -> None:
-    assert ask(host=host).status == 200
 
 
 @pytest.mark.parametrize(
@@ -111,7 +102,8 @@ def test_this_machines_own_names_are_answered_to(host: str) -> None:
         "::",
     ],
 )
-def test_other_names_are_not_so_that_no_site_can_lead_a_browser_here(host: str) -> None:
+def test_this_machines_own_names_alone_are_answered_so_that_no_site_can_lead_a_browser_here(host: str) -> None:
+    assert all(ask(host=own).status == 200 for own in ("127.0.0.1", "127.0.0.2:8000", "LOCALHOST", "[::1]", "[::1]:80"))
     answer = ask(host=host)
     assert answer.status == 421
     assert "answers to 127.0.0.1 and localhost alone" in answer.body
@@ -135,10 +127,6 @@ def test_pages_of_other_sites_may_not_write(origin: str, status: int) -> None:
     assert ask(method="POST", origin=origin).status == status
     assert ask(method="DELETE", origin=origin).status == status
     assert ask(method="GET", origin=origin).status == 200
-
-
-def test_without_a_token_nothing_is_demanded_of_who_is_no_page() -> None:
-    assert ask(method="POST", parts=[b"abc"]).body == "3"
 
 
 @pytest.mark.parametrize(
@@ -193,15 +181,12 @@ def test_what_is_open_needs_no_token(path: str) -> None:
     assert ask(path, token=TOKEN).status == 200
 
 
-@pytest.mark.parametrize(
-    "path", ["//evil.example", "/\\evil.example", "/\\/evil.example", "///", "/\t/evil.example", "//"]
-)
-def test_who_signs_in_is_not_led_to_another_site(path: str) -> None:
-    assert ask(path, query="token=12345678", token="12345678").headers["location"].startswith("/")
-    assert _is_here(ask(path, query="token=12345678", token="12345678").headers["location"])
-
-
 @given(st.text(max_size=12), st.text(max_size=12))
+@example("/evil.example", "")
+@example("\\evil.example", "")
+@example("\\/evil.example", "")
+@example("//", "")
+@example("\t/evil.example", "")
 def test_wherever_one_signs_in_one_stays(path: str, query: str) -> None:
     asked = query.replace("&", "").replace("=", "").replace("%", "")
     answer = ask(f"/{path}", query=f"x={asked}&token=12345678", token="12345678")
@@ -252,11 +237,6 @@ def test_who_needs_no_token_may_send_little() -> None:
     assert ask(method="POST", parts=[b"x" * 4097], limits=limits).status == 200
 
 
-def test_many_small_parts_are_read_quickly() -> None:
-    answer = ask(method="POST", parts=[b"x"] * 20_000, limits=Limits(body=20_000))
-    assert answer.body == "20000"
-
-
 def test_what_takes_too_long_is_given_up() -> None:
     answer = ask("/slow", limits=Limits(seconds=0.01))
     assert answer.status == 503
@@ -264,28 +244,18 @@ def test_what_takes_too_long_is_given_up() -> None:
     assert answer.headers.keys() >= HEADERS
 
 
-def test_a_body_that_never_comes_is_given_up() -> None:
-    async def never() -> Message:
-        await asyncio.sleep(60)
-        raise AssertionError
-
+@pytest.mark.parametrize(("has_body", "message"), [(False, b"0.01 seconds"), (True, b"being stopped")])
+def test_a_body_that_never_comes_and_a_server_that_stops(has_body: bool, message: bytes) -> None:
     sent: list[Message] = []
+
+    async def receive() -> Message:
+        await asyncio.sleep(0 if has_body else 60)
+        return {"type": "http.request", "body": b"", "more_body": False}
 
     async def send(message: Message) -> None:
         sent.append(message)
 
-    scope = {"type": "http", "method": "POST", "path": "/", "query_string": b"", "headers": [(b"host", b"localhost")]}
-    asyncio.run(Guard(app, None, Limits(seconds=0.01), refusal)(scope, never, send))
-    assert sent[0]["status"] == 503
-
-
-def test_a_server_that_stops_says_so_to_those_who_wait() -> None:
-    sent: list[Message] = []
-
-    async def send(message: Message) -> None:
-        sent.append(message)
-
-    async def stop() -> None:
+    async def run() -> None:
         scope = {
             "type": "http",
             "method": "GET",
@@ -293,17 +263,15 @@ def test_a_server_that_stops_says_so_to_those_who_wait() -> None:
             "query_string": b"",
             "headers": [(b"host", b"[::1]")],
         }
-        waiting = asyncio.create_task(Guard(app, None, Limits(), refusal)(scope, body, send))
+        waiting = asyncio.create_task(Guard(app, None, Limits(seconds=60 if has_body else 0.01))(scope, receive, send))
         await asyncio.sleep(0)
-        waiting.cancel()
+        if has_body:
+            waiting.cancel()
         await waiting
 
-    async def body() -> Message:
-        return {"type": "http.request", "body": b"", "more_body": False}
-
-    asyncio.run(stop())
+    asyncio.run(run())
     assert sent[0]["status"] == 503
-    assert b"being stopped" in sent[1]["body"]
+    assert message in sent[1]["body"]
 
 
 def test_a_fault_of_the_server_is_told_without_its_secrets(caplog: pytest.LogCaptureFixture) -> None:
@@ -346,7 +314,7 @@ def test_what_is_no_request_goes_through() -> None:
     async def inner(scope: Scope, receive: Receive, send: Send) -> None:
         seen.append(scope["type"])
 
-    asyncio.run(Guard(inner, Access(TOKEN), Limits(), refusal)({"type": "lifespan"}, None, None))  # type: ignore[arg-type]
+    asyncio.run(Guard(inner, Access(TOKEN), Limits())({"type": "lifespan"}, None, None))  # type: ignore[arg-type]
     assert seen == ["lifespan"]
 
 

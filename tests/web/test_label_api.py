@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from rechain.candidates.units import find_units
 from rechain.schema import Passage, Question
+from rechain.text.candidates.label_units import find_units
+from rechain.web.chains import remember
 from rechain.web.label_api import _in_parts
-from rechain.web.recent import remember
 from rechain.web.site import Site
 
 Make = Callable[..., Any]
@@ -138,7 +138,7 @@ def test_a_thousand_labels_of_a_question_find_its_units_once(
         calls.append(question)
         return find_units(question, *others)
 
-    monkeypatch.setattr("rechain.web.contents.recent_units", remember(counted))
+    monkeypatch.setattr("rechain.web.site.recent_units", remember(counted))
     assert medhop.post("/labels", json=[pair()] * 1000).json() == 1000
     assert len(calls) == 1
 
@@ -169,15 +169,6 @@ def test_pairs_go_in_and_come_out_as_pairs_and_as_gold(medhop: TestClient) -> No
     assert (told["id"], [chain["passages"] for chain in told["chains"]]) == ("MH_1", [["0", "1", "2"]])
 
 
-def test_gold_chains_go_in_and_come_out(medhop: TestClient) -> None:
-    other = {"passages": ["0", "2"], "links": ["protein:Q23456"]}
-    rows = [GOLD | {"chains": [*GOLD["chains"], other, {"passages": ["0"]}]}, {"id": "none", "chains": []}]
-    counts = medhop.post("/labels/import?annotator=paper", json=rows).json()
-    assert counts == {"labels": 3, "other_questions": 1, "other_pairs": 0, "other_chains": 2, "unusable_chains": 0}
-    told = json.loads(medhop.get("/labels/export?to=gold").text)
-    assert [chain["passages"] for chain in told["chains"]] == [["0", "1", "2"], ["0", "2"], ["0"]]
-
-
 def test_what_was_imported_of_other_pairs_can_be_settled(medhop: TestClient) -> None:
     other = {"id": "MH_1", "support": 0, "a": "x", "b": "y", "interacts": True}
     for name, says in (("anna", True), ("bob", False)):
@@ -199,15 +190,7 @@ def test_what_was_imported_of_other_pairs_can_be_settled(medhop: TestClient) -> 
             "the rows, line 2: an earlier line says the opposite of this pair; remove one of them.",
         ),
         ([GOLD, GOLD], "the rows, line 2: the id 'MH_1' stands there twice."),
-        (
-            [ROWS[0], GOLD],
-            "the rows, line 2: gold chains stand among labelled pairs; import the two apart.",
-        ),
         ([ROWS[0] | {"evidence": "x" * 2001}], "the rows, line 1: note has 2,001 characters; the most are 2,000."),
-        (
-            [GOLD | {"chains": [{"passages": ["0", "2"], "links": []}]}],
-            "the rows, line 1, question 'MH_1': a chain of 2 passages has 1 links, not 0.",
-        ),
     ],
 )
 def test_rows_that_contradict_each_other_are_a_conflict(medhop: TestClient, rows: list[Any], message: str) -> None:

@@ -3,15 +3,15 @@
 import os
 import signal
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import pytest
 
-from rechain.datasets import Entry
 from rechain.errors import QuestionError, RechainError
-from rechain.recovery import NoConfidenceError, Options, Recoverer
+from rechain.formats.datasets import Entry
+from rechain.recoverer import NoConfidenceError, Recoverer, RecovererConfig
 from rechain.schema import Question
+from rechain.scoring.results import Options
 from rechain.web.model_process import NICENESS, ProcessRecoverer
 
 Towns = Callable[..., list[Question]]
@@ -19,7 +19,7 @@ Towns = Callable[..., list[Question]]
 
 @pytest.fixture(scope="module")
 def recoverer() -> ProcessRecoverer:
-    return ProcessRecoverer(partial(Recoverer, "lexical"))
+    return ProcessRecoverer(RecovererConfig("lexical"))
 
 
 def children() -> list[int]:
@@ -45,13 +45,13 @@ def test_errors_reach_who_asks(recoverer: ProcessRecoverer, towns: Towns) -> Non
     with pytest.raises(NoConfidenceError):
         recoverer.recover_together([(Entry("", "1", towns(1)[0]), Options(min_confidence=0.5))])
     with pytest.raises(RechainError, match="no model"):
-        ProcessRecoverer(partial(Recoverer, "there is no model of this name"))
+        ProcessRecoverer(RecovererConfig("there is no model of this name"))
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes as Linux shows them")
 def test_a_process_that_dies_is_started_anew_and_stands_back(towns: Towns) -> None:
     before = set(children())
-    mine = ProcessRecoverer(partial(Recoverer, "lexical"))
+    mine = ProcessRecoverer(RecovererConfig("lexical"))
     (model,) = (one for one in children() if one not in before and os.getpriority(os.PRIO_PROCESS, one) >= NICENESS)
     os.kill(model, signal.SIGKILL)
     (recovered,) = mine.recover_together([(Entry("", "town-0", towns(1)[0]), Options())])

@@ -8,40 +8,18 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.web.models import HANG_S, Held
 
-from rechain.candidates import Candidates
-from rechain.datasets import Entry
 from rechain.errors import RechainError
-from rechain.recovery import NoConfidenceError, Options, Recoverer
+from rechain.formats.datasets import Entry
+from rechain.recoverer import Recoverer
 from rechain.schema import Passage, Question, Recovered
-from rechain.scoring.model import Scores
+from rechain.scoring.interface import Scores
+from rechain.scoring.results import Options
+from rechain.text.candidates import Candidates
 from rechain.web.service import BusyError, RecoveryService
 
 Towns = Callable[..., list[Question]]
-_PATIENCE_S = 300
-"""seconds that only keep a test from hanging: a busy machine may take long"""
-
-
-class Held:
-    """A model that begins to score when it is let, and breaks over some questions."""
-
-    chooses_hops = False
-
-    def __init__(self, breaks_over: Sequence[str] = ()) -> None:
-        self.batches: list[list[str]] = []
-        self.has_begun, self.may_go_on = Event(), Event()
-        self.breaks_over = breaks_over
-
-    def to(self, device: str) -> "Held":
-        return self
-
-    def score_many(self, batch: Sequence[Candidates]) -> Sequence[Scores]:
-        self.batches.append([candidates.question.id for candidates in batch])
-        self.has_begun.set()
-        assert self.may_go_on.wait(_PATIENCE_S)
-        if set(self.batches[-1]).intersection(self.breaks_over):
-            raise RuntimeError("broken")
-        return [Scores([{"x": 1.0}] * len(one.chains), [0.5] * len(one.chains)) for one in batch]
 
 
 Make = Callable[..., RecoveryService]
@@ -52,7 +30,7 @@ def make() -> Iterator[Make]:
     services: list[RecoveryService] = []
 
     def service(model: Any, **options: Any) -> RecoveryService:
-        options = {"most_seconds": _PATIENCE_S} | options
+        options = {"most_seconds": HANG_S} | options
         services.append(RecoveryService(lambda: Recoverer(model), **options))
         return services[-1]
 
@@ -67,25 +45,14 @@ def entries(towns: Towns) -> list[Entry]:
 
 
 def names(future: "Future[list[Recovered]]") -> list[str | None]:
-    return [recovered.id for recovered in future.result(_PATIENCE_S)]
+    return [recovered.id for recovered in future.result(HANG_S)]
 
 
 def hold(service: RecoveryService, model: Held, entry: Entry) -> "Future[list[Recovered]]":
     """Ask for one question, and return when the model is at it."""
     future = service.ask([entry], Options())
-    assert model.has_begun.wait(_PATIENCE_S)
+    assert model.has_begun.wait(HANG_S)
     return future
-
-
-def test_what_is_asked_meanwhile_is_scored_in_one_batch(make: Make, entries: list[Entry]) -> None:
-    model = Held()
-    service = make(model)
-    futures = [hold(service, model, entries[0])]
-    futures += [service.ask([entry], Options()) for entry in entries[1:4]]
-    assert service.waiting == 4
-    model.may_go_on.set()
-    assert [names(future) for future in futures] == [["town-0"], ["town-1"], ["town-2"], ["town-3"]]
-    assert model.batches == [["town-0"], ["town-1", "town-2", "town-3"]]
 
 
 def test_everybody_gets_what_he_wants_of_a_batch(make: Make, entries: list[Entry]) -> None:
@@ -95,22 +62,13 @@ def test_everybody_gets_what_he_wants_of_a_batch(make: Make, entries: list[Entry
     traps = [service.ask([entries[3]], wanted) for wanted in (Options(top=1), Options(top=9, explain=True))]
     too_sure = service.ask([entries[3]], Options(min_confidence=0.6))
     model.may_go_on.set()
-    (one,), (all_of_them,) = (future.result(_PATIENCE_S) for future in traps)
+    (one,), (all_of_them,) = (future.result(HANG_S) for future in traps)
     assert (len(one), one.chains[0].why) == (1, None)
     assert len(all_of_them) > 1
     assert all_of_them.chains[0].why == {"x": 1.0}
-    (refused,) = too_sure.result(_PATIENCE_S)
+    (refused,) = too_sure.result(HANG_S)
     assert refused.error is not None
     assert refused.error.code == "low_confidence"
-
-
-def test_a_large_job_is_done_in_several_batches_and_in_order(
-    make: Make, batch_fake: type[Any], entries: list[Entry]
-) -> None:
-    model = batch_fake()
-    future = make(model, batch_size=5).ask(entries, Options())
-    assert names(future) == [entry.id for entry in entries]
-    assert [len(batch) for batch in model.batches] == [5, 5, 2]
 
 
 def test_heavy_questions_are_recovered_apart_so_that_they_can_be_given_up(make: Make, towns: Towns) -> None:
@@ -119,7 +77,7 @@ def test_heavy_questions_are_recovered_apart_so_that_they_can_be_given_up(make: 
     entries, model = [Entry("", one.id, one) for one in questions], Held()
     service = make(model)
     given_up = service.ask(entries, Options())
-    assert model.has_begun.wait(_PATIENCE_S)
+    assert model.has_begun.wait(HANG_S)
     assert given_up.cancel()
     model.may_go_on.set()
     light = [Entry("", one.id, one) for one in towns(5)[3:]]
@@ -131,9 +89,10 @@ def test_heavy_questions_are_recovered_apart_so_that_they_can_be_given_up(make: 
 @given(st.lists(st.integers(min_value=1, max_value=7), min_size=1, max_size=6), st.integers(min_value=1, max_value=6))
 def test_batches_are_full_in_the_order_of_asking(entries: list[Entry], sizes: list[int], batch_size: int) -> None:
     model = Held()
-    service = RecoveryService(lambda: Recoverer(model), batch_size=batch_size, most_seconds=_PATIENCE_S)
+    service = RecoveryService(lambda: Recoverer(model), batch_size=batch_size, most_seconds=HANG_S)
     hold(service, model, entries[0])
     futures = [service.ask(entries[:size], Options()) for size in sizes]
+    assert service.waiting == 1 + sum(sizes)
     model.may_go_on.set()
     assert [names(future) for future in futures] == [[entry.id for entry in entries[:size]] for size in sizes]
     service.close()
@@ -155,7 +114,7 @@ def test_an_error_meets_only_who_asked_for_it(make: Make, entries: list[Entry]) 
     model.may_go_on.set()
     assert names(first) == ["town-0"]
     with pytest.raises(RuntimeError, match="broken"):
-        broken.result(_PATIENCE_S)
+        broken.result(HANG_S)
     assert names(well) == ["town-5", "town-6"]
     assert ["town-3"] not in model.batches  # the rest of what is lost is left
     assert names(service.ask([entries[7]], Options())) == ["town-7"]
@@ -167,36 +126,9 @@ def test_a_job_that_fails_in_its_first_batch_ends_there(make: Make, entries: lis
     model.may_go_on.set()
     service = make(model, batch_size=2)
     with pytest.raises(RuntimeError):
-        service.ask(entries[:6], Options()).result(_PATIENCE_S)
+        service.ask(entries[:6], Options()).result(HANG_S)
     assert names(service.ask([entries[7]], Options())) == ["town-7"]
     assert model.batches == [["town-0", "town-1"], ["town-0"], ["town-7"]]
-
-
-def test_to_demand_confidence_that_is_not_told_fails_alone(make: Make, entries: list[Entry]) -> None:
-    service = make("lexical")
-    demanding, modest = (service.ask([entries[0]], Options(min_confidence=least)) for least in (0.5, None))
-    with pytest.raises(NoConfidenceError, match="tells no confidence"):
-        demanding.result(_PATIENCE_S)
-    assert names(modest) == ["town-0"]
-
-
-def test_what_is_given_up_is_not_recovered(make: Make, entries: list[Entry]) -> None:
-    model = Held()
-    service = make(model)
-    first = hold(service, model, entries[0])
-    given_up, kept = service.ask(entries[1:3], Options()), service.ask([entries[3]], Options())
-    assert given_up.cancel()
-    model.may_go_on.set()
-    assert (names(first), names(kept)) == (["town-0"], ["town-3"])
-    assert model.batches == [["town-0"], ["town-3"]]
-
-
-def test_what_is_given_up_while_it_is_scored_does_no_harm(make: Make, entries: list[Entry]) -> None:
-    model = Held()
-    service = make(model)
-    assert hold(service, model, entries[0]).cancel()
-    model.may_go_on.set()
-    assert names(service.ask([entries[1]], Options())) == ["town-1"]
 
 
 def test_past_the_limit_one_is_told_when_to_ask_again(make: Make, entries: list[Entry]) -> None:
@@ -244,7 +176,7 @@ def test_a_question_that_would_wait_too_long_is_refused(make: Make, towns: Towns
     model.may_go_on.set()
     service = make(model, most_seconds=4.0, clock=clock)
     for _ in range(40):  # until the first guess is forgotten
-        service.ask([entry], Options()).result(_PATIENCE_S)
+        service.ask([entry], Options()).result(HANG_S)
     model.may_go_on.clear()
     model.has_begun.clear()
     running = hold(service, model, entry)  # its second is over already by the clock, so nothing is left of it
@@ -300,19 +232,8 @@ def test_what_has_waited_too_long_is_refused_when_its_turn_comes(make: Make, ent
     model.may_go_on.set()
     assert (names(running), names(soon)) == (["town-0"], ["town-2"])
     with pytest.raises(BusyError):
-        late.result(_PATIENCE_S)
+        late.result(HANG_S)
     assert service.waiting == 0
-
-
-def test_questions_that_are_being_scored_are_counted_once(make: Make, entries: list[Entry]) -> None:
-    model = Held()
-    service = make(model, batch_size=2, most_waiting=6)
-    large = service.ask(entries[:5], Options())
-    assert model.has_begun.wait(_PATIENCE_S)
-    assert service.waiting == 5
-    small = service.ask(entries[5:6], Options())
-    model.may_go_on.set()
-    assert len(names(large) + names(small)) == 6
 
 
 def test_more_than_could_ever_wait_is_a_mistake(make: Make, entries: list[Entry]) -> None:
@@ -340,7 +261,7 @@ def test_under_stress_no_job_is_lost_or_stuck(make: Make, batch_fake: type[Any],
     for one in users:
         one.start()
     for one in users:
-        one.join(_PATIENCE_S)
+        one.join(HANG_S)
     assert len(outcomes) == 8 * 15
     assert "wrong" not in outcomes
     assert "right" in outcomes
@@ -359,7 +280,7 @@ def test_other_work_is_done_when_nobody_asks_and_goes_on_after(make: Make, entri
         if len(order) == 1:
             is_idle.set()
             assert model.has_begun.wait(0) is False
-            assert asked.wait(_PATIENCE_S)
+            assert asked.wait(HANG_S)
         if order.count("work") == 3:
             done.set()
         return order.count("work") < 3
@@ -367,11 +288,11 @@ def test_other_work_is_done_when_nobody_asks_and_goes_on_after(make: Make, entri
     asked = Event()
     service = make(model, idle=other_work)
     service.start()
-    assert is_idle.wait(_PATIENCE_S)
+    assert is_idle.wait(HANG_S)
     future = service.ask([entries[0]], Options())
     future.add_done_callback(lambda _: order.append("answer"))
     asked.set()
-    assert done.wait(_PATIENCE_S)
+    assert done.wait(HANG_S)
     assert names(future) == ["town-0"]
     assert order == ["work", "answer", "work", "work"]
 
@@ -389,7 +310,7 @@ def test_other_work_that_fails_is_given_up_and_requests_are_answered(
 
     service = make("lexical", idle=broken)
     service.start()
-    assert has_failed.wait(_PATIENCE_S)
+    assert has_failed.wait(HANG_S)
     assert names(service.ask(entries[:2], Options())) == ["town-0", "town-1"]
     assert len(calls) == 1
     assert "has failed and is given up" in caplog.text
@@ -406,7 +327,7 @@ def test_a_model_that_cannot_be_had_is_told_to_who_asks(entries: list[Entry]) ->
 
     service = RecoveryService(fail_once)
     with pytest.raises(RechainError, match="no such model"):
-        service.ask(entries[:1], Options()).result(_PATIENCE_S)
+        service.ask(entries[:1], Options()).result(HANG_S)
     assert names(service.ask(entries[:1], Options())) == ["town-0"]
     service.close()
     assert len(tries) == 2
@@ -422,11 +343,11 @@ def test_close_ends_the_batch_at_hand_and_gives_up_the_others(entries: list[Entr
     wait([first], 0.05)
     assert not first.done()
     model.may_go_on.set()
-    closing.join(_PATIENCE_S)
+    closing.join(HANG_S)
     assert names(first) == ["town-0"]
     for future in others:
         with pytest.raises(CancelledError):
-            future.result(_PATIENCE_S)
+            future.result(HANG_S)
     with pytest.raises(BusyError):
         service.ask([entries[4]], Options())
     service.close()

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
@@ -12,20 +12,16 @@ from urllib.parse import urlencode
 import pytest
 from starlette.testclient import TestClient
 from starlette.types import Message
+from tests.web.models import HANG_S, Held
 
-from rechain.candidates import Candidates
-from rechain.datasets import Entry, read_entries
 from rechain.errors import QuestionError
-from rechain.recovery import Options, Recoverer
+from rechain.formats.datasets import Entry, read_entries
+from rechain.recoverer import Recoverer
 from rechain.schema import Question, Recovered
-from rechain.scoring.model import Scores
+from rechain.scoring.results import Options
 from rechain.web.app import create_app
-from rechain.web.contents import NotThereError
 from rechain.web.guard import Limits
 from rechain.web.site import Site
-
-HANG_GUARD_S = 300
-"""seconds that only keep a test from hanging: a busy machine may take long"""
 
 Make = Callable[..., Any]
 
@@ -35,13 +31,6 @@ def test_chains_of_questions_that_are_not_there_are_counted(town_site: Site) -> 
     assert town_site.add_file("other.jsonl", found) == 2
     assert town_site.index.count_found(1) == 1
     assert [source.name for source in town_site.sources] == ["lexical.jsonl", "other.jsonl"]
-
-
-def test_sources_are_numbered_from_one(town_site: Site) -> None:
-    assert town_site.source(1).name == "lexical.jsonl"
-    for number in (0, 2, -1):
-        with pytest.raises(NotThereError):
-            town_site.source(number)
 
 
 def test_a_model_looks_when_it_is_asked_and_remembers(town_site: Site, batch_fake: Any) -> None:
@@ -78,7 +67,7 @@ def test_a_model_goes_through_all_questions_by_itself(make_site: Make, towns: Ma
 
     site.service_of(site.source(2))._idle = watched
     site.start()
-    assert done.wait(HANG_GUARD_S)
+    assert done.wait(HANG_S)
     assert site.index.count_found(1) == 21
     assert site.index.recovered(1, 4).error.message == "the model refuses town-4"
     assert site.index.recovered(1, 20).error.message == "odd."
@@ -89,7 +78,7 @@ def test_a_question_over_which_a_model_breaks_leaves_the_others_their_chains(
     make_site: Make, towns: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
     site = make_site(towns(20))
-    service = site.add_model("broken", lambda: Recoverer(Slow(breaks_over="town-4")))
+    service = site.add_model("broken", lambda: Recoverer(Held(breaks_over=["town-4"], may_go_on=True)))
     while service._idle(service.recover_together):
         pass
     assert [place for place in range(20) if site.index.recovered(1, place).error] == [4]
@@ -97,36 +86,11 @@ def test_a_question_over_which_a_model_breaks_leaves_the_others_their_chains(
     assert "'town-4' could not be recovered" in caplog.text
 
 
-class Slow:
-    """A model that begins to score when it is let, and may break over a question."""
-
-    chooses_hops = False
-
-    def __init__(self, breaks_over: str | None = None) -> None:
-        self.names: list[str] = []
-        self.has_begun, self.may_go_on = Event(), Event()
-        self.breaks_over = breaks_over
-        if breaks_over:
-            self.may_go_on.set()
-
-    def to(self, device: str) -> "Slow":
-        return self
-
-    def score_many(self, batch: Sequence[Candidates]) -> Sequence[Scores]:
-        self.has_begun.set()
-        assert self.may_go_on.wait(HANG_GUARD_S)
-        names = [candidates.question.id for candidates in batch]
-        if self.breaks_over in names:
-            raise RuntimeError("broken")
-        self.names += names
-        return [Scores([{"x": 1.0}] * len(one.chains), [0.5] * len(one.chains)) for one in batch]
-
-
 @pytest.mark.parametrize("path", ["/recover", "/try"])
 @pytest.mark.parametrize("is_patient", [True, False])
 def test_what_was_given_up_is_not_recovered(make_site: Make, towns: Make, path: str, is_patient: bool) -> None:
     """A patient client meets the time limit; another closes the connection."""
-    model = Slow()
+    model = Held()
     site, (first, second, third) = make_site(towns(3), model=model), towns(3)
     app = create_app(site, limits=Limits(seconds=0.2 if is_patient else 30))
 
@@ -154,23 +118,13 @@ def test_what_was_given_up_is_not_recovered(make_site: Make, towns: Make, path: 
         return int(sent[0]["status"])
 
     held = site.recovery.ask([Entry("", first.id, first)], Options())
-    assert model.has_begun.wait(HANG_GUARD_S)
+    assert model.has_begun.wait(HANG_S)
     assert asyncio.run(post(second)) == (503 if is_patient else 499)
     assert site.recovery.waiting == 1
     model.may_go_on.set()
-    site.recovery.ask([Entry("", third.id, third)], Options()).result(HANG_GUARD_S)
+    site.recovery.ask([Entry("", third.id, third)], Options()).result(HANG_S)
     assert held.done()
-    assert model.names == ["town-0", "town-2"]
-
-
-def test_questions_that_are_not_there_or_cannot_be_read(make_site: Make, towns: Make) -> None:
-    site = make_site([*towns(1), QuestionError("bad_field", "odd.")])
-    with pytest.raises(NotThereError, match=r"there is no question 'x{80}'."):
-        site.question("x" * 99)
-    with pytest.raises(NotThereError, match=r"the question .bad-1. cannot be read: odd\."):
-        site.readable(site.question("bad-1"))
-    assert isinstance(site.readable(site.question("town-0")), Question)
-    assert site.units(site.readable(site.question("town-0"))).chains
+    assert model.batches == [["town-0"], ["town-2"]]
 
 
 def test_many_who_ask_at_once_are_all_answered(make_site: Make, connect: Make, towns: Make) -> None:

@@ -5,16 +5,14 @@ import shlex
 from collections.abc import Callable
 from html import unescape
 from typing import Any
-from urllib.parse import parse_qs
 
 import pytest
 from starlette.testclient import TestClient
 
 from rechain.schema import Problem, Question, Recovered
-from rechain.web.examples import EXAMPLES
 from rechain.web.forms import PastedQuestion
-from rechain.web.results import Result
 from rechain.web.site import Site
+from rechain.web.try_pages import EXAMPLES, Result
 
 Make = Callable[..., Any]
 
@@ -127,7 +125,7 @@ def test_an_answer_without_a_chain_has_its_verdict(client: TestClient, town_site
     question, problem = town_site.index.at(0).content, Problem(code="no_tail", message="no passage holds it")
     assert isinstance(question, Question)
     recovered = Recovered(verdict="unsupported", verdict_probability=0.95, chains=[], error=problem)
-    key = town_site.results.add(Result(PastedQuestion(**FORM), question, None, recovered))
+    key = town_site.results.add(Result(form=PastedQuestion(**FORM), question=question, own=None, recovered=recovered))
     page = seen(client.get(f"/try/{key}").text)
     assert "unsupported (95 % sure)" in page.text and "No chain: no passage holds it" in page.text
 
@@ -191,8 +189,3 @@ def test_where_an_index_finds_passages_only_ones_own_are_in_the_code(handbook_si
     assert body.get("passages", []) == []
     page = client.post("/try", data=form | {"passages": "# Note\nThe Kinship Bureau is near."})
     assert [one["title"] for one in json.loads(code_of(page.text, "curl").split("\n")[1])["passages"]] == ["Note"]
-
-
-def test_the_form_of_an_example_is_an_address(client: TestClient, seen: Make) -> None:
-    links = [link for link in seen(client.get("/try").text).links if "example" in link]
-    assert [parse_qs(link.partition("?")[2])["example"] for link in links] == [["text"], ["sentences"], ["record"]]

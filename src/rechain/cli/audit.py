@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from functools import partial
+from dataclasses import asdict, replace
 from itertools import chain, count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,22 +12,22 @@ from urllib.parse import urlsplit
 from typer import Exit, Option
 
 from rechain.cli.exits import ExitCode
-from rechain.cli.options import CandidateOptions, Device, OutputOptions, Overwrite, QuestionsInput, grouped
+from rechain.cli.options import CandidateOptions, Device, OutputOptions, Overwrite, QuestionsInput, Workers, grouped
 from rechain.errors import RechainError
 from rechain.system.files import replacing
 from rechain.system.stores import path_of
 from rechain.system.terminal import note
 
 if TYPE_CHECKING:
-    from rechain.audit.answers import AuditedAnswer
-    from rechain.audit.summary import Summary
-    from rechain.datasets import Entry
-    from rechain.exports.joining import Complete
-    from rechain.recovery import Recoverer
+    from rechain.formats.datasets import Entry
+    from rechain.formats.exports.joining import Complete
+    from rechain.recoverer import RecovererConfig
     from rechain.system.provenance import Facts
+    from rechain.web.audit_answers import AuditedAnswer
+    from rechain.web.audit_report import Summary
 
-# Below so many questions one process is done before others have loaded the model.
 _FEW = 200
+"""questions; with fewer, one process finishes before others have loaded the model"""
 
 
 @grouped
@@ -40,7 +40,11 @@ def audit(
     ] = None,
     chains: Annotated[
         Path | None,
-        Option(metavar="FILE", parser=path_of, help="What was recovered of them already; else the model does it now."),
+        Option(
+            metavar="FILE",
+            parser=path_of,
+            help="Chains recovered from these questions; else the model recovers them now.",
+        ),
     ] = None,
     model: Annotated[str, Option(help="The model: default, or a model's folder or its name on the Hub.")] = "default",
     fail_under: Annotated[
@@ -55,9 +59,7 @@ def audit(
     serve_url: Annotated[
         str | None, Option(metavar="URL", help="Where `rechain serve` shows the same questions; answers link to it.")
     ] = None,
-    workers: Annotated[
-        int | None, Option(min=0, help="Worker processes, else one a core; 0: none but this one.")
-    ] = None,
+    workers: Workers = None,
     device: Device = None,
     candidates: CandidateOptions,
     overwrite: Overwrite = False,
@@ -68,19 +70,17 @@ def audit(
 
     Exit codes: 0 done; 2 a mistake; 3 fewer answers are supported than --fail-under demands, or none could be judged.
     """
-    from rechain.audit.report import JsonReport, MostDoubtful, lines_of, write_page
-    from rechain.audit.summary import Summary
-    from rechain.recovery import Recoverer
+    from rechain.recoverer import RecovererConfig
+    from rechain.web.audit_report import JsonReport, MostDoubtful, Summary, lines_of, write_page
 
     _check(questions, out, json, chains, serve_url, overwrite)
-    make = partial(Recoverer, model, settings=candidates.settings(), device=device)
-    made_by = _made_by(questions, chains, make)
-    collection = questions.collection()
-    entries = questions.entries("Auditing", collection=collection)
+    config = RecovererConfig(model, candidates.settings(), device=device)
+    made_by = _made_by(questions, chains, config)
+    entries = questions.entries("Auditing")
     if chains:
-        answers = _from_file(chains, entries, questions.completion(collection))
+        answers = _from_file(chains, entries, questions.completion())
     else:
-        answers = _recovered(partial(make, corpus=collection), entries, workers)
+        answers = _recovered(replace(config, corpus=questions.collection), entries, workers)
     summary, doubtful = Summary(), MostDoubtful(most)
     with ExitStack() as stack:
         records = JsonReport(stack.enter_context(replacing(json))) if json else None
@@ -107,7 +107,7 @@ def audit(
 def _check(
     questions: QuestionsInput, out: Path, json: Path | None, chains: Path | None, serve_url: str | None, overwrite: bool
 ) -> None:
-    """Raise an error for what would fail after hours of work."""
+    """Check the options, before hours of work."""
     if json and json.absolute() == out.absolute():
         raise RechainError(f"{out} cannot be both the page and the JSON; name another file for one of them.")
     for path in (out, json):
@@ -116,18 +116,16 @@ def _check(
         raise RechainError(f"--serve-url should be an address such as http://127.0.0.1:8000, not '{serve_url}'.")
 
 
-def _made_by(questions: QuestionsInput, chains: Path | None, make: "partial[Recoverer]") -> "Facts":
-    """Return what makes the report: the model, or what made the chains."""
-    from dataclasses import asdict
-
-    from rechain.cli.progress import working
-    from rechain.recovery import model_facts
+def _made_by(questions: QuestionsInput, chains: Path | None, config: "RecovererConfig") -> "Facts":
+    """Return the provenance of the report: the model, or how the chains were made."""
+    from rechain.models import describe_model
+    from rechain.system.log import working
     from rechain.system.provenance import describe_input, heading, read_provenance
 
     with working("Digest of the input"):
         inputs = {"input": describe_input(questions.path), "passages": describe_input(questions.passages)}
         if chains is None:
-            return heading("audit", model=model_facts(make), settings=asdict(make.keywords["settings"]), **inputs)
+            return heading("audit", model=describe_model(config.model), settings=asdict(config.settings), **inputs)
         source = read_provenance(chains)
         for misfit in source.misfits(questions.path) if source else ():
             note(f"warning: {misfit}")
@@ -135,16 +133,14 @@ def _made_by(questions: QuestionsInput, chains: Path | None, make: "partial[Reco
         return heading("audit", chains=describe_input(chains), chains_made_by=made, **inputs)
 
 
-def _recovered(
-    make: "partial[Recoverer]", entries: "Iterator[Entry]", workers: int | None
-) -> "Iterator[AuditedAnswer]":
+def _recovered(config: "RecovererConfig", entries: "Iterator[Entry]", workers: int | None) -> "Iterator[AuditedAnswer]":
     """Yield the answers of a log as they are recovered, in its order."""
-    from rechain.audit.answers import audited
-    from rechain.bulk.work import default_workers
+    from rechain.run.work import default_workers
+    from rechain.web.audit_answers import audited
 
     first = list(islice(entries, _FEW))
     if workers is None:
-        workers = 0 if len(first) < _FEW else default_workers(make.args[0], make.keywords["device"])
+        workers = 0 if len(first) < _FEW else default_workers(config.model, config.device)
     waiting: deque[Entry] = deque()
 
     def passing() -> "Iterator[Entry]":
@@ -152,24 +148,24 @@ def _recovered(
             waiting.append(entry)  # until its chains come, which are no more than a few batches behind
             yield entry
 
-    for recovered in make().recover_many(passing(), workers=workers):
+    for recovered in config.load().recover_many(passing(), workers=workers):
         yield audited(waiting.popleft(), recovered)
 
 
 def _from_file(
     chains: Path, entries: "Iterable[Entry]", complete: "Complete | None" = None
 ) -> "Iterator[AuditedAnswer]":
-    """Yield the answers whose chains a file holds; both are in the same order. Say how many answers have none there."""
-    from rechain.audit.answers import audited
-    from rechain.datasets.reading import Entry
-    from rechain.datasets.records import read_rows
+    """Yield the answers whose chains are in a file, in the same order; then print how many answers have none there."""
     from rechain.errors import QuestionError
-    from rechain.exports.joining import next_of
+    from rechain.formats.datasets.questions import Entry
+    from rechain.formats.datasets.records import read_rows
+    from rechain.formats.exports.joining import next_of
     from rechain.schema import Question, Recovered
+    from rechain.web.audit_answers import audited
 
-    asked, judged = count(), count()  # which say how many questions and rows were read
-    remaining = ((entry, dict[str, list[str]]()) for entry, _ in zip(entries, asked, strict=False))
-    for (where, recovered), _ in zip(read_rows(chains, Recovered), judged, strict=False):
+    questions_read, rows_read = count(), count()
+    remaining = ((entry, dict[str, list[str]]()) for entry, _ in zip(entries, questions_read, strict=False))
+    for (where, recovered), _ in zip(read_rows(chains, Recovered), rows_read, strict=False):
         if recovered.id is not None:
             entry, _ = next_of(where, recovered.id, remaining)
             if complete and isinstance(entry.content, Question):
@@ -180,19 +176,19 @@ def _from_file(
             error = QuestionError(problem.code, problem.message) if problem else QuestionError("no_id", "no id")
             yield audited(Entry(where, None, error), recovered)
     deque(remaining, maxlen=0)  # to its end
-    if left_out := next(asked) - next(judged):
+    if left_out := next(questions_read) - next(rows_read):
         questions = f"{left_out} question{'s' * (left_out != 1)}"
         note(f"warning: {chains} lacks {questions} of the log; the report is of the others.")
 
 
 def _check_judged(summary: "Summary", source: Path | str) -> None:
-    """Raise an error where there is nothing to report, since what judges gives no verdicts."""
+    """Raise an error if the model, or the file of chains, gives no verdicts."""
     if summary.answers and not summary.verdicts and summary.errors["no_verdict"]:
         raise RechainError(f"{source} gives no verdicts on answers; audit with a model that does, such as the default.")
 
 
 def _judge(summary: "Summary", least: float | None) -> None:
-    """Exit with a code of its own if too few answers are supported, or if none could be judged."""
+    """Exit with code 3 if too few answers are supported, or if none could be judged."""
     supported = summary.supported
     if not summary.verdicts:
         note("Not one answer could be judged.")

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 from typer import Exit
 
 from rechain.cli.exits import ExitCode, too_many_errors
-from rechain.cli.logs import Log, RunLog
-from rechain.cli.options import CandidateOptions, GoldFile, MaxErrorRate, QuestionsInput, Strict, grouped
+from rechain.cli.options import CandidateOptions, GoldFile, Log, MaxErrorRate, QuestionsInput, Strict, grouped
 from rechain.cli.tables import Json, print_figures, print_json, print_table
 from rechain.errors import QuestionError
+from rechain.system.log import RunLog
 
 if TYPE_CHECKING:
-    from rechain.candidates import CandidateSettings
     from rechain.evaluation.candidates import CandidateCount
     from rechain.schema import Gold, Question
+    from rechain.text.candidates import CandidateSettings
     from rechain.text.collection import Statistics
 
 
@@ -37,11 +37,11 @@ def candidates(
     from rechain.evaluation.candidates import errors_of, summarise_candidates
 
     settings = options.settings()
-    golds, collection = questions.gold(gold), questions.collection()
+    golds = questions.gold(gold)
     counts: list[CandidateCount] = []
     with RunLog(log, "candidates", {"input": str(questions.path)}) as run:
-        for entry in questions.entries("Building candidates", run, collection):
-            count = _count(entry.content, settings, golds, collection)
+        for entry in questions.entries("Building candidates", run):
+            count = _count(entry.content, settings, golds, questions.collection)
             if count.error:
                 if strict:
                     raise entry.located(count.error)
@@ -70,8 +70,8 @@ def _count(
     collection: "Statistics | None",
 ) -> "CandidateCount":
     """Build C of a question that can be read, and count its chains or say why there are none."""
-    from rechain.candidates import find_candidates
     from rechain.evaluation.candidates import CandidateCount, count_candidates
+    from rechain.text.candidates import find_candidates
 
     if isinstance(content, QuestionError):
         return CandidateCount(0, 0, None, content)

@@ -19,10 +19,10 @@ def demo(
     from rich.console import Console
 
     from rechain.cli.display import show
-    from rechain.datasets import read_questions
     from rechain.evaluation.gold import read_gold
     from rechain.evaluation.judging import judge
-    from rechain.recovery import Recoverer
+    from rechain.formats.datasets import read_questions
+    from rechain.recoverer import Recoverer
 
     recoverer, console = Recoverer(model), Console()
     with as_file(files("rechain").joinpath("data")) as data:

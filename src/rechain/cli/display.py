@@ -9,7 +9,7 @@ from rich.text import Text
 from rechain.schema import VERDICTS, Chain, Question, Recovered
 from rechain.system.terminal import printable
 from rechain.text.highlights import ANSWER, CLAIM, QUESTION, Highlighter, link_role
-from rechain.text.passages import PassageView
+from rechain.text.passage_views import PassageView
 
 _LINK_STYLES = ("bold black on cyan", "bold black on magenta", "bold black on yellow")
 _ANSWER_STYLE = "bold black on green"

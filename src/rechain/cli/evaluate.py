@@ -15,22 +15,20 @@ from rechain.cli.options import (
     grouped,
     show_provenance,
 )
-from rechain.cli.progress import working
 from rechain.cli.tables import Json, print_figures, print_json, print_table
 from rechain.errors import InputError, QuestionError, RechainError
+from rechain.system.log import working
 from rechain.system.stores import path_of
 from rechain.system.terminal import note
 
 if TYPE_CHECKING:
-    from rechain.evaluation.comparison import Comparison
-    from rechain.evaluation.judging import AtConfidence, JudgedChain
+    from rechain.evaluation.judging import AtConfidence, Comparison, JudgedAnswer, JudgedChain
     from rechain.evaluation.statistics import Figure
-    from rechain.evaluation.verdicts import JudgedAnswer
     from rechain.schema import Recovered
     from rechain.system.provenance import Facts, Provenance
 
-# Enough to see what is wrong with a file; the rest is counted.
 _MOST_ERRORS = 5
+"""shown one by one; the rest is counted"""
 
 
 @grouped
@@ -47,12 +45,12 @@ def evaluate(
     questions: QuestionsInput,
     gold: GoldFile = None,
     unambiguous: Annotated[
-        bool, Option("--unambiguous", help="Only questions of which exactly one gold passage holds the answer.")
+        bool, Option("--unambiguous", help="Only questions with exactly one gold passage that contains the answer.")
     ] = False,
     json: Json = False,
     strict: Strict = False,
     differences: Annotated[
-        Path | None, Option(metavar="FILE", help="Where questions go for which only one of two files is right.")
+        Path | None, Option(metavar="FILE", help="Where to write questions for which only one of two files is right.")
     ] = None,
     overwrite: Overwrite = False,
 ) -> None:
@@ -79,8 +77,8 @@ def evaluate(
     sources = [_Source(path, read_provenance(path)) for path in chains]
     for source in sources:
         show_provenance(source.provenance, questions.path)
-    known = [source.provenance for source in sources if source.provenance and source.provenance.made_by]
-    for difference in compare(known) if len(known) == 2 else ():
+    histories = [source.provenance for source in sources if source.provenance and source.provenance.made_by]
+    for difference in compare(histories) if len(histories) == 2 else ():
         note(difference)
     if len(sources) == 1:
         _evaluate_one(sources[0], judged, json)
@@ -89,27 +87,27 @@ def evaluate(
 
 
 class _Source(NamedTuple):
-    """A file of chains, and what made it."""
+    """A file of chains and its provenance."""
 
     path: Path
     provenance: "Provenance | None"
 
     def facts(self) -> "Facts | None":
-        """Return what made it, as JSON shows it."""
-        made = self.provenance
-        return {"made by": made.made_by, "end": made.end} if made else None
+        """Return the provenance as JSON shows it."""
+        provenance = self.provenance
+        return {"made by": provenance.made_by, "end": provenance.end} if provenance else None
 
 
 class _Judged(NamedTuple):
-    """What is right about the chains and the verdict of a question, and which files hold it; file by file."""
+    """Whether the chains and the verdicts of a question are right, and which files contain it; file by file."""
 
     id: str
     verdicts: "Sequence[JudgedChain]"
     is_held: Sequence[bool]
     has_chain: bool
-    """whether there may be a chain; none is right for an answer that nothing supports"""
+    """whether a right chain exists; there is none for an answer that nothing supports"""
     answers: "Sequence[JudgedAnswer]" = ()
-    """the verdicts on its answer, where gold has one"""
+    """the verdicts on its answer, if gold has one"""
 
 
 def _judged(
@@ -119,9 +117,8 @@ def _judged(
     unambiguous: bool,
     strict: bool,
 ) -> Iterator[_Judged]:
-    """Judge the chains of every question that was asked for and has gold; it is a mistake if there is none."""
-    from rechain.evaluation.judging import is_unambiguous, judge
-    from rechain.evaluation.verdicts import JudgedAnswer
+    """Judge the chains of every selected question with gold; raises if there is none."""
+    from rechain.evaluation.judging import JudgedAnswer, is_unambiguous, judge
 
     golds = questions.gold(gold)
     errors: list[QuestionError] = []
@@ -146,10 +143,9 @@ def _judged(
 
 
 def _evaluate_one(source: _Source, judged: Sequence[_Judged], json: bool) -> None:
-    """Print the figures of a file; questions that it does not hold are wrong."""
-    from rechain.evaluation.judging import accuracy_at_confidence, summarise
+    """Print the figures of a file; questions that are not in it count as wrong."""
+    from rechain.evaluation.judging import accuracy_at_confidence, summarise, summarise_verdicts
     from rechain.evaluation.statistics import expected_calibration_error
-    from rechain.evaluation.verdicts import calibration_error, summarise_verdicts
 
     if missing := sum(not each.is_held[0] for each in judged):
         note(f"{missing} questions are not in {source.path}; they count as wrong.")
@@ -157,16 +153,17 @@ def _evaluate_one(source: _Source, judged: Sequence[_Judged], json: bool) -> Non
     answers = [each.answers[0] for each in judged if each.answers]
     figures, at_confidence = summarise(verdicts), accuracy_at_confidence(verdicts)
     error = expected_calibration_error((verdict.confidence, verdict.correct) for verdict in verdicts)
-    of_answers, answers_error = summarise_verdicts(answers), calibration_error(answers)
+    of_answers = summarise_verdicts(answers)
+    answers_error = expected_calibration_error((answer.probability, answer.is_right) for answer in answers)
     if json:
-        shown: Facts = {
+        report: Facts = {
             "figures": figures,
             "expected calibration error": error,
             "accuracy at confidence": at_confidence,
         }
         if of_answers:
-            shown["verdicts"] = {"figures": of_answers, "expected calibration error": answers_error}
-        print_json({**shown, "provenance": source.facts()})
+            report["verdicts"] = {"figures": of_answers, "expected calibration error": answers_error}
+        print_json({**report, "provenance": source.facts()})
         return
     print_figures(f"Chains of {source.path}", figures)
     if error is not None:
@@ -178,11 +175,10 @@ def _evaluate_one(source: _Source, judged: Sequence[_Judged], json: bool) -> Non
 
 
 def _evaluate_two(sources: Sequence[_Source], judged: Sequence[_Judged], json: bool, lines: OutputOptions) -> None:
-    """Print the figures of two files over the questions that both hold, and by how much the second is better."""
+    """Print the figures of two files over the questions in both, and by how much the second is better."""
     import orjson
 
-    from rechain.evaluation.comparison import compare
-    from rechain.evaluation.judging import summarise
+    from rechain.evaluation.judging import compare, summarise
     from rechain.system.provenance import describe_input, heading
 
     in_both = [each for each in judged if all(each.is_held) and each.has_chain]
@@ -235,8 +231,8 @@ def _report_left_out(errors: list[QuestionError]) -> None:
 
 
 def _read_chains(path: Path) -> Mapping[str, "Recovered"]:
-    """Read the chains of every question; it is a mistake if there are none."""
-    from rechain.datasets.records import read_by_id
+    """Read the chains of every question; raises if there are none."""
+    from rechain.formats.datasets.records import read_by_id
     from rechain.schema import Recovered
 
     with working("Reading chains"):

@@ -1,4 +1,4 @@
-"""How a command ends: the exit codes, and what SIGTERM or a reader that goes away has to do with them."""
+"""How a command ends: exit codes, SIGTERM, and a closed pipe."""
 
 import os
 import signal
@@ -11,7 +11,7 @@ from typing import NoReturn
 
 
 class ExitCode(IntEnum):
-    """What a command exits with, other than 0, and 1 for a defect of ours; above 128 as shells have it for signals."""
+    """Exit codes other than 0, and 1 for a bug; above 128 as in shells, for signals."""
 
     MISTAKE = 2
     TOO_MANY_ERRORS = 3
@@ -21,7 +21,7 @@ class ExitCode(IntEnum):
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM has come; all that is done for Ctrl+C is done for it too."""
+    """SIGTERM was received; it is handled like Ctrl+C."""
 
     def __str__(self) -> str:
         return "stopped by SIGTERM"
@@ -29,8 +29,8 @@ class Terminated(KeyboardInterrupt):
 
 @contextmanager
 def raising_terminated() -> Iterator[None]:
-    """Raise Terminated where SIGTERM comes, so that workers are ended and the user is told how to go on."""
-    if threading.current_thread() is not threading.main_thread():  # which alone may handle signals
+    """Raise Terminated on SIGTERM, so that workers end and the user reads how to resume."""
+    if threading.current_thread() is not threading.main_thread():  # only the main thread may handle signals
         yield
         return
     before = signal.signal(signal.SIGTERM, _raise_terminated)
@@ -45,7 +45,7 @@ def _raise_terminated(number: int, frame: object) -> NoReturn:
 
 
 def code_of(ended: SystemExit) -> int:
-    """Return what to exit with: typer and rich end with the same code whatever signal came, and with 1 for a pipe."""
+    """Return the exit code: typer and rich use one code for all signals, and 1 for a closed pipe."""
     causes = list(_causes(ended))
     if ended.code == ExitCode.INTERRUPTED and any(isinstance(cause, Terminated) for cause in causes):
         return ExitCode.TERMINATED
@@ -63,7 +63,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def too_many_errors(failed: int, questions: int, most: float | None) -> str:
-    """Return a sentence if a greater share of questions failed than is allowed or, unless that is said, all of them."""
+    """Return a sentence if more questions failed than `most`, a share, allows; without it, if all of them failed."""
     if most is None:
         return "Every question failed." if questions and failed == questions else ""
     if failed <= most * questions:
@@ -72,12 +72,12 @@ def too_many_errors(failed: int, questions: int, most: float | None) -> str:
 
 
 def flush(code: int) -> int:
-    """Write out what is left of standard output; return the exit code, which is another if its reader is gone."""
+    """Flush standard output and return the exit code, which is another if its reader is gone."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
         code = ExitCode.READER_GONE
-    if code == ExitCode.READER_GONE:  # or Python would complain at its end about what it cannot write
+    if code == ExitCode.READER_GONE:  # or Python would print an error when it exits
         with suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return code

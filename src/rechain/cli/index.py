@@ -1,24 +1,22 @@
 """rechain index: from documents to an index in which passages are found."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from rechain.cli.logs import Log, RunLog
-from rechain.cli.progress import bar
+from rechain.cli.options import Log
 from rechain.errors import RechainError
+from rechain.system.log import RunLog, bar
 from rechain.system.terminal import print_records
 
 if TYPE_CHECKING:
-    from rechain.documents import Refusal
-    from rechain.retrieval import Build, IndexInfo
+    from rechain.formats.documents import Refusal
+    from rechain.index import Build, IndexInfo
 
 _MOST_SHOWN = 20
-"""things that are left out and named one by one: a collection may have a million bad rows"""
+"""files or rows that are left out and named one by one: a collection may have a million bad rows"""
 
 
 def index(
@@ -32,7 +30,7 @@ def index(
     out: Annotated[
         Path | None, Option(metavar="INDEX", help="The folder of the index, a new one or one to bring up to date.")
     ] = None,
-    info: Annotated[bool, Option("--info", help="Say what is in the index, and build nothing.")] = False,
+    info: Annotated[bool, Option("--info", help="Print what is in the index, and build nothing.")] = False,
     passage_words: Annotated[
         int | None,
         Option(min=20, max=5000, help="Words of the passages of a document, about (150, or as the index has)."),
@@ -57,12 +55,12 @@ def index(
 
     Example: rechain index handbook/ --out handbook.index && rechain recover log.jsonl --corpus handbook.index
 
-    The index holds what the SOURCEs hold: what is gone from them is dropped. Stopped at any moment, it is as it was.
+    The index mirrors the SOURCEs: passages that were removed from them are dropped. If stopped, it stays unchanged.
     """
-    from rechain.documents import SplitSettings
-    from rechain.reader.embedding import BundledEncoder
-    from rechain.retrieval import BuildSettings, build_index
-    from rechain.retrieval.index import check_files, read_info
+    from rechain.formats.documents import SplitSettings
+    from rechain.index import BuildSettings, build_index
+    from rechain.index.index import check_files, read_info
+    from rechain.models import BundledEncoder
 
     if info:
         folder = out or (sources[0] if sources and len(sources) == 1 else None)
@@ -77,29 +75,20 @@ def index(
     split = None if passage_words is None else SplitSettings(passage_words)
     with RunLog(log, "index", {"input": " ".join(map(str, sources)), "out": str(out)}) as run:
         refusals = _Refusals(run)
-        with _reporting(run) as report:
+        with bar("Indexing", "passages") as show:
+
+            def report(share: float, passages: int) -> None:
+                run.share, run.doing = share, f"{passages} passages"
+                show(share, passages, "")
+
             settings = BuildSettings(split, shards, workers, vectors)
             build = build_index(sources, out, settings, refusals.add, report, BundledEncoder())
         refusals.finish()
         run.end(_summary(build))
 
 
-@contextmanager
-def _reporting(run: RunLog) -> "Iterator[Callable[[float, int], None]]":
-    """Show how far building has come, under a bar or in the log."""
-    if not run.shows_bar:
-
-        def report(share: float, passages: int) -> None:
-            run.share, run.doing = share, f"{passages} passages"
-
-        yield report
-        return
-    with bar("Indexing", "passages") as show:
-        yield lambda share, passages: show(share, passages, "")
-
-
 class _Refusals:
-    """What was left out: files of kinds that are not read are counted, of others the first are named."""
+    """Reports what was left out: counts files of unknown kinds, and names the first of the others."""
 
     def __init__(self, run: RunLog) -> None:
         self._run = run
@@ -116,7 +105,7 @@ class _Refusals:
             self._run.note(refusal.message)
 
     def finish(self) -> None:
-        """Say what else was left out."""
+        """Print what else was left out."""
         if (more := self._number - _MOST_SHOWN) > 0:
             self._run.note(f"{more} more files or rows are left out for such reasons.")
         if self._kinds:
@@ -137,7 +126,7 @@ def _count(number: int, thing: str) -> str:
 
 
 def _print_info(folder: Path, info: "IndexInfo") -> None:
-    from rechain.retrieval import Index
+    from rechain.index import Index
 
     size = sum(info.files.values())
     rows = [

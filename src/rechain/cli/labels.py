@@ -1,4 +1,4 @@
-"""rechain labels: export and import what annotators labelled, rename annotators, measure how far they agree."""
+"""rechain labels: export and import labels, rename annotators, measure their agreement."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from rechain.cli.options import CandidateOptions, OutputOptions, QuestionsInput, grouped, open_corpus
+from rechain.cli.options import CandidateOptions, OutputOptions, QuestionsInput, grouped
 from rechain.cli.tables import Json, print_json, print_table
 from rechain.errors import InputError
 from rechain.system.stores import path_of
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rechain.schema import Question
 
 labels = typer.Typer(
-    help="Labels that people gave in the browser: export and import them, see how far annotators agree, rename them.",
+    help="Labels that people gave in the browser: export, import, measure agreement, rename annotators.",
     no_args_is_help=True,
 )
 
@@ -46,9 +46,9 @@ def export(
     output: OutputOptions,
     candidates: CandidateOptions,
 ) -> None:
-    """Write what labels decide: gold chains, which `rechain evaluate --gold` takes, or labelled pairs.
+    """Export labels as gold chains, which `rechain evaluate --gold` takes, or as labelled pairs.
 
-    The options that say how candidate chains are built should be those with which they were labelled.
+    Use the same options for candidate chains as when they were labelled.
 
     Example: rechain labels export labels.sqlite questions.jsonl --to gold --out gold.jsonl
     """
@@ -57,12 +57,12 @@ def export(
     from rechain.labels.exchange import export_gold, export_pairs
     from rechain.system.provenance import describe_input, heading
 
-    settings, index = candidates.settings(), open_corpus(questions.corpus, questions.passages)
+    settings = candidates.settings()
     ids: set[str] = set()
     left_out: Counter[str] = Counter()
 
     def source() -> "Iterator[Question]":
-        for question in questions.readable("Exporting labels", collection=index):
+        for question in questions.readable("Exporting labels"):
             ids.add(question.id)  # the questions themselves are too many to keep
             yield question
 
@@ -70,11 +70,11 @@ def export(
         output.check(labels_file, questions.path, questions.passages)
         if to == To.gold:
             what = "question decided", "questions decided"
-            golds = export_gold(source(), store, settings, left_out, index)
+            golds = export_gold(source(), store, settings, left_out, questions.index)
             lines = (gold.model_dump_json(exclude_none=True, exclude_defaults=True) for gold in golds)
         else:
             what = "labelled pair", "labelled pairs"
-            rows = export_pairs(source(), store, settings, left_out, index)
+            rows = export_pairs(source(), store, settings, left_out, questions.index)
             lines = (orjson.dumps(row).decode() for row in rows)
         made_by = heading(
             "labels export",
@@ -102,7 +102,7 @@ def import_(
     annotator: Annotated[str, Option(metavar="NAME", help="Whose labels they are.")],
     candidates: CandidateOptions,
 ) -> None:
-    """Take labels over from a file of labelled pairs or gold chains, all or none.
+    """Import labels from a file of labelled pairs or gold chains, all or none.
 
     Example: rechain labels import labels.sqlite interactions.jsonl medhop/train.json --annotator paper
     """
@@ -111,10 +111,9 @@ def import_(
     from rechain.labels.store import LabelStore
 
     rows, settings = read_label_rows(file), candidates.settings()
-    index = open_corpus(questions.corpus, questions.passages)
     with LabelStore(labels_file) as store:
-        source = questions.readable("Importing labels", collection=index)
-        imported = labels_from_rows(rows, source, annotator, settings, questions.same_chain, index)
+        source = questions.readable("Importing labels")
+        imported = labels_from_rows(rows, source, annotator, settings, questions.same_chain, questions.index)
         if not imported.labels:
             raise InputError(f"{file} holds no label of the questions in {questions.path}.")
         store.add(imported.labels)
@@ -132,7 +131,7 @@ def import_(
 
 @labels.command()
 def agreement(path: LabelsFile, json: Json = False) -> None:
-    """Print how far annotators agree: Cohen's kappa, with a 95 % interval over questions.
+    """Print the agreement of annotators: Cohen's kappa, with a 95 % interval over questions.
 
     Example: rechain labels agreement labels.sqlite
     """
@@ -154,7 +153,7 @@ def agreement(path: LabelsFile, json: Json = False) -> None:
 
 @labels.command()
 def annotators(path: LabelsFile, json: Json = False) -> None:
-    """Print who labelled how much, and who was renamed or removed.
+    """Print how much each annotator labelled, and who was renamed or removed.
 
     Example: rechain labels annotators labels.sqlite
     """
@@ -178,38 +177,38 @@ def annotators(path: LabelsFile, json: Json = False) -> None:
 def rename(
     path: LabelsFile,
     old: Annotated[str, Argument(metavar="OLD", help="The annotator's name.")],
-    new: Annotated[str, Argument(metavar="NEW", help="The new name; of somebody who has it, the newest label holds.")],
+    new: Annotated[str, Argument(metavar="NEW", help="The new name; if it is taken, the newest label counts.")],
 ) -> None:
     """Give all labels of an annotator another name; the history keeps the old one.
 
     Example: rechain labels rename labels.sqlite ada "Ada Lovelace"
     """
     with _open(path) as store:
-        held = store.rename(old, new)
-    note(f"{old} is {new} now, with {_counted(held, 'label', 'labels')}.")
+        labels_now = store.rename(old, new)
+    note(f"{old} is {new} now, with {_counted(labels_now, 'label', 'labels')}.")
 
 
 @labels.command()
 def remove(
     path: LabelsFile,
-    annotator: Annotated[str, Argument(metavar="ANNOTATOR", help="Whose labels count no more.")],
+    annotator: Annotated[str, Argument(metavar="ANNOTATOR", help="The annotator whose labels are removed.")],
 ) -> None:
-    """Take back all labels of an annotator; the history keeps them.
+    """Remove all labels of an annotator; the history keeps them.
 
     Example: rechain labels remove labels.sqlite eve
     """
     with _open(path) as store:
-        held = store.remove(annotator)
-    note(f"{_counted(held, 'label', 'labels')} of {annotator} taken back.")
+        removed = store.remove(annotator)
+    note(f"{_counted(removed, 'label', 'labels')} of {annotator} taken back.")
 
 
 @labels.command()
 def history(path: LabelsFile) -> None:
-    """Print every label ever given, also those taken back, one JSON object a line, oldest first.
+    """Print every label ever given, also removed ones, one JSON object a line, oldest first.
 
     Example: rechain labels history labels.sqlite
 
-    `given_as` is the name that an annotator had then, where it was changed since.
+    `given_as` is the name that an annotator had at that time, if it has changed.
     """
     import orjson
 
@@ -225,24 +224,8 @@ def history(path: LabelsFile) -> None:
             print_records(orjson.dumps(row).decode() + "\n")
 
 
-@labels.command()
-def repair(
-    damaged: Annotated[Path, Argument(metavar="DAMAGED", help="A file of labels that is damaged.")],
-    new: Annotated[Path, Argument(metavar="NEW", help="The file that is made.")],
-) -> None:
-    """Copy what is whole of a damaged file of labels into a new one.
-
-    Example: rechain labels repair labels.sqlite repaired.sqlite
-    """
-    from rechain.labels.repair import repair
-
-    repaired = repair(damaged, new)
-    lost = f"; {_counted(repaired.lost, 'was', 'were')} damaged and left out" if repaired.lost else ""
-    note(f"{_counted(repaired.copied, 'event', 'events')} copied to {new}{lost}.")
-
-
 def _open(path: Path) -> "LabelStore":
-    """Open a file of labels that is there; LabelStore alone would make a new one."""
+    """Open an existing file of labels; LabelStore alone would create one."""
     from rechain.labels.store import LabelStore
 
     if not path.exists():

@@ -1,4 +1,4 @@
-"""The `rechain` command: gathers the subcommands and turns mistakes into one sentence and exit code 2."""
+"""The `rechain` command: collects the subcommands; an error is one sentence and exit code 2."""
 
 import errno
 import os
@@ -31,7 +31,7 @@ _OF_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 
 class _Commands(TyperGroup):
-    """The commands; what is wrong with an argument is shown, and never obeyed by the terminal."""
+    """The commands; control characters in wrong arguments are escaped before they are printed."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was named."""
@@ -69,7 +69,7 @@ def _options(
 
 
 def main() -> None:
-    """Run the command line; what it prints is UTF-8, whatever the terminal says."""
+    """Run the command line; it prints UTF-8, whatever the encoding of the terminal."""
     # Both are read by what starts later: torch's threads, which spin while they wait and slow a busy machine down, and
     # the process that frees what killed workers leave behind, which would print a warning for it.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -77,30 +77,25 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    code: int = ExitCode.MISTAKE
     with raising_terminated():
-        code = flush(_run())
+        try:
+            app()
+            code = 0
+        except RechainError as error:
+            note(f"rechain: {error}")
+        except OSError as error:
+            note(f"rechain: {_sentence(error)}")
+        except SystemExit as ended:
+            code = code_of(ended)
+            if code in _STOPPED:
+                note(f"rechain: {_STOPPED[code]}.")
+        code = flush(code)
     raise SystemExit(code)
 
 
-def _run() -> int:
-    """Run a command and return its exit code; a mistake is one sentence."""
-    try:
-        app()
-        return 0
-    except RechainError as error:
-        note(f"rechain: {error}")
-    except OSError as error:
-        note(f"rechain: {_sentence(error)}")
-    except SystemExit as ended:
-        code = code_of(ended)
-        if code in _STOPPED:
-            note(f"rechain: {_STOPPED[code]}.")
-        return code
-    return ExitCode.MISTAKE
-
-
 def _sentence(error: OSError) -> str:
-    """Return what is wrong with a file; the system says which, but not always whether it was read or written."""
+    """Return an error of the operating system as a sentence with the name of the file."""
     what = "written" if error.errno in _OF_WRITING else "read or written"
     return f"{error.filename or 'a file'} cannot be {what}: {error.strerror or error}."
 

@@ -1,10 +1,10 @@
-"""Options that several commands share: where questions come from, how candidates are built, where records go."""
+"""Options that several commands share: questions, their passages, candidates, and output."""
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, fields, is_dataclass
-from functools import partial, wraps
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cached_property, partial, wraps
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,21 +13,27 @@ from typer import Argument, Option
 
 from rechain.errors import QuestionError, RechainError
 from rechain.system.files import replacing
+from rechain.system.log import LogFormat, RunLog, bar, working
 from rechain.system.stores import is_local, path_of
 from rechain.system.terminal import note, print_records
 
 if TYPE_CHECKING:
-    from rechain.candidates import CandidateSettings
-    from rechain.cli.logs import RunLog
-    from rechain.datasets import Entry
-    from rechain.exports.joining import Complete
-    from rechain.retrieval.index import Index
+    from rechain.formats.datasets import Entry
+    from rechain.formats.exports.joining import Complete
+    from rechain.index.index import Index
     from rechain.schema import Gold, Question, Same
     from rechain.system.provenance import Facts, Provenance
+    from rechain.text.candidates import CandidateSettings
     from rechain.text.collection import PassageCollection
 
 STDIN = Path("-")
 
+Log = Annotated[
+    LogFormat | None,
+    Option(
+        "--log", help="Log to standard error: lines of text or json, or none but errors. (a terminal: bar; else text)"
+    ),
+]
 Questions = Annotated[
     Path,
     Argument(
@@ -39,26 +45,6 @@ Questions = Annotated[
 Passages = Annotated[
     Path | None, Option(metavar="FILE", parser=path_of, help="Passages that the questions name by id.")
 ]
-Corpus = Annotated[
-    Path | None,
-    Option(metavar="INDEX", help="An index of documents (rechain index) in which the questions' passages are found."),
-]
-Found = Annotated[
-    int | None,
-    Option(
-        min=1,
-        max=1000,
-        help="Passages that are looked for in the index for a question (12, or 60 where the data names its entities).",
-    ),
-]
-Map = Annotated[
-    str | None,
-    Option(
-        "--map",
-        metavar="FIELDS",
-        help="Which fields hold what: question=user_input,answer=output.text,passages=docs,passage.text=page_content.",
-    ),
-]
 Only = Annotated[
     list[str] | None, Option(metavar="TYPE", help="Only questions of this type, e.g. bridge; may be repeated.")
 ]
@@ -69,6 +55,7 @@ GoldFile = Annotated[
 MinConfidence = Annotated[
     float | None, Option(min=0, max=1, help="Leave out chains of less confidence; for models that tell one.")
 ]
+Workers = Annotated[int | None, Option(min=0, help="Worker processes, else one a core; 0: none but this one.")]
 Device = Annotated[str | None, Option(metavar="NAME", help="cpu, cuda, cuda:1, …; a GPU if there is one.")]
 Strict = Annotated[bool, Option("--strict", help="Stop at the first question that has an error.")]
 MaxErrorRate = Annotated[
@@ -81,10 +68,10 @@ Overwrite = Annotated[bool, Option("--overwrite", help="Replace the output file 
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """Let a command take option groups: parameters that are dataclasses, each field of which is an option.
+    """Allow option groups in a command: parameters that are dataclasses, each field of which is an option.
 
-    typer reads the options of a command from its signature. So the signature is rewritten: the fields of a group stand
-    in its place, and are gathered into the group again when the command is called. Own code, because typer has no
+    typer reads the options of a command from its signature. So a group is replaced by its fields in the signature, and
+    built from them again when the command is called. Own code, because typer has no
     groups (fastapi/typer#154, open since 2020), pydantic-typer names options `--group.field` (its issue 10), and
     dataclass-click is for click alone.
     """
@@ -110,96 +97,125 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     return call
 
 
-def open_corpus(corpus: Path | None, passages: Path | None, *, is_elsewhere: bool = False) -> "Index | None":
-    """Open the index that --corpus names, if it does; where it is read elsewhere, read only what it is."""
-    if corpus is None:
-        return None
-    if passages is not None:
-        raise RechainError("--passages is a file of passages and --corpus an index of them; choose one of them.")
-    from rechain.retrieval.index import Index
+@dataclass(frozen=True, kw_only=True)
+class PassageOptions:
+    """Where the passages of questions come from, and how records are read."""
 
-    return Index(corpus.absolute(), shards=[] if is_elsewhere else None)
+    passages: Passages = None
+    mapping: Annotated[
+        str | None,
+        Option(
+            "--map",
+            metavar="FIELDS",
+            help="Names of the fields: question=user_input,answer=output.text,passages=docs,passage.text=page_content.",
+        ),
+    ] = None
+    corpus: Annotated[
+        Path | None,
+        Option(metavar="INDEX", help="An index of documents (rechain index) in which passages are searched."),
+    ] = None
+    found: Annotated[
+        int | None,
+        Option(
+            min=1,
+            max=1000,
+            help="Passages to find in the index for a question (12, or 60 if the data names its entities).",
+        ),
+    ] = None
+
+    @cached_property
+    def index(self) -> "Index | None":
+        """The index that --corpus names, opened once."""
+        return self.open_index()
+
+    def open_index(self, *, is_elsewhere: bool = False) -> "Index | None":
+        """Open the index that --corpus names; if other machines search it, read only its description."""
+        if self.corpus is None:
+            return None
+        if self.passages is not None:
+            raise RechainError("--passages is a file of passages and --corpus an index of them; choose one of them.")
+        from rechain.index.index import Index
+
+        return Index(self.corpus.absolute(), shards=[] if is_elsewhere else None)
 
 
-@dataclass(frozen=True)
-class QuestionsInput:
+@dataclass(frozen=True, kw_only=True)
+class QuestionsInput(PassageOptions):
     """The questions that a command reads."""
 
     path: Questions
-    passages: Passages = None
     only: Only = None
-    mapping: Map = None
-    corpus: Corpus = None
-    found: Found = None
 
+    def at(self, path: Path) -> "QuestionsInput":
+        """Return the questions of another file over the same collection, which is not read again."""
+        other = replace(self, path=path)
+        vars(other)["collection"] = self.collection
+        return other
+
+    @cached_property
     def collection(self) -> "PassageCollection | Index | None":
-        """Read the passages that questions name by id, or open the index in which passages are found."""
-        from rechain.cli.progress import working
-        from rechain.recovery import read_collection
+        """The passages that questions name by id, or the index in which passages are searched, read once."""
+        from rechain.formats.datasets.questions import read_collection
 
         with working("Reading passages"):
-            index = open_corpus(self.corpus, self.passages)
-            return read_collection(self.passages) if index is None else index  # one without passages is false
+            return read_collection(self.passages) if self.index is None else self.index
 
-    def entries(
-        self, activity: str, log: "RunLog | None" = None, collection: "PassageCollection | Index | None" = None
-    ) -> Iterator["Entry"]:
-        """Read questions under a progress bar or a log; it is a mistake if none is of a type that `only` names.
+    def entries(self, activity: str, log: RunLog | None = None) -> Iterator["Entry"]:
+        """Read questions under a progress bar or a log; raises if none is of a type that `only` names."""
+        from rechain.formats.datasets.questions import no_question
 
-        `collection` has their passages, if it is read already.
-        """
-        from rechain.cli.progress import shows_bars, with_progress
-        from rechain.datasets.reading import no_question, read_entries
-
-        collection = collection if collection is not None else self.collection()
-        entries = read_entries(
-            self.path,
-            passages=collection,
-            only=self.only or (),
-            mapping=self.mapping,
-            needs_passages=self.corpus is None,
-        )
-        if self.corpus is not None:
-            entries = self._with_passages(entries, collection)
+        entries = self._read(self.only or ())
+        if self.index is not None:
+            entries = self._with_passages(entries, self.index)
         number = 0
-        for number, entry in enumerate(with_progress(entries, activity) if shows_bars() else entries, start=1):
-            if log:
-                log.questions, log.share = number, entry.share
-            yield entry
+        with bar(activity) as show:
+            for number, entry in enumerate(entries, start=1):
+                if log:
+                    log.questions, log.share = number, entry.share
+                yield entry
+                show(entry.share, number, "")
         if not number:
             raise no_question(self.path, self.only or ())
 
-    def _with_passages(self, entries: "Iterator[Entry]", index: Any) -> "Iterator[Entry]":
+    def _read(self, only: Sequence[str] = ()) -> Iterator["Entry"]:
+        from rechain.formats.datasets.questions import read_entries
+
+        return read_entries(
+            self.path,
+            passages=self.collection,
+            only=only,
+            mapping=self.mapping,
+            needs_passages=self.corpus is None,
+        )
+
+    def _with_passages(self, entries: "Iterator[Entry]", index: "Index") -> "Iterator[Entry]":
         """Yield questions with the passages that the index has for them."""
-        from rechain.retrieval.finding import FindSettings, fill_entries
+        from rechain.index.search import FindSettings, fill_entries
 
         settings = FindSettings(self.found) if self.found else None
         encoder = None
         if index.info.vectors is not None:
-            from rechain.reader.embedding import BundledEncoder
+            from rechain.models import BundledEncoder
 
             encoder = BundledEncoder()
         for entry in entries:
             yield from fill_entries(index, [entry], settings, encoder)
 
-    def completion(self, collection: "PassageCollection | Index | None") -> "Complete | None":
-        """Return what adds to a question the passages that its chains name and that were not found, if that can be.
+    def completion(self) -> "Complete | None":
+        """Return what adds to a question the passages that its chains name and a search did not find, with an index.
 
-        Chains may come from a run that looked for more of them.
+        Chains may come from a run with a greater `--found`.
         """
-        if self.corpus is None:
+        if self.index is None:
             return None
-        from rechain.retrieval.finding import add_named
-        from rechain.retrieval.index import Index
+        from rechain.index.search import add_named
 
-        return partial(add_named, collection) if isinstance(collection, Index) else None
+        return partial(add_named, self.index)
 
-    def readable(
-        self, activity: str, log: "RunLog | None" = None, collection: "PassageCollection | Index | None" = None
-    ) -> Iterator["Question"]:
+    def readable(self, activity: str, log: RunLog | None = None) -> Iterator["Question"]:
         """Read the questions that can be read; then print how many cannot, and why the first of them cannot."""
         errors: list[QuestionError] = []
-        for entry in self.entries(activity, log, collection):
+        for entry in self.entries(activity, log):
             if isinstance(entry.content, QuestionError):
                 errors.append(entry.content)
             else:
@@ -210,31 +226,23 @@ class QuestionsInput:
 
     def gold(self, file: Path | None) -> "Mapping[str, Gold]":
         """Read the gold chains, from their own file or out of the questions file; commands that judge call this."""
-        from rechain.cli.progress import working
-        from rechain.datasets import read_entries
         from rechain.evaluation.gold import read_gold
 
         def questions() -> "Iterator[Question]":
             if self.path == STDIN:
                 raise RechainError("standard input can be read only once; put the questions into a file.")
-            entries = read_entries(
-                self.path, passages=self.collection(), mapping=self.mapping, needs_passages=self.corpus is None
-            )
-            contents = (entry.content for entry in entries)
+            contents = (entry.content for entry in self._read())
             yield from (content for content in contents if not isinstance(content, QuestionError))
 
-        if file is None and (self.path == STDIN or self.mapping):  # what a map names is no gold
+        if file is None and (self.path == STDIN or self.mapping):  # mapped fields are no gold
             return {}
         with working("Reading gold"):
             return read_gold(file or self.path, questions(), self.same_chain)
 
     @property
     def same_chain(self) -> "Same":
-        """What counts as the same chain of these questions; of a pipe, which is read only once, the links too.
-
-        So it is with a map, as for the plain format.
-        """
-        from rechain.datasets.reading import same_chain
+        """What counts as the same chain: of a pipe, which is read only once, and with a map, the links too."""
+        from rechain.formats.datasets.questions import same_chain
 
         is_pipe = is_local(self.path) and not (self.path.is_file() or self.path.is_dir())
         return "links" if is_pipe or self.mapping else same_chain(self.path)
@@ -242,7 +250,7 @@ class QuestionsInput:
 
 @dataclass(frozen=True)
 class CandidateOptions:
-    """How the candidate chains of a question are built; None leaves it to CandidateSettings."""
+    """How the candidate chains of a question are built; None: the default of CandidateSettings."""
 
     hops: Annotated[
         int | None, Option(min=2, max=8, help="Passages in a chain; overrides the file, which else decides, or 2.")
@@ -262,8 +270,8 @@ class CandidateOptions:
     limit: Annotated[int | None, Option(min=1, help="The most candidate chains a question (1000).")] = None
 
     def settings(self) -> "CandidateSettings":
-        """Return the settings that these options stand for."""
-        from rechain.candidates import CandidateSettings
+        """Return these options as settings."""
+        from rechain.text.candidates import CandidateSettings
 
         values = {name: value for name, value in vars(self).items() if value is not None}
         for name in values.keys() & {"link_types", "linkers"}:
@@ -277,7 +285,7 @@ class CandidateOptions:
 
 @dataclass(frozen=True)
 class OutputOptions:
-    """Where the records that a command writes go: a file that is not replaced unasked, or standard output."""
+    """The output of a command: a file, which is replaced only with --overwrite, or standard output."""
 
     out: Annotated[
         Path | None, Option(metavar="FILE", help="Where the records go, a line each; else standard output.")
@@ -285,12 +293,12 @@ class OutputOptions:
     overwrite: Overwrite = False
 
     def check(self, *inputs: Path | None, resume: bool | None = None) -> None:
-        """Raise an error where the output file exists and should not be replaced, or is one of the inputs.
+        """Raise an error if the output file exists and should not be replaced, or is one of the inputs.
 
-        `resume` is None where nothing can be resumed.
+        `resume` is None for commands that cannot resume.
         """
         out, overwrite = self.out, self.overwrite
-        inputs = tuple(path for path in inputs if path is not None and is_local(path))
+        paths = [path for path in inputs if path is not None and is_local(path)]
         if resume and out is None:
             raise RechainError("--resume goes on with an output file; name it with --out FILE.")
         if resume and overwrite:
@@ -303,30 +311,30 @@ class OutputOptions:
             raise RechainError(f"{out} is a folder; name a file for the output.")
         if resume and out.exists() and not out.is_file():
             raise RechainError(f"{out} is no file that one could go on with; leave --resume out.")
-        if any(path and path.is_dir() and path.resolve() in out.resolve().parents for path in inputs):
+        if any(path.is_dir() and path.resolve() in out.resolve().parents for path in paths):
             raise RechainError(f"{out} lies in a folder that is read; name a file elsewhere for the output.")
-        self._check_provenance(inputs)
+        self._check_provenance(out, paths)
         if not out.exists():
             return
         if not overwrite and not resume:
             rest = "replace it with --overwrite" + ("" if resume is None else ", or go on with it with --resume")
             raise RechainError(f"{out} exists; name another file, {'' if resume is not None else 'or '}{rest}.")
-        if any(path and path.exists() and out.samefile(path) for path in inputs):
+        if any(path.exists() and out.samefile(path) for path in paths):
             raise RechainError(f"{out} is what is read; name another file for the output.")
 
-    def _check_provenance(self, inputs: tuple[Path | None, ...]) -> None:
-        """Raise an error where the provenance file would replace one that has another purpose."""
+    def _check_provenance(self, out: Path, inputs: Sequence[Path]) -> None:
+        """Raise an error if the provenance file would replace a file of another purpose."""
         from rechain.system.provenance import is_provenance, sidecar_of
 
-        if self.out is None or not (sidecar := sidecar_of(self.out)).exists():
+        if not (sidecar := sidecar_of(out)).exists():
             return
-        if any(path and path.exists() and sidecar.samefile(path) for path in inputs):
+        if any(path.exists() and sidecar.samefile(path) for path in inputs):
             raise RechainError(f"{sidecar}, where the output's provenance goes, is what is read; name another output.")
         if not is_provenance(sidecar):
-            raise RechainError(f"{sidecar} exists and says nothing of {self.out}; move it, or name another output.")
+            raise RechainError(f"{sidecar} exists and says nothing of {out}; move it, or name another output.")
 
     def write(self, lines: Iterator[str], made_by: "Facts") -> int:
-        """Write lines and return how many; a file takes its name when it is whole, and its provenance stands beside."""
+        """Write lines and return how many; a file appears when it is complete, with its provenance."""
         first = list(islice(lines, 1))  # before the file is opened, so that an error in the input leaves it alone
         count = 0
         with nullcontext() if self.out is None else replacing(self.out) as file:
@@ -340,7 +348,7 @@ class OutputOptions:
         return count
 
     def write_provenance(self, made_by: "Facts", counts: Mapping[str, Any]) -> None:
-        """Write beside the file, which is whole, what made it."""
+        """Write the provenance of the complete file."""
         from rechain.system.provenance import write_provenance
 
         if self.out is not None:
@@ -348,7 +356,7 @@ class OutputOptions:
 
 
 def show_provenance(provenance: "Provenance | None", questions: Path | None = None) -> None:
-    """Print what made chains, and why they may not be what one takes them for."""
+    """Print the provenance of chains, and warnings about it."""
     if provenance:
         note(provenance.summary())
         for misfit in provenance.misfits(questions):

@@ -5,41 +5,38 @@ import warnings
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from typer import Argument, Exit, Option
 
-from rechain.bulk import Engine, PartFormat
 from rechain.cli.exits import ExitCode, too_many_errors
-from rechain.cli.logs import Log, RunLog
 from rechain.cli.options import (
     CandidateOptions,
-    Corpus,
     Device,
-    Found,
-    Map,
+    Log,
     MaxErrorRate,
     MinConfidence,
     Only,
     OutputOptions,
     Overwrite,
-    Passages,
+    PassageOptions,
     Strict,
+    Workers,
     grouped,
-    open_corpus,
 )
 from rechain.errors import QuestionError, RechainError, ResumableError
+from rechain.run import Engine, PartFormat
 from rechain.system.files import LostOutputError
+from rechain.system.log import RunLog, bar, working
 from rechain.system.stores import is_local, path_of, without_keys
 from rechain.system.terminal import note, print_records
 
 if TYPE_CHECKING:
-    from rechain.bulk.ray import Cluster
-    from rechain.bulk.resume import Progress
-    from rechain.bulk.work import Tally, Work, WorkResult
+    from rechain.run.ray import Cluster
+    from rechain.run.resume import Progress
+    from rechain.run.work import Tally, Work, WorkResult
     from rechain.system.provenance import Facts
 
 _ON_RAY = "On Ray"
@@ -47,20 +44,20 @@ _ON_RAY = "On Ray"
 
 @dataclass(frozen=True)
 class ChainsOutput:
-    """Where chains go; an address such as s3://… is no path, so it stays a string."""
+    """Where chains go; a string, since an address such as s3://… is not a path."""
 
     out: Annotated[
         str | None, Option(metavar="FILE", help="Where chains go, a line each, else standard output; on Ray a folder.")
     ] = None
     overwrite: Overwrite = False
     resume: Annotated[
-        bool, Option("--resume", help="Go on with the output file where an interrupted run has stopped.")
+        bool, Option("--resume", help="Continue the output file at the point where an interrupted run stopped.")
     ] = False
 
 
 @dataclass(frozen=True)
 class RayOptions:
-    """What can be chosen on a Ray cluster alone; None is the default there."""
+    """Options for a Ray cluster; None is the default there."""
 
     part_format: Annotated[
         PartFormat | None, Option("--format", rich_help_panel=_ON_RAY, help="What the parts of the output are (jsonl).")
@@ -96,20 +93,15 @@ def recover(
         ),
     ] = False,
     top: Annotated[int, Option(min=1, help="How many chains a question, best first.")] = 1,
-    explain: Annotated[bool, Option("--explain", help="Say what contributed to each score.")] = False,
+    explain: Annotated[bool, Option("--explain", help="Add what contributed to each score.")] = False,
     min_confidence: MinConfidence = None,
     batch_size: Annotated[int, Option(min=1, help="How many questions are scored together, if the model can.")] = 32,
-    workers: Annotated[
-        int | None, Option(min=0, help="Worker processes, else one a core; 0: none but this one.")
-    ] = None,
+    workers: Workers = None,
     engine: Annotated[Engine, Option(help="Where it runs: on this machine, or on a Ray cluster.")] = Engine.local,
     ray: RayOptions,
     device: Device = None,
-    passages: Passages = None,
-    corpus: Corpus = None,
-    found: Found = None,
+    source: PassageOptions,
     only: Only = None,
-    mapping: Map = None,
     candidates: CandidateOptions,
     strict: Strict = False,
     max_error_rate: MaxErrorRate = None,
@@ -122,30 +114,30 @@ def recover(
     Exit codes: 0 done; 2 a mistake, or a file that cannot be read or written; 3 more questions failed than
     --max-error-rate allows or, without it, all; 130 Ctrl+C; 141 the reader of standard output is gone; 143 SIGTERM.
     """
-    from rechain.bulk.work import Work, default_workers
-    from rechain.datasets.mapping import FieldMap
-    from rechain.recovery import Recoverer
+    from rechain.formats.datasets.plain import FieldMap
+    from rechain.recoverer import RecovererConfig
+    from rechain.run.work import Work, default_workers
 
-    recoverer = partial(
-        Recoverer,
+    config = RecovererConfig(
         str(Path(model).absolute()) if Path(model).is_dir() else model,  # other nodes have other working folders
         settings=candidates.settings(),
         top=top,
         explain=explain,
         device=device,
         min_confidence=min_confidence,
-        corpus=open_corpus(corpus, passages, is_elsewhere=engine == Engine.ray),
-        found=found,
+        corpus=source.open_index(is_elsewhere=engine == Engine.ray),
+        found=source.found,
     )
+    passages = source.passages
     is_special = passages and is_local(passages) and passages.exists() and not (passages.is_file() or passages.is_dir())
     if is_special and workers != 0:
         raise RechainError(f"{passages} is no file, which every worker could read; name one, or choose --workers 0.")
     work = Work(
-        recoverer,
+        config,
         passages and passages.absolute(),
         tuple(only or ()),
         strict,
-        FieldMap.of(mapping) if mapping else None,
+        FieldMap.of(source.mapping) if source.mapping else None,
         jointly,
     )
     out = output.out and without_keys(output.out)
@@ -154,7 +146,7 @@ def recover(
     if engine == Engine.ray and jointly:
         raise RechainError("--jointly works on one machine, as every question counts for all; leave --engine ray out.")
     if engine == Engine.ray:
-        from rechain.bulk.ray import Cluster
+        from rechain.run.ray import Cluster
 
         cluster = Cluster(batch_size, ray.part_size, workers, ray.gpus)
         with RunLog(log, "recover", {**facts, "engine": engine, "workers": workers}) as run:
@@ -164,26 +156,24 @@ def recover(
         raise RechainError("--format, --part-size, --gpus and output into s3://… are for --engine ray.")
     else:
         file = OutputOptions(Path(output.out) if output.out and output.out != "-" else None, output.overwrite)
-        source = path_of(questions)
-        file.check(source, passages, resume=output.resume)
+        path = path_of(questions)
+        file.check(path, passages, resume=output.resume)
         workers = default_workers(model, device) if workers is None else workers
         with RunLog(log, "recover", {**facts, "workers": workers}) as run:
             do = _recover_jointly if jointly else _recover_here
-            outcome = do(work, source, batch_size, workers, file, output.resume, run)
+            outcome = do(work, path, batch_size, workers, file, output.resume, run)
             _report(outcome, max_error_rate, run)
 
 
 class Outcome(NamedTuple):
-    """What came of the questions."""
+    """The counts of a run."""
 
     tally: "Tally"
-    """of those that this run recovered"""
+    """of the questions that this run recovered"""
     whole: "Tally"
-    """of all that are in the output"""
-    before: "Progress | None" = None
-    """how far an earlier run came"""
+    """of all questions in the output"""
     head: "Facts | None" = None
-    """what made the output, if it is a file"""
+    """the provenance of the output, if it is a file"""
 
 
 def _recover_here(
@@ -196,37 +186,37 @@ def _recover_here(
     run: RunLog,
     is_temporary: bool = False,
 ) -> Outcome:
-    """Recover chains in worker processes of this machine, into a file that is whole whenever they are stopped."""
-    from rechain.bulk.resume import GrowingFile, find_progress
-    from rechain.bulk.work import reads_apart, recover_chunks
-    from rechain.datasets.reading import no_question, read_chunks
+    """Recover chains in worker processes of this machine, into a file that can be resumed after any stop."""
+    from rechain.formats.datasets.questions import no_question, read_chunks
+    from rechain.run.resume import GrowingFile, find_progress
+    from rechain.run.work import reads_apart, recover_chunks
 
     out = output.out
     head = {} if out is None else _heading(work, questions, {"batch_size": batch_size, "workers": workers}, run)
     chunks = read_chunks(questions, batch_size, work.mapping, work.needs_passages)
     before: Progress | None = None
     if out and resume and out.exists():
-        before, chunks = find_progress(out, head, chunks, work.line_counter())
-    make = work.make_recoverer
-    results = recover_chunks(work, chunks, batch_size, workers, reads_apart(make.args[0], make.keywords["device"]))
+        before, chunks = find_progress(out, questions, head, chunks)
+        if before.doubt:
+            run.note(f"{before.doubt}: what {out} contains is recovered again and compared.")
+    is_apart = reads_apart(work.config.model, work.config.device)
+    results = recover_chunks(work, chunks, batch_size, workers, is_apart)
     with GrowingFile(out, head, before, output.overwrite) if out else nullcontext() as file:
         tally = _collect(results, file.write if file else print_lines, None if is_temporary else out, run)
         if file:
             file.finish()
-    if not tally.questions:
+    whole = file.tally if file else tally
+    if not whole.questions:
         raise no_question(questions, work.only)
-    if before and not before.is_checked:
-        run.note(f"{out} had no provenance file: its first {before.lines} lines were not checked.")
-    return Outcome(tally, file.tally if file else tally, before, head)
+    return Outcome(tally, whole, head)
 
 
 def _recover_jointly(
     work: "Work", questions: Path, batch_size: int, workers: int, output: OutputOptions, resume: bool, run: RunLog
 ) -> Outcome:
     """Recover chains in two passes: candidates of all questions into a file, then from these the chains."""
-    from rechain.bulk.joint import JointPass, offers_beside, remove_offers, tally_of_finished
-    from rechain.bulk.work import Tally
-    from rechain.cli.progress import working
+    from rechain.run.joint import JointPass, offers_beside, remove_offers, tally_of_finished
+    from rechain.run.work import Tally
 
     out = output.out
     with TemporaryDirectory() as folder:
@@ -240,10 +230,9 @@ def _recover_jointly(
         outcome = _recover_here(work, questions, batch_size, workers, first, resume and is_kept, run, not is_kept)
         run.doing = "beliefs of all questions"
         with working("Beliefs of all questions"):
-            options = work.make_recoverer.keywords
-            joint = JointPass(offers, options["top"], options["min_confidence"], work.strict)
+            joint = JointPass(offers, work.config.top, work.config.min_confidence, work.strict)
             if out:
-                with _keeping(offers) if is_kept else nullcontext():
+                with _keep_hint(offers) if is_kept else nullcontext():
                     joint.write(out, outcome.head or {})
         if not out:
             for recovered in joint.recovered():
@@ -255,8 +244,8 @@ def _recover_jointly(
 
 
 @contextmanager
-def _keeping(offers: Path) -> Iterator[None]:
-    """Say, where chains cannot be written, that what the first pass found is kept."""
+def _keep_hint(offers: Path) -> Iterator[None]:
+    """If chains cannot be written, print that the results of the first pass are kept."""
     try:
         yield
     except (OSError, QuestionError, KeyboardInterrupt):
@@ -265,13 +254,12 @@ def _keeping(offers: Path) -> Iterator[None]:
 
 
 def _heading(work: "Work", questions: Path, facts: dict[str, Any], run: RunLog) -> "Facts":
-    """Return what makes the output, with facts that make no difference to it; large inputs take a while to read."""
-    from rechain.cli.progress import working
+    """Return the provenance of the output; the input is digested, which takes a while if it is large."""
     from rechain.system.provenance import describe_input, heading
 
     run.doing = "digest of the input"
     with working("Digest of the input"):
-        facts = {**facts, "device": work.make_recoverer.keywords.get("device")}
+        facts = {**facts, "device": work.config.device}
         head = heading("recover", **work.described(), input=describe_input(questions), run=facts)
     run.doing = None
     return head
@@ -281,8 +269,8 @@ def _recover_on_ray(
     work: "Work", questions: str, cluster: "Cluster", output: ChainsOutput, part_format: PartFormat, run: RunLog
 ) -> Outcome:
     """Recover chains on a Ray cluster, into a folder of parts, which its workers write themselves."""
-    from rechain.bulk.parts import PartsFolder
-    from rechain.bulk.ray import recover_parts
+    from rechain.run.parts import PartsFolder
+    from rechain.run.ray import recover_parts
 
     if output.out is None or questions == "-" or cluster.workers == 0:
         raise RechainError("--engine ray reads a file or folder, writes into --out FOLDER and has a worker at least.")
@@ -299,19 +287,19 @@ def _recover_on_ray(
 def _collect(
     results: "Generator[WorkResult]", write: "Callable[[WorkResult], object]", place: Path | str | None, run: RunLog
 ) -> "Tally":
-    """Write and count results as they come; if that is interrupted or fails, say where the earlier ones are.
+    """Write and count results as they come; if that is interrupted or fails, print where the earlier ones are.
 
-    How to go on is said only where the same command would not fail in the same way again.
+    A hint to resume is added only if the same command would not fail in the same way again.
     """
-    from rechain.bulk.work import Tally
-    from rechain.cli.progress import with_tally
+    from rechain.run.work import Tally
 
     tally = Tally()
     try:
-        with closing(results):  # at once, since the traceback of an error would keep the workers
-            for result in with_tally(results, tally) if run.shows_bar else results:
+        with closing(results), bar("Recovering") as show:  # at once: the traceback of an error would keep the workers
+            for result in results:
                 write(result)
                 tally.add(result.tally)
+                show(result.share, tally.questions, _shares(tally))
                 run.questions, run.share, run.errors = tally.questions, result.share, tally.problems.copy()
                 if result.stopped_by:
                     raise result.stopped_by
@@ -327,27 +315,33 @@ def _collect(
     return tally
 
 
+def _shares(tally: "Tally") -> str:
+    """Return how many questions have a chain, and how confident the model is of them."""
+    shares = f", {100 * tally.with_chain / max(tally.questions, 1):.1f} % with a chain"
+    confidence = tally.mean_confidence
+    return shares if confidence is None else f"{shares}, mean confidence {confidence:.2f}"
+
+
 def print_lines(result: "WorkResult") -> None:
-    """Print lines at once, so that a program that reads them need not wait for the next."""
+    """Print lines at once, so that a program that reads them need not wait."""
     print_records(result.lines.decode())
     sys.stdout.flush()
 
 
 def _report(outcome: Outcome, max_error_rate: float | None, run: RunLog) -> None:
-    """Say what came of the questions, and exit with a code of its own if too many of them failed."""
+    """Print the summary, and exit with code 3 if too many questions failed."""
     whole = outcome.whole
     failure = too_many_errors(whole.problems.total(), whole.questions, max_error_rate)
-    run.end(_summary(outcome.tally, outcome.before), failure)
+    run.end(_summary(outcome.tally, outcome.whole), failure)
     if failure:
         raise Exit(ExitCode.TOO_MANY_ERRORS)
 
 
-def _summary(tally: "Tally", before: "Progress | None") -> str:
+def _summary(tally: "Tally", whole: "Tally") -> str:
     if not tally.questions:
-        return "Nothing was left to do: everything is there."
-    if before and before.lines + tally.questions == before.whole_lines:
-        return f"Nothing was left to do: all {before.whole_lines} questions are there."
-    earlier = f" after the {before.lines} that were there" if before and before.lines else ""
+        return f"Nothing was left to do: all {whole.questions} questions are there."
+    before = whole.questions - tally.questions
+    earlier = f" after the {before} that were there" if before else ""
     problems = ", ".join(f"{count} {code}" for code, count in tally.problems.most_common())
     end = f"; without: {problems}." if problems else "."
     questions = f"{tally.questions} question{'s' * (tally.questions != 1)}"

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from rechain.cli.logs import Log, RunLog
-from rechain.cli.options import Device, GoldFile, Passages, Questions, QuestionsInput
+from rechain.cli.options import Device, GoldFile, Log, Passages, Questions, QuestionsInput
 from rechain.cli.tables import print_table
 from rechain.cli.train import VectorsFile, read_vectors_of
 from rechain.errors import RechainError
+from rechain.system.log import RunLog
 from rechain.system.terminal import note
 
 if TYPE_CHECKING:
@@ -36,58 +36,59 @@ def reproduce(
     ] = None,
     folds: Annotated[int, Option(min=2, help="Into how many parts the questions are cut.")] = 5,
     seeds: Annotated[int, Option(min=1, help="How often every row is trained.")] = 3,
-    pseudo: Annotated[int, Option(min=0, metavar="N", help="Pseudo questions of the ablations.")] = 100_000,
     no_ablations: Annotated[bool, Option("--no-ablations", help="The rows of the table alone.")] = False,
     config: Annotated[Path | None, Option(metavar="FILE", help="Settings to change, as TOML.")] = None,
-    model: Annotated[
-        Path | None, Option(metavar="RUN", help="A trained model that is asked about labelled pairs.")
-    ] = None,
+    model: Annotated[Path | None, Option(metavar="RUN", help="A trained model that judges labelled pairs.")] = None,
     device: Device = None,
     processes: Annotated[int, Option(min=1, help="How many plays run side by side.")] = 1,
     prepare_only: Annotated[bool, Option("--prepare-only", help="Only write what is to be played with.")] = False,
     judge_only: Annotated[bool, Option("--judge-only", help="Only judge what is played already.")] = False,
     log: Log = None,
 ) -> None:
-    """Make the paper's table anew: train every row over folds and seeds, judge it, and write FOLDER/report.md.
+    """Reproduce the paper's tables: train every row over folds and seeds, judge it, and write FOLDER/report.md.
 
     Example: rechain reproduce hotpotqa hotpot_dev_distractor_v1.json --vectors glove.6B.100d.txt --out hotpotqa
     """
-    from rechain.candidates import CandidateSettings
-    from rechain.cli.progress import working
-    from rechain.game.plays import play_all, write_plays
-    from rechain.system.devices import device_named
-    from rechain.tables.judge import judge_plays
-    from rechain.tables.plan import HOPS, contest, table_settings, under_condition
-    from rechain.tables.report import NAMES, brief_table, conditions_of, pairs_table, write_report
-    from rechain.tables.stage import TableQuestions, check_material, is_prepared, stage
+    from rechain.paper.judge import judge_plays
+    from rechain.paper.plays import play_all, write_plays
+    from rechain.paper.report import NAMES, brief_table, conditions_of, pairs_table, write_report
+    from rechain.paper.stage import TableQuestions, check_material, is_prepared, stage
+    from rechain.paper.tables import CONDITIONS, HOPS, contest, table_settings
+    from rechain.system.log import working
+    from rechain.system.tensors import device_named
+    from rechain.text.candidates import CandidateSettings
 
     facts = {"data_set": data_set, "input": str(questions), "out": str(out), "workers": processes}
     with RunLog(log, "reproduce", facts) as run:
         settings = table_settings(data_set, config)
-        tables = {name: under_condition(settings, name, config) for name in table or ["ours"]}
-        collection = QuestionsInput(questions, passages).collection()
-        asked = TableQuestions.read(
+        if unknown := set(table or ()) - settings.keys():
+            raise RechainError(f"there is no table '{min(unknown)}'; the tables are {', '.join(CONDITIONS)}.")
+        tables = {name: settings[name] for name in table or ["ours"]}
+        source = QuestionsInput(path=questions, passages=passages)
+        collection = source.collection
+        table_questions = TableQuestions.read(
             data_set,
             questions,
             test,
-            lambda path: QuestionsInput(path, passages).readable("Reading questions", run, collection),
+            lambda path: source.at(path).readable("Reading questions", run),
         )
         # What is wrong with gold, or with a folder of an earlier run, is said before hours of training.
-        golds, labels = ({}, []) if prepare_only else _read_gold(asked.tested, test or questions, passages, gold)
-        was_prepared = is_prepared(out, asked, folds)
+        golds, labels = (
+            ({}, []) if prepare_only else _read_gold(table_questions.tested, test or questions, passages, gold)
+        )
+        was_prepared = is_prepared(out, table_questions, folds)
         if judge_only and not (was_prepared and any((out / "plays").glob("*.safetensors"))):
             raise RechainError(f"nothing was played in {out} yet; leave --judge-only out.")
         if not judge_only:
-            pseudo = 0 if no_ablations else pseudo
             if not was_prepared:
-                known = read_vectors_of(vectors, run.note)
+                words = read_vectors_of(vectors, run.note)
                 with working("Preparing"):
-                    stage(out, asked, known, CandidateSettings(), folds=folds, pseudo=pseudo, collection=collection)
-            check_material(out, HOPS[data_set], vectors if was_prepared else None, pseudo)
-            plays = contest(tables, HOPS[data_set], 1 if test else folds, seeds, pseudo, not no_ablations)
+                    stage(out, table_questions, words, CandidateSettings(), folds=folds, collection=collection)
+            check_material(out, HOPS[data_set], vectors if was_prepared else None)
+            plays = contest(tables, HOPS[data_set], 1 if test else folds, seeds, not no_ablations)
             write_plays(plays, out)
             if prepare_only:
-                run.end(f"{out} is prepared; `python -m rechain.game.plays {out}` plays it.")
+                run.end(f"{out} is prepared; `python -m rechain.paper.plays {out}` plays it.")
                 return
             run.doing = f"playing {len(plays)} plays"
             try:
@@ -95,10 +96,10 @@ def reproduce(
             except KeyboardInterrupt:
                 note(f"What was played is kept in {out}: the same command goes on with the rest.")
                 raise
-        pairs = _judge_pairs(asked.all, labels, out, model, vectors, device) if labels else {}
+        pairs = _judge_pairs(table_questions.all, labels, out, model, vectors, device) if labels else {}
         run.doing = "judging"
         with working("Judging"):
-            results = judge_plays(out, asked.tested, golds, settings, collection=collection)
+            results = judge_plays(out, table_questions.tested, golds, settings, collection=collection)
         if results.with_gold:
             for condition in conditions_of(results):
                 title = f"{NAMES[data_set]}, {condition}: chain accuracy in %"
@@ -112,10 +113,10 @@ def _read_gold(
     tested: "Sequence[Question]", file: Path, passages: Path | None, gold: Path | None
 ) -> "tuple[Mapping[str, Gold], list[PairLabel]]":
     """Read gold chains and labelled pairs; one of the two is needed."""
-    from rechain.tables.judge import choose
-    from rechain.tables.pairs import read_pair_labels
+    from rechain.paper.judge import choose
+    from rechain.paper.pairs import read_pair_labels
 
-    golds, labels = QuestionsInput(file, passages).gold(gold), read_pair_labels(gold) if gold else []
+    golds, labels = QuestionsInput(path=file, passages=passages).gold(gold), read_pair_labels(gold) if gold else []
     if not labels and not choose(tested, golds):
         hint = f"in {gold}" if gold else f"in {file}; name their file with --gold"
         raise RechainError(f"no question that is to be judged has gold chains {hint}.")
@@ -130,10 +131,10 @@ def _judge_pairs(
     vectors: Path | None,
     device: str | None,
 ) -> "dict[str, Figure]":
-    """Return how well the lexical rule, a guess and, where there is one, a trained Reasoner tell interacting pairs."""
-    from rechain.system.devices import device_named
-    from rechain.tables.pairs import judge_pairs, pairs_of
-    from rechain.training.game_runs import load_game
+    """Return how well the lexical rule, a guess and a trained Reasoner, if any, recognize interacting pairs."""
+    from rechain.paper.model import load_game
+    from rechain.paper.pairs import judge_pairs, pairs_of
+    from rechain.system.tensors import device_named
 
     pairs = pairs_of(questions, labels)
     kept = folder / "plays" / "cooperative.0.0.model"  # the weights of the first cooperative play

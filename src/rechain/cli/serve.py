@@ -1,6 +1,7 @@
 """rechain serve: chains in the browser, and the same by REST."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict, replace
 from functools import partial
 from importlib.resources import as_file, files
 from ipaddress import ip_address
@@ -15,19 +16,15 @@ from typer import Argument, Option
 from rechain.cli.options import (
     STDIN,
     CandidateOptions,
-    Corpus,
     Device,
-    Found,
     GoldFile,
-    Map,
     Only,
-    Passages,
+    PassageOptions,
     QuestionsInput,
     grouped,
-    open_corpus,
 )
-from rechain.cli.progress import working
 from rechain.errors import InputError, MissingExtraError, RechainError
+from rechain.system.log import working
 from rechain.system.stores import path_of
 from rechain.system.terminal import note
 from rechain.version import __version__
@@ -35,12 +32,10 @@ from rechain.version import __version__
 if TYPE_CHECKING:
     from uvicorn import Server
 
-    from rechain.candidates import CandidateSettings
-    from rechain.datasets import Entry
-    from rechain.recovery import Recoverer
-    from rechain.retrieval.index import Index
+    from rechain.formats.datasets import Entry
+    from rechain.recoverer import RecovererConfig
     from rechain.schema import Gold, Recovered
-    from rechain.web import corpus as web_corpus
+    from rechain.text.candidates import CandidateSettings
     from rechain.web.site import Site
 
 _SHORTEST_TOKEN = 8
@@ -77,16 +72,13 @@ def serve(
     token: Annotated[
         str | None,
         Option(
-            envvar="RECHAIN_TOKEN", help="What everybody has to know, 8 characters or more; made up for other hosts."
+            envvar="RECHAIN_TOKEN", help="A token that requests need, 8 characters or more; random for other hosts."
         ),
     ] = None,
     max_body: Annotated[int, Option(min=1, metavar="MB", help="The largest request, in megabytes.")] = 10,
     time_limit: Annotated[float, Option(min=0.1, metavar="SECONDS", help="The longest a request may take.")] = 60.0,
-    passages: Passages = None,
-    corpus: Corpus = None,
-    found: Found = None,
+    source: PassageOptions,
     only: Only = None,
-    mapping: Map = None,
     device: Device = None,
     candidates: CandidateOptions,
 ) -> None:
@@ -99,55 +91,56 @@ def serve(
     try:
         import uvicorn
 
-        from rechain.recovery import Recoverer
-        from rechain.system.processes import usable_cores
+        from rechain.recoverer import RecovererConfig
         from rechain.web.app import create_app
-        from rechain.web.connections import Connection
-        from rechain.web.guard import Limits
+        from rechain.web.guard import Connection, Limits
     except ImportError as error:
         raise MissingExtraError("rechain serve", "web") from error
     token, listening = _token(host, token), _listen(host, port)
-    settings, index = candidates.settings(), open_corpus(corpus, passages)
+    settings, index = candidates.settings(), source.index
     with as_file(files("rechain").joinpath("data")) as data:
         if questions is None and index is None:
             questions, gold = data / "demo.jsonl", gold or data / "demo.gold.jsonl"
-        site = _site(questions or corpus or STDIN, labels, overlap, guidelines, settings)
-        site.corpus = _corpus(index, found)
+        site = _site(questions or source.corpus or STDIN, labels, overlap, guidelines, settings)
+        if index is not None:
+            from rechain.web.corpus import Corpus  # not at the top: it loads the search engine
+
+            site.corpus = Corpus(index, source.found)
         if questions is not None:
-            _add_questions(site, QuestionsInput(questions, passages, only, mapping, corpus, found), gold, index)
+            _add_questions(site, QuestionsInput(path=questions, only=only, **asdict(source)), gold)
         _add_files(site, chains or [], questions)
-        _add_models(site, model or [], partial(Recoverer, settings=settings, device=device, corpus=index, found=found))
+        config = RecovererConfig(settings=settings, device=device, corpus=index, found=source.found)
+        _add_models(site, model or [], config)
     limits = Limits(body=max_body * 1_000_000, seconds=time_limit)
-    cores = usable_cores()
-    app = create_app(site, token=token, limits=limits, processes=cores if cores > 1 else 0)
-    config = uvicorn.Config(
+    app = create_app(site, token=token, limits=limits)
+    server = uvicorn.Config(
         app,
         http=Connection,
         log_level="warning",
         server_header=False,
         timeout_graceful_shutdown=_CLOSING_S,
     )
-    _run(uvicorn.Server(config), listening, token, site.labels.path)
+    _run(uvicorn.Server(server), listening, token, site.labels.path)
 
 
 def _token(host: str, token: str | None) -> str | None:
-    """Return the token that requests need: that of the user, else a random one where others can reach the server."""
+    """Return the token that requests need: the user's, else a random one if other machines can reach the server."""
     from rechain.web.guard import is_local
 
-    # It travels in headers, cookies and addresses, which hold printable ASCII alone.
+    # It is sent in headers, cookies and addresses, which are printable ASCII.
     if token is not None and not (token.isascii() and token.isprintable() and len(token) >= _SHORTEST_TOKEN):
         raise RechainError(f"a token has at least {_SHORTEST_TOKEN} characters, all of which are printable ASCII.")
     return token or (None if is_local(host) else token_urlsafe(24))
 
 
 def _listen(host: str, port: int) -> socket:
-    """Open the port first, so that one that is taken is reported before anything that takes time."""
+    """Open the port first, so that a port in use is reported at once."""
     try:
         family, kind, protocol, _, address = getaddrinfo(host, port, type=SOCK_STREAM)[0]
         listening = socket(family, kind, protocol)
         listening.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
         listening.bind(address)
-        listening.listen()  # who connects early waits, and no other server can take the port meanwhile
+        listening.listen()  # early clients wait, and no other server can take the port
     except (OSError, UnicodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "this is no name of a host"
         raise RechainError(
@@ -161,7 +154,7 @@ def _site(
 ) -> "Site":
     from rechain.labels.queue import Queue
     from rechain.labels.store import LabelStore
-    from rechain.web.index import Index
+    from rechain.web.question_index import Index
     from rechain.web.site import Site
 
     guidelines = guidelines or Path(str(files("rechain").joinpath("data/guidelines.txt")))
@@ -174,20 +167,11 @@ def _site(
     return Site(Index(), settings, labels=store, queue=Queue(store, overlap), guidelines=text)
 
 
-def _corpus(index: "Index | None", found: int | None) -> "web_corpus.Corpus | None":
-    """Return what the server finds passages with; one without an index does not load the search engine."""
-    if index is None:
-        return None
-    from rechain.web.corpus import Corpus
-
-    return Corpus(index, found)
-
-
-def _add_questions(site: "Site", questions: QuestionsInput, gold: Path | None, index: "Index | None") -> None:
+def _add_questions(site: "Site", questions: QuestionsInput, gold: Path | None) -> None:
     golds = questions.gold(gold)
 
     def with_gold() -> "Iterator[tuple[Entry, Gold | None]]":
-        for entry in questions.entries("Reading", collection=index):
+        for entry in questions.entries("Reading"):
             right = golds.get(entry.id or "")
             site.has_gold |= right is not None
             yield entry, right
@@ -199,20 +183,20 @@ def _add_questions(site: "Site", questions: QuestionsInput, gold: Path | None, i
 
 
 def _add_files(site: "Site", chains: list[Path], questions: Path | None) -> None:
-    from rechain.datasets.records import read_with_id
+    from rechain.formats.datasets.records import read_with_id
     from rechain.schema import Recovered
     from rechain.system.provenance import read_provenance
-    from rechain.web.contents import Origin
+    from rechain.web.site import Origin
 
     for path in chains:
         with working(f"Reading {path}"):
             origin, misfits = None, list[str]()
             if provenance := read_provenance(path):
                 misfits = provenance.misfits(questions)
-                told = [_without_folders(text, path, questions) for text in (provenance.summary(), *misfits)]
-                origin = Origin(told[0], told[1:], provenance.made_by, provenance.end)
+                texts = [_without_folders(text, path, questions) for text in (provenance.summary(), *misfits)]
+                origin = Origin(texts[0], texts[1:], provenance.made_by, provenance.end)
             stamps = set[str | None]()
-            unknown = site.add_file(path.name, _noting(read_with_id(path, Recovered), stamps), origin)
+            unknown = site.add_file(path.name, _collect_stamps(read_with_id(path, Recovered), stamps), origin)
         for misfit in misfits:
             note(f"warning: {misfit}")
         if site.corpus is not None and stamps - {None, site.corpus.index.stamp}:
@@ -224,38 +208,36 @@ def _add_files(site: "Site", chains: list[Path], questions: Path | None) -> None
 
 
 def _without_folders(text: str, *paths: Path | None) -> str:
-    """Return a text that names files without their folders, which are nobody's business who only reads pages."""
+    """Remove the folders of files from a text, which should not be shown on pages."""
     for path in paths:
         text = text if path is None else text.replace(str(path), path.name)
     return text
 
 
-def _noting(rows: "Iterable[tuple[str, Recovered]]", stamps: set[str | None]) -> "Iterator[Recovered]":
-    """Yield the chains of questions, and note of which collections they are."""
+def _collect_stamps(rows: "Iterable[tuple[str, Recovered]]", stamps: set[str | None]) -> "Iterator[Recovered]":
+    """Yield the chains of questions, and collect the stamps of their collections."""
     for _, recovered in rows:
         stamps.add(recovered.collection)
         yield recovered
 
 
-def _add_models(site: "Site", names: list[str], load: "partial[Recoverer]") -> None:
-    """Add models as sources, the default one where there is no other source; the first takes what people send."""
-    from rechain.recovery import model_facts
-    from rechain.scoring.model import BUNDLED
-    from rechain.web.contents import Origin
+def _add_models(site: "Site", names: list[str], config: "RecovererConfig") -> None:
+    """Add models as sources, the default one if there is no other source; the first answers REST requests."""
+    from rechain.models import describe_model
+    from rechain.scoring.interface import BUNDLED
     from rechain.web.model_process import ProcessRecoverer
     from rechain.web.service import RecoveryService
+    from rechain.web.site import Origin
 
     for name in names or ([] if site.sources else [BUNDLED]):
-        make = partial(load, name)
+        named = replace(config, model=name)
         with working("Loading the model"):
-            facts = model_facts(make)
+            facts = describe_model(name)
             origin = Origin(f"{name}: recovered now by rechain {__version__}", made_by={"model": facts})
-            service = site.add_model(name, partial(ProcessRecoverer, make, site.preload), origin)
-            _ = service.recoverer  # now, so that a model that is not there is reported before the first request
+            service = site.add_model(name, partial(ProcessRecoverer, named), origin)
+            _ = service.recoverer  # loaded now, so that a missing model is reported before the first request
     services = [one for source in site.sources if (one := site.service_of(source))]
-    site.recovery = (
-        services[0] if services else RecoveryService(partial(ProcessRecoverer, partial(load, BUNDLED), site.preload))
-    )
+    site.recovery = services[0] if services else RecoveryService(partial(ProcessRecoverer, config))
 
 
 def _run(server: "Server", listening: socket, token: str | None, labels: Path) -> None:

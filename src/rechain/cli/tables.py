@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 Json = Annotated[bool, Option("--json", help="Print JSON instead of a table.")]
 
-# Of what is no terminal, and so has no width of its own.
+# Of a file or pipe, which has no width.
 _WIDTH = 120
 # Figures that are numbers; all others are shares.
 _COUNTS = ("chains a question", "tails a question")

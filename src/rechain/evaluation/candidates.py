@@ -4,17 +4,17 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from rechain.answers.matching import AnswerMatcher
-from rechain.candidates import Candidate, Candidates
 from rechain.errors import QuestionError
 from rechain.evaluation.judging import is_correct
-from rechain.evaluation.statistics import Figure, mean_with_interval
+from rechain.evaluation.statistics import Figure, means_with_intervals
 from rechain.schema import Gold, Question
+from rechain.text.answers.matcher import AnswerMatcher
+from rechain.text.candidates import Candidate, Candidates
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateCount:
-    """The size of one question's C, and how many of its chains are right, where there is gold."""
+    """The size of one question's C, and if there is gold how many of its chains are right."""
 
     chains: int
     tails: int
@@ -50,8 +50,7 @@ def summarise_candidates(counts: Sequence[CandidateCount]) -> dict[str, Figure]:
         "accuracy of a random pick": [(count.correct or 0) / max(count.chains, 1) for count in judged],
         "questions without a chain": [count.chains == 0 for count in counts],
     }
-    figures = {name: mean_with_interval(values) for name, values in columns.items()}
-    return {name: figure for name, figure in figures.items() if figure is not None}
+    return means_with_intervals(columns)
 
 
 def errors_of(counts: Iterable[CandidateCount]) -> Counter[str]:

@@ -6,15 +6,14 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
-from rechain.answers.matching import AnswerMatcher
-from rechain.candidates import CandidateSettings
-from rechain.candidates.units import find_units
-from rechain.datasets.files import read_records
-from rechain.datasets.reading import read_gold_of_questions
-from rechain.datasets.records import read_by_id, read_rows
 from rechain.errors import InputError
+from rechain.formats.datasets.questions import read_gold_of_questions
+from rechain.formats.datasets.records import read_by_id, read_records, read_rows
 from rechain.schema import WHOLE, Gold, GoldChain, NotBlank, Question, Same
 from rechain.system.stores import path_of
+from rechain.text.answers.matcher import AnswerMatcher
+from rechain.text.candidates import CandidateSettings
+from rechain.text.candidates.label_units import find_units
 
 _ALL = CandidateSettings(limit=1_000_000)
 """every candidate chain, as the pairs of all of them were labelled"""
@@ -36,7 +35,7 @@ class PairLabel(BaseModel):
 def read_gold(path: str | Path, questions: Iterable[Question], same: Same = "links") -> Mapping[str, Gold]:
     """Read gold from a gold file, from pair labels on the questions' candidate chains, or from a questions file.
 
-    `same` says what counts as the same chain where a gold file does not.
+    `same` is what counts as the same chain if a gold file does not define it.
     """
     path = path_of(path)
     fields = _first_fields(path)
@@ -66,12 +65,12 @@ def _first_fields(path: Path) -> frozenset[str]:
 
 
 def with_default(gold: Gold, same: Same) -> Gold:
-    """Return gold that compares chains by `same` unless it says how itself."""
+    """Return gold that compares chains by `same` unless it has its own rule."""
     return gold.model_copy(update={"same": same}) if gold.same is None and same == "passages" else gold
 
 
 def _with_tail(gold: Gold, question: Question | None) -> Gold:
-    """Order gold passages by the question's answer, if that decides: the one that holds it, if just one does, is last.
+    """Order gold passages by the question's answer, if that decides: if just one contains it, it is last.
 
     So the paper orders the two gold passages of HotpotQA (Section 4.1).
     """

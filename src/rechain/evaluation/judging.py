@@ -1,13 +1,18 @@
-"""How good recovered chains are. Plain values in, plain values out; nothing here knows a model."""
+"""How good recovered chains and verdicts are: judged by gold, summarised, and compared between two sources."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import NamedTuple
 
-from rechain.answers.matching import AnswerMatcher
-from rechain.evaluation.statistics import Figure, mean_with_interval
-from rechain.schema import Chain, Gold, GoldChain, Question, Same, Shape
+from rechain.evaluation.statistics import (
+    Figure,
+    mean_with_interval,
+    means_with_intervals,
+    paired_difference,
+)
+from rechain.schema import VERDICTS, Chain, Gold, GoldChain, Question, Recovered, Same, Shape, Verdict
+from rechain.text.answers.matcher import AnswerMatcher
 from rechain.text.words import phrase, strip_suffix
 
 CONFIDENCES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
@@ -15,7 +20,7 @@ _ARTICLES = ("the", "a", "an")
 
 
 def is_unambiguous(question: Question, gold: Gold) -> bool:
-    """Return whether exactly one gold passage holds the answer, the paper's condition for knowing head and tail."""
+    """Return whether exactly one gold passage contains the answer, the paper's condition for knowing head and tail."""
     answer = AnswerMatcher(question)
     on_gold = {passage for chain in gold.chains for passage in chain.passages}
     return sum(passage.id in on_gold and answer.is_held_by(passage) for passage in question.passages) == 1
@@ -90,7 +95,7 @@ def judge(chain: Chain | None, gold: Gold) -> JudgedChain:
 
 
 def _names_links(gold: GoldChain) -> bool:
-    """Return whether gold says which entities link its passages; a single has none to name."""
+    """Return whether gold names the entities that link its passages; a single has none."""
     return gold.links is not None and len(gold.passages) > 1
 
 
@@ -107,8 +112,7 @@ def summarise(verdicts: Sequence[JudgedChain]) -> dict[str, Figure]:
         "accuracy, best half": [v.correct for v in most_confident(verdicts, 1 / 2)],
         "accuracy, best three quarters": [v.correct for v in most_confident(verdicts, 3 / 4)],
     }
-    figures = {name: mean_with_interval(values) for name, values in columns.items()}
-    return {name: figure for name, figure in figures.items() if figure is not None}
+    return means_with_intervals(columns)
 
 
 def most_confident(verdicts: Sequence[JudgedChain], share: float) -> list[JudgedChain]:
@@ -143,3 +147,78 @@ def accuracy_at_confidence(verdicts: Sequence[JudgedChain]) -> list[AtConfidence
         kept = [v.correct for v in verdicts if v.confidence is not None and v.confidence >= least]
         rows.append(AtConfidence(least, len(kept) / len(verdicts), mean_with_interval(kept)))
     return rows
+
+
+COMPARED = {
+    "chain accuracy": "correct",
+    "ordered accuracy": "ordered",
+    "head recall": "head",
+    "tail recall": "tail",
+    "ordered accuracy with links": "with_links",
+    "coverage": "has_chain",
+}
+"""the figures that are taken over the same questions for both sources, and what they are of a verdict"""
+
+
+class Comparison(NamedTuple):
+    """On how many questions both sources are right, only one, or neither."""
+
+    both: int
+    only_first: int
+    only_second: int
+    neither: int
+
+    @classmethod
+    def of(cls, pairs: Iterable[tuple[bool, bool]]) -> "Comparison":
+        """Count pairs: whether the first is right, and whether the second is."""
+        counted = list(pairs)
+        kinds = ((True, True), (True, False), (False, True), (False, False))
+        return cls(*(counted.count(kind) for kind in kinds))
+
+    @property
+    def gain(self) -> Figure | None:
+        """By how much the second is more often right, with its 95 % interval; None without questions."""
+        return paired_difference(self.only_second, self.only_first, sum(self))
+
+
+def compare(first: Sequence[JudgedChain], second: Sequence[JudgedChain]) -> dict[str, Comparison]:
+    """Return, by the name of the figure, how the verdicts of two sources on the same questions compare."""
+    comparisons = {}
+    for name, field in COMPARED.items():
+        pairs = [(getattr(one, field), getattr(other, field)) for one, other in zip(first, second, strict=True)]
+        # What gold cannot decide, it cannot decide for either.
+        if decided := [pair for pair in pairs if None not in pair]:
+            comparisons[name] = Comparison.of(decided)
+    return comparisons
+
+
+class JudgedAnswer(NamedTuple):
+    """The verdict on an answer, None if there is none, its probability, and the right one."""
+
+    verdict: Verdict | None
+    probability: float | None
+    gold: Verdict
+
+    @classmethod
+    def of(cls, recovered: Recovered | None, gold: Verdict) -> "JudgedAnswer":
+        """Compare what was recovered, if anything was, with the right verdict."""
+        if recovered is None:
+            return cls(None, None, gold)
+        return cls(recovered.verdict, recovered.verdict_probability, gold)
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the verdict is the right one."""
+        return self.verdict == self.gold
+
+
+def summarise_verdicts(answers: Sequence[JudgedAnswer]) -> dict[str, Figure]:
+    """Return every figure that verdicts allow, by name; nothing for models that give none."""
+    if all(answer.verdict is None for answer in answers):
+        return {}
+    columns: dict[str, list[bool]] = {"verdict accuracy": [answer.is_right for answer in answers]}
+    for verdict, words in VERDICTS.items():
+        columns[f"verdict accuracy, {words}"] = [answer.is_right for answer in answers if answer.gold == verdict]
+    # A doubtful answer that is only "partly" supported is looked at too; the harm is one that passes for supported.
+    columns["unsupported flagged"] = [a.verdict != "supported" for a in answers if a.gold == "unsupported"]
+    return means_with_intervals(columns)

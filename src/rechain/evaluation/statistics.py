@@ -1,6 +1,6 @@
 """Means, paired differences, kappa and AUC with their bootstrap intervals, and calibration. Plain numbers only."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import sqrt
 from typing import NamedTuple
 
@@ -9,14 +9,14 @@ import numpy as np
 from rechain.system.tensors import Array
 
 RESAMPLES = 2000
-"""with so many the ends of an interval vary by about 2 % of its width from seed to seed"""
+"""from seed to seed the ends of an interval vary by about 2 % of its width"""
 BINS = 15
 """bins of the calibration error, as in Guo et al. 2017, so that figures compare with published ones"""
 FEWEST_QUESTIONS = 5
 """an interval over fewer questions says nothing: four can be drawn in only 35 different ways"""
 _ENDS = (2.5, 97.5)
 _Z = 1.959964
-"""between minus and plus so many standard deviations lie 95 % of a normal distribution"""
+"""95 % of a normal distribution lie within this many standard deviations of its mean"""
 _STUDENT = (
     *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228),
     *(2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086),
@@ -62,6 +62,11 @@ def mean_with_interval(values: Sequence[bool] | Sequence[float], seed: int = 0) 
         return None
     data = np.asarray(values, dtype=float)
     return Figure(float(data.mean()), *bootstrap(lambda draw: data[draw].mean(), len(data), seed), len(data))
+
+
+def means_with_intervals(columns: Mapping[str, Sequence[bool] | Sequence[float]]) -> dict[str, Figure]:
+    """Return the mean of every column that has values."""
+    return {name: figure for name, values in columns.items() if (figure := mean_with_interval(values))}
 
 
 def mean_over_runs(values: Sequence[float]) -> Figure | None:
@@ -117,8 +122,8 @@ def kappa_with_interval(
 ) -> Kappa | None:
     """Return Cohen's kappa with a 95 % interval over questions, as units of one question depend on one another.
 
-    `questions` holds the question of each item, `counts` how often it counts, once if that is not given. None without
-    items, or where chance alone is certain.
+    `questions` has the question of each item, `counts` how often each item counts (default: once). None without items,
+    or if agreement by chance is certain.
     """
     tables = _tables(one, two, questions, [1] * len(one) if counts is None else counts)
     kappa, count = _kappa(tables.sum(0)), len(tables)
@@ -146,7 +151,7 @@ def _tables(one: Sequence[str], two: Sequence[str], questions: Sequence[str], co
 
 
 def _kappa(table: Array) -> float:
-    """Return kappa of one table [values, values]; not a number where it is not defined."""
+    """Return kappa of one table [values, values]; NaN if it is not defined."""
     total, equal = int(table.sum()), int(np.trace(table))
     by_chance = int(table.sum(1) @ table.sum(0))
     room = total**2 - by_chance
@@ -172,7 +177,7 @@ def auc_with_interval(scores: Array, is_positive: Array, seed: int = 0) -> Figur
 def expected_calibration_error(chains: Iterable[tuple[float | None, bool]]) -> float | None:
     """Return how far confidence lies from accuracy: the mean gap of the bins, weighted by the chains in each.
 
-    `chains` holds the confidence of each chain and whether it is correct. The bins are of equal width; a value between
+    `chains` has the confidence of each chain and whether it is correct. The bins are of equal width; a value between
     two counts with the upper. Without confidence a chain does not count, and without such chains there is no error.
     """
     bins: dict[int, list[tuple[float, bool]]] = {}

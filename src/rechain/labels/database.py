@@ -6,14 +6,43 @@ Between two writes everything is in this one file (there is no write-ahead log b
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 from rechain.errors import InputError
-from rechain.labels import integrity
 
+APPLICATION = 0x7265636C
+"""the application id of an SQLite file of labels ("recl")"""
+VERSION = 4
+EVENT = "seq, at, annotator, question, passages, entities, value, note, settles, undone_at"
+CHANGE = "number, at, annotator, name, events"
+_TABLES = (
+    """CREATE TABLE events (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT, at TEXT NOT NULL, annotator TEXT NOT NULL, question TEXT NOT NULL,
+        passages TEXT NOT NULL, entities TEXT NOT NULL, value TEXT NOT NULL CHECK (value IN ('yes', 'no', 'unsure')),
+        note TEXT, settles INTEGER NOT NULL CHECK (settles IN (0, 1)), undone_at TEXT)""",
+    "CREATE INDEX events_of_question ON events (question, seq)",
+    "CREATE INDEX events_to_undo ON events (annotator, seq) WHERE undone_at IS NULL",
+    """CREATE TABLE labels (
+        question TEXT NOT NULL, passages TEXT NOT NULL, entities TEXT NOT NULL, annotator TEXT NOT NULL,
+        settles INTEGER NOT NULL, mode TEXT NOT NULL, seq INTEGER NOT NULL REFERENCES events (seq),
+        PRIMARY KEY (question, passages, entities, annotator, settles)) WITHOUT ROWID""",
+    "CREATE INDEX labels_of_annotator ON labels (annotator, mode, settles, question, seq)",
+    "CREATE TABLE claims (question TEXT PRIMARY KEY, annotator TEXT NOT NULL, at TEXT NOT NULL) WITHOUT ROWID",
+    """CREATE TABLE changes (
+        number INTEGER PRIMARY KEY, at TEXT NOT NULL, annotator TEXT NOT NULL, name TEXT, events TEXT NOT NULL)""",
+)
+_MARKS = (f"PRAGMA application_id = {APPLICATION}", f"PRAGMA user_version = {VERSION}")
+_FROM_VERSION_3 = (  # the first with changes of annotators; each row had a digest
+    *(f"ALTER TABLE {table} DROP COLUMN digest" for table in ("events", "claims", "changes")),
+    *_MARKS,
+)
+_CURRENT_LABELS = """SELECT question, passages, entities, annotator, settles,
+    CASE WHEN json_array_length(passages) = 1 AND json_array_length(entities) THEN 'pairs' ELSE 'chains' END, MAX(seq)
+    FROM events WHERE undone_at IS NULL GROUP BY question, passages, entities, annotator, settles"""
+_DAMAGE_CODES = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _WAIT_S = 30.0
 """how long a write waits for another process's: far longer than any takes, also on a slow network disk"""
 _MAGIC = b"SQLite format 3\0"
@@ -57,14 +86,10 @@ class Database:
                 yield database
 
     def check(self) -> None:
-        """Raise InputError where something of the file is damaged, which opening it has checked as well."""
-        with self._one_sentence():
-            with self._lock:
-                if self._opened() is None:
-                    return
-            # on a connection of its own, as it takes long and would hold all others
-            with closing(self._new_connection()) as connection:
-                self._refuse(integrity.find_damage(connection))
+        """Raise InputError if the file is damaged, as opening it does."""
+        with self._lock, self._one_sentence():
+            database = self._opened()
+            self._refuse(None if database is None else _damage_of_file(database))
 
     def close(self) -> None:
         """Close the connection; the next use opens it again."""
@@ -99,43 +124,36 @@ class Database:
         return self._connection if self._has_tables else None
 
     def _check_content(self, database: sqlite3.Connection) -> bool:
-        """Return whether there are tables; raises InputError where they are damaged."""
+        """Return whether there are tables; raises InputError if the file is damaged."""
         version = _version(database, self.path)
         if version == 0:
             return False
-        if version < integrity.VERSION:
+        self._refuse(_damage_of_file(database))
+        if version < VERSION:
             with _transaction(database):
-                if _version(database, self.path) == version:  # no other process was faster
-                    self._refuse(integrity.find_structural_damage(database))
-                    integrity.migrate(database, version)
-        self._refuse(integrity.find_damage(database))
+                if _version(database, self.path) == version:  # else another process has been faster
+                    for statement in _FROM_VERSION_3:
+                        database.execute(statement)
         return True
 
     def _refuse(self, damage: str | None) -> None:
         if damage is not None:
-            raise InputError(
-                f"{self.path} is damaged ({damage}); put a backup in its place, or copy what is whole with "
-                f"`rechain labels repair {self.path} NEW`."
-            )
+            raise InputError(f"{self.path} is damaged ({damage}); put a backup in its place.")
 
     def _connect(self) -> sqlite3.Connection:
-        database = self._new_connection()
+        database = sqlite3.connect(self.path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False)
         database.execute("PRAGMA synchronous = FULL")  # a label that was acknowledged survives a power cut
         self._file = _identity(self.path)
         self._connection = database
         return database
-
-    def _new_connection(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False)
-        integrity.prepare(connection)
-        return connection
 
     def _create_tables(self) -> sqlite3.Connection:
         """Create the tables, unless another process just did."""
         database = self._connection or self._connect()
         with _transaction(database):
             if not _version(database, self.path):
-                integrity.create_tables(database)
+                for statement in (*_TABLES, *_MARKS):
+                    database.execute(statement)
         self._has_tables = True
         return database
 
@@ -151,7 +169,7 @@ class Database:
         try:
             yield
         except (sqlite3.Error, UnicodeDecodeError) as error:
-            self._refuse(integrity.damage_of(error))
+            self._refuse(_damage_of_error(error))
             raise InputError(f"{self.path} cannot be read or written: {error}.") from error
         except OSError as error:
             raise InputError(f"{self.path} cannot be read or written: {error.strerror}.") from error
@@ -182,10 +200,31 @@ def _version(database: sqlite3.Connection, path: Path) -> int:
         database.execute(statement).fetchone()[0]
         for statement in ("PRAGMA application_id", "PRAGMA user_version", "SELECT COUNT(*) FROM sqlite_master")
     )
-    if application != integrity.APPLICATION and (application or version or tables):
+    if application != APPLICATION and (application or version or tables):
         raise InputError(f"{path} is another program's database; name another file for the labels.")
-    if version > integrity.VERSION:
+    if version > VERSION:
         raise InputError(f"{path} was written by a newer rechain (its version is {version}); update rechain.")
-    if bool(version > 0) != bool(tables):
+    if version not in ((3, VERSION) if tables else (0,)):
         raise InputError(f"{path} is damaged (its version is {version}); put a backup in its place.")
     return int(version)
+
+
+def _damage_of_file(database: sqlite3.Connection) -> str | None:
+    """Return what SQLite reports as damaged, or None; it does not notice letters that have changed in a text."""
+    message = str(database.execute("PRAGMA integrity_check(1)").fetchone()[0])
+    return None if message == "ok" else " ".join(message.split())
+
+
+def _damage_of_error(error: sqlite3.Error | UnicodeDecodeError) -> str | None:
+    """Return what an error reports as damaged, in one line, or None if it is about something else."""
+    if isinstance(error, UnicodeDecodeError):
+        return "some of its texts are not UTF-8"
+    # Python's own errors have no code, as those of bytes that are not UTF-8; extended codes have it in the low byte.
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    return " ".join(str(error).split()) if code in _DAMAGE_CODES else None
+
+
+def restore_labels(database: sqlite3.Connection, annotator: str) -> None:
+    """Derive the current labels of an annotator from the log of events."""
+    database.execute("DELETE FROM labels WHERE annotator = ?", (annotator,))
+    database.execute(f"INSERT INTO labels SELECT * FROM ({_CURRENT_LABELS}) WHERE annotator = ?", (annotator,))

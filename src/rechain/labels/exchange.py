@@ -7,17 +7,17 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from rechain.candidates import CandidateSettings
-from rechain.candidates.units import THE_QUESTION, Unit, Units, Value, find_units
-from rechain.datasets.validation import describe
 from rechain.errors import InputError
 from rechain.evaluation.gold import PairLabel, with_default
 from rechain.evaluation.judging import is_correct
+from rechain.formats.datasets.validation import describe
 from rechain.labels.agreement import Decision, by_unit, decided
 from rechain.labels.store import Label, LabelStore, checked_annotator
 from rechain.schema import Gold, GoldChain, Question, Same
+from rechain.text.candidates import CandidateSettings
+from rechain.text.candidates.label_units import THE_QUESTION, Unit, Units, Value, find_units
 from rechain.text.collection import Statistics
-from rechain.text.identifiers import identifier
+from rechain.text.passage_views import identifier
 
 UNTOUCHED, UNDECIDED = "untouched", "undecided"
 """why a question, or a pair, is left out of an export: nobody labelled it, or not all of it is decided"""
@@ -72,15 +72,12 @@ def export_gold(
     left_out = Counter() if left_out is None else left_out
     touched = store.questions()
     for question in questions:
-        if question.id not in touched:
-            left_out[UNTOUCHED] += 1
-            continue
-        units = find_units(question, settings, collection)
-        gold = gold_from_labels(units, store.of_question(question.id))
-        if gold is None or not (units.chains or gold.chains):
-            left_out[UNDECIDED] += 1
-        else:
+        units = find_units(question, settings, collection) if question.id in touched else None
+        gold = None if units is None else gold_from_labels(units, store.of_question(question.id))
+        if units is not None and gold is not None and (units.chains or gold.chains):
             yield gold
+        else:
+            left_out[UNTOUCHED if units is None else UNDECIDED] += 1
 
 
 def export_pairs(

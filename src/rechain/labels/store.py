@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,11 +20,10 @@ from pydantic import (
     field_validator,
 )
 
-from rechain.candidates.units import Mode, Unit, Value
 from rechain.errors import InputError, RechainError
-from rechain.labels.database import Database
-from rechain.labels.integrity import CHANGE, EVENT, digest, restore_labels
+from rechain.labels.database import CHANGE, EVENT, Database, restore_labels
 from rechain.schema import SPACES
+from rechain.text.candidates.label_units import Mode, Unit, Value
 
 if TYPE_CHECKING:
     import sqlite3
@@ -44,7 +43,7 @@ Annotator = Annotated[
 Note = Annotated[str, StringConstraints(max_length=LONGEST_NOTE)]
 """an annotator's reason, in words"""
 
-_EVENT = ", ".join(f"e.{column}" for column in (*EVENT.split(", "), "digest"))
+_EVENT = ", ".join(f"e.{column}" for column in EVENT.split(", "))
 _CURRENT = f"SELECT {_EVENT} FROM labels JOIN events AS e USING (seq)"
 _TO_UNDO = f"SELECT {_EVENT} FROM events AS e WHERE annotator = ? AND undone_at IS NULL ORDER BY seq DESC LIMIT 1"
 _NAMES = "SELECT annotator FROM labels UNION SELECT annotator FROM claims"
@@ -173,13 +172,6 @@ class _Counted:
     doubts: list[DoubtCount] = field(default_factory=list)
 
 
-class DoubtfulUnit(NamedTuple):
-    """A unit in doubt, and whether it waits to be settled."""
-
-    unit: Unit
-    is_open: bool
-
-
 class LabelStore(AbstractContextManager["LabelStore"]):
     """The labels in one file. Threads and processes may share it; the file is made at the first write."""
 
@@ -210,7 +202,7 @@ class LabelStore(AbstractContextManager["LabelStore"]):
             for seq, label in enumerate(labels, start=last + 1):
                 judgement = label.value, label.note, int(label.settles), None
                 event = seq, _timestamp(label.at), label.annotator, *_columns(label.unit), *judgement
-                database.execute(f"INSERT INTO events VALUES ({'?, ' * len(event)}?)", (*event, digest(*event)))
+                database.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", event)
                 _set_current(database, label, seq)
         self.written += len(labels)
 
@@ -222,26 +214,24 @@ class LabelStore(AbstractContextManager["LabelStore"]):
             row = database.execute(_TO_UNDO, (annotator,)).fetchone()  # again: another process may have undone it
             if row is None:
                 return None
-            label = self._label(row)
-            undone = *row[:-2], _timestamp(now())
-            change = "UPDATE events SET undone_at = ?, digest = ? WHERE seq = ?"
-            database.execute(change, (undone[-1], digest(*undone), row[0]))
+            label = self._event(row).label
+            database.execute("UPDATE events SET undone_at = ? WHERE seq = ?", (_timestamp(now()), row[0]))
             before = f"SELECT MAX(seq) FROM events WHERE {_SAME} AND undone_at IS NULL"
             _set_current(database, label, database.execute(before, _key(label)).fetchone()[0])
         return label
 
     def of_question(self, question: str) -> list[Label]:
         """Return the labels of a question that hold, in the order in which they were added."""
-        return list(self._labels(f"{_CURRENT} WHERE labels.question = ? ORDER BY seq", question))
+        rows = self._database.rows(f"{_CURRENT} WHERE labels.question = ? ORDER BY seq", question)
+        return [self._event(row).label for row in rows]
 
     def all(self) -> Iterator[Label]:
         """Yield all labels that hold, in the order in which they were added."""
-        return self._labels(f"{_CURRENT} ORDER BY seq")
+        return (self._event(row).label for row in self._database.rows(f"{_CURRENT} ORDER BY seq"))
 
     def annotators(self) -> list[str]:
         """Return the names of all who labelled or claimed something, sorted."""
-        rows = self._database.rows(_NAMES)
-        return sorted(name for (name,) in rows)
+        return sorted(name for (name,) in self._database.rows(_NAMES))
 
     def questions(self) -> set[str]:
         """Return the ids of the questions that have labels."""
@@ -295,16 +285,10 @@ class LabelStore(AbstractContextManager["LabelStore"]):
         self._known = file, counted  # of the file as it was before it was read: what was written since is read again
         return counted
 
-    def doubtful_units(self) -> list[DoubtfulUnit]:
-        """Return the units in doubt, in the order of their first labels."""
-        return [
-            DoubtfulUnit(
-                Unit(question=question, passages=json.loads(passages), entities=json.loads(entities)), bool(is_open)
-            )
-            for question, passages, entities, _, is_open in self._database.rows(
-                _DOUBTS.format(some="") + " ORDER BY first"
-            )
-        ]
+    def doubtful_units(self) -> list[tuple[Unit, bool]]:
+        """Return the units in doubt, in the order of their first labels, and whether each waits to be settled."""
+        rows = self._database.rows(_DOUBTS.format(some="") + " ORDER BY first")
+        return [(_unit(*parts), bool(is_open)) for *parts, _, is_open in rows]
 
     def has_idle_claims(self, annotator: str) -> bool:
         """Return whether an annotator has claimed a question and labelled nothing of it."""
@@ -319,7 +303,7 @@ class LabelStore(AbstractContextManager["LabelStore"]):
         """Give a question to an annotator unless somebody has it; return who has it then."""
         with self._database.writing() as database:
             claim = question, annotator, _timestamp(now())
-            database.execute("INSERT OR IGNORE INTO claims VALUES (?, ?, ?, ?)", (*claim, digest(*claim)))
+            database.execute("INSERT OR IGNORE INTO claims VALUES (?, ?, ?)", claim)
             owner = database.execute("SELECT annotator FROM claims WHERE question = ?", (question,))
             return str(owner.fetchone()[0])
 
@@ -344,11 +328,7 @@ class LabelStore(AbstractContextManager["LabelStore"]):
         with self._database.writing() as database:
             numbers = self._to_change(database, annotator, "1")
             database.execute("UPDATE events SET annotator = ? WHERE annotator = ?", (name, annotator))
-            _sign_again(database, numbers)
-            database.execute(
-                "UPDATE claims SET annotator = :name, digest = digest(question, :name, at) WHERE annotator = :old",
-                {"name": name, "old": annotator},
-            )
+            database.execute("UPDATE claims SET annotator = ? WHERE annotator = ?", (name, annotator))
             for one in (annotator, name):
                 restore_labels(database, one)
             _note_change(database, annotator, name, numbers)
@@ -362,85 +342,69 @@ class LabelStore(AbstractContextManager["LabelStore"]):
             numbers = self._to_change(database, annotator, "undone_at IS NULL")
             undone = "UPDATE events SET undone_at = ? WHERE annotator = ? AND undone_at IS NULL"
             database.execute(undone, (_timestamp(now()), annotator))
-            _sign_again(database, numbers)
             database.execute("DELETE FROM claims WHERE annotator = ?", (annotator,))
             restore_labels(database, annotator)
             _note_change(database, annotator, None, numbers)
         return int(held[0])
 
     def _to_change(self, database: "sqlite3.Connection", annotator: str, condition: str) -> list[int]:
-        """Return the numbers of an annotator's events, all of which are whole; raises RechainError for a stranger."""
-        rows = database.execute(f"SELECT {_EVENT} FROM events AS e WHERE annotator = ? AND {condition}", (annotator,))
-        numbers = [event[0] for event in rows if self._label(event)]  # none that is damaged gets a new digest
-        if not numbers and annotator not in self._names(database):
+        """Return the numbers of an annotator's events; raises RechainError if nobody has this name."""
+        rows = database.execute(f"SELECT seq FROM events WHERE annotator = ? AND {condition}", (annotator,))
+        numbers = [seq for (seq,) in rows]
+        if not numbers and (annotator,) not in database.execute(_NAMES).fetchall():
             raise RechainError(f"there is no annotator '{annotator}'.")
         return numbers
 
-    def _names(self, database: "sqlite3.Connection") -> set[str]:
-        return {name for (name,) in database.execute(_NAMES)}
-
     def changes(self) -> list[Change]:
         """Return which annotators were renamed or removed, in order."""
-        rows = self._database.rows(f"SELECT {CHANGE} FROM changes ORDER BY number")
-        return [
-            Change(datetime.fromisoformat(at), annotator, name, json.loads(events))
-            for _, at, annotator, name, events in rows
-        ]
+        return list(map(self._change, self._database.rows(f"SELECT {CHANGE} FROM changes ORDER BY number")))
 
     def name_now(self, annotator: str, changes: int) -> str | None:
         """Return what an annotator is called who had a name after so many changes; None: the annotator was removed."""
         name: str | None = annotator
-        for old, new in self._database.rows(
-            "SELECT annotator, name FROM changes WHERE number > ? ORDER BY number", changes
-        ):
+        statement = "SELECT annotator, name FROM changes WHERE number > ? ORDER BY number"
+        for old, new in self._database.rows(statement, changes):
             name = new if name == old else name
         return name
 
     def count_changes(self) -> int:
-        """Return how often an annotator was renamed or removed, also where `repair` could not copy a change."""
-        rows = self._database.rows("SELECT COALESCE(MAX(number), 0) FROM changes")
+        """Return how often an annotator was renamed or removed."""
+        rows = self._database.rows("SELECT COUNT(*) FROM changes")
         return int(rows[0][0]) if rows else 0
 
     def history(self) -> Iterator[Event]:
         """Yield every label ever given, also those that were undone, in the order in which they were added."""
-        for row in self._database.rows(f"SELECT {_EVENT} FROM events AS e ORDER BY seq"):
-            undone_at = None if row[-2] is None else datetime.fromisoformat(row[-2])
-            yield Event(row[0], self._label(row), undone_at)
+        return map(self._event, self._database.rows(f"SELECT {_EVENT} FROM events AS e ORDER BY seq"))
 
     def check(self) -> None:
-        """Raise InputError where something of the file is damaged."""
+        """Raise InputError if the file is damaged."""
         self._database.check()
 
-    def _labels(self, statement: str, *values: str) -> Iterator[Label]:
-        return map(self._label, self._database.rows(statement, *values))
+    def _event(self, row: Sequence[Any]) -> Event:
+        seq, at, annotator, question, passages, entities, value, note, settles, undone_at = row
+        with self._naming(f"event {seq}"):
+            unit = _unit(question, passages, entities)
+            label = Label(annotator=annotator, unit=unit, value=value, note=note, settles=bool(settles), at=at)
+            return Event(seq, label, undone_at and datetime.fromisoformat(undone_at))
 
-    def _label(self, row: Sequence[Any]) -> Label:
+    def _change(self, row: Sequence[Any]) -> Change:
+        number, at, annotator, name, events = row
+        with self._naming(f"change {number} of an annotator"):
+            return Change(datetime.fromisoformat(at), annotator, name, json.loads(events))
+
+    @contextmanager
+    def _naming(self, row: str) -> Iterator[None]:
+        """Turn the error of a row that cannot be parsed into one sentence."""
         try:
-            return label_of(row)
-        except ValueError as error:
-            raise InputError(f"{self.path} is damaged: its event {row[0]} changed after it was written.") from error
-
-
-def label_of(row: Sequence[Any]) -> Label:
-    """Return the label of an event; raises ValueError where it is not as it was written."""
-    *event, written = row
-    if digest(*event) != written:
-        raise ValueError("the digest of this event is another")
-    _, at, annotator, question, passages, entities, value, note, settles, _ = event
-    unit = Unit(question=question, passages=json.loads(passages), entities=json.loads(entities))
-    return Label(annotator=annotator, unit=unit, value=value, note=note, settles=bool(settles), at=at)
-
-
-def _sign_again(database: "sqlite3.Connection", numbers: Sequence[int]) -> None:
-    """Give events that were changed their new digests."""
-    signed = f"UPDATE events SET digest = digest({EVENT}) WHERE seq = ?"
-    database.executemany(signed, [(number,) for number in numbers])
+            yield
+        except (ValueError, TypeError) as error:
+            raise InputError(f"{self.path} is damaged ({row} cannot be read); put a backup in its place.") from error
 
 
 def _note_change(database: "sqlite3.Connection", annotator: str, name: str | None, numbers: Sequence[int]) -> None:
     last = database.execute("SELECT COALESCE(MAX(number), 0) FROM changes").fetchone()[0]
     change = last + 1, _timestamp(now()), annotator, name, json.dumps(numbers)
-    database.execute("INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?)", (*change, digest(*change)))
+    database.execute("INSERT INTO changes VALUES (?, ?, ?, ?, ?)", change)
 
 
 def _set_current(database: "sqlite3.Connection", label: Label, seq: int | None) -> None:
@@ -458,6 +422,10 @@ def _key(label: Label) -> tuple[object, ...]:
 
 def _columns(unit: Unit) -> tuple[str, str, str]:
     return unit.question, _json(unit.passages), _json(unit.entities)
+
+
+def _unit(question: str, passages: str, entities: str) -> Unit:
+    return Unit(question=question, passages=json.loads(passages), entities=json.loads(entities))
 
 
 def _json(names: Sequence[str]) -> str:

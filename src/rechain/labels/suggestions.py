@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from math import inf
 from typing import NamedTuple
 
-from rechain.candidates.units import Mode, Unit, Units
 from rechain.schema import Chain
+from rechain.text.candidates.label_units import Mode, Unit, Units
 
 
 class Suggestion(NamedTuple):

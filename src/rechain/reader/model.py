@@ -8,20 +8,18 @@ from typing import Self
 import numpy as np
 from tokenizers import Tokenizer
 
-from rechain.candidates import Candidate, Candidates
-from rechain.models.chain_reader import ChainReader
-from rechain.reader.reading import Head, NetworkReader, Read, Reading
+from rechain.reader.network import ChainReader, Head, NetworkReader, Read, Reading
 from rechain.reader.settings import ReaderSettings
 from rechain.reader.texts import Arrivals, Case, ChainTexts, TokenText, flat_texts
 from rechain.schema import Shape
-from rechain.scoring.confidences import ALONE
-from rechain.scoring.documents import is_of_documents, score_documents
+from rechain.scoring.document_weights import is_of_documents, score_documents
+from rechain.scoring.entity_pairs import weigh_beside
 from rechain.scoring.evidence import nothing, weigh
-from rechain.scoring.model import Contributions, PlayerStep, Scores
-from rechain.scoring.pairs import weigh_beside
-from rechain.scoring.shapes import shape_odds, weigh_answer, weigh_prior
-from rechain.scoring.verdicts import best_passage
+from rechain.scoring.interface import ALONE, Contributions, PlayerStep, Scores
+from rechain.scoring.shape_weights import shape_odds, weigh_answer, weigh_prior
+from rechain.scoring.verdict_weights import best_passage
 from rechain.system.tensors import Array
+from rechain.text.candidates import Candidate, Candidates
 
 _UNLIKELY = 0.02
 """chains of a length that is less likely than this are not read: the network compares chains of one length alone, and
@@ -46,7 +44,7 @@ class ChainReaderModel:
         self.tokenizer = tokenizer
         self.settings = settings
         self._evidence = network.evidence.weight.detach().float().cpu().numpy()[0]  # [features]
-        self.reader = NetworkReader(self.network, settings)
+        self.reader = NetworkReader(self.network)
         """reads with the network"""
         self._ask: Read = self.reader
 
@@ -56,7 +54,7 @@ class ChainReaderModel:
         return self
 
     def read_by(self, ask: Read) -> None:
-        """Let another process read from now on, one that has the same network; `ask` asks it."""
+        """Read with another process from now on, one with the same network, which `ask` calls."""
         self._ask = ask
 
     def score_many(self, batch: Sequence[Candidates]) -> list[Scores]:
@@ -96,20 +94,20 @@ class ChainReaderModel:
         return WeighedQuestion(candidates, self._evidence, settings)
 
     def judge(self, cases: Sequence[Case]) -> Array:
-        """Return for each of some cases how well the passages support the answer, as a logit; it needs a judge."""
+        """Return the logit of the judge that the passages support the answer, for each of some cases."""
         most, tokenizer = self.settings.judge_tokens, self.tokenizer
         texts = [[ChainTexts(case.candidates, tokenizer, most).case(case, most)] for case in cases]
         return np.array([logit for (logit,) in self.read("judge", texts)], dtype=float)
 
     def meaning(self, claims: Sequence[str], sentences: Sequence[str]) -> list[list[float]]:
-        """Return how alike each claim and each sentence are, by the mean states of the encoder: 0 to 1."""
+        """Return the similarity of each claim to each sentence by the mean states of the encoder, from 0 to 1."""
         unit, unlike = self.embed([*claims, *sentences], _SENTENCE_TOKENS), self.settings.unlike
         cosines = unit[: len(claims)] @ unit[len(claims) :].T
         likeness: list[list[float]] = ((cosines - unlike) / (1 - unlike)).clip(0, 1).tolist()
         return likeness
 
-    def unlikeness(self, sentences: Sequence[str]) -> float:
-        """Return the mean cosine of sentences that say different things: what the setting `unlike` should be."""
+    def mean_unrelated_cosine(self, sentences: Sequence[str]) -> float:
+        """Return the mean cosine of sentences with different meanings: the value for the setting `unlike`."""
         if len(sentences) < 2:
             return 0.0
         unit = self.embed(sentences, _SENTENCE_TOKENS)
@@ -117,14 +115,14 @@ class ChainReaderModel:
         return round(float(cosines.mean().clip(0, 0.99)), 2)
 
     def embed(self, texts: Sequence[str], most: int) -> Array:
-        """Return the mean states of the encoder for texts, cut to so many tokens, each of unit length, [texts, d]."""
+        """Return the mean states of the encoder for texts, cut to `most` tokens, each of unit length, [texts, d]."""
         cut = [_cut_to(encoding.ids, most) for encoding in self.tokenizer.encode_batch(texts)]
         (states,) = self.read("embed", [cut])
         unit: Array = states / np.linalg.norm(states, axis=1, keepdims=True).clip(1e-9)
         return unit
 
     def read(self, head: Head, texts: Sequence[list[TokenText]], entities: int = 0) -> list[Array]:
-        """Return what a head of the network says of the texts of each question."""
+        """Return the outputs of a head of the network for the texts of each question."""
         flat = [text for of_question in texts for text in of_question]
         if not flat:
             return [np.zeros(0)] * len(texts)
@@ -144,9 +142,9 @@ def best_cases(candidates: Candidates, scores: Scores) -> list[Case]:
     totals = [sum(contributions.values()) for contributions in scores.contributions]
     chain, holdings = candidates.chains[int(np.argmax(totals))], candidates.holdings
     cases = []
-    for held in holdings.claims:
-        text = held.claim.text if len(holdings.claims) > 1 else candidates.question.answer
-        passage = best_passage(held, chain)
+    for holding in holdings.claims:
+        text = holding.claim.text if len(holdings.claims) > 1 else candidates.question.answer
+        passage = best_passage(holding, chain)
         passages, edges = chain.passages, chain.edges
         if passage is not None and passage not in passages:
             passages, edges = (passage,), ()
@@ -236,7 +234,7 @@ class WeighedQuestion:
         contributions: list[Contributions] = [
             dict(zip(parts, map(float, values), strict=True)) for values in zip(*parts.values(), strict=True)
         ]
-        # one candidate more stands for "none of these"
+        # one more candidate is "none of these"
         logits = np.append(np.sum(list(parts.values()), axis=0), self._nothing) / self._settings.temperature
         shares = np.exp(logits[:-1] - _log_sum(logits)).clip(0, 1).tolist()
         steps = self._steps(ranks, named)
@@ -245,7 +243,7 @@ class WeighedQuestion:
         return Scores(contributions, shares, steps)
 
     def _named(self, links: Array) -> list[list[float]]:
-        """Return the log-probability of every link of each chain that was read; 0 where it is the only one."""
+        """Return the log-probability of every link of each chain that was read; 0 if it is the only one."""
         rows = {number: row for row, number in enumerate(self.open)}
         places = [self._arrivals.places(self._candidates.chains[number]) for number in self.chosen]
         return [
@@ -256,8 +254,8 @@ class WeighedQuestion:
     def _spread(self, outputs: Array) -> Array:
         """Return outputs of the network for all candidates, less the greatest of each group.
 
-        A chain that was not read has the least output of those that were: evidence speaks against it, and the network
-        should not speak for it. Where none of a group was read, all have 0.
+        A chain that was not read has the least output of those that were: evidence is against it, and the network
+        should not be for it. If none of a group was read, all have 0.
         """
         spread = np.zeros(len(self._evidence))
         for members in self._members.values():
@@ -283,7 +281,7 @@ class WeighedQuestion:
         return added + float(joint.max())  # so that scores stay about as large as evidence
 
     def _steps(self, ranks: Array, named: Sequence[Sequence[float]]) -> list[list[PlayerStep]]:
-        """Return what the two players say of each chain that was read, among those of its length that were."""
+        """Return the probabilities by the two players of each chain that was read, among those of its length."""
         lengths = np.array([len(chain.passages) for chain in self._candidates.chains])
         steps: list[list[PlayerStep]] = [[] for _ in lengths]
         for place, number in enumerate(self.chosen):

@@ -13,26 +13,22 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from rechain.errors import InputError, RechainError
-from rechain.models.chain_reader import ChainReader
-from rechain.models.cpu import dequantise, packed, quantise
-from rechain.models.encoder_configs import check_size, shape_of
-from rechain.models.shapes import check_shapes, shapes_alone
-from rechain.models.text_encoders import (
+from rechain.reader.cpu import dequantise, packed, quantise
+from rechain.reader.encoder_configs import check_shapes, check_size, shape_of, shapes_alone
+from rechain.reader.encoders import (
     BertLayers,
     PretrainedEncoder,
-    TextEncoder,
     pretrained,
     unfilled,
     untrained,
 )
-from rechain.preparation.arrays import TEXT_MARKS
-from rechain.reader.card import plain_card
 from rechain.reader.model import ChainReaderModel
+from rechain.reader.network import ChainReader
 from rechain.reader.settings import ReaderSettings
 from rechain.scoring.evidence import FEATURES, PRIOR
-from rechain.scoring.model import BUNDLED, bundled_folder
-from rechain.system.digests import SHA256, file_digest, opened_seal, read_json, regular, sealed
-from rechain.system.files import write_atomically
+from rechain.scoring.interface import BUNDLED, bundled_folder
+from rechain.system.array_layout import TEXT_MARKS
+from rechain.system.files import SHA256, file_digest, opened_seal, read_json, regular, sealed, write_atomically
 from rechain.system.tensors import Shapes, not_finite, open_tensors, read_shapes
 
 if TYPE_CHECKING:
@@ -40,13 +36,11 @@ if TYPE_CHECKING:
 
 WEIGHTS, CONFIG, TOKENIZER, CARD = "model.safetensors", "config.json", "tokenizer.json", "README.md"
 _FORMAT = 3
-"""of the folder; a change that older versions cannot read counts it up"""
+"""of the folder"""
 _SEALED = (WEIGHTS, TOKENIZER)
-"""the files whose SHA-256 a config has, beside its own"""
-_PLAIN_KEYS = {"library", "format", "encoder", "quantised", "features", "settings"}
-_KEYS = {"1": _PLAIN_KEYS, "2": _PLAIN_KEYS | {SHA256}, "3": _PLAIN_KEYS | {"judges", SHA256}}
-"""of a config, by its format; 1 had no digests, 1 and 2 no judge. Exactly these: what is damaged is not to be taken for
-an older one"""
+"""the files whose SHA-256 a config has, next to its own"""
+_KEYS = {"library", "format", "encoder", "quantised", "judges", "features", "settings", SHA256}
+"""of a config"""
 
 
 def find(name: str | Path) -> Path:
@@ -95,8 +89,8 @@ def load_trainable(
     """Load a network to train: that of a model, or a new one on top of an encoder of the transformers library.
 
     The folder, or the name on the Hub, is one of either; int8 weights of a model become floats. Settings are those of
-    the model, or the default ones, unless passed. The seed is that of the weights that are new. The network has a judge
-    or not, as told, or as the model has; an encoder has none.
+    the model, or the default ones, unless passed. The seed is that of the weights that are new. `judges` decides
+    whether the network has a judge; by default it has one if the model has.
     """
     folder = find(name)
     torch.manual_seed(seed)
@@ -124,7 +118,7 @@ def _with_judge(network: ChainReader, judges: bool) -> ChainReader:
 
 
 def is_model(path: Path) -> bool:
-    """Return whether a config should be that of a rechain model: an encoder's says which of the library's it is."""
+    """Return whether a config should be that of a rechain model; an encoder's has a `model_type`."""
     try:
         config = read_json(path)
     except (OSError, ValueError):
@@ -141,28 +135,25 @@ def _read_encoder(folder: Path) -> PretrainedEncoder:
         raise
     except Exception as error:  # the library raises much for a folder that it cannot read
         reason = _first_line(error).removesuffix(".")
-        raise InputError(f"{folder} does not hold an encoder that can be read: {reason:.300}.") from error
+        raise InputError(f"{folder} does not contain an encoder that can be read: {reason:.300}.") from error
 
 
 def save(model: ChainReaderModel, folder: Path) -> None:
     """Write a model into a folder, which is created if it does not exist."""
     from safetensors.torch import save as as_bytes
 
-    encoder = model.network.encoder
-    if not isinstance(encoder, PretrainedEncoder):
-        raise RechainError("only a reader with a pretrained encoder can be saved.")
     weights = {name: value.contiguous().cpu() for name, value in model.network.state_dict().items()}
     if bad := not_finite(weights):
         raise RechainError(f"the model is not saved: its weights in {bad} are not all finite numbers.")
     contents = {
         WEIGHTS: as_bytes(weights),
         TOKENIZER: model.tokenizer.to_str().encode(),
-        CARD: (model.card or plain_card(model)).encode(),
+        CARD: (model.card or write_card(model)).encode(),
     }
     config = {
         "library": "rechain",
         "format": _FORMAT,
-        "encoder": shape_of(encoder.model.config.to_diff_dict()),
+        "encoder": shape_of(model.network.encoder.model.config.to_diff_dict()),
         "quantised": any(value.dtype.itemsize == 1 for value in weights.values()),
         "judges": model.network.judges,
         "features": FEATURES,
@@ -177,6 +168,47 @@ def save(model: ChainReaderModel, folder: Path) -> None:
             write_atomically(folder / name, content)
     except OSError as error:
         raise RechainError(f"the model cannot be written to {folder}: {error.strerror}.") from error
+
+
+_CARD = """---
+library_name: rechain
+license: {licence}
+tags: [multi-hop question answering, reasoning chains, weak supervision]
+---
+# {title}
+
+A chain reader of [rechain](https://arxiv.org/abs/2004.02393): given a question, its answer and candidate passages, it
+recovers the ordered passages that lead to the answer and the entities that link them. It was trained on questions and
+answers alone, without any evidence labels.
+
+```python
+from rechain import Recoverer
+
+Recoverer.from_pretrained("{name}").recover(question, answer, passages)
+```
+
+{sections}## Shape
+
+{millions:.1f} million numbers. Settings: {settings}.
+"""
+
+
+def write_card(
+    model: ChainReaderModel,
+    title: str = "A chain reader",
+    name: str = "PATH",
+    licence: str = "other",
+    sections: Mapping[str, str] | None = None,
+) -> str:
+    """Return the card of a model, with sections (heading and Markdown) before that of its shape."""
+    return _CARD.format(
+        title=title,
+        name=name,
+        licence=licence,
+        sections="".join(f"## {heading}\n\n{text}\n\n" for heading, text in (sections or {}).items()),
+        millions=sum(value.numel() for value in model.network.state_dict().values()) / 1e6,
+        settings=", ".join(f"{name} {value}" for name, value in vars(model.settings).items()),
+    )
 
 
 def push(model: ChainReaderModel, name: str, **options: Any) -> str:
@@ -212,11 +244,11 @@ def read_tokenizer(path: Path) -> "Tokenizer":
 
 
 def _read_fitting_tokenizer(
-    encoder: TextEncoder, settings: ReaderSettings, folder: Path, is_passed: bool = False
+    encoder: PretrainedEncoder, settings: ReaderSettings, folder: Path, is_passed: bool = False
 ) -> "Tokenizer":
     """Read the tokeniser of a folder; say where it or the settings do not fit the encoder, before a text is read."""
     tokenizer = read_tokenizer(folder / TOKENIZER)
-    shape: Any = encoder.model.config  # type: ignore[attr-defined]
+    shape: Any = encoder.model.config
     positions = getattr(shape, "max_position_embeddings", settings.max_tokens)
     if len(tokenizer.encode("").ids) < 2 or tokenizer.get_vocab_size() > shape.vocab_size:
         raise InputError(f"{folder / TOKENIZER} is the tokeniser of another model than {folder / WEIGHTS}.")
@@ -236,22 +268,19 @@ def _read_config(path: Path) -> dict[str, Any]:
         config = read_json(path)
     except (OSError, ValueError) as error:
         raise InputError(
-            f"{path} cannot be read: {error}; a model's folder holds {CONFIG}, {WEIGHTS} and {TOKENIZER}."
+            f"{path} cannot be read: {error}; a model's folder contains {CONFIG}, {WEIGHTS} and {TOKENIZER}."
         ) from error
     if not isinstance(config, dict) or config.get("library") != "rechain":
         raise InputError(f"{path} is not that of a rechain model; `Recoverer.save_pretrained` writes one.")
-    keys = _KEYS.get(str(config.get("format")))
-    if keys is None or config.keys() - keys == {SHA256}:
+    if config.get("format") != _FORMAT:
         raise InputError(f"{path} was written by another version of rechain, whose models this one cannot read.")
-    if config.keys() != keys:
-        raise InputError(f"{path} does not say what the model is; was it changed by hand?")
-    if SHA256 in keys:
-        _check_digests(path.parent, config)
+    if config.keys() != _KEYS:
+        raise InputError(f"{path} does not describe a model; was it changed by hand?")
+    _check_digests(path.parent, config)
     if config["features"] != list(FEATURES):
         raise InputError(f"{path} was written by another version of rechain, whose models this one cannot read.")
-    config.setdefault("judges", False)
     if not isinstance(config["quantised"], bool) or not isinstance(config["judges"], bool):
-        raise InputError(f"{path} does not say what the model is; was it changed by hand?")
+        raise InputError(f"{path} does not describe a model; was it changed by hand?")
     try:
         return config | {"settings": ReaderSettings.recorded(config["settings"], str(path))}
     except RechainError as error:
@@ -259,7 +288,7 @@ def _read_config(path: Path) -> dict[str, Any]:
 
 
 def _check_digests(folder: Path, config: Mapping[str, Any]) -> None:
-    """Raise InputError with the first file of a model that is not as it was written."""
+    """Raise InputError with the first file of a model that has changed."""
     again = "install rechain again" if folder == find(BUNDLED) else "save or fetch the model again"
     try:
         digests = opened_seal(config, CONFIG)
@@ -269,10 +298,10 @@ def _check_digests(folder: Path, config: Mapping[str, Any]) -> None:
         raise InputError(f"{folder / CONFIG} is damaged or was changed by hand: {error}; {again}.") from error
     for name, expected in digests.items():
         try:
-            found = file_digest(folder / name)
+            digest = file_digest(folder / name)
         except OSError as error:
             raise InputError(f"{folder / name} cannot be read: {error.strerror or error}; {again}.") from error
-        if found != expected:
+        if digest != expected:
             raise InputError(f"{folder / name} is damaged: its SHA-256 is not the one in {CONFIG}; {again}.")
 
 
@@ -291,12 +320,12 @@ def _load_network(folder: Path, config: Mapping[str, Any], dropout: float | None
         check_shapes(network, shapes)
         weights = _fitting(network, _read_weights(path))
     except ValueError as error:
-        raise InputError(f"{path} does not hold the weights of this model: {error}.") from error
+        raise InputError(f"{path} does not contain the weights of this model: {error}.") from error
     if dropout is not None:
         encoder, layers = untrained(config["encoder"], TEXT_MARKS), config["settings"].judge_layers
         network = ChainReader(encoder, len(FEATURES), dropout, config["judges"], layers)
         weights = dequantise(weights)
-    elif not isinstance(network.encoder.model, BertLayers):  # type: ignore[attr-defined]
+    elif not isinstance(network.encoder.model, BertLayers):
         network = _build(config)  # the library's models have more tensors than their weights, which must be computed
     is_empty = network.evidence.weight.is_meta
     network.load_state_dict(weights, assign=is_empty)  # nothing is drawn at random or allocated that weights replace
@@ -320,12 +349,12 @@ def _build(config: Mapping[str, Any]) -> ChainReader:
     encoder, layers = unfilled(config["encoder"], TEXT_MARKS), config["settings"].judge_layers
     network = ChainReader(encoder, len(FEATURES), judges=config["judges"], judge_layers=layers)
     if config["quantised"]:
-        quantise(network.encoder.model)  # type: ignore[attr-defined]
+        quantise(network.encoder.model)
     return network
 
 
 def _fitting(network: ChainReader, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return weights in the precision of a network; raise ValueError where they are no weights of it."""
+    """Return weights in the precision of a network; raise ValueError if they are of another one."""
     expected = network.state_dict()
     if unknown := sorted(weights.keys() - expected.keys()):
         raise ValueError(f"it has no place for {unknown[0]:.80}")

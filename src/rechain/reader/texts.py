@@ -11,28 +11,28 @@ from typing import NamedTuple
 import numpy as np
 from tokenizers import Encoding, Tokenizer
 
-from rechain.candidates import Candidate, Candidates
-from rechain.linking import Edge
-from rechain.preparation.arrays import FIRST_END, FROM_BEFORE, LAST_END, TO_NEXT
+from rechain.system.array_layout import FIRST_END, FROM_BEFORE, LAST_END, TO_NEXT
 from rechain.system.tensors import Array
-from rechain.text.passages import PassageView, SentenceOverlaps, stretches, title_before
+from rechain.text.candidates import Candidate, Candidates
+from rechain.text.linking import Edge
+from rechain.text.passage_views import PassageView, SentenceOverlaps, stretches, title_before
 from rechain.text.rarity import rarities
 from rechain.text.words import Span, Text, lazy
 
 _MARKED, _ANSWERING = 1000.0, 500.0
-"""what a sentence is worth for each marked entity and for the answer, beside the rarity of the question's words in it,
-which seldom comes near either: a window without the link or the answer could not show why the chain is right"""
+"""value of a sentence for each marked entity and for the answer, compared with the rarity of the question's words in
+it, which is seldom close to either: a window without the link or the answer could not show why the chain is right"""
 _QUESTION_PART = 3
 """a question has at most a third of `max_tokens`, so that some room is left for the passages; of a longer one the
-beginning and the end are read, where the asking stands"""
+beginning and the end are read, which usually contain the request"""
 _ANSWER_TOKENS, _ANSWER_CHARACTERS = 48, 2000
-"""what the judge reads of an answer at most: of a longer one the beginning and the end; beyond so many characters
-nothing is cut into tokens"""
+"""what the judge reads of an answer at most: of a longer one the beginning and the end; the rest is not
+cut into tokens"""
 _TITLE_PART = 4
 """a title has at most a quarter of a passage's tokens where not all of it can be read"""
 
 Marks = Mapping[int, Sequence[Span | None]]
-"""by kind, where it stands in a text; None is the title"""
+"""the places in a text by kind; None is the title"""
 
 
 class Case(NamedTuple):
@@ -43,11 +43,11 @@ class Case(NamedTuple):
     passages: Sequence[int]
     """positions of the passages, in order"""
     answer: str
-    """as it is written, in a sentence or not"""
+    """in its own words, in a sentence or not"""
     spans: Mapping[int, Sequence[Span | None]]
-    """where the passages hold it, by position; None is the title"""
+    """its places in the passages, by position; None is the title"""
     edges: Sequence[Edge] = ()
-    """what links each passage to the next; none where they stand side by side"""
+    """what links each passage to the next; none if they are side by side"""
 
 
 class TokenText(NamedTuple):
@@ -136,7 +136,7 @@ class ChainTexts:
             | self._link_marks(passage, place, chain.edges)
             for place, passage in enumerate(chain.passages)
         ]
-        return self._write(self._asked(self._max_tokens), chain.passages, marks, answer=self._answer)
+        return self._write(self._start(self._max_tokens), chain.passages, marks, answer=self._answer)
 
     def arrival(self, arrival: Arrival, max_tokens: int) -> TokenText:
         """Return a passage alone, as the Reasoner reads it: a slot for each entity that may have led there.
@@ -150,15 +150,15 @@ class ChainTexts:
         if way_on is not None:
             marks[TO_NEXT] = _spans(view, way_on, 0)
         answer = self._answer if way_on is None else None
-        return self._write(self._asked(max_tokens), [passage], [marks], [slots], answer, max_tokens)
+        return self._write(self._start(max_tokens), [passage], [marks], [slots], answer, max_tokens)
 
     def case(self, case: Case, max_tokens: int) -> TokenText:
-        """Return what the judge reads: question, answer (as slot 1), and passages that mark where they hold it.
+        """Return what the judge reads: question, answer (as slot 1), and passages with the answer marked.
 
         The case may be of another answer than that of these candidates.
         """
         answer = _cut(self._encode(case.answer[:_ANSWER_CHARACTERS]), min(_ANSWER_TOKENS, max_tokens // _QUESTION_PART))
-        start = _joined([self._asked(max_tokens), _unmarked(answer, slot=1), _unmarked([self._separator])])
+        start = _joined([self._start(max_tokens), _unmarked(answer, slot=1), _unmarked([self._separator])])
         marks = [
             self._link_marks(passage, place, case.edges) | {LAST_END: case.spans.get(passage, ())}
             for place, passage in enumerate(case.passages)
@@ -168,13 +168,13 @@ class ChainTexts:
     def _encode(self, text: str) -> list[int]:
         return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
 
-    def _asked(self, max_tokens: int) -> TokenText:
+    def _start(self, max_tokens: int) -> TokenText:
         """Return the question as every text begins with it."""
         question = _cut(self._question, max_tokens // _QUESTION_PART)
         return _unmarked([self._first, *question, self._separator])
 
     def _link_marks(self, passage: int, place: int, edges: Sequence[Edge]) -> dict[int, Sequence[Span | None]]:
-        """Return where the links of a passage to those before and after it stand."""
+        """Return the places of the links of a passage to those before and after it."""
         view, marks = self._candidates.views[passage], {}
         if 0 < place <= len(edges):
             marks[FROM_BEFORE] = _spans(view, edges[place - 1], 1)
@@ -183,7 +183,7 @@ class ChainTexts:
         return marks
 
     def _end_marks(self, passage: int, is_first: bool, is_last: bool) -> Marks:
-        """Return where the entities of question and answer stand, as far as the data names them."""
+        """Return the places of the entities of question and answer, if the data names them."""
         question, view = self._candidates.question, self._candidates.views[passage]
         heads = [span for entity in question.question_entities for span in view.mentions(entity)] if is_first else []
         answer = view.mentions(question.answer_entity) if is_last and question.answer_entity else []
@@ -200,15 +200,15 @@ class ChainTexts:
     ) -> TokenText:
         """Return a start and some passages, each with its share of the room and a separator after it.
 
-        Of the last passage the sentences that hold the answer come first, where that is told.
+        If `answer` is given, the sentences of the last passage that contain it come first.
         """
         tokens, slots = self._tokens(passages), slots or [{} for _ in passages]
         room = (max_tokens or self._max_tokens) - len(start.ids) - len(passages)
         shares = share_out(room, [passage.size for passage in tokens])
         answers = [None] * (len(passages) - 1) + [answer]
         parts = [
-            passage.write(share, marked, slotted, held)
-            for passage, share, marked, slotted, held in zip(tokens, shares, marks, slots, answers, strict=True)
+            passage.write(share, marked, slotted, answer)
+            for passage, share, marked, slotted, answer in zip(tokens, shares, marks, slots, answers, strict=True)
         ]
         end = _unmarked([self._separator])
         return _joined([start, *(text for part in parts for text in (part, end))])
@@ -251,7 +251,7 @@ class _PassageTokens:
         return TokenText(*(column[kept] for column in tokens))
 
     def _kinds(self, marks: Marks) -> Array:
-        """Return for every token the kind of mark that it belongs to, 0 where there is none."""
+        """Return for every token the kind of mark that it belongs to, 0 if there is none."""
         kinds = np.zeros(self.size, dtype=np.uint8)
         for kind, spans in marks.items():
             for span in spans:
@@ -325,7 +325,7 @@ def _joined(texts: Sequence[TokenText]) -> TokenText:
 
 
 def _spans(view: PassageView, edge: Edge, side: int) -> Sequence[Span | None]:
-    """Return where a link stands in the passage before it (side 0) or after it (side 1)."""
+    """Return the places of a link in the passage before it (side 0) or after it (side 1)."""
     if edge.is_given:
         return view.mentions(edge.key)
     return [edge.link.mentions[side]]

@@ -1,14 +1,12 @@
 """What a model is, and the models that need no files.
 
-A new one is a module whose class has `score` (`rechain.scoring.model.Model`), and a line in BASELINES.
+A new one is a module whose class has `score` (`rechain.scoring.interface.Model`), and a line in BASELINES.
 """
 
 from collections.abc import Callable
 
-from rechain.scoring.bm25 import BM25
-from rechain.scoring.lexical import Lexical
-from rechain.scoring.model import Model
-from rechain.scoring.random import Random
+from rechain.scoring.baselines import BM25, Lexical, Random
+from rechain.scoring.interface import Model
 
 BASELINES: dict[str, Callable[[], Model]] = {
     "random": Random,

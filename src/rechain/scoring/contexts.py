@@ -14,12 +14,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rechain.answers import frames
-from rechain.answers.telling import stem
 from rechain.system.tensors import Array
-from rechain.text.passages import PassageView
+from rechain.text.answers import wrapping
+from rechain.text.passage_views import PassageView
+from rechain.text.stems import stem
+from rechain.text.values import Item
+from rechain.text.values.normal import NormalText
 from rechain.text.words import Span, Text
-from rechain.values.normal import Item, NormalText
 
 _MOST_SENTENCES = 2000
 """of a passage that are read; a longer one is a whole book, of which other sentences would take seconds"""
@@ -41,7 +42,7 @@ _NO_HEADING = (".", "!", "?", ",", ";", "。", "！", "？", "；")
 _CAPITALISED = r"[^\W\d_a-zß-ÿ][\w’'-]*"
 _NAME = re.compile(rf"(?:{_CAPITALISED}[ ]){{1,3}}{_CAPITALISED}")
 """several words with capitals: a person, an office; also in German, which gives all nouns a capital"""
-_FUNCTION = frames.words("function")
+_FUNCTION = wrapping.words("function")
 
 
 class Unit(NamedTuple):

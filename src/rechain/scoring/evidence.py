@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rechain.answers.matching import Holdings
-from rechain.candidates import Candidate, Candidates
-from rechain.linking import Edge
-from rechain.scoring.pairs import NEVER_TOGETHER, EntityPairs
+from rechain.scoring.entity_pairs import NEVER_TOGETHER, EntityPairs
 from rechain.system.tensors import Array
-from rechain.text.passages import PassageView, SentenceOverlaps
+from rechain.text.answers.matcher import Holdings
+from rechain.text.candidates import Candidate, Candidates
+from rechain.text.linking import Edge
+from rechain.text.passage_views import PassageView, SentenceOverlaps
 from rechain.text.rarity import idf, phrase_idf, rarities
 from rechain.text.words import Text
 

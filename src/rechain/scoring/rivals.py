@@ -13,13 +13,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rechain.answers.claims import Claim
-from rechain.answers.telling import stem
-from rechain.candidates import Candidates
 from rechain.scoring.contexts import Contexts, find_names, terms
 from rechain.system.tensors import Array
+from rechain.text.answers.claims import Claim
+from rechain.text.candidates import Candidates
+from rechain.text.stems import stem
+from rechain.text.values import Item, same
+from rechain.text.values.normal import NormalText
 from rechain.text.words import Text
-from rechain.values.normal import Item, NormalText, same
 
 _NEIGHBOURS = 0.3
 """what words are worth that stand beside a rare word of the question, which may lead on to the value's row or clause:

@@ -4,11 +4,19 @@ A step is a passage and the two entities by which a chain enters and leaves it: 
 these two. Other questions may offer the same step, with other ends and other passages around it.
 """
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
+from math import log
+from typing import NamedTuple
 
-from rechain.candidates import Candidates
+import numpy as np
+
 from rechain.schema import Passage
-from rechain.scoring.pairs import EntityPairs
+from rechain.scoring.beliefs import Offers
+from rechain.scoring.entity_pairs import NEVER_TOGETHER, EntityPairs
+from rechain.system.tensors import Array
+from rechain.text.candidates import Candidate, Candidates
+from rechain.text.collection import BatchStatistics, Statistics
 
 _BYTES = 8
 """of a step's name: among a hundred million steps, two share one of 64 bits with a probability of 1 in 4,000"""
@@ -39,3 +47,147 @@ def step_name(passage: Passage, entities: tuple[str, str]) -> str:
     parts = (text.encode("utf-8", "replace") for text in (passage.title, passage.text, *sorted(entities)))
     framed = b"".join(b"%d:%s" % (len(part), part) for part in parts)
     return blake2b(framed, digest_size=_BYTES).hexdigest()
+
+
+END = -1
+"""stands for an entity that links nothing: an end of the chain, or none"""
+MAX_STEPS = 1024
+"""of a question, those of C and then those whose entities are closest: each costs a row of every batch"""
+_CERTAIN = -700.0
+"""the log-probability that no chain of C is right: where it is learnt from, one always is"""
+
+
+class StepRow(NamedTuple):
+    """A step as the arrays have it."""
+
+    passage: int
+    enter: int
+    """the number of the entity by which a chain comes here; END in a head"""
+    leave: int
+    """the number of the entity by which it goes on; END in a tail"""
+    roles: int
+    """the places in a chain that it may have, as bits"""
+    features: tuple[float, ...]
+    """of the two entities: sentences that they share, mentions, words between them, passages of the collection that
+    hold the first, and the second; all as logarithms"""
+
+
+_Key = tuple[int, str | None, str | None]
+"""passage, and the names of the two entities"""
+
+
+class QuestionSteps:
+    """All steps of a question, and which of them its chains take."""
+
+    def __init__(self, candidates: Candidates, numbers: Mapping[str, int], holders: Sequence[Iterable[int]]) -> None:
+        """Take C, the numbers of the linking entities that the data names, and which passages hold each of these."""
+        self._candidates = candidates
+        self._pairs = EntityPairs(candidates)
+        self._numbers = numbers
+        self._asked = [self._asked_of(passage) for passage in range(len(candidates.views))]
+        of_chains = [list(self._steps_of(chain)) for chain in candidates.chains]
+        roles: dict[_Key, int] = {}
+        for key, role in (step for steps in of_chains for step in steps):
+            roles[key] = roles.get(key, 0) | 1 << role
+        others = dict(self._others(holders))
+        kept = sorted((key for key in others if key not in roles), key=self._rank)[: max(MAX_STEPS - len(roles), 0)]
+        every = sorted((*roles, *kept), key=lambda key: (key[0], key[1] or "", key[2] or ""))
+        self._roles = {key: roles.get(key, 0) | others.get(key, 0) for key in every}
+        places = {key: place for place, key in enumerate(every)}
+        self.chains = [[places[key] for key, _ in steps] for steps in of_chains]
+        """the steps of every chain of C, head first"""
+
+    def rows(self) -> Iterator[StepRow]:
+        """Yield the steps."""
+        collection = self._candidates.collection
+        if isinstance(collection, BatchStatistics):
+            collection.count_ahead(entities={name for _, *names in self._roles for name in names if name is not None})
+        for key, roles in self._roles.items():
+            passage, *names = key
+            enter, leave = (END if name is None else self._numbers.get(name, END) for name in names)
+            rarities = (log_count(collection, name) for name in names)
+            yield StepRow(passage, enter, leave, roles, (*self._closeness(key), *rarities))
+
+    def _asked_of(self, passage: int) -> str | None:
+        view = self._candidates.views[passage]
+        return next((name for name in self._candidates.question.question_entities if view.mentions(name)), None)
+
+    def _steps_of(self, chain: Candidate) -> Iterator[tuple[_Key, int]]:
+        """Yield the steps of a chain and the role of each."""
+        links = (edge.key for edge in chain.edges)
+        names = [self._asked[chain.passages[0]], *links, self._candidates.question.answer_entity]
+        for role, passage in enumerate(chain.passages):
+            yield (passage, names[role], names[role + 1]), role
+
+    def _others(self, holders: Sequence[Iterable[int]]) -> Iterator[tuple[_Key, int]]:
+        """Yield every step that the types of links allow, and its roles as bits."""
+        types, hops = self._candidates.link_types, self._candidates.hops
+        answer = self._candidates.question.answer_entity
+        of_passage: list[list[str]] = [[] for _ in self._candidates.views]
+        for name, places in zip(self._numbers, holders, strict=True):
+            for place in places:
+                of_passage[place].append(name)
+
+        def fitting(names: Sequence[str], link: int) -> list[str]:
+            return [name for name in names if not types or name.startswith(f"{types[link]}:")]
+
+        roles: dict[_Key, int] = {}
+        for passage, names in enumerate(of_passage):
+            for role in range(hops):
+                enters = fitting(names, role - 1) if role else [self._asked[passage]]
+                leaves = fitting(names, role) if role < hops - 1 else [answer]
+                for key in ((passage, one, two) for one in enters for two in leaves if one != two or one is None):
+                    roles[key] = roles.get(key, 0) | 1 << role
+        yield from roles.items()
+
+    def _rank(self, key: _Key) -> tuple[float, float, str, str, str]:
+        """Return by what steps are ordered: nearest entities first, whatever the order of passages."""
+        together, _, distance = self._closeness(key)
+        return -together, distance, key[1] or "", key[2] or "", self._candidates.views[key[0]].passage.text
+
+    def _closeness(self, key: _Key) -> tuple[float, float, float]:
+        passage, one, two = key
+        if one is None or two is None:
+            return NEVER_TOGETHER, 0.0, log(1 + len(self._candidates.views[passage].text.places))
+        return self._pairs.pair(passage, one, two)
+
+
+def log_count(collection: Statistics | None, entity: str | None) -> float:
+    """Return the logarithm of how many passages of a collection mention an entity; 0 where nobody knows."""
+    return 0.0 if collection is None or entity is None else log(max(collection.count_entity(entity), 1))
+
+
+class StepOffers:
+    """The steps that questions offer, from which others learn how often each is used (`rechain.scoring.beliefs`)."""
+
+    def __init__(self) -> None:
+        self._steps: list[Sequence[Sequence[str]]] = []
+        self._evidence: list[tuple[Array, float]] = []
+
+    def add(self, candidates: Candidates, evidence: Array, nothing: float | None = None) -> None:
+        """Add a question; `evidence` [chains] are logarithms, as the lexical rule's score is.
+
+        So is the evidence that no chain is right; None: one of them is.
+        """
+        most = float(evidence.max(initial=-np.inf))
+        self._steps.append(find_steps(candidates))
+        self._evidence.append((evidence - most, _CERTAIN if nothing is None else nothing - most))
+
+    def told(self, questions: Sequence[int]) -> list[Array]:
+        """Return what some questions tell every question of each of its chains: log(pi / prior), summed over steps.
+
+        A question hears nothing of itself.
+        """
+        offers = Offers()
+        for number in questions:
+            offers.add(self._steps[number], *self._evidence[number])
+        beliefs = offers.learn()
+        positions = {number: position for position, number in enumerate(questions)}
+        told = []
+        for number, steps in enumerate(self._steps):
+            names = sorted({step for of_chain in steps for step in of_chain})
+            position = positions.get(number)
+            ratios = beliefs.about(names) if position is None else beliefs.told(position)
+            of_step = dict(zip(names, ratios.tolist(), strict=True))
+            told.append(np.array([sum(of_step[step] for step in of_chain) for of_chain in steps]))
+        return told

@@ -26,7 +26,7 @@ class Share(NamedTuple):
 
 @contextmanager
 def join(device: str) -> Iterator[str]:
-    """Join the processes that torchrun has started, where it has, and return the device of this one.
+    """Join the processes that torchrun has started, if any, and return the device of this one.
 
     The first process alone shows how the run goes.
     """
@@ -94,3 +94,11 @@ def average(value: Tensor, weight: float | Tensor = 1.0) -> Tensor:
     mean = value * (own / total.clamp(min=1e-9))
     dist.all_reduce(mean)
     return mean
+
+
+def total(value: Tensor) -> Tensor:
+    """Return the sum of a value over all processes."""
+    if is_shared():
+        value = value.clone()
+        dist.all_reduce(value)
+    return value

@@ -1,121 +1,37 @@
-"""Files that are whole or absent, whatever kills the process that writes them, and that notice who changes them."""
+"""Durable files: whole or absent, whatever kills the process that writes them, and sealed with their SHA-256.
 
+`replacing` and `write_atomically` write a file as a whole, a `WatchedFile` grows and notices other programs that change
+it. Sealed JSON contains its own digest and those of the files that belong to it.
+"""
+
+import hashlib
+import json
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 from rechain.errors import RechainError, ResumableError
+
+SHA256 = "sha256"
+"""the key under which JSON has the digests of files by their names, its own among them"""
+_LARGEST_JSON = 2**26
+"""bytes of a file of settings; those that rechain writes have a few thousand, or the id of every question"""
+_BLOCK = 1 << 20
 
 
 class LostOutputError(RechainError):
     """An output file that another program has removed, replaced or changed while it was written."""
 
 
-class Remedies(NamedTuple):
-    """What a user does about a file that another program has disturbed while it was written."""
-
-    removed: str
-    replaced: str
-    cut: str
-    grown: str
-
-
-_OF_OUTPUTS = Remedies(
-    removed="start again",
-    replaced="start again with another file",
-    cut="go on with --resume",
-    grown="start again with --overwrite",
-)
-
-
-class WatchedFile:
-    """A file that is only added to, without a buffer: what was written is in it, whatever kills this process.
-
-    A device or a pipe is written to as it is, and not watched.
-    """
-
-    def __init__(self, path: Path, is_new: bool = False, remedies: Remedies = _OF_OUTPUTS) -> None:
-        """Open a file that exists, or make a new one; errors name the remedies."""
-        self.path = path
-        self._remedies = remedies
-        if path.exists() and not path.is_file():
-            self.file = FileIO(path, "w")
-        else:  # at the end of the file, wherever that is: after a cut, a hole of zero bytes would look like what is due
-            self.file = FileIO(path.resolve(), "x+" if is_new else "r+", opener=_appending)
-        status = os.fstat(self.file.fileno())
-        self.size = status.st_size
-        self.is_regular = stat.S_ISREG(status.st_mode)
-
-    def append(self, content: bytes) -> None:
-        """Add bytes; if that fails, what was there before stays."""
-        self.check()
-        rest = memoryview(content)
-        try:
-            while rest:
-                rest = rest[self.file.write(rest) :]
-        except OSError as error:
-            if self.is_regular:
-                self.file.truncate(self.size)
-            raise ResumableError(f"{self.path} cannot be written: {error.strerror}.") from error
-        self.size += len(content)
-
-    def truncate(self, size: int) -> None:
-        """Cut the file."""
-        self.check()
-        if self.is_regular and size != self.size:
-            self.file.truncate(size)
-            self.size = size
-
-    def check(self) -> None:
-        """Raise LostOutputError if this is no longer the file of its name, or not as long as what was written."""
-        if not self.is_regular:
-            return
-        mine = os.fstat(self.file.fileno())
-        try:
-            is_same = os.path.samestat(self.path.stat(), mine)
-        except OSError:
-            raise LostOutputError(
-                f"{self.path} was removed or moved by another program while it was written; {self._remedies.removed}."
-            ) from None
-        if not is_same:
-            raise LostOutputError(
-                f"{self.path} was replaced by another program while it was written; {self._remedies.replaced}."
-            )
-        if mine.st_size != self.size:
-            remedy = self._remedies.cut if mine.st_size < self.size else self._remedies.grown
-            raise LostOutputError(
-                f"{self.path} was changed by another program while it was written: it has {mine.st_size} bytes, "
-                f"not the {self.size} that were written; {remedy}."
-            )
-
-    def sync(self) -> None:
-        """Wait until the file is on the disk, and check it."""
-        if not self.is_regular:
-            return
-        try:
-            os.fsync(self.file.fileno())
-        except OSError as error:
-            raise ResumableError(f"{self.path} cannot be written: {error.strerror}.") from error
-        self.check()
-
-    def close(self) -> None:
-        """Close the file."""
-        self.file.close()
-
-
-def _appending(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_APPEND, 0o666)
-
-
 @contextmanager
 def replacing(path: Path, previous: Path | None = None) -> Iterator[BinaryIO]:
-    """Open a new file that takes the place of another once it is whole and on the disk.
+    """Open a new file that replaces another once it is whole and on the disk.
 
-    The other is kept as `previous`, where that is named: at any moment one of both is there and whole.
+    The other is kept as `previous` if that is given: at any moment one of both is there and whole.
     A device or a pipe is written to as it is, and a link stays one.
     """
     if path.exists() and not path.is_file():
@@ -147,3 +63,144 @@ def write_atomically(path: Path, content: bytes) -> None:
     """Replace a file by a new one; the old one stays until the new one is whole and on the disk."""
     with replacing(path) as file:
         file.write(content)
+
+
+class WatchedFile:
+    """A file that is only added to, without a buffer: what was written is in it, whatever kills this process.
+
+    A device or a pipe is written to as it is, and not watched.
+    """
+
+    def __init__(self, path: Path, is_new: bool = False) -> None:
+        """Open a file that exists, or create one."""
+        self.path = path
+        if path.exists() and not path.is_file():
+            self.file = FileIO(path, "w")
+        else:  # appending: after another program has cut the file, a hole of zero bytes would have the right size
+            self.file = FileIO(path.resolve(), "x+" if is_new else "r+", opener=_open_to_append)
+        status = os.fstat(self.file.fileno())
+        self.size = status.st_size
+        self.is_regular = stat.S_ISREG(status.st_mode)
+
+    def append(self, content: bytes) -> None:
+        """Add bytes; if that fails, what was there before stays."""
+        self.check()
+        rest = memoryview(content)
+        try:
+            while rest:
+                rest = rest[self.file.write(rest) :]
+        except OSError as error:
+            if self.is_regular:
+                self.file.truncate(self.size)
+            raise ResumableError(f"{self.path} cannot be written: {error.strerror}.") from error
+        self.size += len(content)
+
+    def truncate(self, size: int) -> None:
+        """Cut the file."""
+        self.check()
+        if self.is_regular and size != self.size:
+            self.file.truncate(size)
+            self.size = size
+
+    def check(self) -> None:
+        """Raise LostOutputError if this is no longer the file of its name, or not as long as what was written."""
+        if not self.is_regular:
+            return
+        mine = os.fstat(self.file.fileno())
+        try:
+            how = "changed" if os.path.samestat(self.path.stat(), mine) else "replaced"
+        except OSError:
+            how = "removed or moved"
+        if how != "changed" or mine.st_size != self.size:
+            raise LostOutputError(
+                f"{self.path} was {how} by another program while it was written; start again with --overwrite."
+            )
+
+    def sync(self) -> None:
+        """Wait until the file is on the disk, and check it."""
+        if not self.is_regular:
+            return
+        try:
+            os.fsync(self.file.fileno())
+        except OSError as error:
+            raise ResumableError(f"{self.path} cannot be written: {error.strerror}.") from error
+        self.check()
+
+    def close(self) -> None:
+        """Close the file."""
+        self.file.close()
+
+
+def _open_to_append(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_APPEND, 0o666)
+
+
+def regular(path: Path) -> Path:
+    """Return the path of a file to be opened; raise OSError if something else is there: a pipe may never end."""
+    if path.exists() and not path.is_file():
+        raise OSError("it is not a file")
+    return path
+
+
+def file_digest(path: Path, size: int | None = None) -> str:
+    """Return the SHA-256 of a file, or of its first bytes."""
+    with regular(path).open("rb") as file:
+        if size is None:
+            return hashlib.file_digest(file, SHA256).hexdigest()
+        digest = hashlib.sha256()
+        while size and (block := file.read(min(_BLOCK, size))):
+            digest.update(block)
+            size -= len(block)
+    return digest.hexdigest()
+
+
+def short_hash(text: str) -> int:
+    """Return a number of 63 bits that depends on a text alone, unlike Python's own hash: not for secrets."""
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest) >> 1
+
+
+def _json_digest(content: Any) -> str:
+    """Return the SHA-256 of the values of JSON, however it is laid out."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def sealed(content: Mapping[str, Any], name: str, files: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Return the content of the JSON file of a name with the digests of other files and, under its name, its own."""
+    whole = {**content, SHA256: dict(files or {})}
+    return {**content, SHA256: {**whole[SHA256], name: _json_digest(whole)}}
+
+
+def opened_seal(content: Mapping[str, Any], name: str) -> dict[str, str]:
+    """Return the digests of other files in content that `sealed` has returned; raise ValueError if it was changed."""
+    digests = content.get(SHA256)
+    if not isinstance(digests, dict) or not all(isinstance(value, str) for value in digests.values()):
+        raise ValueError("it has no SHA-256 of itself")
+    files = {file: digest for file, digest in digests.items() if file != name}
+    if digests.get(name) != _json_digest({**content, SHA256: files}):
+        raise ValueError("its SHA-256 is another")
+    return files
+
+
+def read_json(path: Path) -> Any:
+    """Read a JSON file; every fault is an OSError or a ValueError."""
+    if regular(path).stat().st_size > _LARGEST_JSON:
+        raise ValueError(f"it has more than {_LARGEST_JSON:,} bytes")
+    try:
+        return json.loads(path.read_bytes())
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+
+
+def write_sealed(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a JSON file that contains its own digest."""
+    write_atomically(path, json.dumps(sealed(content, path.name)).encode())
+
+
+def read_sealed(path: Path) -> dict[str, Any]:
+    """Read what `write_sealed` has written; every fault is an OSError or a ValueError."""
+    content = read_json(path)
+    if not isinstance(content, dict):
+        raise ValueError("it is not a JSON object")
+    opened_seal(content, path.name)
+    return {name: value for name, value in content.items() if name != SHA256}

@@ -1,13 +1,13 @@
-"""The package's one pool of worker processes: tasks in, results out in the order of the tasks. Standard library alone.
+"""A pool of worker processes: tasks in, results out in the order of the tasks. Standard library alone.
 
-It is not `concurrent.futures` or `multiprocessing.Pool`, as these break promises that are kept here:
+It is not `concurrent.futures` or `multiprocessing.Pool`, which break promises that are kept here:
 
 - A process that is killed is replaced and its tasks are repeated, and a task that kills three is named. An executor is
-  broken for good by one death; a Pool waits for ever for the result that was lost.
+  unusable after one death; a Pool waits forever for the lost result.
 - No process outlives this one, even if it is killed by SIGKILL.
 - Few tasks are read ahead, so that memory does not grow with the input: `Executor.map` reads all of them.
-- An error of the source, or of one task, comes after the results of all tasks before it.
-- A worker makes what it keeps, such as a model, by itself; if that fails, there is one error, not one a task.
+- An error of the source, or of one task, is raised after the results of all tasks before it.
+- A worker loads what it keeps, such as a model, by itself; if that fails, there is one error, not one per task.
 """
 
 import ctypes
@@ -23,9 +23,10 @@ import traceback
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from multiprocessing import resource_tracker
+from multiprocessing import current_process, resource_tracker
 from multiprocessing.connection import Connection, wait
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
+from shutil import rmtree
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from rechain.errors import RechainError, ResumableError
@@ -40,12 +41,25 @@ MakeWorker = Callable[[], Callable[[Task], Result]]
 _MOST_DEATHS = 3
 # One that is being done and the next: a process never waits for a task, and a long one delays only one other.
 _MOST_IN_HAND = 2
-_TRIM_SECONDS = 1.0  # a trim takes a few milliseconds, so that once a second costs nothing
+_TRIM_SECONDS = 1.0  # a trim takes a few milliseconds, so once a second costs nothing
 
 
 def usable_cores() -> int:
     """Return the number of cores that this process may use, which a container or `taskset` may restrict."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class Outcome(NamedTuple):
+    """The result of a task, or its error: what one process sends to another."""
+
+    result: Any
+    error: Exception | None = None
+
+    def unwrap(self) -> Any:
+        """Return the result, or raise the error."""
+        if self.error:
+            raise self.error
+        return self.result
 
 
 def in_order(
@@ -60,13 +74,12 @@ def in_order(
     """Do tasks in worker processes, and yield the results in the order of the tasks.
 
     `describe` names a task in errors. `ahead` is how many tasks are taken before the first of them is done; the default
-    of two a process keeps all busy with tasks of about the same length. `preload` names modules that the processes
-    share: they are imported once, before the processes are forked. An error of the source is raised after the results
-    of the tasks before it. `substitute` returns, from a task and how its processes ended, what stands for the result of
-    a task that kills them; without it, that is an error.
+    of two per process keeps all busy if tasks take about the same time. `preload` names modules that the processes
+    share: they are imported once, before the processes are forked. `substitute` returns the result of a task that
+    kills its processes, given the task and how they ended; without it, such a task is an error.
     """
     source = DeferredErrors(tasks)
-    pool = _Pool(make_worker, workers, describe, process_context(preload), substitute)
+    pool = _Pool(make_worker, workers, describe, preload, substitute)
     most_pending = ahead or _MOST_IN_HAND * workers
     try:
         for task in source:
@@ -77,7 +90,6 @@ def in_order(
             yield pool.result()
         if source.error:
             raise source.error
-        pool.end()
     finally:
         pool.close()
 
@@ -90,14 +102,14 @@ class _Pool(Generic[Task, Result]):
         make_worker: MakeWorker[Task, Result],
         workers: int,
         describe: Callable[[Task], str],
-        context: Any,
+        preload: Sequence[str],
         substitute: Callable[[Task, str], Result] | None,
     ) -> None:
-        self._substitute = substitute
-        self._context = context
         self._make_worker = pickle.dumps(make_worker)
         self._workers = workers
         self._describe = describe
+        self._context = _process_context(preload)
+        self._substitute = substitute
         self._processes: list[_Process] = []
         self._tasks: dict[int, tuple[str, bytes]] = {}
         """the description and the pickled task, by number"""
@@ -106,8 +118,7 @@ class _Pool(Generic[Task, Result]):
         self._deaths: Counter[int] = Counter()
         self._outcomes: dict[int, Outcome] = {}
         self._submitted = self._yielded = 0
-        self._has_begun = False
-        if multiprocessing.current_process().daemon:
+        if current_process().daemon:
             raise RechainError("a process that is itself a worker cannot start others; let it work alone (workers=0).")
 
     @property
@@ -129,7 +140,7 @@ class _Pool(Generic[Task, Result]):
         except Exception as error:
             self._outcomes[number] = Outcome(None, error)
         else:
-            self._give(number)
+            self._assign(number)
 
     def result(self) -> Result:
         """Wait for the next result in the order of the tasks, and return it or raise its error."""
@@ -137,51 +148,55 @@ class _Pool(Generic[Task, Result]):
             self._gather(timeout=None)
         outcome = self._outcomes.pop(self._yielded)
         self._yielded += 1
-        if outcome.error:
-            raise outcome.error
-        return cast(Result, outcome.result)
+        return cast(Result, outcome.unwrap())
 
-    def _give(self, number: int) -> None:
+    def _assign(self, number: int) -> None:
         """Send a task to the process that has fewest; all are started before one gets a second."""
-        if all(process.in_hand for process in self._processes) and len(self._processes) < self._workers:
+        if all(process.tasks for process in self._processes) and len(self._processes) < self._workers:
             threads = max(1, usable_cores() // self._workers)
             self._processes.append(_Process(self._context, self._make_worker, threads))
-        process = min(self._processes, key=lambda process: len(process.in_hand))
-        if len(process.in_hand) == _MOST_IN_HAND:
+        process = min(self._processes, key=lambda process: len(process.tasks))
+        if len(process.tasks) == _MOST_IN_HAND:
             self._waiting.append(number)
             return
-        process.in_hand.append(number)
-        process.send(self._tasks[number][1])
+        process.tasks.append(number)
+        with suppress(OSError):  # a process that has died is noticed when its results are received
+            process.connection.send_bytes(self._tasks[number][1])
 
     def _gather(self, timeout: float | None) -> None:
         """Receive results; replace processes that have died."""
         by_connection = {process.connection: process for process in self._processes}
         for connection in wait(list(by_connection), timeout):
             process = by_connection[cast(Connection, connection)]
-            if outcome := process.receive():
-                self._has_begun = True
-                number = process.in_hand.popleft()
-                self._outcomes[number] = outcome
-                del self._tasks[number]
-                if self._waiting:
-                    self._give(self._waiting.popleft())
-            else:
+            try:
+                outcome = cast(Outcome, process.connection.recv())
+            except (EOFError, OSError):
                 self._replace(process)
+                continue
+            if not process.is_ready:
+                outcome.unwrap()
+                process.is_ready = True
+                continue
+            number = process.tasks.popleft()
+            self._outcomes[number] = outcome
+            del self._tasks[number]
+            if self._waiting:
+                self._assign(self._waiting.popleft())
 
     def _replace(self, dead: "_Process") -> None:
         """Give the tasks of a dead process to others; its death counts for the task that it was doing."""
         self._processes.remove(dead)
         how = dead.end()
-        # An exit before any result means that workers fail on start, not at a task; a signal can come at any time.
-        if not self._has_begun and not how.startswith("signal"):
+        # A process that exits by itself before it is ready fails on start; a signal can come at any time.
+        if not dead.is_ready and not how.startswith("signal"):
             raise RechainError(
                 "worker processes cannot start: they import the script that starts them, which must be a file "
                 'and do so under `if __name__ == "__main__":` alone.'
             )
-        for number in dead.in_hand:
-            self._deaths[number] += number == dead.in_hand[0]
+        for number in dead.tasks:
+            self._deaths[number] += number == dead.tasks[0]
             if self._deaths[number] < _MOST_DEATHS:
-                self._give(number)
+                self._assign(number)
                 continue
             description, task = self._tasks.pop(number)
             if self._substitute is None:
@@ -189,14 +204,6 @@ class _Pool(Generic[Task, Result]):
                     f"a worker process died {_MOST_DEATHS} times at {description} ({how}); try fewer workers."
                 )
             self._outcomes[number] = Outcome(self._substitute(pickle.loads(task), how))
-
-    def end(self) -> None:
-        """End the idle processes and wait for them."""
-        for process in self._processes:
-            process.send(_END)
-        for process in self._processes:
-            process.end()
-        self._processes.clear()
 
     def close(self) -> None:
         """End the processes, whatever they are doing: they exit when their connection is closed."""
@@ -206,38 +213,17 @@ class _Pool(Generic[Task, Result]):
             process.end()
 
 
-_END = b""
-"""sent in place of a pickled task to end a process"""
-
-
-class Outcome(NamedTuple):
-    """The result of a task, or its error: what one process sends to another."""
-
-    result: Any
-    error: Exception | None = None
-
-
 class _Process:
     """A worker process, and the numbers of its tasks, which it does in their order."""
 
     def __init__(self, context: Any, make_worker: bytes, threads: int) -> None:
-        self.in_hand: deque[int] = deque()
+        self.tasks: deque[int] = deque()
+        self.is_ready = False
+        """whether it has loaded its worker, which is the first that it reports"""
         self.connection, theirs = context.Pipe()
         self._process = context.Process(target=_work, args=(theirs, make_worker, threads), daemon=True)
-        start_process(self._process)
+        _start(self._process)
         theirs.close()
-
-    def send(self, task: bytes) -> None:
-        """Send a task; a process that has died is noticed when its results are received."""
-        with suppress(OSError):
-            self.connection.send_bytes(task)
-
-    def receive(self) -> Outcome | None:
-        """Return the outcome of the first task, or None if the process has died."""
-        try:
-            return cast(Outcome, self.connection.recv())
-        except (EOFError, OSError):
-            return None
 
     def end(self) -> str:
         """Wait for the end of the process, and return how it ended."""
@@ -247,11 +233,21 @@ class _Process:
         return f"signal {-code}" if code < 0 else f"exit code {code}"
 
 
-def start_process(process: Any) -> None:
+def _process_context(preload: Sequence[str]) -> Any:
+    """Return how processes are started: by a fork server, as fork itself is unsafe next to the threads of torch.
+
+    The server imports `preload` once for all processes. All pools share one server, so that the first pool decides.
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([*preload])
+    return context
+
+
+def _start(process: Any) -> None:
     """Start a process; a fork server that was killed just now is replaced by multiprocessing after a moment."""
     for seconds in (0.1, 0.5, None):
         try:
-            with _interrupts_held():
+            with interrupts_blocked():
                 process.start()
             return
         except (OSError, EOFError) as error:
@@ -262,11 +258,8 @@ def start_process(process: Any) -> None:
 
 
 @contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """Keep Ctrl-C from a fork server, and its processes, from the first: it ignores it only after its imports."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
+def interrupts_blocked() -> Iterator[None]:
+    """Block Ctrl-C in processes that are started meanwhile: it would end them before they can ignore it."""
     resource_tracker.ensure_running()  # which lets interrupts through when it is started
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -275,56 +268,79 @@ def _interrupts_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def process_context(preload: Sequence[str]) -> Any:
-    """Return how processes are started: by a fork server, as fork itself is unsafe beside the threads of torch.
+# What runs in the processes
 
-    The server imports `preload` once for all; it is one for all pools, so that the first pool decides. Where there is
-    none (Windows), each process starts anew.
-    """
-    if "forkserver" not in multiprocessing.get_all_start_methods():
-        return multiprocessing.get_context("spawn")
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([*preload])
-    return context
+Requests = SimpleQueue[tuple[Connection, bytes]]
+"""pickled tasks, each with the connection to which its outcome is sent"""
+Answers = Callable[[Sequence[Any]], Sequence[Any]]
 
 
-def _work(connection: Connection, make_worker: bytes, threads: int) -> None:
-    """Do tasks until there are none left: the body of a worker process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes; the first one then ends the others
+def _work(parent: Connection, make_worker: bytes, threads: int) -> None:
+    """Do tasks one by one: the body of a worker process."""
     _limit_threads(threads)
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    tasks: SimpleQueue[bytes] = SimpleQueue()
-    threading.Thread(target=_receive, args=(connection, tasks), daemon=True).start()
-    worker: Callable[[Any], Any] | None = None
+
+    def load() -> Answers:
+        worker = load_worker(make_worker)
+        return lambda tasks: [worker(task) for task in tasks]
+
+    answer_requests(parent, SimpleQueue(), load, at_once=1)
+
+
+def answer_requests(
+    parent: Connection, requests: Requests, load: Callable[[], Answers], at_once: int, folder: str = ""
+) -> None:
+    """Answer requests until the starting process closes its connection; the first outcome is that of `load`.
+
+    Up to `at_once` requests are answered together. `folder` is removed at the end.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes; the first one then ends the others
+    threading.Thread(target=_receive_tasks, args=(parent, requests, folder), daemon=True).start()
+    answers: Answers | None = None
+    ready = pickle.dumps(Outcome(None))
+    try:
+        answers = load()
+        relax_collector()
+    except Exception as error:
+        ready = _pickled_error(error)
+    with suppress(OSError):  # the starting process is gone
+        parent.send_bytes(ready)
     trimmed = time.monotonic()
-    while True:
-        try:
-            if (task := tasks.get()) == _END:
-                return
-            worker = worker or _load_worker(make_worker)
-            outcome = pickle.dumps(Outcome(worker(pickle.loads(task))))
-        except Exception as error:
-            outcome = pickled_error(error)
-        try:
-            connection.send_bytes(outcome)
-        except OSError:  # the starting process is gone
-            os._exit(1)
+    while answers:
+        waiting = [requests.get()]
+        with suppress(Empty):
+            while len(waiting) < at_once:
+                waiting.append(requests.get_nowait())
+        outcomes = _answer(answers, [request for _, request in waiting])
+        for (connection, _), outcome in zip(waiting, outcomes, strict=True):
+            with suppress(OSError):  # a process that has died does not wait for its answer
+                connection.send_bytes(outcome)
         trimmed = trim_memory(trimmed)
 
 
-def _limit_threads(threads: int) -> None:
-    """Let libraries compute with so many threads, unless the user says how many.
-
-    Threads of all processes together should be as many as there are cores: more of them only wait for each other.
-    """
-    if "OMP_NUM_THREADS" in os.environ:
-        return
-    os.environ["OMP_NUM_THREADS"] = str(threads)
-    if torch := sys.modules.get("torch"):  # one that the fork server has imported does not read the variable again
-        torch.set_num_threads(threads)
+def _answer(answers: Answers, requests: Sequence[bytes]) -> list[bytes]:
+    """Return the pickled outcomes of requests; if they cannot be answered together, each is answered alone."""
+    try:
+        return [pickle.dumps(Outcome(answer)) for answer in answers([pickle.loads(request) for request in requests])]
+    except Exception as error:
+        if len(requests) == 1:
+            return [_pickled_error(error)]
+        return [outcome for request in requests for outcome in _answer(answers, [request])]
 
 
-def pickled_error(error: Exception) -> bytes:
+def load_worker(make_worker: bytes) -> Callable[[Any], Any]:
+    """Return what a pickled function makes."""
+    try:
+        make = pickle.loads(make_worker)
+    except (AttributeError, ImportError) as error:
+        raise RechainError(
+            f"worker processes cannot load what they are to do: {error}; it must be in a file, "
+            'outside `if __name__ == "__main__":`.'
+        ) from error
+    worker: Callable[[Any], Any] = make()
+    return worker
+
+
+def _pickled_error(error: Exception) -> bytes:
     """Return the outcome of a task that failed; an error that does not survive pickling keeps its message."""
     error.add_note(traceback.format_exc())
     try:
@@ -335,23 +351,38 @@ def pickled_error(error: Exception) -> bytes:
     return outcome
 
 
-def _load_worker(make_worker: bytes) -> Callable[[Any], Any]:
-    try:
-        make = pickle.loads(make_worker)
-    except (AttributeError, ImportError) as error:
-        raise RechainError(
-            f"worker processes cannot load what they are to do: {error}; it must stand in a file, "
-            'outside `if __name__ == "__main__":`.'
-        ) from error
-    worker: Callable[[Any], Any] = make()
-    relax_collector()
-    return worker
+def _receive_tasks(parent: Connection, requests: Requests, folder: str) -> None:
+    """Receive tasks while others are done; exit at once when the starting process is gone, however it ended."""
+    receive(parent, requests)
+    if folder:
+        rmtree(folder, ignore_errors=True)
+    os._exit(0)
+
+
+def receive(connection: Connection, requests: Requests) -> None:
+    """Put all requests of a connection into a queue, until it is closed."""
+    with suppress(EOFError, OSError):
+        while True:
+            requests.put((connection, connection.recv_bytes()))
+
+
+def _limit_threads(threads: int) -> None:
+    """Set the number of threads of libraries, unless the user has set it.
+
+    Threads of all processes together should be as many as there are cores: more of them only wait for each other.
+    """
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    if "OMP_NUM_THREADS" in os.environ:
+        return
+    os.environ["OMP_NUM_THREADS"] = str(threads)
+    if torch := sys.modules.get("torch"):  # if the fork server has imported it, it does not read the variable again
+        torch.set_num_threads(threads)
 
 
 def relax_collector(full: int = 20) -> None:
-    """Collect garbage less often, and not among loaded modules and models: it took a tenth of the time for nothing.
+    """Collect garbage less often, and not among loaded modules and models, which took a tenth of the time.
 
-    All of it is gone through at every so many collections.
+    `full` is after how many collections all objects are searched.
     """
     gc.collect()
     gc.freeze()
@@ -369,13 +400,3 @@ def trim_memory(last: float) -> float:
     with suppress(OSError, TypeError, AttributeError):  # other C libraries lack it
         ctypes.CDLL(None).malloc_trim(0)
     return time.monotonic()
-
-
-def _receive(connection: Connection, tasks: "SimpleQueue[bytes]") -> None:
-    """Receive tasks while others are done; exit at once when the starting process is gone, however it ended."""
-    try:
-        while (task := connection.recv_bytes()) != _END:
-            tasks.put(task)
-        tasks.put(_END)
-    except (EOFError, OSError):
-        os._exit(1)

@@ -1,9 +1,10 @@
-"""What made an output: `OUT.provenance` beside it, JSON lines of which every one is sealed.
+"""What made an output: `OUT.provenance` next to it, sealed lines of JSON.
 
-The first line says what made the output, the last one how it ended; `rechain.bulk.journal` has lines in between. A line
-ends with its seal: the SHA-256 of the seal of the line before and of the line itself. So a byte that was changed, and a
-line that was taken away, added or moved, show. Half a line at the end is what a killed process leaves, and counts as
-none.
+The first line describes the run that made the output, the last one how it ended; `rechain.run.resume` adds
+checkpoints in between. A
+line ends with its seal: the SHA-256 of the seal of the line before and of the line itself. So every byte that is
+changed, and every line that is removed, added or moved, is noticed. Half a line at the end is what a killed process
+leaves, and is ignored.
 """
 
 import hashlib
@@ -12,15 +13,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from rechain.errors import InputError
-from rechain.system.digests import file_digest, opened_seal, read_json, regular
-from rechain.system.files import replacing
-from rechain.system.stores import path_of, reading
+from rechain.errors import InputError, ResumableError
+from rechain.system.files import SHA256, WatchedFile, file_digest, opened_seal, read_json, regular, replacing
+from rechain.system.stores import is_local, path_of, reading
 from rechain.version import __version__
 
 MANIFEST = "_rechain.json"
@@ -38,11 +39,12 @@ _SEAL = re.compile(rb',"seal":"[0-9a-f]{64}"\}\n')
 _SEALED = re.compile(rb'(\{.+),"seal":"([0-9a-f]{64})"\}\n', re.DOTALL)
 # Ours have a few kilobytes; a file of another kind may be one line that does not fit into the memory.
 _LONGEST_LINE = 1 << 20
+_DIGESTS = frozenset({SHA256, "etag"})
 _IGNORED = (".", "_")  # files that programs hide by the first character of their names
 
 
 class DamagedProvenanceError(InputError):
-    """A provenance file that is not as it was written."""
+    """A damaged provenance file."""
 
 
 def sidecar_of(output: Path) -> Path:
@@ -51,7 +53,7 @@ def sidecar_of(output: Path) -> Path:
 
 
 def now() -> str:
-    """Return the time, as it is written."""
+    """Return the time as text."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
@@ -62,28 +64,37 @@ def heading(command: str, **facts: Any) -> Facts:
 
 
 def describe_input(path: Path | str | None) -> Facts | None:
-    """Return name, size and SHA-256 of a file or of the files in a folder; of a pipe the name alone.
+    """Return name, size and SHA-256 of a file or of the files in a folder, else the name alone.
 
-    So it is with what cannot be read, about which its reader says more.
+    An object in a store such as S3 has its own digest, the ETag. What cannot be read gets its error later.
     """
     if path is None:
         return None
     try:
-        return _describe(path_of(path))
+        path = path_of(path)
+        if store := getattr(path, "fs", None):
+            details = store.info(path.path)  # type: ignore[attr-defined]
+            facts = {"name": str(path), "size": details.get("size"), "etag": details.get("ETag")}
+            return {name: value for name, value in facts.items() if value}
+        if path.is_file() or path.is_dir():
+            return _described(path, _contents(path))
     except Exception as error:  # of libraries that read stores, which are no dependency
-        if isinstance(error, OSError) or hasattr(path, "fs"):
-            return {"name": str(path)}
-        raise
+        if not (isinstance(error, OSError) or hasattr(path, "fs")):
+            raise
+    return {"name": str(path)}
 
 
-def _describe(path: Path) -> Facts:
-    if store := getattr(path, "fs", None):  # in a store such as S3, which has a digest of its own, the ETag
-        details = store.info(path.path)  # type: ignore[attr-defined]
-        kept = {name: details.get(key) for name, key in (("size", "size"), ("etag", "ETag"))}
-        return {"name": str(path), **{name: value for name, value in kept.items() if value}}
-    if not (path.is_file() or path.is_dir()) or path == Path("-"):
-        return {"name": str(path)}
-    return _described(path, _contents(path))
+def contains_input(path: Path, now: Facts | None, before: Facts | None) -> bool:
+    """Return whether an input is what it was, or has only grown at its end; a pipe cannot be compared."""
+    if not now or not before or not now.keys() & before.keys() & _DIGESTS:
+        return False
+    if _is_same(before, now):
+        return True
+    if "files" in before and path.is_dir():
+        first = dict(islice(_contents(path).items(), before["files"]))
+        return _is_same(before, _described(path, first))
+    has_grown = is_local(path) and path.is_file() and before["size"] < now["size"]
+    return has_grown and file_digest(path, before["size"]) == before["sha256"]
 
 
 def _contents(path: Path) -> dict[str, Facts]:
@@ -93,10 +104,13 @@ def _contents(path: Path) -> dict[str, Facts]:
         sizes = {name[len(root) + 1 :]: file["size"] for name, file in store.find(root, detail=True).items()}
         return {name: {"size": size} for name, size in sizes.items() if not _is_ignored(name)}
     if path.is_file():
-        return {path.name: {"size": path.stat().st_size, "sha256": file_digest(path)}}
-    files = [(file.relative_to(path).as_posix(), file) for file in sorted(path.rglob("*")) if file.is_file()]
-    kept = [(name, file) for name, file in files if not _is_ignored(name)]
-    return {name: {"size": file.stat().st_size, "sha256": file_digest(file)} for name, file in kept}
+        return {path.name: _facts_of(path)}
+    files = {file.relative_to(path).as_posix(): file for file in sorted(path.rglob("*")) if file.is_file()}
+    return {name: _facts_of(file) for name, file in files.items() if not _is_ignored(name)}
+
+
+def _facts_of(file: Path) -> Facts:
+    return {"size": file.stat().st_size, SHA256: file_digest(file)}
 
 
 def _is_ignored(name: str) -> bool:
@@ -107,9 +121,9 @@ def _described(path: Path, contents: Mapping[str, Facts]) -> Facts:
     """Return name, size and SHA-256 of a file or folder whose contents are known."""
     if path.is_file():
         return {"name": path.name, **contents[path.name]}
-    listing = [[name, facts["size"], facts["sha256"]] for name, facts in contents.items()]
+    listing = [[name, facts["size"], facts[SHA256]] for name, facts in contents.items()]
     digest = hashlib.sha256(orjson.dumps(listing)).hexdigest()
-    return {"name": path.name, "files": len(listing), "size": sum(size for _, size, _ in listing), "sha256": digest}
+    return {"name": path.name, "files": len(listing), "size": sum(size for _, size, _ in listing), SHA256: digest}
 
 
 @dataclass
@@ -126,8 +140,35 @@ class Sealer:
         return b'%s,"seal":"%s"}\n' % (text[:-1], self.seal.encode())
 
 
+class ProvenanceFile:
+    """The provenance file of an output that grows."""
+
+    def __init__(self, output: Path, lines: Iterable[Mapping[str, Any]]) -> None:
+        """Write a file that begins with lines, all or none of them."""
+        path = sidecar_of(output)
+        self._sealer = Sealer()
+        try:
+            with replacing(path) as file:
+                file.writelines(map(self._sealer.line, lines))
+            self._file = WatchedFile(path)
+        except OSError as error:
+            raise ResumableError(f"{path} cannot be written: {error.strerror}.") from error
+
+    def add(self, fields: Mapping[str, Any]) -> None:
+        """Add a line."""
+        self._file.append(self._sealer.line(fields))
+
+    def sync(self) -> None:
+        """Wait until the file is on the disk."""
+        self._file.sync()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
 def read_lines(path: Path) -> Iterator[Facts]:
-    """Yield the fields of every line of a provenance file; raises DamagedProvenanceError at one not as it was written.
+    """Yield the fields of every line of a provenance file; raises DamagedProvenanceError at a damaged one.
 
     Half a line at the end is passed over.
     """
@@ -166,7 +207,7 @@ def _plain(value: Any) -> Any:
 
 
 def is_first_line(fields: Mapping[str, Any]) -> bool:
-    """Return whether a line says what made the output from there on: the first one, or that of a resumed run."""
+    """Return whether a line describes a run: the first line, or that of a resumed run."""
     return _MADE_BY in fields
 
 
@@ -183,7 +224,7 @@ def is_provenance(path: Path) -> bool:
 
 
 def ending(output: Path, size: int, digest: str, counts: Mapping[str, Any]) -> Facts:
-    """Return the last line: what came of it."""
+    """Return the last line: the counts and the output."""
     return {**counts, "output": {"name": output.name, "size": size, "sha256": digest}, _ENDED: now()}
 
 
@@ -224,8 +265,8 @@ def _facts(fields: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Return whether two files, folders or models are the same: by their digests where they have them, else by name."""
-    for name in ("sha256", "etag"):
+    """Return whether two files, folders or models are the same: by their digests if they have them, else by name."""
+    for name in _DIGESTS:
         if name in one and name in other:
             return bool(one[name] == other[name])
     return one.get("name") == other.get("name") and one.keys() == other.keys()
@@ -237,7 +278,7 @@ def _worded(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Provenance:
-    """What made an output, as the file beside it says."""
+    """What made an output, by the file next to it."""
 
     path: Path
     """of the output"""
@@ -246,7 +287,7 @@ class Provenance:
     end: Facts | None = None
     """the last line; None: the output is not finished"""
     damage: str | None = None
-    """why the file beside the output cannot be believed, a sentence"""
+    """why the file next to the output cannot be trusted, a sentence"""
 
     @cached_property
     def _found(self) -> dict[str, Facts]:
@@ -265,14 +306,14 @@ class Provenance:
         if not self.made_by:
             return f"{self.path}: of unknown provenance"
         model, source = (_facts(self.made_by, name).get("name") for name in ("model", "input"))
-        made = f"{self.path}: by rechain {self.made_by[_MADE_BY]} {self.made_by.get('command', '')}".rstrip()
-        made += (f" with model {model}" if model else "") + (f" from {source}" if source else "")
+        text = f"{self.path}: by rechain {self.made_by[_MADE_BY]} {self.made_by.get('command', '')}".rstrip()
+        text += (f" with model {model}" if model else "") + (f" from {source}" if source else "")
         if not self.end:
-            return f"{made}, begun {self.made_by.get('began')}, not finished"
+            return f"{text}, begun {self.made_by.get('began')}, not finished"
         errors = _facts(self.end, "errors")
         counts = f", {self.end['questions']} questions" if "questions" in self.end else ""
         counts += f", {sum(errors.values())} with an error" if errors else ""
-        return f"{made}, {self.end.get(_ENDED)}{counts}"
+        return f"{text}, {self.end.get(_ENDED)}{counts}"
 
     def misfits(self, questions: Path | None = None) -> list[str]:
         """Return why the output should not be taken for what its provenance says, a sentence each."""
@@ -285,12 +326,10 @@ class Provenance:
             found += self._changed_parts(_facts(self.end, "parts"))
         elif self.path.is_file() and not self._found[self.path.name].items() <= _facts(self.end, "output").items():
             found.append(f"{self.path} was changed after it was written.")
-        if unchecked := self.made_by.get("unchecked"):
-            found.append(f"{self.path}: nobody knows what made the first {unchecked} lines.")
         source = _facts(self.made_by, "input")
-        if questions is not None and self.made_by.get("command") == "recover" and source.keys() & {"sha256", "etag"}:
+        if questions is not None and self.made_by.get("command") == "recover" and source.keys() & _DIGESTS:
             given = describe_input(questions) or {}
-            if given.keys() & source.keys() & {"sha256", "etag"} and not _is_same(source, given):
+            if given.keys() & source.keys() & _DIGESTS and not _is_same(source, given):
                 found.append(f"{self.path} was recovered from other questions ({source.get('name')}) than {questions}.")
         return found
 
@@ -322,8 +361,7 @@ def read_provenance(output: Path) -> Provenance | None:
     try:
         for last in read_lines(sidecar_of(output)):
             if is_first_line(last):
-                unchecked = {name: made_by[name] for name in ("unchecked",) if name in made_by}
-                made_by = {**last, **unchecked}
+                made_by = last
     except DamagedProvenanceError as error:
         return Provenance(output, made_by, damage=str(error))
     return Provenance(output, made_by, last if _ENDED in last else None)

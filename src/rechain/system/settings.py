@@ -61,7 +61,7 @@ class Settings:
     defaults of today: what was trained without a setting is read as it was trained"""
 
     def __post_init__(self) -> None:
-        """Say which setting is wrong; they may come from a file."""
+        """Raise an error that names the wrong setting; settings may come from a file."""
         kinds = get_type_hints(type(self), include_extras=True)
         for field in fields(self):
             value = getattr(self, field.name)
@@ -112,7 +112,7 @@ class Settings:
 
 
 def wrong_setting(name: str, value: object, what: str) -> RechainError:
-    """Return the error that says what a setting should be."""
+    """Return the error about a wrong setting."""
     return RechainError(f"the setting {name} should be {what}, not {value!r:.80}.")
 
 

@@ -1,29 +1,24 @@
-"""Arrays and tensors in safetensors files, replaced as a whole: after any interruption there is a good one.
+"""Arrays and tensors in safetensors files that contain their own SHA-256, and the devices that compute with them.
 
-A file carries the SHA-256 of itself in its metadata, so that damage anywhere in it shows when it is read. Files of
-earlier versions carry none and are read as they are.
+A file is replaced as a whole: after any interruption there is a good one. Its digest is in its metadata, so damage
+anywhere in it is noticed when it is read. Files of other programs have no digest; `open_tensors` reads them too.
 """
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rechain.errors import InputError
-from rechain.system.digests import regular
-from rechain.system.files import replacing
+from rechain.errors import InputError, RechainError
+from rechain.system.files import regular, replacing
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor
-
-
-class DamagedFileError(InputError):
-    """A file that is not as it was written, or that rechain has not written."""
-
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Arrays = Mapping[str, Array]
@@ -31,24 +26,28 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 _LONGEST_HEADER = 2**24
 """bytes; the library takes 100 MB, which would be gigabytes once parsed, and a network's header has less than 1 MB"""
-_SEALED, _PLAIN = "sealed", "rechain"
-"""the key of metadata that begin with a digest, and of those that have none"""
-# one key alone, as the library writes several in any order; the digest first, so that its place is always the same
+_SEALED = "sealed"
+"""the only key of the metadata, as the library writes several in any order"""
+# the digest first, so that its place is always the same
 _START = b'{"__metadata__":{"sealed":"{\\"sha256\\": \\"'
 _NO_DIGEST = "0" * 64
-"""stands in the place of the digest where the digest is computed"""
+"""in place of the digest while the digest is computed"""
+
+
+class DamagedFileError(InputError):
+    """A file that is damaged, or that rechain has not written."""
 
 
 def save_arrays(arrays: Arrays, path: Path) -> None:
     """Write arrays to a safetensors file."""
     from safetensors.numpy import save
 
-    metadata = {_SEALED: json.dumps({"sha256": _NO_DIGEST})}
-    _write_sealed(save({name: np.ascontiguousarray(array) for name, array in arrays.items()}, metadata), path)
+    there = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    _write_sealed(save(there, {_SEALED: json.dumps({"sha256": _NO_DIGEST})}), path)
 
 
 def load_arrays(path: Path) -> dict[str, Array]:
-    """Read prepared arrays."""
+    """Read what `save_arrays` has written, or a safetensors file without metadata."""
     from safetensors import SafetensorError
 
     try:
@@ -63,10 +62,7 @@ def load_arrays(path: Path) -> dict[str, Array]:
 def save_tensors(
     tensors: "Mapping[str, Tensor]", metadata: Mapping[str, Any], path: Path, previous: Path | None = None
 ) -> None:
-    """Write the tensors of a run to a safetensors file, with metadata that JSON can hold.
-
-    The file that is replaced is kept as `previous`, where one is named.
-    """
+    """Write the tensors of a run to a safetensors file, with metadata; keep the file before it as `previous`."""
     from safetensors.torch import save
 
     there = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
@@ -91,9 +87,9 @@ def load_tensors(path: Path) -> "tuple[dict[str, Tensor], dict[str, Any]]":
 
 
 def _metadata(header: Mapping[str, str]) -> dict[str, Any]:
-    """Return the metadata that the header of a file holds."""
-    metadata = json.loads(header.get(_SEALED) or header.get(_PLAIN) or "null")
-    if not isinstance(metadata, dict) or "settings" not in metadata or ("sha256" in metadata) != (_SEALED in header):
+    """Return the metadata from the header of a file that `save_tensors` has written."""
+    metadata = json.loads(header.get(_SEALED, "null"))
+    if not isinstance(metadata, dict) or not {"settings", "sha256"} <= metadata.keys():
         raise ValueError("it does not say what it is of")
     return {name: value for name, value in metadata.items() if name != "sha256"}
 
@@ -101,21 +97,17 @@ def _metadata(header: Mapping[str, str]) -> dict[str, Any]:
 def read_shapes(path: Path) -> Shapes:
     """Read the shapes of the tensors in a safetensors file by its header alone."""
     with open_tensors(path, "numpy") as file:
-        return _shapes(file)
-
-
-def _shapes(file: Any) -> Shapes:
-    return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118 - not a dict
+        return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118 - not a dict
 
 
 def not_finite(tensors: "Mapping[str, Tensor]") -> str | None:
-    """Return the name of the first tensor that has an infinite number or one that is none, if any has."""
+    """Return the name of the first tensor that contains infinity or NaN, if any does."""
     return next((name for name, value in tensors.items() if not bool(value.isfinite().all())), None)
 
 
 @contextmanager
 def open_tensors(path: Path, framework: str) -> Iterator[Any]:
-    """Open a safetensors file whose digest is that of its content; raise ValueError if it is not."""
+    """Open a safetensors file; raise ValueError if it has a digest that is not that of its content."""
     from safetensors import safe_open
 
     with regular(path).open("rb") as stream:
@@ -124,7 +116,7 @@ def open_tensors(path: Path, framework: str) -> Iterator[Any]:
             raise ValueError(f"its header should have at most {_LONGEST_HEADER:,} bytes")
         is_sealed = start[8:].startswith(_START)
         if is_sealed and _digest(stream, start) != start[-len(_NO_DIGEST) :].decode("ascii", "replace"):
-            raise ValueError("it is not what its SHA-256 is of")
+            raise ValueError("its SHA-256 is another")
     with safe_open(path, framework) as file:
         if _SEALED in (file.metadata() or {}) and not is_sealed:
             raise ValueError("it has no SHA-256 of itself")
@@ -146,3 +138,24 @@ def _write_sealed(content: bytes, path: Path, previous: Path | None = None) -> N
     with replacing(path, previous) as file:
         file.write(content[:at] + sha256(content).hexdigest().encode())
         file.write(rest)
+
+
+def device_named(name: str | None) -> str:
+    """Return a device that exists: the one named or, without a name, a GPU if there is one."""
+    import torch
+
+    if name is None:
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        torch.zeros(1, device=name).item()  # a computation, as some devices (meta) exist but have no values
+    except (RuntimeError, AssertionError) as error:
+        raise RechainError(f"there is no device '{name}' here; --device cpu always works.") from error
+    return name
+
+
+def precision(device: "torch.device") -> AbstractContextManager[object]:
+    """Return the context in which networks compute: in bfloat16 on a GPU, else in float32."""
+    import torch
+
+    # bfloat16 has the range of float32, so gradients need no scaling; most CPUs only emulate it
+    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=device.type == "cuda")

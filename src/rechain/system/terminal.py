@@ -1,11 +1,11 @@
-"""Text for people: what data holds is shown on a terminal, never obeyed by it."""
+"""Text for people: control characters in data are shown on a terminal, never executed by it."""
 
 import re
 import sys
 
 # Control characters, which move the cursor, set a title or begin such a sequence (C0, DELETE, C1); characters that turn
-# the direction of text around, so that it reads as something else (CVE-2021-42574); separators of lines that nobody
-# sees; halves of surrogate pairs, by which Python names files that are not UTF-8 and which cannot be printed.
+# the direction of text around, so that it reads as something else (CVE-2021-42574); invisible separators of
+# lines; halves of surrogate pairs, by which Python names files that are not UTF-8 and which cannot be printed.
 _UNSAFE = "\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
 _IN_A_LINE = re.compile(f"[{_UNSAFE}]")
 _IN_A_TEXT = re.compile(f"(?![\n\t])[{_UNSAFE}]")
@@ -16,9 +16,9 @@ _LONGEST = 2000
 
 
 def printable(text: object, *, keep_lines: bool = False) -> str:
-    """Return a text of the same length in which a picture stands for every character that a terminal would obey.
+    """Return a text of the same length in which every control character is replaced by a picture.
 
-    Line ends and tabs are such characters too, unless lines are to be kept: a name must not look like a line of ours.
+    So are line ends and tabs, unless `keep_lines`: a name must not look like another line of output.
     """
     return (_IN_A_TEXT if keep_lines else _IN_A_LINE).sub(_picture, str(text))
 
@@ -31,7 +31,7 @@ def _picture(match: re.Match[str]) -> str:
 
 
 def note(text: object) -> None:
-    """Print a line for people on standard error; of one that is very long the beginning and the end."""
+    """Print a line for people on standard error; a very long line is shortened in the middle."""
     line, half = printable(text), _LONGEST // 2
     write_line(line if len(line) <= _LONGEST else f"{line[:half]} … {line[-half:]}")
 
@@ -43,7 +43,7 @@ def write_line(line: str) -> None:
 
 
 def print_records(lines: str) -> None:
-    """Print lines of JSON: exactly, but on a terminal with escapes, which stand for the same in JSON."""
+    """Print lines of JSON: exactly, but on a terminal with control characters as JSON escapes."""
     if sys.stdout.isatty():
         lines = _IN_A_TEXT.sub(lambda match: f"\\u{ord(match[0]):04x}", lines)
     sys.stdout.write(lines)

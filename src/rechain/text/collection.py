@@ -8,13 +8,14 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
+from inspect import getattr_static
 from typing import Protocol, runtime_checkable
 
 import orjson
 
 from rechain.schema import Passage
-from rechain.text.lines import find_lines
-from rechain.text.passages import PassageView
+from rechain.text.passage_views import PassageView
+from rechain.text.sentences import find_lines
 from rechain.text.words import lazy
 
 _STAMP_DIGITS = 16
@@ -56,6 +57,12 @@ class Statistics(Protocol):
     def count_line(self, line: str) -> int:
         """Return how many passages have a line, as `text.lines.find_lines` yields it."""
         ...
+
+
+def is_collection(value: object) -> bool:
+    """Return whether a value has statistics; it does not read them, since a stamp takes a while to compute."""
+    names = [name for name in vars(Statistics) if name in ("stamp", "passages") or name.startswith("count_")]
+    return all(getattr_static(value, name, None) is not None for name in names)
 
 
 @runtime_checkable
@@ -103,11 +110,9 @@ class PassageCollection(Mapping[str, Passage]):
         return len(self._by_id)
 
     def count_word(self, word: str) -> int:
-        """Return how many passages hold a folded word in title or text."""
         return len(self._holders.get(word, ()))
 
     def count_name(self, name: str) -> int:
-        """Return how many passages hold a folded phrase, " marie curie ", in title or text."""
         words = name.split()
         if len(words) == 1:
             return self.count_word(words[0])
@@ -116,15 +121,12 @@ class PassageCollection(Mapping[str, Passage]):
         return self._names[name]
 
     def count_title(self, title: str) -> int:
-        """Return how many passages have a folded title, " mercury ", whatever their bracketed suffix."""
         return self._titles[title]
 
     def count_entity(self, entity: str) -> int:
-        """Return how many passages mention an entity that the data gives or, without mentions, an identifier."""
         return self._entities[entity]
 
     def count_line(self, line: str) -> int:
-        """Return how many passages have a line, as `text.lines.find_lines` yields it."""
         return self._lines[line]
 
     @lazy

@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from rechain.schema import Chain, Claim, Question
-from rechain.text.passages import PassageView
+from rechain.text.passage_views import PassageView
 from rechain.text.rarity import naming_words
 from rechain.text.words import Span, Text, phrase
 

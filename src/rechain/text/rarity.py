@@ -1,6 +1,6 @@
 """How rare words are, by a fixed table of document frequencies that comes with the package.
 
-The table is built by `benchmarks/build_idf.py`, never from the file that is read: a question's chains do not depend on
+The table is built by `research/build_idf.py`, never from the file that is read: a question's chains do not depend on
 the questions beside it.
 """
 

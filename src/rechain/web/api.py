@@ -9,11 +9,10 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from pydantic import BaseModel, BeforeValidator, Discriminator, Field, Tag
-from starlette.convertors import Convertor, register_url_convertor
+from starlette.convertors import PathConvertor, register_url_convertor
 
-from rechain.datasets import Entry
-from rechain.datasets.inputs import as_entry
-from rechain.recovery import Options
+from rechain.formats.datasets import Entry
+from rechain.formats.datasets.inputs import as_entry
 from rechain.schema import (
     MOST_MENTIONS,
     WHOLE,
@@ -31,13 +30,14 @@ from rechain.schema import (
     Verdict,
     number_as_text,
 )
+from rechain.scoring.results import Options
 from rechain.version import __version__
+from rechain.web.filters import Filters, Judgement, PageNumber, SourceNumber
 from rechain.web.forms import MOST_PASSAGES, of_bounded_size
-from rechain.web.index import PAGE_SIZE
-from rechain.web.places import Place, place_of
-from rechain.web.queries import Filters, Judgement, PageNumber, SourceNumber
+from rechain.web.passages import Place, place_of
+from rechain.web.question_index import PAGE_SIZE
 from rechain.web.service import MOST_WAITING
-from rechain.web.site import Answered, AtSite, ask_for
+from rechain.web.site import Answered, AtSite, Origin, ask_for
 
 MOST_CHAINS = 1000
 """chains of a question that one request may ask for"""
@@ -61,16 +61,10 @@ def refusals(*codes: int) -> dict[int | str, dict[str, Any]]:
     return {code: {"model": Refused} for code in (401, 403, 413, 422, 503, *codes)}
 
 
-class _Anything(Convertor[str]):
-    """The rest of a path, whatever it holds: an id may have slashes and line ends."""
+class _Anything(PathConvertor):
+    """The rest of a path, whatever it contains: an id may have slashes and line ends."""
 
     regex = r"[\s\S]*"
-
-    def convert(self, value: str) -> str:
-        return value
-
-    def to_string(self, value: str) -> str:
-        return value
 
 
 register_url_convertor("anything", _Anything())
@@ -182,16 +176,17 @@ async def recover(
     have the found passages that their chains use.
     """
     questions = body if isinstance(body, list) else [body]
-    if site.corpus is None:
-        _demand_passages(body)
-    index = None if site.corpus is None else site.corpus.index
-    entries = await run_in_threadpool(lambda: [one.entry(number, index) for number, one in enumerate(questions)])
+    for number, one in enumerate(questions if site.corpus is None else ()):
+        if one.lacks_passages:
+            place = (number,) if isinstance(body, list) else ()
+            raise RequestValidationError([{"type": MISSING_PASSAGES, "loc": ("body", *place, "passages")}])
+    entries = await run_in_threadpool(lambda: [one.entry(n, site.collection) for n, one in enumerate(questions)])
     answers = await ask_for(request, site, entries, Options(top, explain, min_confidence))
     return await run_in_threadpool(_records, answers, site.corpus is not None, isinstance(body, list))
 
 
 def _records(answers: Sequence[Answered], has_index: bool, are_many: bool) -> Response:
-    rows = [_with_passages(one) if has_index else one.recovered.to_json() for one in answers]
+    rows = [_with_passages(entry, one) if has_index else one.to_json() for entry, one in answers]
     return _json(f"[{','.join(rows)}]" if are_many else rows[0])
 
 
@@ -200,19 +195,10 @@ def _json(text: str) -> Response:
     return Response(text, media_type="application/json")
 
 
-def _demand_passages(body: QuestionFields | list[QuestionFields]) -> None:
-    """Refuse questions without passages, by what is said of any other field that is missing."""
-    numbered = [([number], one) for number, one in enumerate(body)] if isinstance(body, list) else [([], body)]
-    for place, one in numbered:
-        if one.lacks_passages:
-            raise RequestValidationError([{"type": MISSING_PASSAGES, "loc": ("body", *place, "passages")}])
-
-
-def _with_passages(answered: Answered) -> str:
+def _with_passages(entry: Entry, recovered: Recovered) -> str:
     """Return the record of a question with the passages of its chains that were found in the index."""
-    question, recovered = answered.entry.content, answered.recovered
-    used = {name for chain in recovered.chains for name in chain.passages} - (answered.entry.own or frozenset())
-    passages = question.passages if isinstance(question, Question) else ()
+    used = {name for chain in recovered.chains for name in chain.passages} - (entry.own or frozenset())
+    passages = entry.content.passages if isinstance(entry.content, Question) else ()
     rows = [
         FoundPassage(id=one.id, title=one.title, text=one.text, place=place_of(one)).model_dump()
         for one in passages
@@ -268,17 +254,7 @@ def questions(site: AtSite, selection: Annotated[Selection, Query()]) -> Listing
     """List questions, with the best chain of each."""
     listing = site.index.select(site.source(selection.source).number, selection, selection.page)
     rows = [
-        Listed(
-            id=row.id,
-            question=row.question,
-            answer=row.answer,
-            confidence=row.confidence,
-            judgement=row.judgement,
-            verdict=row.verdict,
-            shape=row.shape,
-            error=row.error,
-            chain=row.summary,
-        )
+        Listed(chain=row.summary, **{name: getattr(row, name) for name in Listed.model_fields if name != "chain"})
         for row in listing.rows
     ]
     return Listing(total=listing.total, page=selection.page, page_size=PAGE_SIZE, questions=rows)
@@ -291,6 +267,9 @@ async def question(site: AtSite, id: str, source: Annotated[SourceNumber, Query(
     content, recovered = site.readable(stored), await site.chains_of(site.source(source), stored)
     record = QuestionWithChains(question=content, recovered=recovered, gold=stored.gold)
     return await run_in_threadpool(lambda: _json(record.model_dump_json()))
+
+
+_UNKNOWN = Origin(summary=None)
 
 
 class SourceDescription(BaseModel):
@@ -317,10 +296,7 @@ async def sources(site: AtSite) -> list[SourceDescription]:
             number=source.number + 1,
             name=source.name,
             kind="model" if source.is_model else "file",
-            summary=source.origin.summary if source.origin else None,
-            warnings=list(source.origin.warnings) if source.origin else [],
-            made_by=source.origin.made_by if source.origin else None,
-            end=source.origin.end if source.origin else None,
+            **vars(source.origin or _UNKNOWN),
         )
         for source in site.sources
     ]
@@ -352,5 +328,5 @@ class Version(BaseModel):
 def version(site: AtSite) -> Version:
     """Return the version, and what is served."""
     names = [source.name for source in site.sources]
-    collection = None if site.corpus is None else site.corpus.index.stamp
+    collection = None if site.collection is None else site.collection.stamp
     return Version(version=__version__, questions=len(site.index), sources=names, collection=collection)

@@ -5,6 +5,7 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -14,19 +15,17 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Match, Mount
 
-from rechain.datasets.validation import describe_detail
 from rechain.errors import RechainError
-from rechain.recovery import NoConfidenceError
+from rechain.formats.datasets.validation import describe_detail
+from rechain.recoverer import NoConfidenceError
 from rechain.version import __version__
-from rechain.web import api, desk, documents, label_api, metrics, openapi, pages, try_pages
-from rechain.web.access import Access
-from rechain.web.contents import GoneError, NotThereError
+from rechain.web import api, desk, document_pages, label_api, metrics, pages, try_pages
+from rechain.web.filters import PageQuery
 from rechain.web.forms import read_form
-from rechain.web.guard import Guard, Limits, host_of, signed_in
-from rechain.web.queries import PageQuery
+from rechain.web.guard import Access, Guard, Limits, host_of, signed_in
 from rechain.web.responses import load_templates, refusal
 from rechain.web.service import BusyError
-from rechain.web.site import ConflictError, Site
+from rechain.web.site import ConflictError, GoneError, NotThereError, Site
 from rechain.web.threads import run_long, set_up_threads
 
 _STATUS: dict[type[Exception], tuple[int, str]] = {
@@ -48,40 +47,50 @@ class SignIn(PageQuery):
     wanted: str = "/"
 
 
-def create_app(site: Site, *, token: str | None = None, limits: Limits | None = None, processes: int = 0) -> FastAPI:
-    """Return the application that serves a site; with a token, only to those who have it.
-
-    Pages are drawn in so many processes, or in threads.
-    """
+def create_app(site: Site, *, token: str | None = None, limits: Limits | None = None) -> FastAPI:
+    """Return the application that serves a site; with a token, only to those who have it."""
     app = FastAPI(
         title="rechain",
         version=__version__,
         summary="Recover reasoning chains, look at them, label them.",
         docs_url=None,
         redoc_url=None,
-        lifespan=_lifespan(site, processes),
+        lifespan=_lifespan(site),
     )
     app.state.site, app.state.metrics = site, metrics.Metrics(site)
     app.state.needs_token = token is not None
-    for part in (pages, try_pages, desk, openapi, metrics, label_api, api, documents):
+    for part in (pages, try_pages, desk, metrics, label_api, api, document_pages):
         app.include_router(part.router)
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"))
     access = None if token is None else Access(token)
     _add_sign_in(app, access)
     _add_errors(app)
-    openapi.describe_passages(app, has_index=site.corpus is not None)
-    app.add_middleware(Guard, access=access, limits=limits or Limits(), refuse=refusal)
+    if site.corpus is None:
+        _require_passages(app)
+    app.add_middleware(Guard, access=access, limits=limits or Limits())
     app.add_middleware(metrics.Meter, metrics=app.state.metrics)
     return app
 
 
-def _lifespan(site: Site, processes: int) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+def _require_passages(app: FastAPI) -> None:
+    """Describe passages as a required field in openapi.json: a server without an index cannot find them."""
+    describe = app.openapi
+
+    def with_passages() -> dict[str, Any]:
+        if app.openapi_schema is None:  # FastAPI builds it at the first request and keeps it
+            describe()["components"]["schemas"]["QuestionFields"]["required"].append("passages")
+        return describe()
+
+    app.openapi = with_passages  # type: ignore[method-assign]
+
+
+def _lifespan(site: Site) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def live(_: FastAPI) -> AsyncIterator[None]:
         set_up_threads()
         load_templates()
         site.start()
-        preparation = asyncio.create_task(_prepare(site, processes))
+        preparation = asyncio.create_task(_prepare(site))
         yield
         preparation.cancel()
         with suppress(asyncio.CancelledError):
@@ -91,10 +100,10 @@ def _lifespan(site: Site, processes: int) -> Callable[[FastAPI], AbstractAsyncCo
     return live
 
 
-async def _prepare(site: Site, processes: int) -> None:
-    """Do what takes a while beside the first requests."""
+async def _prepare(site: Site) -> None:
+    """Load what is slow to load while the first requests are answered."""
     try:
-        await asyncio.gather(site.drawers.start(processes), run_long(site.warm_up))
+        await run_long(site.warm_up)
     except Exception:
         _log.exception("the server goes on without what it would have prepared")
 

@@ -1,14 +1,48 @@
 """All candidate chains of a question, as its page counts them: those that a source has scored, then the others."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TypeVar
 
-from rechain.candidates import Candidate, Candidates, CandidateSettings
 from rechain.errors import QuestionError
 from rechain.evaluation.judging import is_correct
-from rechain.schema import Chain, Gold, Question
+from rechain.schema import Chain, Gold, Question, Recovered
+from rechain.text.candidates import Candidate, Candidates, CandidateSettings, find_of_any_shape
+from rechain.text.candidates.label_units import Units, find_units
 from rechain.text.collection import Statistics
-from rechain.text.passages import PassageView
-from rechain.web.recent import recent_candidates
+from rechain.text.passage_views import PassageView
+from rechain.web.temporary import BoundedCache
+
+_MOST = 500_000
+"""characters of the passages of all questions that are remembered: some ten megabytes with what was read out of them"""
+
+Result = TypeVar("Result")
+Find = Callable[[Question, CandidateSettings, Statistics | None], Result]
+
+
+Query = tuple[Question, CandidateSettings, Statistics | None]
+
+
+def remember(find: Find[Result], most: int = _MOST) -> Find[Result]:
+    """Return a function that keeps its results for the latest questions.
+
+    Two questions that are equal but not the same object are two: to compare all passages takes long.
+    """
+    # the arguments are kept next to the result, so that no other object has their ids
+    cache: BoundedCache[tuple[Query, Result]] = BoundedCache(
+        most, size=lambda kept: 1000 + sum(len(passage.text) for passage in kept[0][0].passages)
+    )
+
+    def find_once(*query: *Query) -> Result:
+        return cache.get(tuple(map(id, query)), lambda: (query, find(*query)))[1]
+
+    return find_once
+
+
+recent_candidates: Find[Candidates] = remember(
+    lambda question, settings, collection: find_of_any_shape(question, settings, collection=collection)
+)
+recent_units: Find[Units] = remember(find_units)
 
 
 class ChainList:
@@ -24,9 +58,11 @@ class ChainList:
         settings: CandidateSettings,
         collection: Statistics | None = None,
     ) -> None:
-        self.scored = scored
-        self.candidates = _find(question, settings, collection)
-        """all that the conditions allow; None where they allow nothing"""
+        self.question, self.scored, self.settings, self.collection = question, scored, settings, collection
+        self.candidates: Candidates | None = None
+        """all that the conditions allow; None if they allow nothing"""
+        with suppress(QuestionError):
+            self.candidates = recent_candidates(question, settings, collection)
         self.views = self.candidates.views if self.candidates else [PassageView(one) for one in question.passages]
         """the question's passages, as linking sees them"""
         names = [passage.id for passage in question.passages]
@@ -65,17 +101,15 @@ class ChainList:
         return next((number for number in alike if is_gold(self.at(number), gold)), None)
 
 
-def _find(question: Question, settings: CandidateSettings, collection: Statistics | None) -> Candidates | None:
-    try:
-        return recent_candidates(question, settings, collection)
-    except QuestionError:
-        return None
-
-
 def _identity(candidate: Candidate, way: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return what `Chain.identity` would, without looking for places in texts, which takes time."""
     given = tuple(edge.name if edge.is_given else "" for edge in candidate.edges)
     return tuple(sorted(way) if candidate.shape == "parallel" else way), given
+
+
+def best_chain(recovered: Recovered | None) -> Chain | None:
+    """Return the best chain of a question, if there is one."""
+    return recovered.chains[0] if recovered and recovered.chains else None
 
 
 def is_gold(chain: Chain, gold: Gold) -> bool:

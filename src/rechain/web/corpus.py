@@ -5,17 +5,15 @@ It loads the search engine, so that only a server with an index imports it.
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from rechain.datasets import Entry
-from rechain.retrieval.finding import FindSettings, add_named, asked_words, fill_entries
-from rechain.retrieval.index import Document, Index, read_passage
-from rechain.retrieval.shard import Ask
+from rechain.formats.datasets import Entry
+from rechain.index.index import Document, Index
+from rechain.index.search import FindSettings, add_named, fill_entries, query_words
+from rechain.index.shard import Ask, read_passage
 from rechain.schema import Passage, Question, Recovered
 from rechain.text.highlights import Piece
-from rechain.web.places import Place, place_of
-from rechain.web.snippets import snippet, whole_words
+from rechain.web.passages import Place, place_of, snippet, whole_words
 
 _PART = 20_000
 """characters of a document on one page: some minutes of reading, drawn in a few milliseconds"""
@@ -36,8 +34,7 @@ class SearchHit(NamedTuple):
         return "".join(piece.text for piece in self.pieces)
 
 
-@dataclass(frozen=True)
-class DocumentPart:
+class DocumentPart(NamedTuple):
     """A part of a document's text, cut where a passage that should be shown in it begins and ends."""
 
     name: str
@@ -57,8 +54,7 @@ class Corpus:
     """An index, and how many passages are sought in it for a question."""
 
     def __init__(self, index: Index, most: int | None = None) -> None:
-        self.index = index
-        self.most = most
+        self.index, self.most = index, most
         self._settings = None if most is None else FindSettings(most)
 
     def fill(self, entries: Sequence[Entry]) -> list[Entry]:
@@ -71,7 +67,7 @@ class Corpus:
 
     def search(self, text: str, most: int) -> list[SearchHit]:
         """Return the passages that hold most of the words of a text, the rarer ones counting more."""
-        words = asked_words(text)
+        words = query_words(text)
         return [
             SearchHit(passage, hit.score, place_of(passage), snippet(passage.text, whole_words(passage.text, words)))
             for hit in self.index.search([Ask(words, limit=most)])[0]
@@ -96,8 +92,11 @@ class Corpus:
 
 def cut_part(document: Document, start: int, end: int, number: int | None) -> DocumentPart:
     """Return a part of a document's text; a stretch that begins in it and ends in the next one is shown whole."""
-    text = document.text
-    starts = _starts(text)
+    text, starts = document.text, [0]
+    while len(text) - starts[-1] > _PART:  # parts begin after a line's end, if one is in reach
+        end_of_part = starts[-1] + _PART
+        line_end = text.rfind("\n", starts[-1] + _PART // 2, end_of_part)
+        starts.append(end_of_part if line_end < 0 else line_end + 1)
     number = bisect_right(starts, start) if number is None else min(number, len(starts))
     first = starts[number - 1]
     last = starts[number] if number < len(starts) else len(text)
@@ -117,13 +116,3 @@ def cut_part(document: Document, start: int, end: int, number: int | None) -> Do
         passage=text[left:right],
         after=text[right:last],
     )
-
-
-def _starts(text: str) -> list[int]:
-    """Return where the parts of a text begin: after a line's end, where there is one in reach."""
-    starts = [0]
-    while len(text) - starts[-1] > _PART:
-        end = starts[-1] + _PART
-        line_end = text.rfind("\n", starts[-1] + _PART // 2, end)
-        starts.append(end if line_end < 0 else line_end + 1)
-    return starts

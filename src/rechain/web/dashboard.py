@@ -5,11 +5,58 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from rechain.evaluation.statistics import Figure, share_with_interval
-from rechain.linking import KINDS
 from rechain.schema import SHAPES, VERDICTS
-from rechain.web.figures import MOST_TYPES, Count, Figures
-from rechain.web.queries import Order, PageFilters
-from rechain.web.selection import CANNOT, NOT_SOUGHT
+from rechain.text.linking import KINDS
+from rechain.web.filters import CANNOT, NOT_SOUGHT, REASON, TABLES, Order, PageFilters
+
+MOST_TYPES = 12
+"""types that are counted one by one, the most frequent first: data may have a type of its own for every question"""
+FACETS = ("judgement", "verdict", "tenth", "hops", "length", "shape", "kind", "reason")
+"""properties that have few values, in the order of the columns of `ALIKE`"""
+_SUMS = "count(*), total(f.judgement = 'right'), count(f.judgement), total(iif(f.judgement IS NULL, 0, f.confidence))"
+# One pass over some positions: questions that are alike in all properties are few kinds, summed up by each in Python.
+_CHOSEN = "(q.position IN (SELECT value FROM json_each(?)))"
+ALIKE = (
+    f"SELECT f.judgement, f.verdict, f.tenth, q.hops, f.length, f.shape, f.kinds, {REASON}, {_SUMS} "
+    f"FROM {TABLES} WHERE {_CHOSEN} GROUP BY 1, 2, 3, 4, 5, 6, 7, 8"
+)
+TYPES = (
+    f"SELECT q.type, {_SUMS} FROM {TABLES} WHERE q.type IS NOT NULL AND {_CHOSEN} GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ?"
+)
+
+
+class Count(NamedTuple):
+    """Some questions that are alike, and how many of them are right."""
+
+    questions: int = 0
+    right: int = 0
+    judged: int = 0
+    """those whose best chain, or lack of one, is known to be right or wrong"""
+    confidence: float = 0.0
+    """the sum over the judged ones"""
+
+    @classmethod
+    def sum(cls, counts: Iterable["Count"]) -> "Count":
+        """Return some counts together."""
+        return cls(*map(sum, zip(cls(), *counts, strict=True)))
+
+
+Figures = Mapping[str, Mapping[Any, Count]]
+"""for every property the questions with each of its values; None is the value of those that have none"""
+
+
+def sum_up(alike: Iterable[tuple[Any, ...]], types: Iterable[tuple[Any, ...]]) -> Figures:
+    """Return the figures, given the rows of both queries."""
+    figures: dict[str, dict[Any, Count]] = {name: {} for name in FACETS}
+    for *values, questions, right, judged, confidence in alike:
+        count = Count(questions, int(right), judged, confidence)
+        for facet, value in zip(FACETS, values, strict=True):
+            # a chain may have links of several kinds, as in "|name||mention|", and counts with each of them
+            for one in [value] if facet != "kind" else value.strip("|").split("||") if value else ():
+                figures[facet][one] = Count.sum((figures[facet].get(one, Count()), count))
+    by_type = {kind: Count(questions, int(right), *rest) for kind, questions, right, *rest in types}
+    return {**figures, "type": by_type}
+
 
 REASONS = {
     "unreadable": "cannot be read",
@@ -82,7 +129,7 @@ class Dashboard:
 def dashboard(figures: Figures, filters: PageFilters) -> Dashboard:
     """Return the dashboard of a filter."""
     reasons = figures["reason"]
-    able = _sum(count for reason, count in reasons.items() if reason not in (*CANNOT, NOT_SOUGHT))
+    able = Count.sum(count for reason, count in reasons.items() if reason not in (*CANNOT, NOT_SOUGHT))
     found = reasons.get(None, Count())
     return Dashboard(
         total=sum(count.questions for count in reasons.values()),
@@ -105,19 +152,13 @@ def _facets(figures: Figures, filters: PageFilters) -> Iterable[Facet]:
         values = [one for one in (sorted(counts) if order is None else order) if one in counts]
         return _bars({one: counts[one] for one in values}, name, labels or {}, filters)
 
-    types = figures["type"]
-    frequent = list(types)[:MOST_TYPES]
-    reasons = [reason for reason in figures["reason"] if reason is not None]
-    failures = sorted(reason for reason in reasons if reason not in CANNOT)
+    frequent = list(figures["type"])[:MOST_TYPES]
+    failures = sorted(reason for reason in figures["reason"] if reason is not None and reason not in CANNOT)
     yield Facet("judgement", "Right or wrong", bars("judgement", order=("right", "wrong")), is_judged=False)
     yield Facet("verdict", "Verdict", bars("verdict", VERDICTS, VERDICTS))
     yield Facet("tenth", "Confidence", bars("tenth", _TENTHS))
-    yield Facet(
-        "type",
-        "Type",
-        bars("type", order=frequent),
-        f"the {MOST_TYPES} most frequent" if len(types) > MOST_TYPES else "",
-    )
+    note = f"the {MOST_TYPES} most frequent" if len(figures["type"]) > MOST_TYPES else ""
+    yield Facet("type", "Type", bars("type", order=frequent), note)
     yield Facet("hops", "Hops", bars("hops"), "passages of the chain, by the data or by gold")
     yield Facet("length", "Passages in the chain", bars("length"))
     yield Facet("kind", "Links", bars("kind", order=KINDS), "a chain may have links of several kinds")
@@ -155,13 +196,6 @@ def _calibration_error(tenths: Mapping[int | None, Count]) -> float | None:
     return sum(abs(count.confidence - count.right) for count in judged) / sum(count.judged for count in judged)
 
 
-def _sum(counts: Iterable[Count]) -> Count:
-    total = Count()
-    for count in counts:
-        total = total.plus(count)
-    return total
-
-
 class Column(NamedTuple):
     """A way to order the list."""
 
@@ -179,24 +213,19 @@ _COUNTED: tuple[Order, ...] = ("verdict", "judgement", "type", "hops")
 def columns(filters: PageFilters, figures: Dashboard, has_confidence: bool) -> list[Column]:
     """Return the ways in which a list can be ordered."""
     names = {facet.name for facet in figures.facets}
-    orders: list[Order] = ["file", "id", "question", "answer", "chain"]
-    orders += [name for name in _COUNTED if name in names]
-    found = [
-        Column(order, filters.but(order=order, reverse=is_up), ("up" if is_up else "down") if is_here else None)
-        for order in orders
-        for is_here in [order == filters.order]
-        for is_up in [is_here and not filters.reverse]
-    ]
-    return [*found, _confidence_column(filters)] if has_confidence else found
-
-
-def _confidence_column(filters: PageFilters) -> Column:
-    """Return the order by confidence, which has a name for each direction; the least confident come first."""
-    is_up = (filters.order == "least confident") != (filters.order.endswith("confident") and filters.reverse)
-    order: Order = "most confident" if is_up else "least confident"
-    is_here = filters.order.endswith("confident")
-    query = filters.but(order=order, reverse=False)
-    return Column("confidence", query, ("up" if is_up else "down") if is_here else None)
+    orders: list[Order] = ["file", "id", "question", "answer", "chain", *(name for name in _COUNTED if name in names)]
+    ways = []
+    for order in orders:
+        is_here = order == filters.order
+        is_up = is_here and not filters.reverse
+        query = filters.but(order=order, reverse=is_up)
+        ways.append(Column(order, query, ("up" if is_up else "down") if is_here else None))
+    if has_confidence:  # its order has a name for each direction; the least confident come first
+        is_here = filters.order.endswith("confident")
+        is_up = (filters.order == "least confident") != (is_here and filters.reverse)
+        query = filters.but(order="most confident" if is_up else "least confident", reverse=False)
+        ways.append(Column("confidence", query, ("up" if is_up else "down") if is_here else None))
+    return ways
 
 
 class Choice(NamedTuple):

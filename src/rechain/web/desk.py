@@ -1,29 +1,27 @@
 """The labelling desk: who labels, what comes next, one question's units, and what is left to settle."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import ceil
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 from urllib.parse import quote, unquote
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from rechain.candidates.units import Mode, Unit, Units, Value
 from rechain.errors import RechainError
-from rechain.labels.agreement import MODES, agreements, by_unit, doubts
-from rechain.labels.status import STATES, State, Status, overall, statuses
+from rechain.labels.agreement import MODES, STATES, State, Status, agreements, by_unit, doubts, overall, statuses
 from rechain.labels.store import Label, checked_annotator
 from rechain.labels.suggestions import Suggestions
 from rechain.schema import Question
-from rechain.web.contents import NotThereError
+from rechain.text.candidates.label_units import Mode, Unit, Units, Value
+from rechain.web.chains import best_chain
+from rechain.web.filters import PageNumber, PageQuery
 from rechain.web.forms import read_form
-from rechain.web.index import PAGE_SIZE
-from rechain.web.queries import PageNumber, PageQuery
+from rechain.web.names import strip_of
+from rechain.web.question_index import PAGE_SIZE, page_of
 from rechain.web.responses import link, page
-from rechain.web.site import AtSite, Site
-from rechain.web.strip import strip_of
+from rechain.web.site import AtSite, NotThereError, Site
 from rechain.web.unit_views import UnitView, unit_view
 
 ANNOTATOR_COOKIE = "rechain_annotator"
@@ -141,9 +139,8 @@ def questions_page(site: AtSite, query: Annotated[StatusQuery, Query()]) -> HTML
     found, ids = statuses(site.labels), site.index.ids()
     state = query.state or ("labelled" if query.annotator else None)
     names = [one for one in ids if state is None or found.get(one, Status()).is_in(state, query.annotator)]
-    pages = max(ceil(len(names) / PAGE_SIZE), 1)
-    number = min(query.page, pages)
-    shown = names[(number - 1) * PAGE_SIZE : number * PAGE_SIZE]
+    paging = page_of(query.page, len(names))
+    shown = names[(paging["page"] - 1) * PAGE_SIZE : paging["page"] * PAGE_SIZE]
     return page(
         "label_questions.html",
         here="label",
@@ -154,8 +151,7 @@ def questions_page(site: AtSite, query: Annotated[StatusQuery, Query()]) -> HTML
         overall=overall(found, ids),
         total=len(names),
         rows=[(site.question(name), found.get(name, Status())) for name in shown],
-        page=number,
-        pages=pages,
+        **paging,
     )
 
 
@@ -235,7 +231,8 @@ def next_question(site: AtSite, query: Asked, annotator: AnnotatorCookie) -> Res
         return site.units(content).waiting(query.mode, values) if isinstance(content, Question) else ()
 
     ids = site.index.ids(query.order)
-    if query.stay and query.after in ids and waiting(query.after, _own(site, query.after, annotator)):
+    own = {unit: label.value for unit, label in _own(site, query.after, annotator).items()} if query.stay else {}
+    if query.stay and query.after in ids and waiting(query.after, own):
         return RedirectResponse(link("/label/question", id=query.after, **query.address), 303)
     place = ids.index(query.after) + 1 if query.after in ids else 0
     name = site.queue.next_question(annotator, query.mode, [*ids[place:], *ids[:place]], waiting)
@@ -244,10 +241,10 @@ def next_question(site: AtSite, query: Asked, annotator: AnnotatorCookie) -> Res
     return RedirectResponse(link("/label/question", id=name, **query.address), 303)
 
 
-def _own(site: Site, question: str, annotator: str) -> dict[Unit, Value]:
-    """Return the values that an annotator gave to the units of a question."""
+def _own(site: Site, question: str, annotator: str) -> dict[Unit, Label]:
+    """Return the labels that an annotator gave to the units of a question."""
     labels = site.labels.of_question(question)
-    return {label.unit: label.value for label in labels if label.annotator == annotator and not label.settles}
+    return {label.unit: label for label in labels if label.annotator == annotator and not label.settles}
 
 
 @router.get("/question")
@@ -257,10 +254,10 @@ def question(site: AtSite, query: Asked, annotator: AnnotatorCookie) -> Response
     content = site.readable(stored)
     if annotator is None:
         return RedirectResponse(link("/label", question=stored.id, **query.address), 303)
-    units, labels = site.units(content), site.labels.of_question(stored.id)
-    own = {label.unit: label for label in labels if label.annotator == annotator and not label.settles}
+    units, own = site.units(content), _own(site, stored.id, annotator)
     # by the first source alone: two that disagree would mix their orders
     recovered = site.index.recovered(0, stored.position) if site.sources else None
+    best = best_chain(recovered)
     suggestions = Suggestions(units, recovered.chains if recovered else ())
     sheet = Sheet.of(units, query.mode, suggestions.likeliest_first(query.mode), own, query.page)
     is_shown = query.suggestion == "shown"
@@ -276,9 +273,7 @@ def question(site: AtSite, query: Asked, annotator: AnnotatorCookie) -> Response
         other=next(mode for mode in MODES if mode != query.mode),
         sheet=sheet,
         ranked=len(recovered.chains) if recovered and is_shown else 0,
-        best=strip_of(content, recovered.chains[0])
-        if recovered and recovered.chains and is_shown and query.mode == "pairs"
-        else None,
+        best=strip_of(content, best) if best and is_shown and query.mode == "pairs" else None,
         views=[
             unit_view(units, unit, own.get(unit), annotator, suggestion=suggestions.of(unit) if is_shown else None)
             for unit in sheet.units
@@ -286,8 +281,7 @@ def question(site: AtSite, query: Asked, annotator: AnnotatorCookie) -> Response
     )
 
 
-@dataclass(frozen=True)
-class Sheet:
+class Sheet(NamedTuple):
     """A page of a question's units, and how many of the others are done, no longer needed, or waiting."""
 
     units: Sequence[Unit]
@@ -332,9 +326,9 @@ class Sheet:
 def disagreements(site: AtSite, annotator: AnnotatorCookie) -> HTMLResponse:
     """Show the units on which annotators differ or are unsure, to be settled."""
     readable = frozenset(site.index.ids()) - site.index.unreadable
-    doubtful = [one for one in site.labels.doubtful_units() if one.unit.question in readable]
-    waiting = [one.unit for one in doubtful if one.is_open]
-    settled = [one.unit for one in doubtful if not one.is_open]
+    doubtful = [(unit, is_open) for unit, is_open in site.labels.doubtful_units() if unit.question in readable]
+    waiting = [unit for unit, is_open in doubtful if is_open]
+    settled = [unit for unit, is_open in doubtful if not is_open]
     return page(
         "disagreements.html",
         here="label",

@@ -8,8 +8,9 @@ from typing import Any, Literal, NamedTuple
 
 import orjson
 
-from rechain.schema import Chain, Question, Recovered
-from rechain.web.index import Index, Row
+from rechain.schema import Question, Recovered
+from rechain.web.chains import best_chain
+from rechain.web.question_index import Index, Row
 
 Format = Literal["jsonl", "csv"]
 _AT_ONCE = 100
@@ -46,8 +47,9 @@ def write_table(items: Iterable[Downloaded]) -> Iterator[str]:
     """Yield the lines of a CSV file; an apostrophe stands before what a spreadsheet would take for a formula."""
     yield _csv_line((*_ASKED, *_ANSWERED))
     for row, question, recovered in items:
-        chain = recovered.chains[0] if recovered and recovered.chains else None
-        fields = {**row._asdict(), **_texts(row, question), "chain": row.summary, **_steps(chain)}
+        chain, fields = best_chain(recovered), {**row._asdict(), **_texts(row, question), "chain": row.summary}
+        fields["passages"] = " | ".join(chain.passages) if chain else ""
+        fields["links"] = " | ".join(link.entity for link in chain.links) if chain else ""
         yield _csv_line([_harmless(fields[name]) for name in (*_ASKED, *_ANSWERED)])
 
 
@@ -75,15 +77,7 @@ def _read(index: Index, source: int, positions: Sequence[int]) -> Iterator[Downl
 
 def _texts(row: Row, question: Question | None) -> dict[str, str]:
     """Return question and answer, which a list cuts."""
-    if question is None:
-        return {"question": row.question, "answer": row.answer}
-    return {"question": question.question, "answer": question.answer}
-
-
-def _steps(chain: Chain | None) -> dict[str, str]:
-    if chain is None:
-        return {"passages": "", "links": ""}
-    return {"passages": " | ".join(chain.passages), "links": " | ".join(link.entity for link in chain.links)}
+    return {name: getattr(question or row, name) for name in ("question", "answer")}
 
 
 def _harmless(value: Any) -> Any:

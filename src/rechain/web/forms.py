@@ -1,4 +1,4 @@
-"""Forms that browsers send, and the question that somebody pastes into one."""
+"""Forms that browsers send, the question that a user pastes into one, and its result, which has an address."""
 
 import re
 from base64 import urlsafe_b64encode
@@ -10,19 +10,22 @@ from urllib.parse import parse_qsl
 import orjson
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
-from rechain.datasets import Entry
-from rechain.datasets.inputs import as_entry
-from rechain.datasets.passages import make_passages
-from rechain.datasets.pasted import read_pasted
 from rechain.errors import QuestionError
-from rechain.schema import Passage
-from rechain.web.queries import PageNumber, PageQuery
+from rechain.formats.datasets import Entry
+from rechain.formats.datasets.formats import make_passages
+from rechain.formats.datasets.inputs import as_entry
+from rechain.formats.datasets.pasted import read_pasted
+from rechain.schema import Passage, Question, Recovered
+from rechain.web.filters import PageNumber, PageQuery
+from rechain.web.temporary import TemporaryDatabase
 
 MOST_PASSAGES, MOST_CHARACTERS = 2_000, 500_000
 """limits of a question that somebody sends: it is recovered in one piece, and a larger one would keep others waiting"""
 _NAME = "pasted"
+MOST_RESULTS, MOST_BYTES = 1_000, 200_000_000
+"""results that are kept, and their bytes on the disk; the largest question with all its chains takes a megabyte"""
 
 Form = TypeVar("Form", bound=PageQuery)
 
@@ -88,6 +91,47 @@ class PastedQuestion(PageQuery):
         """How many records were pasted."""
         pasted = read_pasted(self.passages, needs_passages=False) if self.passages else None
         return pasted.records if pasted else 1
+
+
+class Result(BaseModel):
+    """What a user pasted, the question that was read from it, and its chains."""
+
+    form: PastedQuestion
+    question: Question
+    """with all passages among which its chain was sought"""
+    own: frozenset[str] | None
+    """if an index was searched, the ids of the passages that were pasted; else None"""
+    recovered: Recovered
+
+
+class Results:
+    """The latest results by their keys, so that each has an address; they live as long as the server."""
+
+    def __init__(self, most: int = MOST_RESULTS, most_bytes: int = MOST_BYTES) -> None:
+        self._most, self._most_bytes = most, most_bytes
+        self._database = TemporaryDatabase(
+            "CREATE TABLE results (number INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT UNIQUE, json TEXT, size INTEGER)"
+        )
+        self.close = self._database.close
+
+    def add(self, result: Result) -> str:
+        """Keep a result, in place of the oldest ones if there is no room; return its key."""
+        key, json = result.form.key, result.model_dump_json()
+        sizes = "SELECT number, sum(size) OVER (ORDER BY number DESC) AS total FROM results"
+        with self._database.transaction() as database:
+            row = key, json, len(json)
+            database.execute("INSERT OR REPLACE INTO results (key, json, size) VALUES (?, ?, ?)", row)
+            database.execute(
+                f"DELETE FROM results WHERE number <= (SELECT max(number) FROM results) - ? OR number IN "
+                f"(SELECT number FROM ({sizes}) WHERE total > ?)",
+                (self._most, self._most_bytes),
+            )
+        return key
+
+    def get(self, key: str) -> Result | None:
+        """Return a result, or None if it is not kept."""
+        rows = self._database.read("SELECT json FROM results WHERE key = ?", key)
+        return Result.model_validate_json(rows[0][0]) if rows else None
 
 
 def of_bounded_size(entry: Entry) -> Entry:

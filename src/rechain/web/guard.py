@@ -1,19 +1,157 @@
-"""What stands before every request: who may ask, how much and how long; and what browsers may do with the answer."""
+"""What every request passes: connections, access by token, limits, and what browsers may do with the answer."""
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from hashlib import sha256
+from hmac import compare_digest
 from ipaddress import ip_address
-from typing import Any, Protocol
+from math import ceil
+from secrets import token_urlsafe
+from time import monotonic
+from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import cookie_parser
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from rechain.web.access import Access, TooManyGuessesError
+from rechain.web.responses import refusal
+
+PATIENCE_S = 20.0
+"""seconds in which the head of the next request has to come: browsers open connections some seconds ahead"""
+MOST_CONNECTIONS = 900
+"""within the 1,024 files that a process may usually open"""
+MOST_HEAD = 64 * 1024
+"""bytes of a request's address and headers"""
+
+
+class Connection(HttpToolsProtocol):
+    """A connection that waits so long for a request and no longer."""
+
+    patience = PATIENCE_S
+    most = MOST_CONNECTIONS
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.due = 0.0
+        """when the head of the next request has to be whole, by the clock of the event loop"""
+        self._head = 0
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request is being answered."""
+        return self.cycle is None or self.cycle.response_complete
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait; where there are too many connections the one that has been idle longest is closed."""
+        super().connection_made(transport)
+        self._expect_request()
+        if len(self.connections) > self.most:
+            idle = (one for one in self.connections if isinstance(one, Connection) and one.is_idle)
+            min(idle, key=lambda one: one.due).transport.close()  # this one, if all others are at work
+
+    def data_received(self, data: bytes) -> None:
+        """Go on to wait while the head of a request is not whole, but not beyond when it is due."""
+        super().data_received(data)
+        if self.is_idle and not self.transport.is_closing():
+            self._head += len(data)
+            self._close_when_due()
+            if self._head > MOST_HEAD:
+                self.send_400_response("The address or the headers are too long.")
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request."""
+        super().on_response_complete()
+        if self.is_idle:  # no other request had come already
+            self._expect_request()
+
+    def _expect_request(self) -> None:
+        self.due, self._head = self.loop.time() + self.patience, 0
+        self._close_when_due()
+
+    def _close_when_due(self) -> None:
+        self._unset_keepalive_if_required()  # uvicorn's timer, which it stops when anything comes
+        self.timeout_keep_alive_task = self.loop.call_at(self.due, self.timeout_keep_alive_handler)
+
+
+_FREE = 10
+"""wrong tokens that are answered at once: people mistype, and programs try a few times"""
+_SECONDS_EACH = 0.2
+"""then tokens are compared one after another, five a second: a million common words take more than two days"""
+_LONGEST_WAIT = 5.0
+"""seconds for which a token may wait to be compared; with five a second no more than 25 connections ever wait"""
+_REMEMBERED = 1000
+"""hosts that have shown the token, and wrong tokens, that are remembered"""
+
+
+class TooManyGuessesError(Exception):
+    """So many wrong tokens were sent that this one is not looked at."""
+
+    def __init__(self, retry_after: int) -> None:
+        super().__init__(f"too many wrong tokens were sent; try again in {retry_after} s.")
+        self.retry_after = retry_after
+
+
+class Access:
+    """Decides who is let in."""
+
+    def __init__(self, token: str, clock: Callable[[], float] = monotonic) -> None:
+        self._token = token
+        self._clock = clock
+        self.session = token_urlsafe(32)
+        """what browsers hold that have signed in: nobody can guess it, so that it is compared at once"""
+        self._free_from = clock() - _FREE * _SECONDS_EACH
+        """when the next token may be compared; it lies in the past as long as few were wrong"""
+        self._known: dict[str, None] = {}
+        self._wrong: dict[bytes, None] = {}
+
+    def is_session(self, cookie: str | None) -> bool:
+        """Return whether a browser has signed in since the server was started."""
+        return cookie is not None and _are_equal(cookie, self.session)
+
+    async def knows(self, host: str, claim: str) -> bool:
+        """Return whether a claim is the token, after its turn; raises TooManyGuessesError where that would take long.
+
+        A host that has shown the token is not kept waiting, until a wrong one comes from there.
+        """
+        digest = sha256(claim.encode()).digest()
+        if digest in self._wrong:  # a program with an old token may repeat it for ever: that guesses nothing
+            return False
+        is_known = host in self._known
+        self._known.pop(host, None)
+        if not is_known or not _are_equal(claim, self._token):
+            await asyncio.sleep(self._take_turn())
+            if not _are_equal(claim, self._token):
+                _remember(self._wrong, digest)
+                return False
+            self._free_from -= _SECONDS_EACH  # a right token is no guess
+        _remember(self._known, host)
+        return True
+
+    def _take_turn(self) -> float:
+        """Return the seconds until a token may be compared."""
+        now = self._clock()
+        turn = max(self._free_from, now - _FREE * _SECONDS_EACH)
+        if turn - now > _LONGEST_WAIT:
+            raise TooManyGuessesError(ceil(turn - now))
+        self._free_from = turn + _SECONDS_EACH
+        return max(turn - now, 0.0)
+
+
+def _remember(memory: dict[Any, None], key: Any) -> None:
+    memory[key] = None
+    if len(memory) > _REMEMBERED:
+        del memory[next(iter(memory))]
+
+
+def _are_equal(claim: str, secret: str) -> bool:
+    """Return whether two texts are equal; how long that takes does not betray how much of them is."""
+    return compare_digest(claim.encode(), secret.encode())
+
 
 SESSION_COOKIE = "rechain_session"
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
@@ -35,14 +173,6 @@ _HEADERS = {
 }
 
 
-class Refusal(Protocol):
-    """Makes an answer of a status, a code and a message that fits who asks: a page or JSON."""
-
-    def __call__(
-        self, scope: Scope, status: int, code: str, message: str, headers: dict[str, str] | None = None
-    ) -> Response: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What one request may take."""
@@ -57,12 +187,9 @@ class Limits:
 class Guard:
     """Lets through what is allowed."""
 
-    def __init__(self, app: ASGIApp, access: Access | None, limits: Limits, refuse: Refusal) -> None:
-        """Take what decides who is let in; None: everybody, but only this machine's own names are answered to."""
-        self._app = app
-        self._access = access
-        self._limits = limits
-        self._refuse = refuse
+    def __init__(self, app: ASGIApp, access: Access | None, limits: Limits) -> None:
+        """Without `access` every user is let in, but only requests to this machine's own names are answered."""
+        self._app, self._access, self._limits = app, access, limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
@@ -81,24 +208,24 @@ class Guard:
     def _failed(self, scope: Scope, error: BaseException) -> Response:
         """Say that tokens are guessed, a request took too long, or the server is at fault: its log tells more."""
         if isinstance(error, TooManyGuessesError):  # by the guard, or by the form to sign in
-            return self._refuse(scope, 429, "too_many_guesses", str(error), {"Retry-After": str(error.retry_after)})
+            return refusal(scope, 429, "too_many_guesses", str(error), {"Retry-After": str(error.retry_after)})
         if isinstance(error, asyncio.CancelledError):  # by the server that stops, after it has waited for a while
-            return self._refuse(scope, 503, "stopping", "the server is being stopped.")
+            return refusal(scope, 503, "stopping", "the server is being stopped.")
         if isinstance(error, TimeoutError):
             message = f"this took longer than the {self._limits.seconds:g} seconds that are allowed."
-            return self._refuse(scope, 503, "time_limit", message)
+            return refusal(scope, 503, "time_limit", message)
         _log.error("%s %s has failed", scope["method"], quote(scope["path"]), exc_info=error)
-        return self._refuse(scope, 500, "failed", "something went wrong in the server; its log tells what.")
+        return refusal(scope, 500, "failed", "something went wrong in the server; its log tells what.")
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        refusal = await self._refusal(scope)
-        if refusal is None:
+        refused = await self._refusal(scope)
+        if refused is None:
             body = await self._body(scope, receive)
             if isinstance(body, bytes):
                 await self._pass_on(scope, _replay(body, receive), send)
                 return
-            refusal = body
-        await refusal(scope, receive, send)
+            refused = body
+        await refused(scope, receive, send)
 
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let the application answer; HEAD as it would GET, of which the sender sends the head alone."""
@@ -111,13 +238,16 @@ class Guard:
     async def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
         if self._access is None and not is_local(_host(headers.get("host", ""))):
-            return self._refuse(scope, 421, "other_host", "this server answers to 127.0.0.1 and localhost alone.")
-        if scope["method"] not in _SAFE_METHODS and not _is_own(headers):
-            return self._refuse(scope, 403, "other_origin", "requests of other sites' pages are not taken.")
+            return refusal(scope, 421, "other_host", "this server answers to 127.0.0.1 and localhost alone.")
+        origin = headers.get("origin")  # None: the request comes from no page at all
+        is_own = origin is None or origin.partition("://")[2] == headers.get("host")
+        if scope["method"] not in _SAFE_METHODS and not is_own:
+            return refusal(scope, 403, "other_origin", "requests of other sites' pages are not taken.")
         return None if self._access is None else await self._demand_token(scope, headers, self._access)
 
     async def _demand_token(self, scope: Scope, headers: Headers, access: Access) -> Response | None:
-        if _is_open(scope) or access.is_session(_cookie(headers)):
+        cookie = cookie_parser(headers.get("cookie", "")).get(SESSION_COOKIE)
+        if _is_open(scope) or access.is_session(cookie):
             return None
         query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
         in_address = query.pop("token", None) if scope["method"] == "GET" else None
@@ -126,7 +256,7 @@ class Guard:
             return signed_in(quote(scope["path"]) + (f"?{urlencode(query)}" if query else ""), access.session)
         if kind.lower() == "bearer" and bearer and await access.knows(host_of(scope), bearer):
             return None
-        return self._refuse(scope, 401, "no_token", "this server demands its token.")
+        return refusal(scope, 401, "no_token", "this server demands its token.")
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes | Response:
         """Read the body whole, or refuse it: one that is too large is read on a little, so that who sends it hears."""
@@ -138,14 +268,14 @@ class Guard:
         while is_more and size <= most + READ_ON:
             message = await receive()
             if message["type"] == "http.disconnect":
-                return self._refuse(scope, 400, "cut_off", "the request was cut off.")
+                return refusal(scope, 400, "cut_off", "the request was cut off.")
             part = message.get("body", b"")
             size += len(part)
             is_more = message.get("more_body", False)
             if size <= most:
                 parts.append(part)
         if max(size, declared) > most:
-            return self._refuse(scope, 413, "too_large", f"the request is larger than the {most:,} bytes allowed.")
+            return refusal(scope, 413, "too_large", f"the request is larger than the {most:,} bytes allowed.")
         return b"".join(parts)
 
 
@@ -153,9 +283,7 @@ class _Sender:
     """Sends an answer with the headers that every answer has, each part of it within the time that is allowed."""
 
     def __init__(self, scope: Scope, send: Send, limit: asyncio.Timeout, seconds: float) -> None:
-        self._send = send
-        self._limit = limit
-        self._seconds = seconds
+        self._send, self._limit, self._seconds = send, limit, seconds
         self._allow_time()
         self._is_head = scope["method"] == "HEAD"
         self._kept = "no-cache" if scope["path"].startswith(_STATIC) else "no-store"
@@ -205,10 +333,6 @@ def host_of(scope: Scope) -> str:
     return str((scope.get("client") or ("",))[0])
 
 
-def _cookie(headers: Headers) -> str | None:
-    return cookie_parser(headers.get("cookie", "")).get(SESSION_COOKIE)
-
-
 def _host(authority: str) -> str:
     """Return the host without its port."""
     host, _, port = authority.rpartition(":")
@@ -221,9 +345,3 @@ def is_local(host: str) -> bool:
         return host == "localhost" or ip_address(host.removeprefix("[").removesuffix("]")).is_loopback
     except ValueError:
         return False
-
-
-def _is_own(headers: Headers) -> bool:
-    """Return whether a request comes from this site's own pages, or from no page at all."""
-    origin = headers.get("origin")
-    return origin is None or origin.partition("://")[2] == headers.get("host")

@@ -8,16 +8,15 @@ from fastapi import APIRouter, Query
 from fastapi.responses import Response, StreamingResponse
 from pydantic import BaseModel, Discriminator, Field, Tag
 
-from rechain.candidates.units import Mode, Unit, Value
-from rechain.errors import InputError, QuestionError, RechainError
+from rechain.errors import InputError, RechainError
 from rechain.evaluation.gold import PairLabel
 from rechain.labels.agreement import agreements
 from rechain.labels.exchange import export_gold, export_pairs, labels_from_rows
 from rechain.labels.store import Annotator, Label, Note
 from rechain.schema import WHOLE, Gold, NotBlank, Question
+from rechain.text.candidates.label_units import Mode, Unit, Value
 from rechain.web.api import CHAINS, PAIR, refusals
-from rechain.web.contents import NotThereError
-from rechain.web.site import AtSite, ConflictError, Site
+from rechain.web.site import AtSite, ConflictError, NotThereError, Site
 from rechain.web.threads import iterate_long, run_long
 
 MOST_LABELS = 1000
@@ -139,11 +138,10 @@ async def export(site: AtSite, to: Literal["gold", "pairs"] = "gold") -> Respons
 
 
 def _exported(site: Site, to: str) -> Iterator[dict[str, Any]]:
-    collection = None if site.corpus is None else site.corpus.index
     questions = labelled_questions(site)
     if to == "pairs":
-        return export_pairs(questions, site.labels, site.settings, collection=collection)
-    golds = export_gold(questions, site.labels, site.settings, collection=collection)
+        return export_pairs(questions, site.labels, site.settings, collection=site.collection)
+    golds = export_gold(questions, site.labels, site.settings, collection=site.collection)
     return (gold.model_dump(exclude_none=True, exclude_defaults=True) for gold in golds)
 
 
@@ -162,10 +160,8 @@ def labelled_questions(site: Site) -> Iterator[Question]:
     """Yield the questions that have labels, in the order of the file."""
     touched = site.labels.questions()
     for name in site.index.ids():
-        if name in touched:
-            stored = site.question(name)
-            if not isinstance(stored.content, QuestionError):
-                yield stored.content
+        if name in touched and isinstance(content := site.question(name).content, Question):
+            yield content
 
 
 def _kind_of_row(row: Any) -> str:
@@ -199,30 +195,20 @@ async def import_rows(
 
 
 def _import(site: Site, annotator: str, rows: list[PairLabel | Gold]) -> ImportedCounts:
-    _check_unicode(rows)
+    try:  # halves of surrogate pairs, which JSON may escape but neither UTF-8 nor SQLite can store
+        for row in rows:
+            row.model_dump_json()
+    except ValueError as error:
+        raise RechainError("the rows hold halves of characters, which no text in Unicode has.") from error
     places = ((f"the rows, line {number}", row) for number, row in enumerate(rows, start=1))
-    names = dict.fromkeys(row.id for row in rows)
-    questions = (content for name in names if (content := _content(site, name)) is not None)
+    found = (site.index.named(name) for name in dict.fromkeys(row.id for row in rows))
+    questions = (one.content for one in found if one and isinstance(one.content, Question))
     try:
         imported = labels_from_rows(places, questions, annotator, site.settings, site.same)
     except InputError as error:
         raise ConflictError(str(error)) from error
     site.labels.add(imported.labels)
     return ImportedCounts.model_validate(vars(imported) | {"labels": len(imported.labels)})
-
-
-def _check_unicode(rows: Iterable[BaseModel]) -> None:
-    """Refuse halves of surrogate pairs, which JSON may escape but neither UTF-8 nor SQLite can hold."""
-    try:
-        for row in rows:
-            row.model_dump_json()
-    except ValueError as error:
-        raise RechainError("the rows hold halves of characters, which no text in Unicode has.") from error
-
-
-def _content(site: Site, name: str) -> Question | None:
-    stored = site.index.named(name)
-    return stored.content if stored and isinstance(stored.content, Question) else None
 
 
 def _checked(site: Site, labels: Sequence[NewLabel]) -> list[Label]:

@@ -1,13 +1,20 @@
-"""What people call the passages and entities of a question: titles and texts in place of identifiers."""
+"""What users see in place of identifiers: names of passages and entities, and a chain in one line."""
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, NamedTuple
 
-from rechain.schema import Chain, Passage, Question
+from rechain.schema import Chain, Passage, Question, Shape
+from rechain.text.highlights import join_words
+from rechain.text.passage_views import PassageView
+from rechain.text.rarity import naming_words, phrase_idf
+from rechain.text.words import Text
 
-_SHOWN_WORDS = 40
-"""characters of a text that stand for a passage without a title"""
+_SHOWN_WORDS, _SHOWN_TITLE, _SHOWN_ANSWER = 40, 48, 80
+"""characters of a text without a title, of a title (abstracts have sentences for titles), and of a chatbot's answer"""
+NO_NAME = "the question"
+"""the start of a chain whose first passage has no name in the question"""
 _TYPE = re.compile(r"[a-z_]+:(?=.)")
 """the type of an entity, before its id: "gene:" of "gene:CACNA1D" """
 
@@ -45,8 +52,7 @@ class Names:
 
     def has_title(self, name: str) -> bool:
         """Return whether the passage with an id has a title of its own."""
-        passage = self._passages.get(name)
-        return passage is not None and bool(passage.title.strip())
+        return name in self._passages and bool(self._passages[name].title.strip())
 
     def link(self, chain: Chain, number: int) -> str:
         """Return the name of a chain's link, counted from 0, as the passages that it links have it."""
@@ -71,3 +77,68 @@ class Names:
         )
         # of two spellings that are as frequent the longer tells more, as "Ca(v)1.2" beside "CaV1.2"
         return max(counts, key=lambda text: (counts[text], len(text), text), default=None)
+
+
+class Stop(NamedTuple):
+    """One thing on the way from question to answer."""
+
+    kind: Literal["question", "passage", "link", "answer"]
+    name: str
+    number: int = 0
+    """of a passage or a link, from 1"""
+    is_brief: bool = False
+    """whether a passage shows its number alone: its title is long or lacking, or says again what stands before it"""
+
+
+class StripView(NamedTuple):
+    """A chain in one line."""
+
+    shape: Shape
+    stops: Sequence[Stop]
+
+
+def strip_of(
+    question: Question, chain: Chain, names: Names | None = None, numbers: Mapping[str, int] | None = None
+) -> StripView:
+    """Return the strip of a chain; `numbers` are those of its passages where several chains are shown together."""
+    names, numbers = names or Names(question), numbers or number_passages([chain.passages])
+    stops = [Stop("question", _start(question, chain, names))]
+    links = len(chain.links_in_order)
+    for place, passage in enumerate(chain.passages):
+        title = names.passage(passage)
+        is_telling = names.has_title(passage) and len(title) <= _SHOWN_TITLE
+        is_brief = not is_telling or title.casefold() == stops[-1].name.casefold()
+        stops.append(Stop("passage", title, numbers[passage], is_brief))
+        if place < links:
+            stops.append(Stop("link", names.link(chain, place), place + 1))
+    stops.append(Stop("answer", short(question.answer, _SHOWN_ANSWER) or "no answer"))
+    return StripView(chain.shape, stops)
+
+
+def number_passages(ways: Iterable[Sequence[str]]) -> dict[str, int]:
+    """Return a number for every passage of some chains, from 1, in the order in which they are read."""
+    return {name: number for number, name in enumerate(dict.fromkeys(name for way in ways for name in way), start=1)}
+
+
+def _start(question: Question, chain: Chain, names: Names) -> str:
+    """Return the name in the question from which the chain sets out."""
+    if chain.shape == "parallel":  # it sets out from several
+        return NO_NAME
+    head = next((passage for passage in question.passages if passage.id == chain.passages[0]), None)
+    if question.question_entities:
+        held = {mention.entity for mention in head.mentions} if head else set()
+        entity = next((one for one in question.question_entities if one in held), question.question_entities[0])
+        return names.entity(entity, chain.passages[:1])
+    return NO_NAME if head is None else name_in_question(question, head)
+
+
+def name_in_question(question: Question, head: Passage) -> str:
+    """Return what the question calls a passage by: its title, or else the rarest words that name something in both."""
+    query, view = Text(question.question), PassageView(head)
+    if view.title.words and (place := query.find(view.title.joined)) is not None:
+        start, end = query.span(place, len(view.title.words))
+        return query.original[start:end]
+    naming = naming_words(query) & view.terms
+    spans = join_words(query, (number for number, word in enumerate(query.words) if word in naming))
+    found = [query.original[start:end] for start, end in spans]
+    return max(found, key=lambda name: phrase_idf(Text(name).words), default=NO_NAME)

@@ -9,11 +9,11 @@ from starlette.datastructures import Headers
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import Scope
 
-from rechain.linking import KINDS
 from rechain.schema import MATCHES, SHAPES, VERDICTS
+from rechain.text.linking import KINDS
 from rechain.version import __version__
-from rechain.web.index import PAGE_SIZE
 from rechain.web.names import short
+from rechain.web.question_index import PAGE_SIZE
 
 _LINK_COLOURS = 4
 """colours of style.css that can be told apart, also by people who see fewer; further links begin again"""

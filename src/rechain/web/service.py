@@ -13,10 +13,11 @@ from threading import Condition, Thread
 from time import monotonic
 from typing import Protocol
 
-from rechain.datasets import Entry
 from rechain.errors import RechainError
-from rechain.recovery import BATCH_SIZE, Options
+from rechain.formats.datasets import Entry
+from rechain.recoverer import BATCH_SIZE
 from rechain.schema import Question, Recovered
+from rechain.scoring.results import Options
 
 MOST_WAITING = 256
 """questions that may wait, and that one request may have"""
@@ -88,13 +89,9 @@ class RecoveryService:
         clock: Callable[[], float] = monotonic,
     ) -> None:
         """Take a function that loads the recoverer when needed, and one that does a bit of other work, until False."""
-        self._make = make
+        self._make, self._idle, self._clock = make, idle, clock
         self._recoverer: Recovers | None = None
-        self._idle = idle
-        self._most_waiting = most_waiting
-        self.most_seconds = most_seconds
-        self._batch_size = batch_size
-        self._clock = clock
+        self._most_waiting, self.most_seconds, self._batch_size = most_waiting, most_seconds, batch_size
         self._jobs: deque[_Job] = deque()
         self._running: Sequence[_Job] = ()
         """the jobs with questions in the current batch; one that is not ended by it waits with the others too"""
@@ -133,9 +130,9 @@ class RecoveryService:
     def recover_together(self, requests: Sequence[tuple[Entry, Options]]) -> Sequence[Recovered]:
         """Recover some questions now, in the calling thread, count them, and note how long that took."""
         recoverer = self.recoverer
-        began, starts = self._clock(), _starts(recoverer)
+        began, starts = self._clock(), getattr(recoverer, "starts", 0)  # of its process, if it has one
         recovered = recoverer.recover_together(requests)
-        if requests and _starts(recoverer) == starts:  # to load a model anew is no measure of its pace
+        if requests and getattr(recoverer, "starts", 0) == starts:  # to load a model again is no measure of its pace
             weight = sum(_weight(entry) for entry, _ in requests)
             pace = (self._clock() - began) / max(weight, _TYPICAL_WEIGHT)
             # a slower one counts at once: who waits now would else be promised too much
@@ -200,17 +197,16 @@ class RecoveryService:
 
     def _work(self) -> None:
         while not self._is_closed:
-            batch = self._next_batch()
-            if batch:
-                self._recover(batch)
+            if batch := self._next_batch():
+                try:
+                    self._deliver(batch)
+                finally:
+                    self._running = ()
             elif not self._do_other_work():
-                self._wait()
+                with self._changed:
+                    self._changed.wait_for(lambda: self._jobs or self._is_closed)
         for job in self._jobs:
             job.future.cancel()
-
-    def _wait(self) -> None:
-        with self._changed:
-            self._changed.wait_for(lambda: self._jobs or self._is_closed)
 
     def _next_batch(self) -> list[tuple[_Job, int]]:
         """Take the questions that wait longest, up to the size and weight of a batch; cancelled jobs are dropped."""
@@ -230,23 +226,17 @@ class RecoveryService:
             self._running, self._began = list({id(job): job for job, _ in batch}.values()), self._clock()
         return batch
 
-    def _recover(self, batch: Sequence[tuple[_Job, int]]) -> None:
+    def _deliver(self, batch: Sequence[tuple[_Job, int]]) -> None:
+        """Recover a batch; if that fails, each question alone, so that an error reaches its own caller only."""
         try:
-            self._deliver(batch, [(job.entries[number], job.options) for job, number in batch])
-        finally:
-            self._running = ()
-
-    def _deliver(self, batch: Sequence[tuple[_Job, int]], requests: Sequence[tuple[Entry, Options]]) -> None:
-        """Recover a batch; where that fails, each question alone, so that an error reaches its own caller only."""
-        try:
-            recovered = self.recover_together(requests)
+            recovered = self.recover_together([(job.entries[number], job.options) for job, number in batch])
         except Exception as error:
             if len(batch) == 1:
                 _fail(batch[0][0], error)
                 return
-            for one, request in zip(batch, requests, strict=True):
+            for one in batch:
                 if not one[0].future.done():
-                    self._deliver([one], [request])
+                    self._deliver([one])
             return
         for (job, _), one_recovered in zip(batch, recovered, strict=True):
             job.done.append(one_recovered)
@@ -270,11 +260,6 @@ def _weight(entry: Entry) -> int:
     """Return about how much work a question is, in characters: a passage is as much as 250 of its characters."""
     passages = entry.content.passages if isinstance(entry.content, Question) else ()
     return 250 + sum(len(passage.text) + 250 for passage in passages)
-
-
-def _starts(recoverer: Recovers) -> int:
-    """Return how often the process of a recoverer was started; 0: it has none."""
-    return getattr(recoverer, "starts", 0)
 
 
 def _fail(job: _Job, error: Exception) -> None:

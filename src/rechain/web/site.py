@@ -2,29 +2,40 @@
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Depends, Request
 from fastapi.concurrency import run_in_threadpool
 
-from rechain.datasets import Entry
-from rechain.errors import RechainError
+from rechain.errors import QuestionError, RechainError
+from rechain.formats.datasets import Entry
 from rechain.labels.agreement import agreements
 from rechain.labels.queue import Queue
 from rechain.labels.store import LabelStore
-from rechain.recovery import Options
-from rechain.schema import Problem, Recovered, Same
-from rechain.scoring.model import BUNDLED
-from rechain.web.bounded import BoundedCache
-from rechain.web.contents import MOST_SHOWN, Contents, GoneError, Origin, Source
-from rechain.web.drawing import Drawers
-from rechain.web.index import Index, Stored
-from rechain.web.results import Results
+from rechain.schema import Chain, Problem, Question, Recovered, Same
+from rechain.scoring.interface import BUNDLED
+from rechain.scoring.results import Options
+from rechain.system.provenance import Facts
+from rechain.text.candidates import CandidateSettings
+from rechain.text.candidates.label_units import Units
+from rechain.text.languages import read_segmenter
+from rechain.web.chains import ChainList, recent_units
+from rechain.web.forms import Results
+from rechain.web.question_index import Index
+from rechain.web.question_rows import Stored
 from rechain.web.service import BusyError, Recovers, RecoverTogether, RecoveryService
+from rechain.web.temporary import BoundedCache
 
+if TYPE_CHECKING:
+    from rechain.index import Index as DocumentIndex
+    from rechain.web.corpus import Corpus  # it loads the search engine, which a server without an index does not need
+
+MOST_SHOWN = 200
+"""chains of a question that are kept for its page: more than anybody looks through, and the database stays small"""
 _AT_ONCE = 4
 """questions that a model recovers at a time when nobody asks: a request that comes meanwhile waits for these only"""
 _CROWD = 32
@@ -38,22 +49,55 @@ EVERYTHING = Options(top=MOST_SHOWN, explain=True)
 """what a question's page needs of its chains"""
 
 
+class NotThereError(RechainError):
+    """A question, source or unit that does not exist."""
+
+
+class GoneError(Exception):
+    """Whoever asked has closed the connection, or the server ends."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What made the chains of a source."""
+
+    summary: str | None
+    warnings: Sequence[str] = ()
+    """why they may not be what one takes them for, a sentence each"""
+    made_by: Facts | None = None
+    end: Facts | None = None
+    """how the run that made them ended"""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where chains come from: a file, or a model that recovers them."""
+
+    number: int
+    name: str
+    is_model: bool = False
+    origin: Origin | None = None
+    """None where nothing says what made them"""
+
+
 class ConflictError(RechainError):
     """Rows that contradict one another."""
 
 
-class Answered(NamedTuple):
-    """A question that somebody sent, with all passages among which its chain was sought, and its chains."""
-
-    entry: Entry
-    recovered: Recovered
+Answered = tuple[Entry, Recovered]
+"""a question that a user sent, with all passages among which its chain was sought, and its chains"""
 
 
 @dataclass
-class Site(Contents):
-    """What the server serves: contents, models that recover chains, and the labels people give."""
+class Site:
+    """What the server serves: questions, sources of chains, documents, and the labels people give."""
 
     index: Index
+    settings: CandidateSettings = field(default_factory=CandidateSettings)
+    sources: list[Source] = field(default_factory=list)
+    has_gold: bool = False
+    corpus: "Corpus | None" = None
+    """the index in which passages are found, if there is one"""
     labels: LabelStore = field(kw_only=True)
     queue: Queue = field(kw_only=True)
     guidelines: str = field(kw_only=True)
@@ -63,8 +107,6 @@ class Site(Contents):
     """what counts as the same chain of these questions"""
     results: Results = field(default_factory=Results)
     """what people tried"""
-    drawers: Drawers = field(init=False)
-    """what draws pages of the explorer"""
     lists: BoundedCache[bytes] = field(default_factory=lambda: BoundedCache(_MOST_HTML, len))
     """pages of the list that were drawn since the index last changed, as many people look at the same"""
     _finding: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -72,31 +114,70 @@ class Site(Contents):
     _models: dict[int, RecoveryService] = field(default_factory=dict)
     """what recovers the chains of the sources that are models, by their numbers"""
 
-    def __post_init__(self) -> None:
-        self.drawers = Drawers(self)
+    def source(self, number: int) -> Source:
+        """Return a source by its number, from 1."""
+        if not 1 <= number <= len(self.sources):
+            raise NotThereError(f"there is no source {number}; there are {len(self.sources)}.")
+        return self.sources[number - 1]
+
+    def question(self, name: str) -> Stored:
+        """Return a question by its id."""
+        stored = self.index.named(name)
+        if stored is None:
+            raise NotThereError(f"there is no question '{name[:80]}'.")
+        return stored
+
+    def readable(self, stored: Stored) -> Question:
+        """Return a question that can be read."""
+        if isinstance(stored.content, QuestionError):
+            raise NotThereError(f"the question '{stored.id[:80]}' cannot be read: {stored.content}")
+        return stored.content
+
+    @property
+    def documents(self) -> "Corpus":
+        """The index; raises NotThereError if there is none."""
+        if self.corpus is None:
+            raise NotThereError("this server has no index of documents; start it with rechain serve --corpus INDEX.")
+        return self.corpus
+
+    @property
+    def collection(self) -> "DocumentIndex | None":
+        """The index, if there is one."""
+        return None if self.corpus is None else self.corpus.index
+
+    def with_chains(self, question: Question, recovered: Recovered | None) -> Question:
+        """Return a question with all passages of its chains: a file's may come from more than were found here."""
+        if self.corpus is None or recovered is None:
+            return question
+        return self.corpus.with_chains(question, recovered)
+
+    def units(self, question: Question) -> Units:
+        """Return what people label of a question."""
+        return recent_units(question, self.settings, self.collection)
+
+    def chain_list(self, question: Question, scored: Sequence[Chain]) -> ChainList:
+        """Return all chains of a question: those that a source has scored, then the other candidates."""
+        return ChainList(question, scored, self.settings, self.collection)
 
     def add_file(self, name: str, rows: Iterable[Recovered], origin: Origin | None = None) -> int:
         """Add the chains of a file as a source; return how many are of other questions."""
-        source = Source(len(self.sources), self._unused(name), origin=origin)
+        source, unknown = Source(len(self.sources), self._unused(name), origin=origin), Counter[bool]()
         self.sources.append(source)
-        unknown = 0
 
         def served() -> Iterable[tuple[Stored, Recovered]]:
-            nonlocal unknown
             for recovered in rows:
                 stored = self.index.named(recovered.id or "")
-                if stored is None:
-                    unknown += 1
-                else:
+                unknown[stored is None] += 1
+                if stored is not None:
                     yield stored, recovered
 
         self.index.store(source.number, served())
-        return unknown
+        return unknown[True]
 
     def add_model(self, name: str, make: Callable[[], Recovers], origin: Origin | None = None) -> RecoveryService:
         """Add a model as a source; when it has nothing else to do it goes through all questions."""
         number = len(self.sources)
-        service = RecoveryService(make, idle=_Filler(self.index, number))
+        service = RecoveryService(make, idle=_filler(self.index, number))
         self.sources.append(Source(number, self._unused(name), is_model=True, origin=origin))
         self._models[number] = service
         return service
@@ -129,7 +210,7 @@ class Site(Contents):
 
     async def _look(self, service: RecoveryService, source: int, stored: Stored) -> Recovered:
         try:
-            (recovered,) = await ask(service, [_entry(stored)], EVERYTHING)
+            (recovered,) = await ask(service, [stored.entry], EVERYTHING)
             await run_in_threadpool(self.index.store, source, [(stored, recovered)])
             return recovered
         finally:
@@ -157,7 +238,8 @@ class Site(Contents):
 
     def warm_up(self) -> None:
         """Load what takes a while, and count the labels, which may be many, before somebody waits for it."""
-        super().warm_up()
+        if self.index.has_chinese:
+            read_segmenter()
         with suppress(RechainError):  # whoever asks for them is told
             agreements(self.labels.common())
 
@@ -182,7 +264,6 @@ class Site(Contents):
 
     def close(self) -> None:
         """Stop all work and remove what is temporary; labels are written already."""
-        self.drawers.close()
         for service in self.services:
             service.close()
         self.labels.close()
@@ -225,7 +306,7 @@ async def ask_for(request: Request, site: Site, entries: Sequence[Entry], option
 async def _answer(site: Site, entries: Sequence[Entry], options: Options) -> list[Answered]:
     filled = await site.find(entries)
     recovered = await ask(site.recovery, filled, options)
-    return [Answered(*pair) for pair in zip(filled, recovered, strict=True)]
+    return list(zip(filled, recovered, strict=True))
 
 
 async def _gone(request: Request) -> None:
@@ -234,30 +315,28 @@ async def _gone(request: Request) -> None:
         pass
 
 
-class _Filler:
-    """Goes through the questions of which a source has no chains yet, a few at a time."""
+def _filler(index: Index, source: int) -> Callable[[RecoverTogether], bool]:
+    """Return what goes through the questions that a source has no chains of yet, a few at each call, until False."""
+    first = 0
 
-    def __init__(self, index: Index, source: int) -> None:
-        self._index = index
-        self._source = source
-        self._next = 0
-
-    def __call__(self, recover: RecoverTogether) -> bool:
-        places = self._index.missing(self._source, self._next, _AT_ONCE)
-        questions = [self._index.at(place) for place in places]
+    def fill(recover: RecoverTogether) -> bool:
+        nonlocal first
+        questions = [index.at(place) for place in index.missing(source, first, _AT_ONCE)]
         try:
-            recovered = recover([(_entry(stored), EVERYTHING) for stored in questions])
+            recovered = recover([(stored.entry, EVERYTHING) for stored in questions])
         except Exception:  # of one of them: each alone, so that the others have their chains
             recovered = [_recovered_alone(recover, stored) for stored in questions]
-        self._index.store(self._source, zip(questions, recovered, strict=True))
-        self._next = places[-1] + 1 if places else self._next
-        return bool(places)
+        index.store(source, zip(questions, recovered, strict=True))
+        first = questions[-1].position + 1 if questions else first
+        return bool(questions)
+
+    return fill
 
 
 def _recovered_alone(recover: RecoverTogether, stored: Stored) -> Recovered:
     """Return the chains of a question, or that the server failed over it."""
     try:
-        return recover([(_entry(stored), EVERYTHING)])[0]
+        return recover([(stored.entry, EVERYTHING)])[0]
     except Exception:
         _log.exception("the question '%s' could not be recovered", stored.id[:80])
         problem = Problem(code="failed", message="something went wrong in the server; its log tells what.")
@@ -268,7 +347,3 @@ def _note_failure(task: asyncio.Task[Recovered]) -> None:
     """Log an error that nobody may be waiting for any more; a caller that waits gets it as well."""
     if not task.cancelled() and (error := task.exception()) is not None and not isinstance(error, BusyError):
         _log.warning("a question could not be looked up: %s", error)
-
-
-def _entry(stored: Stored) -> Entry:
-    return Entry("", stored.id, stored.content, own=stored.own)

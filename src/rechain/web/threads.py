@@ -1,11 +1,10 @@
-"""Where requests are worked on: in threads, so that the event loop is free for whoever comes next.
+"""Threads for requests, so that the event loop stays free.
 
-The event loop reads requests, sends answers, waits for models and says that the server is well. What reads a database
-or draws a page runs in one of a few threads: handlers that are plain functions by FastAPI itself, parts of coroutines
-by `run_in_threadpool`. Where there are two cores or more, pages of the explorer are drawn in processes (see `drawing`)
-and the threads are left to the others. What may take longer (an export, an import) has a lane of its own, so that no
-page waits for it.
-Few threads, as one interpreter runs one at a time: with many, each would wait long for its turn, the loop among them.
+The event loop reads requests, sends answers and waits for models. What reads a database or draws a page runs in one of
+a few threads: FastAPI runs handlers that are plain functions there, and coroutines use `run_in_threadpool`. What may
+take longer (an export, an import) has a separate thread, so that no page waits for it.
+
+There are few threads because Python runs one at a time: with many, each would wait long for its turn.
 """
 
 import sys
@@ -17,9 +16,9 @@ from anyio.lowlevel import RunVar
 from anyio.to_thread import current_default_thread_limiter, run_sync
 
 _PAGES, _LONG = 3, 1
-"""threads that work at once on pages, and on what takes long; others wait for their turn, first come, first served"""
+"""threads for pages, and threads for long work"""
 _TURN_S = 0.001
-"""seconds after which a thread that computes lets another have its turn, a fifth of what Python has by itself"""
+"""seconds after which a thread lets another run, a fifth of Python's default"""
 _long: RunVar[CapacityLimiter] = RunVar("long work")  # one for each event loop, as tests have several
 
 Parameters = ParamSpec("Parameters")
@@ -41,6 +40,6 @@ async def run_long(work: Callable[Parameters, Result], *args: Parameters.args, *
 
 
 async def iterate_long(parts: Iterator[bytes]) -> AsyncIterator[bytes]:
-    """Yield parts of an answer each of which may take long; whoever else has long work gets a turn in between."""
+    """Yield the parts of an answer that take long to make; other long work runs in between."""
     while (part := await run_long(next, parts, None)) is not None:
         yield part

@@ -1,7 +1,10 @@
 """A question of one's own: a form for it, and the page of its chain, which has an address."""
 
-from typing import Annotated, Literal
+import json
+from pprint import pformat
+from typing import Annotated, Any, Literal
 
+import orjson
 from fastapi import APIRouter, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
@@ -9,16 +12,81 @@ from pydantic import Field
 
 from rechain.errors import QuestionError
 from rechain.schema import Question
-from rechain.web.code import FILE, MOST_INLINE, as_curl, as_json, as_python, fields_of
-from rechain.web.contents import NotThereError
-from rechain.web.examples import EXAMPLE_NAMES, EXAMPLES
-from rechain.web.forms import PastedQuestion, read_form
-from rechain.web.queries import PageNumber, PageQuery
+from rechain.scoring.interface import BUNDLED
+from rechain.web.filters import PageNumber, PageQuery
+from rechain.web.forms import MOST_RESULTS, PastedQuestion, Result, read_form
 from rechain.web.responses import link, page
-from rechain.web.results import MOST_RESULTS, Result
 from rechain.web.service import BusyError
-from rechain.web.site import EVERYTHING, AtSite, Site, ask_for
+from rechain.web.site import EVERYTHING, AtSite, NotThereError, Site, ask_for
 from rechain.web.views import OwnPassages, question_view
+
+_PASSAGES = {
+    "Polonium": "Polonium is a chemical element that Marie Curie found in pitchblende in 1898. She named it after the "
+    "country that she came from.",
+    "Marie Curie": "Marie Curie was born in Warsaw in 1867, studied in Paris, and was the first woman to receive a "
+    "Nobel Prize.",
+    "Radium": "Radium was found in the same year. It glows in the dark, and was used for the hands of watches.",
+    "Pierre Curie": "Pierre Curie was born in Paris. He taught physics at the Sorbonne.",
+}
+_QUESTION = "Where was the discoverer of polonium born?"
+_SENTENCES = "She was born in Warsaw in 1867. She received a Nobel Prize. Her watch is kept in London."
+_RAGAS = {
+    "user_input": _QUESTION,
+    "response": _SENTENCES,
+    "retrieved_contexts": [f"{title}. {text}" for title, text in _PASSAGES.items()],
+}
+_TEXT = "\n\n".join(f"# {title}\n{text}" for title, text in _PASSAGES.items())
+
+EXAMPLES = {
+    "text": PastedQuestion(question=_QUESTION, answer="Warsaw", passages=_TEXT),
+    "sentences": PastedQuestion(question=_QUESTION, answer=_SENTENCES, passages=_TEXT),
+    "record": PastedQuestion(passages=json.dumps(_RAGAS, indent=2)),
+}
+"""one of each way to fill in the form"""
+EXAMPLE_NAMES = {"text": "a short answer", "sentences": "an answer in sentences", "record": "a record of Ragas"}
+
+
+MOST_INLINE = 60_000
+"""characters of a question that are written into the code; a longer one comes from a file beside it"""
+FILE = "question.json"
+
+
+def fields_of(question: Question, own: frozenset[str] | None) -> dict[str, Any]:
+    """Return the fields with which the same is asked: where an index finds passages, those that came with it."""
+    passages = [passage for passage in question.passages if own is None or passage.id in own]
+    return question.model_copy(update={"passages": passages}).model_dump(
+        mode="json", exclude={"id"}, exclude_defaults=True
+    )
+
+
+def as_json(fields: dict[str, Any]) -> str:
+    """Return a question as one line of JSON."""
+    return orjson.dumps(fields).decode()
+
+
+def as_python(fields: dict[str, Any], model: str, has_index: bool) -> str:
+    """Return Python code that recovers a question with the model of the server."""
+    name = "" if model == BUNDLED else f"{model!r}, "
+    index = ', corpus="INDEX"' if has_index else ""
+    if len(as_json(fields)) > MOST_INLINE:
+        imports, question = "import json\n", f'json.load(open("{FILE}", encoding="utf-8"))'
+    else:
+        imports, question = "", pformat(fields, width=110, sort_dicts=False)
+    return (
+        f"{imports}from rechain import Recoverer\n\n"
+        f"question = {question}\n"
+        f"recovered = Recoverer.from_pretrained({name}top=5{index}).recover(question)\n"
+        "print(recovered)\n"
+    )
+
+
+def as_curl(fields: dict[str, Any], address: str, needs_token: bool) -> str:
+    """Return a shell command that asks a server at an address; its text is read as it stands, whatever it holds."""
+    token = ' -H "Authorization: Bearer $RECHAIN_TOKEN"' if needs_token else ""
+    command = f"curl -s '{address}recover?top=5'{token} -H 'Content-Type: application/json' --data-binary"
+    text = as_json(fields)  # of one line, so that none of its lines ends the text early
+    return f"{command} @{FILE}\n" if len(text) > MOST_INLINE else f"{command} @- <<'JSON'\n{text}\nJSON\n"
+
 
 _NO_PASSAGES = "the question has no passages; paste some, or let the server find them: rechain serve --corpus INDEX."
 _GONE = (
@@ -51,7 +119,7 @@ async def ask_question(request: Request, site: AtSite) -> Response:
     """Recover the chain of a question that somebody has pasted, and lead to its page."""
     form = await read_form(request, PastedQuestion)
     try:
-        entry = await run_in_threadpool(form.entry, None if site.corpus is None else site.corpus.index)
+        entry = await run_in_threadpool(form.entry, site.collection)
         if isinstance(entry.content, QuestionError):
             raise entry.content
         if site.corpus is None and not entry.content.passages:
@@ -61,7 +129,9 @@ async def ask_question(request: Request, site: AtSite) -> Response:
         status = 422 if isinstance(error, QuestionError) else 429
         return await run_in_threadpool(_form, site, form, str(error), status)
     assert isinstance(entry.content, Question)  # what could not be read was refused above
-    key = await run_in_threadpool(site.results.add, Result(form, entry.content, entry.own, recovered))
+    key = await run_in_threadpool(
+        site.results.add, Result(form=form, question=entry.content, own=entry.own, recovered=recovered)
+    )
     return RedirectResponse(f"/try/{key}", 303)
 
 
@@ -74,17 +144,17 @@ class ResultQuery(PageQuery):
 @router.get("/try/{key}")
 def result_page(request: Request, site: AtSite, key: str, query: Annotated[ResultQuery, Query()]) -> HTMLResponse:
     """Show the chain of a question that somebody has tried."""
-    form, question, own_ids, recovered = _result(site, key)
-    own = None if own_ids is None else OwnPassages(own_ids, "pasted here")
-    collection = None if site.corpus is None else site.corpus.index
-    view = question_view(question, recovered, query.number - 1, None, site.settings, own, collection)
-    fields = fields_of(question, own_ids)
+    result = _result(site, key)
+    question, recovered = result.question, result.recovered
+    own = None if result.own is None else OwnPassages(result.own, "pasted here")
+    view = question_view(site.chain_list(question, recovered.chains), recovered, query.number - 1, None, own)
+    fields = fields_of(question, result.own)
     return page(
         "try_result.html",
         here="try",
         site=site,
         key=key,
-        form=form,
+        form=result.form,
         view=view,
         problem=recovered.error.message if recovered.error else None,
         python=as_python(fields, site.model_name, site.corpus is not None),
@@ -97,9 +167,9 @@ def result_page(request: Request, site: AtSite, key: str, query: Annotated[Resul
 @router.get(f"/try/{{key}}/{FILE}")
 def question_file(site: AtSite, key: str) -> Response:
     """Return a question that somebody has tried as JSON, as `POST /recover` takes it."""
-    _, question, own, _ = _result(site, key)
+    result = _result(site, key)
     headers = {"Content-Disposition": f'attachment; filename="{FILE}"'}
-    return Response(as_json(fields_of(question, own)), media_type="application/json", headers=headers)
+    return Response(as_json(fields_of(result.question, result.own)), media_type="application/json", headers=headers)
 
 
 def _result(site: Site, key: str) -> Result:

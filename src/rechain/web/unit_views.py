@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from rechain.candidates.units import THE_QUESTION, Unit, Units
 from rechain.labels.store import Label
 from rechain.labels.suggestions import Suggestion
 from rechain.schema import Chain, Question
+from rechain.text.candidates.label_units import THE_QUESTION, Unit, Units
 from rechain.text.highlights import ANSWER, CLAIM, QUESTION, Highlighter, link_role
-from rechain.web.names import Names
-from rechain.web.strip import StripView, strip_of
+from rechain.web.names import Names, StripView, strip_of
 from rechain.web.views import StepView, chain_steps, step_view
 
 Asks = Literal["chain", "single", "parallel", "answer", "start", "end", "relation"]

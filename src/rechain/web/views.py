@@ -4,21 +4,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import zip_longest
-from typing import Any
+from typing import Any, NamedTuple
 
-from rechain.candidates import CandidateSettings
 from rechain.evaluation.judging import judge
 from rechain.schema import Chain, Claim, Gold, GoldChain, Link, Passage, Question, Recovered, Shape
-from rechain.text.collection import Statistics
 from rechain.text.highlights import ANSWER, QUESTION, Highlighter, Piece, cut
-from rechain.text.passages import PassageView
-from rechain.web.chains import ChainList, is_gold
-from rechain.web.contents import MOST_SHOWN, Source
-from rechain.web.excerpts import excerpt, roles_of_step
-from rechain.web.graph import GraphView, graph_of
-from rechain.web.names import Names, passage_name
-from rechain.web.places import Place, place_of
-from rechain.web.strip import StripView, number_passages, strip_of
+from rechain.text.passage_views import PassageView
+from rechain.web.chains import ChainList, best_chain, is_gold
+from rechain.web.link_graph import Graph, GraphView
+from rechain.web.names import Names, StripView, number_passages, passage_name, strip_of
+from rechain.web.passages import Place, excerpt, place_of, roles_of_step
+from rechain.web.site import MOST_SHOWN, Source
 
 
 @dataclass(frozen=True)
@@ -52,16 +48,14 @@ class StepView:
     """where it comes from, if it was not found in the index as others were"""
 
 
-@dataclass(frozen=True)
-class Part:
-    """A passage in a line, and its number in the best chain where it is the same there."""
+class Part(NamedTuple):
+    """A passage in a line, and its number in the best chain if it is there too."""
 
     name: str
     number: int | None = None
 
 
-@dataclass(frozen=True)
-class LineView:
+class LineView(NamedTuple):
     """The passages of a chain in one line, and the links between them that the best chain does not have."""
 
     shape: Shape
@@ -69,9 +63,8 @@ class LineView:
     links: Sequence[str]
 
 
-@dataclass(frozen=True)
-class CandidateView:
-    """A candidate chain in one line; without a score where the source has not scored it."""
+class CandidateView(NamedTuple):
+    """A candidate chain in one line; without a score if the source has not scored it."""
 
     number: int
     line: LineView
@@ -82,8 +75,7 @@ class CandidateView:
     """the numbers of its lines in the graph"""
 
 
-@dataclass(frozen=True)
-class GoldView:
+class GoldView(NamedTuple):
     """A gold chain in one line, and the number of the candidate that is this chain, if any is."""
 
     line: LineView
@@ -108,17 +100,13 @@ class QuestionView:
     highlighter: Highlighter
     candidates: Sequence[CandidateView]
     """the first candidates"""
-    total: int
-    """how many candidates there are in all"""
-    is_cut: bool
-    """whether there are more than were looked for"""
+    chains: ChainList
+    """all candidates"""
     graph: GraphView
     parts: Mapping[str, float]
     """what adds up to the score"""
     player_steps: Sequence[Mapping[str, Any]]
     """what Ranker and Reasoner chose, step by step"""
-    error: str | None
-    """why the source has no chain"""
     recovered: Recovered | None
     """all that the source says of the question, its verdict among it"""
     names: Names
@@ -134,47 +122,50 @@ class QuestionView:
     def others(self) -> list[StepView]:
         """The passages that are not on the chain, highlighted: most of the work of a page, and seldom looked at."""
         views = map(PassageView, self.rest)
-        return [step_view(view, self.highlighter, own=self.own, roles=(QUESTION, ANSWER)) for view in views]
+        return [step_view(view, self.highlighter, self.own, (QUESTION, ANSWER)) for view in views]
 
 
 def question_view(
-    question: Question,
+    chains: ChainList,
     recovered: Recovered | None,
     number: int | None,
     gold: Gold | None,
-    settings: CandidateSettings,
     own: OwnPassages | None = None,
-    collection: Statistics | None = None,
 ) -> QuestionView:
     """Return the view of one of a question's chains, counted from 0.
 
     Without a number, or with one that is too high, it is the source's best chain; a source that has none has no chain
     to show. Candidates that the source has not scored come after the others.
     """
-    chains = ChainList(question, recovered.chains if recovered else (), settings, collection)
+    question = chains.question
     if number is None or not 0 <= number < len(chains):
         number = 0 if chains.scored else None
     chain = None if number is None else chains.at(number)
     why = (chain.why if chain else None) or {}
     steps = why.get("steps")
     names = Names(question)
-    lines = _Lines(names, chains.scored[0] if chains.scored else None)
-    graph = graph_of(question, chains, chain, gold, settings, collection)
+    best = chains.scored[0] if chains.scored else None
+    graph = Graph(chains, chain, gold).view()
     claims = recovered.claims if recovered else ()
     highlighter, on_chain = Highlighter.of_chain(question, chain, claims), chain.passages if chain else ()
     return QuestionView(
         question=question,
         number=number,
         chain=chain,
-        steps=_steps(chain, highlighter, own, names, chains.views) if chain else [],
-        golds=None if gold is None else [_gold_view(one, gold, chains, lines) for one in gold.chains],
+        steps=chain_steps(question, chain, claims, own, views=chains.views),
+        golds=None
+        if gold is None
+        else [
+            GoldView(_line(as_chain(one), names, best), chains.find(gold.model_copy(update={"chains": [one]})))
+            for one in gold.chains
+        ],
         is_right=None if gold is None or (chain is None and recovered is None) else judge(chain, gold).correct,
         rest=[passage for passage in question.passages if passage.id not in on_chain],
         highlighter=highlighter,
         candidates=[
             CandidateView(
                 number=place,
-                line=lines.of(one) if place else _Lines(names, None).of(one),
+                line=_line(one, names, best if place else None),
                 score=one.score if place < len(chains.scored) else None,
                 confidence=one.confidence,
                 is_right=None if gold is None else is_gold(one, gold),
@@ -182,8 +173,7 @@ def question_view(
             )
             for place, one in enumerate(chains.first(MOST_SHOWN))
         ],
-        total=len(chains),
-        is_cut=chains.is_cut,
+        chains=chains,
         graph=graph,
         # a chains file may hold anything here: what cannot be shown is left out
         parts={name: float(value) for name, value in why.items() if isinstance(value, int | float)},
@@ -192,28 +182,21 @@ def question_view(
             for step in (steps if isinstance(steps, list) else ())
             if isinstance(step, dict) and isinstance(step.get("probability"), int | float)
         ],
-        error=None if recovered is None or recovered.error is None else recovered.error.message,
         recovered=recovered,
         names=names,
         own=own,
     )
 
 
-class _Lines:
-    """Chains in one line each; what is as in the best chain is known by its number there."""
-
-    def __init__(self, names: Names, best: Chain | None) -> None:
-        self._names = names
-        self._known = {name: number for number, name in enumerate(best.passages if best else (), start=1)}
-        self._known_links = frozenset(_links(names, best)) if best else frozenset[str]()
-
-    def of(self, chain: Chain) -> LineView:
-        """Return a chain in one line."""
-        return LineView(
-            shape=chain.shape,
-            passages=[Part(self._names.passage(name), self._known.get(name)) for name in chain.passages],
-            links=[name for name in _links(self._names, chain) if name not in self._known_links],
-        )
+def _line(chain: Chain, names: Names, best: Chain | None) -> LineView:
+    """Return a chain in one line; what is as in the best chain is known by its number there."""
+    known = {name: number for number, name in enumerate(best.passages if best else (), start=1)}
+    known_links = _links(names, best) if best else ()
+    return LineView(
+        shape=chain.shape,
+        passages=[Part(names.passage(name), known.get(name)) for name in chain.passages],
+        links=[name for name in _links(names, chain) if name not in known_links],
+    )
 
 
 def _links(names: Names, chain: Chain) -> list[str]:
@@ -226,77 +209,54 @@ def as_chain(gold: GoldChain) -> Chain:
     return Chain(shape=gold.shape or "chain", passages=gold.passages, links=links, score=0.0)
 
 
-def _gold_view(one: GoldChain, gold: Gold, chains: ChainList, lines: _Lines) -> GoldView:
-    return GoldView(lines.of(as_chain(one)), chains.find(gold.model_copy(update={"chains": [one]})))
-
-
 def chain_steps(
     question: Question,
     chain: Chain | None,
     claims: Sequence[Claim] = (),
     own: OwnPassages | None = None,
     numbers: Mapping[str, int] | None = None,
+    views: Sequence[PassageView] = (),
 ) -> list[StepView]:
     """Return the passages of a chain, highlighted, and the links between them.
 
-    `numbers` are those of its passages where several chains are shown together.
+    `numbers` are those of its passages if several chains are shown together, `views` the question's if they are known.
     """
     if chain is None:
         return []
-    highlighter, views = Highlighter.of_chain(question, chain, claims), map(PassageView, question.passages)
-    return _steps(chain, highlighter, own, Names(question), list(views), numbers)
-
-
-def _steps(
-    chain: Chain,
-    highlighter: Highlighter,
-    own: OwnPassages | None,
-    names: Names,
-    views: Sequence[PassageView],
-    numbers: Mapping[str, int] | None = None,
-) -> list[StepView]:
+    highlighter, names = Highlighter.of_chain(question, chain, claims), Names(question)
     numbers = numbers or number_passages([chain.passages])
-    passages = {view.passage.id: view for view in views}
+    passages = {view.passage.id: view for view in views or map(PassageView, question.passages)}
     present = [name for name in chain.passages if name in passages]
     links = chain.links_in_order[: max(len(present) - 1, 0)]  # a passage may be missing
     steps = []
     for place, (name, link) in enumerate(zip_longest(present, links)):
-        roles = roles_of_step(place, len(present), len(links))
-        step = step_view(passages[name], highlighter, link, own, roles)
+        step = step_view(passages[name], highlighter, own, roles_of_step(place, len(present), len(links)))
         link_name = names.link(chain, place) if link else ""
-        steps.append(replace(step, number=numbers[name], link_name=link_name))
+        steps.append(replace(step, number=numbers[name], link=link, link_name=link_name))
     return steps
 
 
 def step_view(
-    view: PassageView,
-    highlighter: Highlighter,
-    link: Link | None = None,
-    own: OwnPassages | None = None,
-    roles: Sequence[str] = (),
+    view: PassageView, highlighter: Highlighter, own: OwnPassages | None = None, roles: Sequence[str] = ()
 ) -> StepView:
-    """Return a passage with its text cut where something is highlighted; `own` where others come from an index.
+    """Return a passage with its text cut where something is highlighted; `own` if others come from an index.
 
-    With `roles`, which say what matters in it, a long text also has an excerpt.
+    With `roles`, the kinds of marks that matter in it, a long text also has an excerpt.
     """
-    passage = view.passage
+    passage, marks = view.passage, highlighter.marks(view)
     is_own = own is not None and passage.id in own.ids
-    marks = highlighter.marks(view)
     return StepView(
         id=passage.id,
         name=passage_name(passage),
         title=passage.title,
         pieces=cut(passage.text, marks),
-        link=link,
-        link_name=link.entity if link else "",
         excerpt=excerpt(view, marks, roles) if roles else None,
         place=None if own is None or is_own else place_of(passage),
         origin=own.origin if own is not None and is_own else None,
     )
 
 
-@dataclass(frozen=True)
-class ComparedView:
+class ComparedView(NamedTuple):
     """A question's best chain of one of two sources."""
 
     source: Source
@@ -307,45 +267,41 @@ class ComparedView:
 
     @property
     def is_late(self) -> bool:
-        """Whether a model is still looking for it."""
+        """Whether a model has not recovered it yet."""
         return self.source.is_model and self.recovered is None
 
 
-@dataclass(frozen=True)
-class ComparisonView:
+class ComparisonView(NamedTuple):
     """A question's best chains of two sources, each in full and both in one graph."""
 
     sources: Sequence[ComparedView]
     golds: Sequence[StripView] | None
-    """the gold chains, where they are known"""
+    """the gold chains, if they are known"""
     graph: GraphView
 
 
 def comparison_view(
-    question: Question,
+    chains: ChainList,
     found: Sequence[tuple[Source, Recovered | None]],
     gold: Gold | None,
-    settings: CandidateSettings,
     own: OwnPassages | None = None,
-    collection: Statistics | None = None,
 ) -> ComparisonView:
-    """Return the best chains of two sources, and gold; a passage has the same number wherever it stands."""
-    golds, names = [as_chain(one) for one in gold.chains] if gold else [], Names(question)
-    best = [recovered.chains[0] if recovered and recovered.chains else None for _, recovered in found]
+    """Return the best chains of two sources, and gold; a passage has the same number wherever it is shown."""
+    question, golds = chains.question, [as_chain(one) for one in gold.chains] if gold else []
+    best, names = [best_chain(recovered) for _, recovered in found], Names(question)
     numbers = number_passages(chain.passages for chain in (*best, *golds) if chain)
     views = [
         ComparedView(
             source=source,
             recovered=recovered,
             strip=strip_of(question, chain, names, numbers) if chain else None,
-            steps=chain_steps(question, chain, recovered.claims if recovered else (), own, numbers),
+            steps=chain_steps(question, chain, recovered.claims if recovered else (), own, numbers, chains.views),
             is_right=None if gold is None or recovered is None else judge(chain, gold).correct,
         )
         for (source, recovered), chain in zip(found, best, strict=True)
     ]
-    chains = ChainList(question, [one for one in best if one is not None], settings, collection)
     return ComparisonView(
         sources=views,
         golds=None if gold is None else [strip_of(question, chain, names, numbers) for chain in golds],
-        graph=graph_of(question, chains, best[0], gold, settings, collection, best[1], numbers),
+        graph=Graph(chains, best[0], gold, best[1], numbers).view(),
     )

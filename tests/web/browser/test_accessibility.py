@@ -30,7 +30,6 @@ PAGES = {
     "questions by their labels": "/label/questions?state=in+doubt",
     "annotator": "/label/annotator?annotator=Ben",
     "disagreements": "/label/disagreements",
-    "API": "/docs",
     "nothing there": "/no/such/page",
 }
 """kinds of pages, and where there is one of each"""

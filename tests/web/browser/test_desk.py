@@ -110,53 +110,10 @@ def settle(page: Page, served: Any, question: str, differing: list[tuple[str, st
     expect(page.get_by_text(f"{count} of {count} wait to be settled.")).to_be_visible()
 
 
-def test_without_overlap_nobody_gets_what_somebody_else_has(
-    visit: Any, keyboard: Any, serve: Any, questions: Path
-) -> None:
-    served = serve(questions, "--model", "lexical", "--overlap", "0")
-    pages = [begin(visit, keyboard, served, name) for name in ("Ada", "Ben")]
-    seen = [[asked_of(page)] for page in pages]
-    for page, own in zip(pages, seen, strict=True):
-        keyboard.label(page, "y" * len(units_of(page)))
-        page.keyboard.press("Enter")
-        expect(page.locator(".unit").first).not_to_have_attribute("data-question", own[0])
-        own.append(asked_of(page))
-    assert len({question for own in seen for question in own}) == 4
-
-
-def test_with_full_overlap_everybody_gets_every_question_and_comes_to_an_end(
-    visit: Any, keyboard: Any, serve: Any, questions: Path
-) -> None:
-    served = serve(questions, "--model", "lexical", "--overlap", "1")
-    seen = {name: label_everything(begin(visit, keyboard, served, name), keyboard) for name in ("Ada", "Ben")}
-    assert seen["Ada"] == seen["Ben"] == [json.loads(line)["id"] for line in questions.read_text().splitlines()]
-
-
-def label_everything(page: Page, keyboard: Any) -> list[str]:
-    seen = []
-    while page.locator(".unit").count():
-        seen.append(asked_of(page))
-        keyboard.label(page, "y" * len(units_of(page)))
-        with page.expect_navigation():
-            page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", level=1)).to_have_text("All done")
-    return seen
-
-
 @pytest.fixture(scope="module")
 def served(serve: Any) -> Any:
     """The examples, all of which everybody gets."""
     return serve("--model", "lexical", "--overlap", "1")
-
-
-def test_chains_are_labelled_by_keyboard_alone_typed_fast_and_in_order(visit: Any, keyboard: Any, served: Any) -> None:
-    page = begin(visit, keyboard, served, "Fast", "chains")
-    units, keys = units_of(page), "ynuynnyuyn"
-    keyboard.label(page, keys)
-    assert all(len(json.loads(unit)[0]) > 1 for _, unit in units)
-    given = [(unit, VALUES[key]) for (_, unit), key in zip(units, keys, strict=False)]
-    assert labels_of(served, asked_of(page), "Fast") == given
-    expect(page.get_by_role("status")).to_contain_text(f"10 of {len(units)} done.")
 
 
 def test_keys_move_change_and_take_back(visit: Any, keyboard: Any, served: Any) -> None:
@@ -257,16 +214,6 @@ def test_a_save_that_fails_says_so_and_shows_no_label(visit: Any, keyboard: Any,
     keyboard.label(page, "y")
     expect(alert).to_be_hidden()
     assert values_of(served, question, "Ada") == ["yes", "yes"]
-
-
-def test_an_undo_that_fails_says_so_and_lets_one_leave(visit: Any, keyboard: Any, served: Any) -> None:
-    page = begin(visit, keyboard, served, "Stuck")
-    question = asked_of(page)
-    page.route("**/labels/undo", lambda route: route.abort())
-    page.keyboard.press("z")
-    expect(page.get_by_role("alert")).to_have_text("Not undone: the server does not answer.")
-    page.keyboard.press("s")
-    expect(page.locator(".unit").first).not_to_have_attribute("data-question", question)
 
 
 def test_what_is_no_longer_needed_is_said_jumped_over_and_may_be_labelled(
@@ -482,20 +429,6 @@ def test_units_come_in_pages_by_keyboard_alone(visit: Any, keyboard: Any, length
             page.keyboard.press("Enter")
     assert len(values_of(lengthy, "wide", "Paged")) == 45
     assert asked_of(page) == "long"
-
-
-def test_the_suggestion_is_hidden_until_it_is_asked_for(visit: Any, keyboard: Any, lengthy: Any) -> None:
-    page = begin(visit, keyboard, lengthy, "Led", "chains")
-    expect(page.get_by_text("The model:")).to_have_count(0)
-    page.get_by_role("link", name="Show the model’s suggestion").click()
-    expect(page.locator(".unit.current .suggestion")).to_have_text("The model: this chain is number 1 of 1")
-    keyboard.label(page, "y")
-    with page.expect_navigation():
-        page.keyboard.press("Enter")
-    keyboard.ready(page)
-    expect(page.locator(".unit.current .suggestion")).to_contain_text("number 1 of 45")  # it stays chosen
-    page.get_by_role("link", name="Hide the model’s suggestion").click()
-    expect(page.get_by_text("The model:")).to_have_count(0)
 
 
 def test_nothing_is_labelled_behind_the_help_or_while_keys_are_off(visit: Any, keyboard: Any, lengthy: Any) -> None:

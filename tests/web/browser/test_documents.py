@@ -36,11 +36,3 @@ def test_the_passages_of_a_chain_lead_to_their_documents(visit: Any, indexed: An
     page = visit(indexed, "/question?id=bare")
     page.locator(".at-chain .place a").first.click()
     sees_passage(page, "Parental leave is approved by the Kinship Bureau.")
-
-
-def test_a_question_is_tried_without_passages(visit: Any, indexed: Any) -> None:
-    page = visit(indexed, "/try")
-    page.get_by_label("Question").fill("Where was the head of the bureau that approves parental leave born?")
-    page.get_by_label("Answer").fill("Prague")
-    page.get_by_role("button", name="Recover the chain").click()
-    expect(page.locator(".at-chain .place").first).to_contain_text("leave.md › Leave › Parental leave, characters")

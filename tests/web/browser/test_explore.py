@@ -1,7 +1,5 @@
 """Explore in a real browser: the dashboard that follows the filter, and the keys of all pages."""
 
-import csv
-import io
 import json
 from pathlib import Path
 from typing import Any
@@ -56,15 +54,6 @@ def test_every_bar_is_a_filter_that_can_be_taken_off(visit: Any, served: Any) ->
     expect(page.locator(".questions > li")).to_have_count(everything)
 
 
-def test_another_source_keeps_the_filter_and_offers_what_it_has(visit: Any, served: Any) -> None:
-    page: Page = visit(served, "/?source=2&text=the&tenth=0")
-    expect(page.get_by_label("Confidence from")).to_be_visible()
-    page.get_by_role("navigation", name="Chains of").get_by_role("link").first.click()
-    expect(page.get_by_label("Text")).to_have_value("the")
-    expect(page.get_by_label("Confidence from")).to_have_count(0)
-    assert "tenth" not in page.url
-
-
 def test_the_list_is_ordered_by_its_columns(visit: Any, served: Any) -> None:
     page: Page = visit(served, "/?source=2")
     order = page.get_by_role("navigation", name="Order")
@@ -79,30 +68,6 @@ def test_the_list_is_ordered_by_its_columns(visit: Any, served: Any) -> None:
     page.locator("main a[rel=next]").click()  # the next question is the next of this list
     page.get_by_role("link", name="All questions").click()
     expect(page.get_by_role("navigation", name="Order").locator("[aria-current]")).to_contain_text("confidence")
-
-
-def test_words_of_passages_are_found_and_marked(visit: Any, served: Any) -> None:
-    page: Page = visit(served)
-    page.get_by_label("Text").fill("1898")
-    page.get_by_role("button", name="Filter").click()
-    few = page.locator(".questions > li a").count()
-    page.get_by_label("Search in").select_option("passages too")
-    page.get_by_role("button", name="Filter").click()
-    expect(page.locator(".questions .snippet mark.match").first).to_have_text("1898")
-    assert page.locator(".questions > li a").count() > few
-
-
-def test_what_is_shown_is_downloaded(visit: Any, served: Any) -> None:
-    page: Page = visit(served, "/?source=2&verdict=supported")
-    count = entries(page)
-    with page.expect_download() as begun:
-        page.get_by_role("link", name="JSON lines").click()
-    rows = [json.loads(line) for line in Path(begun.value.path()).read_text().splitlines()]
-    assert len(rows) == count and {row["verdict"] for row in rows} == {"supported"}
-    with page.expect_download() as begun:
-        page.get_by_role("link", name="CSV").click()
-    assert begun.value.suggested_filename == "questions.csv"
-    assert len(list(csv.DictReader(io.StringIO(Path(begun.value.path()).read_text())))) == count
 
 
 FOCUSED = "document.activeElement.textContent"
@@ -149,7 +114,7 @@ def test_keys_go_from_question_to_question_and_back_to_the_search(visit: Any, se
     expect(page.get_by_label("Text")).to_be_focused()
 
 
-@pytest.mark.parametrize("path", ["/", "/question?id=d01", "/try", "/compare", "/label", "/docs", "/no/such/page"])
+@pytest.mark.parametrize("path", ["/", "/question?id=d01", "/try", "/compare", "/label", "/no/such/page"])
 def test_a_question_mark_helps_on_every_page(visit: Any, served: Any, path: str) -> None:
     page: Page = visit(served, path)
     page.keyboard.press("?")

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from rechain.candidates.units import find_units
-from rechain.datasets import read_questions
+from rechain.formats.datasets import read_questions
+from rechain.text.candidates.label_units import find_units
 
 pytestmark = pytest.mark.web
 

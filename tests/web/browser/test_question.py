@@ -82,22 +82,6 @@ def test_lines_end_at_the_passages_that_they_link(visit: Any, hard: Any, width: 
         assert left[0] < top <= bottom < left[1], "at half its height"
 
 
-def test_a_question_without_a_chain_shows_where_the_link_is_missing(visit: Any, hard: Any) -> None:
-    page: Page = visit(hard, "/question?id=apart", java_script_enabled=False)
-    graph = page.locator(".graph")
-    expect(graph.locator(".column").nth(0)).to_contain_text("Zorilla")
-    expect(graph.locator(".column").nth(2)).to_contain_text("Prague")
-    expect(graph.locator(".line.gap")).to_have_count(1)
-    expect(graph).to_contain_text("no link")
-    expect(page.get_by_text("The link is missing")).to_be_visible()
-
-
-def test_a_source_that_has_nothing_says_so(visit: Any, hard: Any) -> None:
-    page: Page = visit(hard, "/question?id=apart&source=2")
-    expect(page.get_by_text("has nothing for this question")).to_be_visible()
-    expect(page.locator(".strip, .judgement, .verdict")).to_have_count(0)
-
-
 def test_one_compares_question_by_question_and_comes_back(visit: Any, hard: Any) -> None:
     page: Page = visit(hard, "/compare?show=same")
     page.locator(".questions a").first.click()

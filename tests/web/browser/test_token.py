@@ -22,7 +22,7 @@ def sign_in(page: Page, token: str) -> None:
         page.get_by_role("button", name="Sign in").click()
 
 
-@pytest.mark.parametrize("path", ["/", "/question?id=d01", "/label", "/compare", "/docs", "/no/such/page"])
+@pytest.mark.parametrize("path", ["/", "/question?id=d01", "/label", "/compare", "/no/such/page"])
 def test_a_browser_without_the_token_sees_the_form_alone(visit: Any, guarded: Any, path: str) -> None:
     page: Page = visit(guarded, path)
     expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
@@ -51,24 +51,6 @@ def test_a_token_in_the_address_becomes_a_cookie_and_leaves_the_address(visit: A
     assert page.evaluate("document.cookie") == ""
     page.goto(f"{guarded.address}/label")
     expect(page.get_by_role("heading", level=1)).to_have_text("Labelling desk")
-
-
-def test_labels_are_given_by_who_has_signed_in(visit: Any, guarded: Any, keyboard: Any) -> None:
-    page: Page = visit(guarded)
-    sign_in(page, TOKEN)
-    page.goto(f"{guarded.address}/label")
-    keyboard.start(page, "Ada")
-    keyboard.label(page, "yn")
-    page.reload()
-    expect(page.get_by_role("status")).to_have_text("2 of 17 done.")
-
-
-def test_after_a_wrong_token_the_right_one_leads_to_the_page_that_was_wanted(visit: Any, guarded: Any) -> None:
-    page: Page = visit(guarded, "/question?id=d02&chain=2")
-    for token in ("wrong", "wrong again", TOKEN):
-        sign_in(page, token)
-    assert page.url == f"{guarded.address}/question?id=d02&chain=2"
-    expect(page.locator("#chain-heading")).to_have_text("Candidate 2")
 
 
 def test_a_link_is_copied_over_plain_http(visit: Any, guarded: Any) -> None:

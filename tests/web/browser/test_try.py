@@ -1,8 +1,6 @@
 """A question of one's own: an example, a file, the result in view at once, its address, and the same as code."""
 
 import json
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -53,14 +51,6 @@ def test_an_example_leads_to_a_result_that_is_in_view(
     assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
 
 
-def test_a_candidate_stands_out_in_the_graph_while_somebody_points_at_it(visit: Any, served: Any) -> None:
-    page: Page = visit(served, "/try")
-    try_example(page, "a short answer")
-    expect(page.locator(".graph .line.lit")).to_have_count(0)
-    page.locator("ol.candidates a").first.hover()
-    expect(page.locator(".graph .line.lit")).to_have_count(1)
-
-
 def test_a_result_has_an_address_that_others_can_open(visit: Any, served: Any) -> None:
     page: Page = visit(served, "/try")
     try_example(page, "a short answer")
@@ -108,13 +98,3 @@ def test_link_python_and_curl_are_copied_also_without_a_clipboard_for_scripts(
         page.get_by_role("button", name=name).click()
         expect(page.get_by_role("button", name="Copied")).to_be_visible()
         assert pasted(page, served).startswith(begin)
-
-
-def test_the_curl_command_works_as_it_is(visit: Any, served: Any) -> None:
-    if not (shutil.which("curl") and shutil.which("bash")):
-        pytest.skip("there is no curl, or no bash")
-    page: Page = visit(served, "/try")
-    try_example(page, "an answer in sentences")
-    command = page.locator("#as-curl").inner_text()
-    ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=True)
-    assert json.loads(ended.stdout)["chains"][0]["passages"] == ["Polonium", "Marie Curie"]

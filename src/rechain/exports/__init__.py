@@ -1,1 +1,0 @@
-"""Chains in formats that other programs read: predictions, training data for retrievers, tables."""

@@ -1,0 +1,193 @@
+"""The plain format of docs/formats.md, and records whose fields `--map` names.
+
+    question=user_input,answer=output.text,passages=run.documents,passage.text=page_content
+
+A path leads through objects by their fields and through lists by position (from 0, or -1 for the last); a field's name
+after a list means that field of every item. What is mapped wins over what a format would recognise.
+"""
+
+import reprlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import orjson
+
+from rechain.errors import InputError, QuestionError, RechainError
+from rechain.formats.datasets.formats import Format, items_of, make_passages
+from rechain.formats.datasets.records import without_nulls
+from rechain.formats.datasets.validation import MissingFieldsError
+from rechain.schema import Passage, Question, number_as_text
+
+_NEEDED = ("question", "answer", "passages")
+
+
+@dataclass(frozen=True)
+class Plain(Format):
+    """The project's own format. Its gold, if any, is in a separate file."""
+
+    name = "plain"
+    same = "links"
+
+    passages: Mapping[str, Passage] | None = None
+    """by id, for questions that name their passages by id"""
+
+    def recognises(self, record: dict[str, Any]) -> bool:
+        return "question" in record and ("passages" in record or "passage_ids" in record)
+
+    def without_passages(self, record: dict[str, Any]) -> dict[str, Any] | None:
+        is_whole = "question" not in record or self.recognises(record)
+        return None if is_whole else {**record, "passages": []}
+
+    def question(self, record: dict[str, Any]) -> Question:
+        names = record.keys() | ({"passages"} if "passage_ids" in record else set())
+        if missing := [name for name in _NEEDED if name not in names]:
+            raise MissingFieldsError(missing)
+        if "passages" in record:
+            return Question.model_validate(_with_passages(record))
+        return Question.model_validate({**record, "passages": self._look_up(record["passage_ids"])})
+
+    def _look_up(self, ids: Any) -> list[Passage]:
+        if self.passages is None:
+            raise InputError(
+                "the questions name their passages by id; give them with --passages FILE or --corpus INDEX."
+            )
+        if not isinstance(ids, list):
+            raise QuestionError("bad_field", "passage_ids should be a list of passage ids")
+        names = [number_as_text(key) for key in ids]
+        for number, key in enumerate(names):
+            if not isinstance(key, str) or key not in self.passages:
+                short = reprlib.repr(ids[number])  # which is short, however long or deep the key is
+                raise QuestionError("unknown_passage", f"passage_ids[{number}] ({short}) is not among the passages")
+        return [self.passages[key] for key in names]
+
+
+def _with_passages(record: dict[str, Any]) -> dict[str, Any]:
+    """Return a record with passages that have ids; most have, and are left to the schema, which is quicker."""
+    passages = record["passages"]
+    if isinstance(passages, list) and all(
+        type(p) is dict and type(p.get("id")) is str and "text" in p for p in passages
+    ):
+        return record
+    return {**record, "passages": make_passages("passages", items_of("passages", passages))}
+
+
+_ABSENT = object()
+_OF_PASSAGES = "passage."
+TARGETS = (*Question.model_fields, "passage_ids", *(_OF_PASSAGES + name for name in Passage.model_fields))
+"""what a map can name"""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldMap:
+    """The paths of fields by what they hold."""
+
+    paths: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of(cls, source: "str | Mapping[str, str] | FieldMap") -> "FieldMap":
+        """Return the map that a text or a dict says; raises RechainError for what is none."""
+        if isinstance(source, FieldMap):
+            return source
+        if isinstance(source, str):
+            pairs = [pair.partition("=")[::2] for pair in source.split(",") if pair.strip()]
+        elif isinstance(source, Mapping):
+            pairs = [(str(target), str(path)) for target, path in source.items()]
+        else:
+            raise RechainError(f"a map should be a text or a dict, not {source!r:.80}.")
+        paths = tuple((target.strip(), path.strip()) for target, path in pairs)
+        for target, path in paths:
+            if target not in TARGETS:
+                raise RechainError(f"--map names '{target:.80}', which is none of {', '.join(TARGETS)}.")
+            if not path:
+                raise RechainError(f"--map names no field for {target}; write {target}=FIELD.")
+        if not paths or len(dict(paths)) < len(paths):
+            raise RechainError(
+                "--map names each thing once, and one at least: question=FIELD,answer=FIELD,passages=FIELD."
+            )
+        return cls(paths)
+
+    def __str__(self) -> str:
+        """Return the map as `--map` takes it."""
+        return ",".join(f"{target}={path}" for target, path in self.paths)
+
+    def applied(self, record: dict[str, Any]) -> dict[str, Any]:
+        """Return a record with the fields of the plain format; raises QuestionError where it lacks a needed one."""
+        fields = {target: _follow(path, record) for target, path in self._of_question()}
+        if missing := [path for target, path in self._of_question() if target in _NEEDED and fields[target] is _ABSENT]:
+            raise MissingFieldsError(missing)
+        used = {path for _, path in self.paths} - fields.keys()
+        rest = {name: value for name, value in record.items() if name not in used}
+        values = {target: value for target, value in fields.items() if value is not _ABSENT}
+        if "id" in values:
+            values["id"] = number_as_text(values["id"])
+        if values.get("passages", ()) is None:
+            values["passages"] = []  # none were retrieved
+        return cast(dict[str, Any], without_nulls({**rest, **values}))
+
+    def names_of(self, record: dict[str, Any]) -> list[str]:
+        """Return what the map names and a record has."""
+        return [target for target, path in self._of_question() if _follow(path, record) is not _ABSENT]
+
+    def _of_question(self) -> list[tuple[str, str]]:
+        return [(target, path) for target, path in self.paths if not target.startswith(_OF_PASSAGES)]
+
+    def passage(self, item: Any) -> Any:
+        """Return the fields of a passage by their names in the plain format."""
+        paths = [
+            (target.removeprefix(_OF_PASSAGES), path) for target, path in self.paths if target.startswith(_OF_PASSAGES)
+        ]
+        if not paths or not isinstance(item, Mapping):
+            return item
+        fields = {name: _follow(path, item) for name, path in paths}
+        return {**item, **{name: value for name, value in fields.items() if value is not _ABSENT}}
+
+
+def _follow(path: str, value: Any) -> Any:
+    """Return what a path leads to, None if a null is on the way, or _ABSENT.
+
+    A field may have dots in its name, as columns of flat tables do.
+    """
+    if value is None or value == []:
+        return value
+    if isinstance(value, str) and value.lstrip().startswith(("{", "[")):  # JSON, as a cell of a table
+        try:
+            value = orjson.loads(value)
+        except orjson.JSONDecodeError:
+            return _ABSENT
+    if isinstance(value, Mapping) and path in value:
+        return value[path]
+    first, dot, rest = path.partition(".")
+    if isinstance(value, list):
+        if not first.removeprefix("-").isdecimal():
+            items = [_follow(path, item) for item in value if isinstance(item, Mapping)]
+            return [item for item in items if item is not _ABSENT] or _ABSENT
+        value = {first: value[int(first)]} if -len(value) <= int(first) < len(value) else {}
+    if not isinstance(value, Mapping) or first not in value:
+        return _ABSENT
+    return _follow(rest, value[first]) if dot else value[first]
+
+
+@dataclass(frozen=True)
+class Mapped(Format):
+    """Records whose fields a map names; otherwise the plain format."""
+
+    name = "mapped"
+    same = Plain.same
+
+    fields: FieldMap
+    plain: Plain = field(default_factory=Plain)
+
+    def recognises(self, record: dict[str, Any]) -> bool:
+        return bool(self.fields.names_of(record))
+
+    def without_passages(self, record: dict[str, Any]) -> dict[str, Any] | None:
+        has_passages = {"passages", "passage_ids"} & {*self.fields.names_of(record), *record}
+        return {**record, "passages": []} if self.recognises(record) and not has_passages else None
+
+    def question(self, record: dict[str, Any]) -> Question:
+        record = self.fields.applied(record)
+        if "passages" in record:
+            items = [without_nulls(self.fields.passage(item)) for item in items_of("passages", record["passages"])]
+            record["passages"] = make_passages("passages", items, logged=True)
+        return self.plain.question(record)

@@ -1,0 +1,291 @@
+"""Passages of a document: cut at headings, and within long sections near-evenly at paragraphs and sentences.
+
+A passage is always a stretch of the document's text, so that it can be shown in its place. Its title is the path of
+headings above it: that is how a passage about "Opening hours" tells whose they are.
+"""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import NamedTuple
+
+from rechain.errors import RechainError
+from rechain.formats.documents.layout import Document, Heading, shorten
+from rechain.text.passage_views import HEADINGS
+from rechain.text.sentences import find_sentences
+from rechain.text.words import Span
+
+_ROUND_UP = 0.6
+"""of a passage: 1.4 times the target is cut in two, so that passages have 0.7 to 1.4 times the target"""
+_SHORT = 4
+"""sections shorter than a quarter of the target, such as the entries of a list of contacts, are joined"""
+_REACH = 1 / 3
+"""of the target: so far from an even cut a paragraph's end is looked for"""
+_COSTS = (0.0, 0.3, 0.7)
+"""of a cut after a paragraph, after a sentence and within one, in targets: uneven parts are better than broken ones"""
+_PARAGRAPH, _SENTENCE, _WITHIN = range(3)
+_LONGEST_WORD = 12
+"""characters on average: what has fewer blanks is code or data, and is measured by its characters"""
+# Scripts without blanks; two characters are a word there, more or less.
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+_UNSPACED_IN_WORD = 2
+_PARAGRAPH_BREAK = re.compile(r"\n[^\S\n]*+\n\s*+")
+_LONGEST_PARAGRAPH = 20_000
+"""characters: one that is longer, such as a file on one line, is cut into such pieces before sentences are sought"""
+_LEAST_ATOM = 0.5
+"""characters for each word of the target, about a twelfth of it: nothing is gained by more places to cut"""
+_LETTER = re.compile(r"[^\W_]")
+
+
+@dataclass(frozen=True)
+class SplitSettings:
+    """How documents are cut into passages."""
+
+    passage_words: int = 150
+    """words of a passage, more or less: enough that a statement keeps what it refers to, but about one thing, as are
+    the paragraphs of 60 to 130 words that the models have learned from"""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.passage_words, int) or not 20 <= self.passage_words <= 5_000:
+            raise RechainError(f"passage_words is {self.passage_words!r}; it should be a whole number from 20 to 5000.")
+
+
+class Piece(NamedTuple):
+    """A passage to be: its title and where it stands in the document."""
+
+    title: str
+    start: int
+    end: int
+
+
+@dataclass
+class _Section:
+    """A heading, the text up to the next heading, and the sections below it."""
+
+    path: tuple[str, ...]
+    parent: int
+    """its number among the sections; -1 of the document itself"""
+    heading: Heading | None
+    body: Span
+    has_children: bool = field(default=False)
+
+    @property
+    def span(self) -> Span:
+        """Where it stands with its heading."""
+        return (self.heading.start if self.heading else self.body[0]), self.body[1]
+
+
+def split(document: Document, name: str, settings: SplitSettings) -> Iterator[Piece]:
+    """Yield the pieces of a document in order; `name` is its title if it has none."""
+    sections = _sections(document, _title_of(document) or name)
+    has_any = False
+    for run in _runs(document.text, sections, settings):
+        title = HEADINGS.join(run.path(sections))
+        for start, end in _cut(document.text, *_stretch(document.text, run.sections), settings):
+            has_any = True
+            yield Piece(title, start, end)
+    if not has_any and (span := _stripped(document.text, 0, len(document.text))):
+        yield Piece(HEADINGS.join(sections[0].path), *span)
+
+
+def _title_of(document: Document) -> str:
+    """Return the document's title: its only top heading, where its given title says no more than that and the site."""
+    heading = _only_top_heading(document.headings)
+    says_more = heading.casefold() not in document.title.casefold()
+    return document.title if document.title and (says_more or not heading) else heading
+
+
+def _only_top_heading(headings: Sequence[Heading]) -> str:
+    """Return the heading of level 1 if it is the only one: of several, none is the title of the others."""
+    top = [heading for heading in headings if heading.level == 1]
+    return top[0].words if len(top) == 1 else ""
+
+
+def _sections(document: Document, title: str) -> list[_Section]:
+    """Return the sections in order; the first is what stands before any heading."""
+    ends = [*(heading.start for heading in document.headings), len(document.text)]
+    sections = [_Section((shorten(title),), -1, None, (0, ends[0]))]
+    open_ones = [(0, 0)]
+    """level and number of the sections above the next"""
+    for heading, end in zip(document.headings, ends[1:], strict=True):
+        while open_ones[-1][0] >= heading.level:
+            open_ones.pop()
+        parent = open_ones[-1][1]
+        sections[parent].has_children = True
+        open_ones.append((heading.level, len(sections)))
+        path = _extended(sections[parent].path, shorten(heading.words))
+        sections.append(_Section(path, parent, heading, (heading.end, end)))
+    return sections
+
+
+def _extended(path: tuple[str, ...], heading: str) -> tuple[str, ...]:
+    """Return a path with one more heading, unless it says the same as one that is there."""
+    return path if heading.casefold() in (part.casefold() for part in path) else (*path, heading)
+
+
+class _Run(NamedTuple):
+    """Sections that become passages together, and the number of the section that all of them are in."""
+
+    sections: list[_Section]
+    owner: int
+
+    def path(self, sections: Sequence[_Section]) -> tuple[str, ...]:
+        """Return the headings that stand above all of it."""
+        return self.sections[0].path if len(self.sections) == 1 else sections[self.owner].path
+
+
+def _runs(text: str, sections: Sequence[_Section], settings: SplitSettings) -> Iterator[_Run]:
+    """Yield sections one by one, but very short ones under the same heading together, up to the target.
+
+    What stands between a heading and the first heading below it may begin such a run.
+    """
+    run, words = _Run([], -1), 0.0
+    for number, section in enumerate(sections):
+        size = measure(text, *section.span)
+        is_short = _SHORT * size < settings.passage_words
+        fits = is_short and not section.has_children and words + size <= settings.passage_words
+        if run.sections and fits and section.parent == run.owner:
+            run.sections.append(section)
+            words += size
+            continue
+        if run.sections:
+            yield run
+        run, words = _Run([], -1), 0.0
+        if not is_short:
+            yield _Run([section], number)
+        elif not section.has_children:
+            run, words = _Run([section], section.parent), size
+        elif _LETTER.search(text, *section.body):
+            run, words = _Run([section], number), size
+    if run.sections:
+        yield run
+
+
+def _stretch(text: str, run: Sequence[_Section]) -> Span:
+    """Return the stretch of a run: a lone section without its heading, which is in its title, unless that is all."""
+    section = run[0]
+    if len(run) > 1:  # what begins with the text of the heading above all is without that heading as well
+        return (section.body if section.has_children else section.span)[0], run[-1].span[1]
+    is_bare = not section.has_children and not _LETTER.search(text, *section.body)
+    return section.span if is_bare else section.body
+
+
+def _cut(text: str, start: int, end: int, settings: SplitSettings) -> Iterator[Span]:
+    """Yield the parts of a stretch, of about the same length; none for one without letters or digits."""
+    span = _stripped(text, start, end)
+    if span is None:
+        return
+    target = settings.passage_words
+    words = measure(text, *span)
+    count = int(words / target + _ROUND_UP)
+    if count < 2:
+        yield span
+        return
+    atoms = list(_atoms(text, *span, target))
+    begin = span[0]
+    for last in _last_atoms(atoms, count, target):
+        if part := _stripped(text, begin, atoms[last].end):
+            yield part
+        begin = atoms[last].end
+
+
+class _Atom(NamedTuple):
+    """A stretch that is not cut, and what ends with it: a paragraph, a sentence, or neither."""
+
+    start: int
+    end: int
+    ends: int
+    words: float
+
+
+def _last_atoms(atoms: Sequence[_Atom], count: int, target: int) -> Iterator[int]:
+    """Yield the number of the last atom of each part: near an even cut, the one where a cut does least harm."""
+    sums = list(accumulate(atom.words for atom in atoms))
+    previous = -1
+    for part in range(1, count):
+        ideal = part * sums[-1] / count
+        low = max(bisect_left(sums, ideal - _REACH * target), previous + 1)
+        high = max(bisect_right(sums, ideal + _REACH * target), low + 1)
+        choices = range(low, min(high, len(atoms) - 1))
+        if not choices:
+            continue
+        previous = min(choices, key=lambda at: abs(sums[at] - ideal) / target + _COSTS[atoms[at].ends])
+        yield previous
+    yield len(atoms) - 1
+
+
+def _atoms(text: str, start: int, end: int, target: int) -> Iterator[_Atom]:
+    """Yield the paragraphs of a stretch, those over half the target by sentences, and longer sentences in pieces."""
+    for paragraph_start, paragraph_end, ends in _paragraphs(text, start, end):
+        words = measure(text, paragraph_start, paragraph_end)
+        if 2 * words <= target:
+            yield _Atom(paragraph_start, paragraph_end, ends, words)
+            continue
+        sentences = _grouped(find_sentences(text[paragraph_start:paragraph_end]), target)
+        for number, (first, last) in enumerate(sentences, 1):
+            rank = ends if number == len(sentences) else _SENTENCE
+            yield from _pieces(text, paragraph_start + first, paragraph_start + last, rank, target)
+
+
+def _grouped(sentences: Sequence[Span], target: int) -> list[Span]:
+    """Return sentences, tiny ones together: data such as a column of numbers would have millions."""
+    least = _LEAST_ATOM * target
+    groups: list[Span] = []
+    for start, end in sentences:
+        if groups and groups[-1][1] - groups[-1][0] < least:
+            groups[-1] = groups[-1][0], end
+        else:
+            groups.append((start, end))
+    return groups
+
+
+def _paragraphs(text: str, start: int, end: int) -> Iterator[tuple[int, int, int]]:
+    """Yield the paragraphs of a stretch and what ends with each; very long ones in windows."""
+    breaks = [match.span() for match in _PARAGRAPH_BREAK.finditer(text, start, end)]
+    starts = [start, *(after for _, after in breaks)]
+    ends = [*(before for before, _ in breaks), end]
+    for first, last in zip(starts, ends, strict=True):
+        while last - first > _LONGEST_PARAGRAPH:
+            cut = _blank_before(text, first, first + _LONGEST_PARAGRAPH)
+            yield first, cut, _WITHIN
+            first = cut
+        yield first, last, _PARAGRAPH
+
+
+def _pieces(text: str, start: int, end: int, rank: int, target: int) -> Iterator[_Atom]:
+    """Yield a sentence or, of one longer than half the target, such as data on one line, pieces of that length."""
+    words = measure(text, start, end)
+    step = int((end - start) * target / max(2 * words, 1))
+    while end - start > step > 0:
+        cut = _blank_before(text, start, start + step)
+        yield _Atom(start, cut, _WITHIN, measure(text, start, cut))
+        start = cut
+    yield _Atom(start, end, rank, measure(text, start, end))
+
+
+def _blank_before(text: str, start: int, end: int) -> int:
+    """Return where to cut: at the last blank in the second half of a stretch, or else at its end."""
+    blank = max(text.rfind(sign, start + (end - start) // 2, end) for sign in (" ", "\n"))
+    return blank + 1 if blank > start else end
+
+
+def _stripped(text: str, start: int, end: int) -> Span | None:
+    """Return a stretch without blanks around it; None if it has no letter and no digit, such as a rule."""
+    if not _LETTER.search(text, start, end):
+        return None
+    part = text[start:end]
+    left = len(part) - len(part.lstrip())
+    return start + left, start + len(part.rstrip())
+
+
+def measure(text: str, start: int, end: int) -> float:
+    """Return how many words a stretch has, also in scripts without blanks, and in data that has hardly any."""
+    part = text[start:end]
+    words = float(len(part.split()))
+    if not part.isascii():
+        words += len(_UNSPACED.findall(part)) / _UNSPACED_IN_WORD
+    return max(words, len(part) / _LONGEST_WORD)

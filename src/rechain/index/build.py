@@ -1,0 +1,380 @@
+"""From files to an index, and from an index to one that is up to date.
+
+An index contains what its SOURCES contain: a build adds what is new or changed and drops what is gone. It writes a new
+generation (see `index`), in which unchanged files of the old one are linked, not copied.
+
+Results depend on the collection alone, not on its history. The search engine counts dropped passages until it merges
+their segment, which changes the scores; so a shard that loses a passage is written again. An id that several files have
+belongs to the first of them; if such files come or go, everything is read again.
+"""
+
+import fcntl
+import os
+import re
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from functools import cache, partial
+from operator import attrgetter
+from pathlib import Path
+
+from rechain.errors import InputError, RechainError
+from rechain.formats.documents import Extract, Refusal, Source, SplitSettings, find_sources, read_source
+from rechain.index.index import FORMAT, MANIFEST, POINTER, IndexInfo, check_files, read_info
+from rechain.index.manifest import Changes, Manifest, compare, read_refusals
+from rechain.index.shard import Ask, Condition, LocalShard, ShardsWriter, order_of, read_passage, shard_name
+from rechain.index.vectors import Embedder, VectorWriter, key_of, remove_vectors
+from rechain.schema import Passage
+from rechain.system.files import write_sealed
+from rechain.system.processes import in_order, usable_cores
+
+_MOST_SHARDS = 64
+_GENERATION = "generation-"
+_LOCK = ".lock"
+_OURS = re.compile(rf"{re.escape(_LOCK)}|{_GENERATION}\d+|\.{re.escape(POINTER)}\.[0-9a-f]+")
+"""what builds create in the folder next to the pointer, and the pointer before it is complete"""
+
+_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
+"""codes of SQLite for a manifest that is no database, or one without our tables; a full disk has others"""
+
+Report = Callable[[float, int], None]
+"""takes the share of the input that was read, and the number of passages"""
+
+
+@dataclass(frozen=True, slots=True)
+class BuildSettings:
+    """How an index is built."""
+
+    split: SplitSettings | None = None
+    """how documents are cut; None: as those of the index are, or as `SplitSettings` has it"""
+    shards: int | None = None
+    """parts that can be read on different machines; None: as the index has, or 1"""
+    workers: int | None = 0
+    """processes that convert documents; None: one a core; 0: none but this one, since a script that starts others must
+    be guarded by `if __name__ == "__main__":`"""
+    vectors: bool | None = None
+    """whether passages have vectors, by which those near a question are found; None: as the index has, or not"""
+
+    def __post_init__(self) -> None:
+        """Check the number of shards."""
+        if self.shards is not None and not 1 <= self.shards <= _MOST_SHARDS:
+            raise RechainError(f"an index has 1 to {_MOST_SHARDS} shards, not {self.shards}.")
+
+
+@dataclass
+class Build:
+    """What came of building."""
+
+    info: IndexInfo
+    added: int
+    dropped: int
+    files: int
+    """files that were read, as they are new or changed"""
+    refusals: int
+    """files and rows that were left out"""
+
+
+def build_index(
+    sources: Sequence[str | Path] | str | Path,
+    folder: str | Path,
+    settings: BuildSettings | None = None,
+    refuse: Callable[[Refusal], object] = lambda refusal: None,
+    report: Report = lambda share, passages: None,
+    embed: Embedder | None = None,
+) -> Build:
+    """Build an index of sources, or bring the one in the folder up to date.
+
+    `refuse` is called with everything that is left out. `embed` makes the vectors, if there are any; questions are
+    embedded by `rechain.models.BundledEncoder`. Whatever happens, the folder has the old index or the new one.
+    """
+    folder = Path(folder)
+    settings = settings or BuildSettings()
+    paths = [Path(sources)] if isinstance(sources, str | Path) else [Path(source) for source in sources]
+    _check_apart(paths, folder)
+    with _writing(folder), _locked(folder):
+        old = read_info(folder) if (folder / POINTER).exists() else None
+        if old:
+            check_files(folder, old)
+        _remove_remains(folder, but=old)
+        number = int(old.generation.removeprefix(_GENERATION)) + 1 if old else 1
+        generation = folder / f"{_GENERATION}{number}"
+        reporter = _Reporter(refuse, report)
+        try:
+            try:
+                build = _Builder(folder, generation, old, settings, reporter, embed).build(paths)
+            except _UnsettledError:
+                shutil.rmtree(generation)
+                build = _Builder(folder, generation, old, settings, reporter, embed, keeps=False).build(paths)
+        finally:  # if Ctrl+C came just after the pointer was replaced, the new generation is current
+            _remove_remains(folder, but=read_info(folder) if (folder / POINTER).exists() else None)
+    return build
+
+
+def _check_apart(sources: Sequence[Path], folder: Path) -> None:
+    """Raise RechainError for a SOURCE that is the index or part of it: nothing would be found, and all be dropped."""
+    for source in sources:
+        try:
+            is_within = source.resolve().is_relative_to(folder.resolve())
+        except (OSError, RuntimeError):  # links in a circle, which are named where files are found
+            continue
+        if is_within:
+            raise RechainError(f"{source} lies in {folder}, where the index goes; name another folder for the index.")
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Lock the folder of an index, which may be new; two builds at the same time would undo each other's work."""
+    if folder.exists() and not folder.is_dir():
+        raise RechainError(f"{folder} is a file; name a folder for the index.")
+    if folder.exists() and not (folder / POINTER).exists():
+        names = {path.name for path in folder.iterdir()}
+        others = [name for name in names if _LOCK not in names or not _OURS.fullmatch(name)]
+        if others:
+            raise RechainError(f"{folder} is no index and holds {min(others)}; name a new or an empty folder.")
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / _LOCK).open("wb") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise RechainError(f"another process builds {folder} at this moment; wait until it is done.") from error
+        except OSError as error:  # a file system of a network may have no locks
+            raise RechainError(
+                f"{folder} cannot be locked: {error.strerror}; name a folder on another disk."
+            ) from error
+        yield
+
+
+def _remove_remains(folder: Path, but: IndexInfo | None) -> None:
+    """Remove what a killed build or an older generation has left; open files stay readable."""
+    for path in folder.iterdir():
+        if path.name == _LOCK or (but and path.name == but.generation) or not _OURS.fullmatch(path.name):
+            continue
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+class _UnsettledError(Exception):
+    """Files with the same ids came or went, so passages would have other ids if everything were read again."""
+
+
+class _Reporter:
+    """Reports what is left out, each thing once, and the progress of a build."""
+
+    def __init__(self, refuse: Callable[[Refusal], object], report: Report) -> None:
+        self._refuse = refuse
+        self._refusals: set[int] = set()
+        """hashes, as a file may have millions of bad rows"""
+        self.report = report
+
+    @property
+    def refusals(self) -> int:
+        """How many things were left out."""
+        return len(self._refusals)
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Report what is left out."""
+        if hash(refusal) not in self._refusals:
+            self._refusals.add(hash(refusal))
+            self._refuse(refusal)
+
+
+class _Builder:
+    """One build."""
+
+    def __init__(
+        self,
+        folder: Path,
+        generation: Path,
+        old: IndexInfo | None,
+        settings: BuildSettings,
+        reporter: _Reporter,
+        embed: Embedder | None,
+        keeps: bool = True,
+    ) -> None:
+        self._folder, self._generation, self._old = folder, generation, old
+        self._settings = settings
+        self._reporter = reporter
+        self._shards = settings.shards or (old.shards if old else 1)
+        self._split = settings.split or (SplitSettings(**old.settings) if old else SplitSettings())
+        # Cut in another way or dealt to other shards, all is read again.
+        is_alike = old is not None and old.shards == self._shards and dict(old.settings) == asdict(self._split)
+        self._before = folder / old.generation if old and keeps and is_alike else None
+        self._files = self._read_bytes = 0
+        has_vectors = settings.vectors if settings.vectors is not None else bool(old and old.vectors)
+        if has_vectors and embed is None:
+            raise RechainError(f"the vectors of {folder} need an encoder: pass embed, or BuildSettings(vectors=False).")
+        self._embed = embed if has_vectors else None
+
+    def build(self, sources: Sequence[Path]) -> Build:
+        """Build the new generation and activate it; if nothing has changed, the old one stays."""
+        before = self._before and self._before / MANIFEST
+        found = self._find(sources)
+        if not found and self._old and self._old.passages:  # a share that is not mounted, say
+            raise RechainError(
+                f"no file that can be read was found, and {self._folder} has {self._old.passages} passages; "
+                "it is as it was before. Remove it to start again."
+            )
+        changes = compare(before, found)
+        for refusal in read_refusals(before, found):
+            self._reporter.refuse(refusal)
+        embedder = self._embed.name if self._embed else None
+        may_stay = self._old if self._before and self._old and self._old.vectors == embedder else None
+        if may_stay and not any(changes):
+            return Build(may_stay, 0, 0, 0, self._reporter.refusals)
+        self._generation.mkdir()
+        with closing(Manifest(self._generation / MANIFEST, before)) as manifest:
+            with ShardsWriter(self._generation, self._shards, self._before) as shards:
+                manifest.drop_sources(changes.gone)
+                self._take_in(changes, manifest, shards)
+                if self._before and not manifest.is_settled:
+                    raise _UnsettledError
+                if may_stay and not manifest.has_changed:  # such as a file that still may not be read
+                    return Build(may_stay, 0, 0, self._files, self._reporter.refusals)
+                for name, mark in manifest.finish().items():
+                    shards.drop(name, mark)
+                shards.finish((self._generation / MANIFEST).stat().st_mode)
+            self._write_vectors(manifest)
+            info = self._info(manifest)
+        _sync(self._generation)
+        write_sealed(self._folder / POINTER, {"format": FORMAT, **info._asdict()})
+        _sync_one(self._folder)  # before the old generation is removed
+        gone = self._old.passages if self._old and not self._before else manifest.dropped
+        return Build(info, manifest.added, gone, self._files, self._reporter.refusals)
+
+    def _find(self, sources: Sequence[Path]) -> list[Source]:
+        """Return the files of all SOURCEs."""
+        found: list[Source] = []
+        for source in find_sources(sources):
+            if isinstance(source, Refusal):
+                self._reporter.refuse(source)
+            else:
+                found.append(source)
+        return found
+
+    def _take_in(self, changes: Changes, manifest: Manifest, shards: ShardsWriter) -> None:
+        """Read every file that is new or changed, and add its passages."""
+        total = sum(source.size for source in changes.changed) or 1
+        for source, outcomes in self._read(changes.changed):
+            with manifest.taking(source) as take:
+                for outcome in outcomes:
+                    if isinstance(outcome, Refusal):
+                        self._reporter.refuse(outcome)
+                        take.refuse(outcome)
+                        continue
+                    for new in take(outcome):
+                        shards.add(*new)
+                    self._reporter.report(self._read_bytes / total, manifest.added)
+            self._files += 1
+            self._read_bytes += source.size
+            self._reporter.report(self._read_bytes / total, manifest.added)
+
+    def _read(self, sources: Sequence[Source]) -> Iterator[tuple[Source, Iterable[Extract | Refusal]]]:
+        """Yield files with their content: documents are converted by other processes, collections are streamed."""
+        documents = [source for source in sources if source.kind != "collection"]
+        for source in sources:
+            if source.kind == "collection":
+                yield source, read_source(source)
+        workers = usable_cores() if self._settings.workers is None else self._settings.workers
+        if workers and len(documents) > 1:
+            make = partial(partial, _convert, self._split)
+            describe = attrgetter("name")
+            done = in_order(make, documents, workers, describe, preload=[__name__], substitute=_refuse_deadly)
+            yield from zip(documents, done, strict=True)
+        else:
+            yield from ((source, _convert(self._split, source)) for source in documents)
+
+    def _write_vectors(self, manifest: Manifest) -> None:
+        """Embed the passages that are new; or remove the vectors that came with the shards of the old generation."""
+        folders = [self._generation / shard_name(number) for number in range(self._shards)]
+        if self._embed is None:
+            for folder in folders:
+                remove_vectors(folder)
+            return
+        names: list[dict[int, str]] = [{} for _ in folders]
+        for name, digest in manifest.digests():
+            names[order_of(name) % len(folders)][key_of(digest)] = name
+        total, done = sum(map(len, names)), 0
+
+        def count(number: int) -> None:
+            nonlocal done
+            done += number
+            self._reporter.report(done / total, done)
+
+        writer = VectorWriter(self._embed, self._old_vectors(self._embed.name), count)
+        for folder, of_shard in zip(folders, names, strict=True):
+            writer.write(folder, of_shard, _reader(folder))
+
+    def _old_vectors(self, embedder: str) -> list[Path]:
+        """Return the folders with vectors that may stay, also if the number of shards has changed."""
+        old = self._old
+        if old is None or old.vectors != embedder:
+            return []
+        return [self._folder / old.generation / shard_name(number) for number in range(old.shards)]
+
+    def _info(self, manifest: Manifest) -> IndexInfo:
+        sizes = {
+            path.relative_to(self._generation).as_posix(): path.stat().st_size
+            for path in sorted(self._generation.rglob("*"))
+            if path.is_file()
+        }
+        passages, files, stamp = manifest.summary()
+        if self._shards > 1:  # each weighs words by its own counts, so that their number makes a difference
+            stamp = f"{stamp}-{self._shards}"
+        if self._embed:  # with them other passages are found
+            stamp = f"{stamp}-v"
+        built = datetime.now(UTC).isoformat(timespec="seconds")
+        vectors = self._embed.name if self._embed else None
+        split = asdict(self._split)
+        return IndexInfo(self._generation.name, stamp, passages, files, self._shards, built, split, sizes, vectors)
+
+
+def _reader(folder: Path) -> Callable[[str], Passage]:
+    """Return a function that reads passages of a shard by their ids; the first call opens the shard."""
+    shard = cache(partial(LocalShard, folder))
+
+    def read(name: str) -> Passage:
+        ((hit,),) = shard().search([Ask((), (Condition("id", (name,)),), limit=1)])
+        return read_passage(hit.record)
+
+    return read
+
+
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    """Turn errors while an index is written, such as a full disk, into one sentence."""
+    try:
+        yield
+    except (OSError, ValueError, sqlite3.Error) as error:  # the engine raises ValueError for all that it meets
+        reason = getattr(error, "strerror", None) or " ".join(str(error).split())[:200]
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE:
+            message = f"{folder} is damaged: {MANIFEST}: {reason}; remove the folder and build the index again."
+            raise InputError(message) from error
+        raise RechainError(f"{folder} cannot be written: {reason}; the index is as it was before.") from error
+
+
+def _refuse_deadly(source: Source, how: str) -> list[Extract | Refusal]:
+    message = f"{source.name} cannot be read: it ends the process that converts it ({how})."
+    return [Refusal(source.name, message, may_pass=True)]  # memory may have been short for another reason
+
+
+def _convert(settings: SplitSettings, source: Source) -> list[Extract | Refusal]:
+    return list(read_source(source, settings))
+
+
+def _sync(folder: Path) -> None:
+    """Write all files of a folder to the disk: after a power cut the pointer must not name missing files."""
+    for path in (*folder.rglob("*"), folder):
+        _sync_one(path)
+
+
+def _sync_one(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

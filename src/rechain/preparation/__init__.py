@@ -1,1 +1,0 @@
-"""From questions to the arrays that networks read. No torch here."""

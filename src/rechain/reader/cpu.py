@@ -1,0 +1,410 @@
+"""Inference: weights of one byte, and a BERT that computes nothing for padding on a CPU.
+
+**Bytes.** A weight is int8 with one scale a row: a quarter of the size of floats, and several times their speed where a
+CPU multiplies bytes (VNNI instructions). There a linear layer rounds its inputs to bytes too, each token on its own.
+Elsewhere the weights are turned back into floats.
+
+**No padding.** Linear layers see the tokens of all texts in one long row, attention sees one text at a time.
+
+Both together keep a promise that libraries do not: sums of products of bytes are exact, and no token is rounded by the
+size of another, so the states of a text are the same to the last bit in every batch. That is why
+`rechain recover` writes the same bytes for any number of workers and any batch size.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from itertools import islice
+from math import ceil
+from threading import Barrier
+from typing import Any, Self, TypeVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import linear, pad, scaled_dot_product_attention
+
+from rechain.errors import ResumableError
+from rechain.reader.encoders import BertLayers, PretrainedEncoder, in_transformers, is_plain_bert
+
+# ---- bytes
+
+_LARGEST = 127
+"""of an int8 that has its negative too: -128 would make the range lopsided"""
+_ZERO = 128
+"""the unsigned byte for 0: oneDNN multiplies unsigned inputs by signed weights"""
+_LEAST_STEP = 1e-30
+"""of inputs that are all equal: a step of 0 could not be divided by"""
+_MANY_ROWS = 1000
+"""embeddings with more rows than this become int8: the words, not the positions, marks and types, which weigh little"""
+_CACHED = 2**18
+"""numbers rounded at a time: 1 MiB of floats, which stays in a core's cache"""
+
+
+def quantise_rows(weight: Tensor) -> tuple[Tensor, Tensor]:
+    """Return int8 [R, C] and the scale of each row, float32 [R], that multiplied give the weight back, nearly."""
+    weight = weight.detach().float()
+    if weight.is_meta:  # nothing to compute, and torch would load a compiler for it
+        return weight.new_empty(weight.shape, dtype=torch.int8), weight.new_empty(len(weight))
+    scale = weight.abs().amax(dim=1) / _LARGEST
+    steps = weight / scale.where(scale > 0, 1.0)[:, None]  # a row of zeros has the scale 0
+    return steps.round_().clamp_(-_LARGEST, _LARGEST).to(torch.int8), scale
+
+
+class _ByteKernel:
+    """Multiplies rows by a weight, both in bytes: oneDNN's kernel, with the weight laid out once as it needs it."""
+
+    def __init__(self, weight: Tensor, scale: Tensor, bias: Tensor | None) -> None:
+        self._packed = torch.ops.onednn.qlinear_prepack(weight, None)
+        self._scale = scale
+        self._zeros = torch.zeros_like(scale, dtype=torch.int32)
+        self._sums = weight.sum(dim=1) * scale
+        self._bias = torch.zeros_like(scale) if bias is None else bias.float()
+
+    def __call__(self, rows: Tensor) -> Tensor:
+        """Return rows @ weight.T + bias, [N, inputs] -> [N, outputs].
+
+        The kernel itself knows one step and one zero for all rows, which would make a row depend on its neighbours. So
+        each row is written as middle + step x bytes with its own middle and step; the bytes are multiplied, and the
+        rest, which is a sum of the weight's rows, is added in floats.
+        """
+        least, greatest = rows.amin(dim=1, keepdim=True), rows.amax(dim=1, keepdim=True)  # [N, 1]
+        middle = (least + greatest) / 2
+        step = ((greatest - least) / (2 * _LARGEST)).clamp_(min=_LEAST_STEP)
+        return self.multiply(_in_steps(rows, middle, step)).mul_(step).addcmul_(middle, self._sums).add_(self._bias)
+
+    def multiply(self, rows: Tensor) -> Tensor:
+        """Return rows @ weight.T of int8 rows, which are overwritten."""
+        unsigned = rows.view(torch.uint8).add_(_ZERO)
+        return torch.ops.onednn.qlinear_pointwise(
+            unsigned, 1.0, _ZERO, self._packed, self._scale, self._zeros, None, 1.0, 0, torch.float32, "none", [], ""
+        )
+
+
+def _in_steps(rows: Tensor, middle: Tensor, step: Tensor) -> Tensor:
+    """Return (rows - middle) / step as int8, by parts that fit a CPU's cache: large temporary tensors are slow."""
+    steps = rows.new_empty(rows.shape, dtype=torch.int8)
+    parts = [tensor.split(max(1, _CACHED // rows.shape[1])) for tensor in (steps, rows, middle, step.reciprocal())]
+    for target, part, zero, factor in zip(*parts, strict=True):
+        target.copy_((part - zero).mul_(factor).round_())
+    return steps
+
+
+@cache
+def has_byte_kernel() -> bool:
+    """Return whether this CPU sums products of bytes exactly: without VNNI, sums of two products saturate at 16 bits.
+
+    It is tested with the largest products, as no flag of torch shows the instructions that oneDNN chose.
+    """
+    if "x86" not in torch.backends.quantized.supported_engines:
+        return False
+    ones = torch.ones(64, 64, dtype=torch.int8, device="cpu")
+    try:
+        products = _ByteKernel(_LARGEST * ones, ones[0].float(), None).multiply(_LARGEST * ones)
+    except (AttributeError, RuntimeError):  # no oneDNN, or one with other functions
+        return False
+    return bool((products == 64 * _LARGEST**2).all())
+
+
+class _Int8Rows(nn.Module):
+    """A weight of int8 with a scale a row."""
+
+    weight: Tensor
+    scale: Tensor
+
+    def __init__(self, weight: Tensor) -> None:
+        """Quantise a weight, [R, C]."""
+        super().__init__()
+        rows, scale = quantise_rows(weight)
+        self.register_buffer("weight", rows)
+        self.register_buffer("scale", scale)
+
+
+class Int8Embedding(_Int8Rows):
+    """An embedding of int8 rows."""
+
+    def forward(self, numbers: Tensor) -> Tensor:
+        """Return the rows of some numbers, [...] -> [..., C]."""
+        return self.weight[numbers] * self.scale[numbers][..., None]
+
+
+class Int8Linear(_Int8Rows):
+    """A linear layer of int8 weights; it does not learn, but lets gradients through to its inputs."""
+
+    bias: Tensor | None
+    version: object
+    """another one whenever the weights have changed"""
+    _bytes: _ByteKernel | None
+    _floats: Tensor | None
+
+    def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
+        """Quantise a weight, [outputs, inputs]."""
+        super().__init__(weight)
+        self.register_buffer("bias", None if bias is None else bias.detach().float())
+        _forget(self)
+        self.register_load_state_dict_post_hook(_forget)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Return the outputs, [..., inputs] -> [..., outputs], in the type of the inputs."""
+        if inputs.device.type != "cpu" or inputs.requires_grad or not has_byte_kernel():
+            return self._in_floats(inputs)
+        kernel = self._bytes
+        if kernel is None:
+            kernel = self._bytes = _ByteKernel(self.weight, self.scale.float(), self.bias)
+        outputs = kernel(inputs.reshape(-1, inputs.shape[-1]).float())  # [N, outputs]
+        return outputs.view(*inputs.shape[:-1], len(self.scale)).to(inputs.dtype)
+
+    def _in_floats(self, inputs: Tensor) -> Tensor:
+        kind = inputs.device.type
+        dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else inputs.dtype
+        weight = self._floats
+        if weight is None or weight.dtype != dtype:
+            with torch.inference_mode(False):  # or gradients could not go through it later
+                weight = self._floats = (self.weight * self.scale.float()[:, None]).to(dtype)
+        return linear(inputs, weight, None if self.bias is None else self.bias.to(dtype))
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        _forget(self)  # torch calls this to move or convert the weights
+        return super()._apply(fn, recurse)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_bytes": None, "_floats": None}  # what is packed can neither be copied nor sent
+
+
+def _forget(layer: Int8Linear, _keys: object = None) -> None:
+    """Make a layer prepare its weights again: they have changed."""
+    layer._bytes = layer._floats = None
+    layer.version = object()
+
+
+def quantise(module: nn.Module) -> nn.Module:
+    """Replace, in place, every linear layer and every large embedding by one of int8; return the module.
+
+    Of a module on the `meta` device the result is one as well, for `load_state_dict(..., assign=True)`.
+    """
+    if type(module) is nn.Linear:
+        return Int8Linear(module.weight, module.bias)
+    if type(module) is nn.Embedding and module.num_embeddings > _MANY_ROWS:
+        return Int8Embedding(module.weight)
+    for name, child in module.named_children():
+        setattr(module, name, quantise(child))
+    return module
+
+
+def dequantise(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return the weights of the network that was quantised, in floats, by the names that they have in it."""
+    scales = {name: value for name, value in weights.items() if name.endswith(".scale")}
+    floats = {name: value for name, value in weights.items() if name not in scales}
+    for name, scale in scales.items():
+        own = name.removesuffix("scale") + "weight"
+        floats[own] = floats[own].float() * scale[:, None]
+    return floats
+
+
+# ---- no padding
+
+TOKENS = 2500
+"""computed at once, unless one text has more: what lies between two layers should fit the cache"""
+_ROWS = 64
+"""the number of rows of a tensor is a multiple of this: for every other number oneDNN would make another kernel and
+keep it, and memory would grow"""
+
+
+class PackedEncoder(PretrainedEncoder):
+    """A BERT for inference, on a CPU without padding. While it learns, it is that of the transformers library.
+
+    It shares its parameters, and their names, with the encoder that it is made of.
+    """
+
+    def __init__(self, encoder: PretrainedEncoder) -> None:
+        """Share the parameters of an encoder whose model is a plain BERT."""
+        nn.Module.__init__(self)
+        self.model, self.marks, self.width = encoder.model, encoder.marks, encoder.width
+        self.training = encoder.training
+        self._fused: dict[int, tuple[list[object], Int8Linear]] = {}
+        """by the number of the layer: the versions of query, key and value, and the three in one"""
+
+    def forward(self, ids: Tensor, marks: Tensor, lengths: Tensor, layers: int = 0) -> Tensor:
+        """Return the states of tokens, [B, L, width], after some layers, or all.
+
+        On a CPU, unless it learns, those of padding are zeros.
+        """
+        if self.model.training and torch.is_grad_enabled():
+            self.model = in_transformers(self.model)
+            return super().forward(ids, marks, lengths, layers)
+        positions = torch.arange(ids.shape[1], device=ids.device)
+        is_token = positions < lengths[:, None]  # [B, L]
+        with torch.no_grad():
+            if ids.device.type != "cpu":
+                return self._encode_padded(ids, marks, positions, is_token, layers)
+            groups = list(_groups([length for length in lengths.tolist() if length > 0]))
+            sizes = [sum(group) for group in groups]
+            tokens = [each[is_token].split(sizes) for each in (ids, marks, positions.expand_as(ids))]  # [N] a group
+            texts = zip(*tokens, groups, strict=True)
+            states = [self._encode(ids, marks, places, own, layers) for ids, marks, places, own in texts]
+            padded = torch.zeros(*ids.shape, self.width, dtype=states[0].dtype if states else None)
+            if states:
+                padded[is_token] = torch.cat(states)
+        return padded
+
+    def _encode(self, ids: Tensor, marks: Tensor, positions: Tensor, lengths: list[int], layers: int) -> Tensor:
+        """Return the states of the texts of a group, [N] -> [N, width]."""
+        filling = -len(ids) % _ROWS  # a text of zeros, which is not used
+        states = pad(self._embed(ids, marks, positions), (0, 0, 0, filling))  # [N + filling, width]
+        lengths = [*lengths, filling] if filling else lengths
+        for number, layer in enumerate(self._layers(layers)):
+            attended = _attend(self._project(number, layer.attention.self, states), lengths, self._heads)
+            states = _feed_forward(layer, attended, states)
+        return states[: len(ids)]
+
+    def _encode_padded(self, ids: Tensor, marks: Tensor, positions: Tensor, is_token: Tensor, layers: int) -> Tensor:
+        """Return the states of texts of like length, [B, L] -> [B, L, width]: a GPU waits less for few large steps.
+
+        It needs no transformers library, whose import takes longer than a GPU needs for thousands of questions.
+        """
+        states = self._embed(ids, marks, positions)
+        for number, layer in enumerate(self._layers(layers)):
+            projected = self._project(number, layer.attention.self, states)
+            query, key, value = (each.unflatten(-1, (self._heads, -1)).transpose(1, 2) for each in projected)
+            attended = scaled_dot_product_attention(query, key, value, is_token[:, None, None])  # [B, heads, L, d]
+            states = _feed_forward(layer, attended.transpose(1, 2).flatten(2), states)
+        return states
+
+    def _layers(self, count: int) -> Iterator[Any]:
+        """Return the first layers, or all (0)."""
+        return islice(self.model.encoder.layer, count or None)
+
+    @property
+    def _heads(self) -> int:
+        return int(self.model.config.num_attention_heads)
+
+    def _embed(self, ids: Tensor, marks: Tensor, positions: Tensor) -> Tensor:
+        """Return what the first layer is given, [..., L] -> [..., L, width]."""
+        embeddings: Any = self.model.embeddings
+        words = embeddings.word_embeddings(ids) + self.marks(marks)
+        words += embeddings.token_type_embeddings(ids.new_zeros(1))
+        words += embeddings.position_embeddings(positions)
+        states: Tensor = embeddings.LayerNorm(words)
+        return states
+
+    def _project(self, number: int, attention: Any, states: Tensor) -> Sequence[Tensor]:
+        """Return queries, keys and values, each [N, width]: with int8 at once, so that states are rounded only once."""
+        layers = (attention.query, attention.key, attention.value)
+        if not all(isinstance(layer, Int8Linear) for layer in layers):
+            return [layer(states) for layer in layers]
+        versions = [layer.version for layer in layers]
+        if number not in self._fused or self._fused[number][0] != versions:
+            parts = {key: torch.cat([getattr(layer, key) for layer in layers]) for key in ("weight", "scale", "bias")}
+            fused = Int8Linear(torch.zeros(parts["weight"].shape), torch.zeros(parts["bias"].shape))
+            fused.load_state_dict(parts, assign=True)
+            self._fused[number] = versions, fused
+        return self._fused[number][1](states).chunk(3, dim=-1)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_fused": {}}
+
+
+def packed(encoder: PretrainedEncoder) -> PretrainedEncoder:
+    """Return a packed encoder with the same weights, or the encoder itself if it is not a plain BERT."""
+    if isinstance(encoder, PackedEncoder):
+        return encoder
+    model: Any = encoder.model
+    is_bert = isinstance(model, BertLayers) or is_plain_bert(model.config.to_diff_dict())
+    return PackedEncoder(encoder) if is_bert else encoder
+
+
+def _groups(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Part lengths, in their order, into groups that have at most `TOKENS` together, or one text."""
+    group: list[int] = []
+    for length in lengths:
+        if group and sum(group) + length > TOKENS:
+            yield group
+            group = []
+        group.append(length)
+    if group:
+        yield group
+
+
+def _attend(projected: Sequence[Tensor], lengths: Sequence[int], heads: int) -> Tensor:
+    """Return the attention of each text to itself: queries, keys and values, [N, width] -> [N, width]."""
+    split = (each.unflatten(-1, (heads, -1)).split(lengths) for each in projected)  # [N, heads, d] -> [n, heads, d]
+    attended = [
+        scaled_dot_product_attention(*(each.transpose(0, 1)[None] for each in text))  # [1, heads, n, d]
+        for text in zip(*split, strict=True)
+    ]
+    return torch.cat([text[0].transpose(0, 1).flatten(1) for text in attended])
+
+
+def _feed_forward(layer: Any, attended: Tensor, states: Tensor) -> Tensor:
+    """Return the states of tokens after a layer, from what they attended to and their states before, [..., width].
+
+    It adds in place if the old values are not needed: memory for large tensors is slow to get.
+    """
+    output = layer.attention.output
+    states = output.LayerNorm(states.add_(output.dense(attended)))
+    inner = torch.ops.aten.gelu_(layer.intermediate.dense(states))
+    after: Tensor = layer.output.LayerNorm(states.add_(layer.output.dense(inner)))
+    return after
+
+
+# ---- threads
+
+_FEWEST_TOKENS = 1024
+"""that a thread computes at once: with fewer, the time that Python takes for each operation counts"""
+_Item = TypeVar("_Item")
+_Outcome = TypeVar("_Outcome")
+
+
+def tokens_a_thread(tokens: int) -> int:
+    """Return how many tokens should be computed at once, so that all threads have something to do."""
+    return max(ceil(tokens / torch.get_num_threads()), _FEWEST_TOKENS)
+
+
+def in_threads(work: Callable[[_Item], _Outcome], items: Iterable[_Item]) -> list[_Outcome]:
+    """Return the outcomes of work that only infers, done at the same time on as many threads as torch may use here.
+
+    Each item is computed by one thread. torch itself would part every single operation among its threads, which wait
+    for each other, spinning, some hundred times a text. If other programs take a core away from one of them, that is
+    several times slower (docs/measured/bulk.md). Settings of torch stay as they are.
+    """
+    threads, infers = torch.get_num_threads(), torch.is_inference_mode_enabled()
+    if threads == 1:
+        return list(map(work, items))
+
+    def compute(item: _Item) -> _Outcome:
+        with torch.inference_mode(infers), torch.no_grad():  # what a thread inherits from none
+            return work(item)
+
+    return list(_single_threads(threads).map(compute, items))
+
+
+@cache
+def _single_threads(count: int) -> ThreadPoolExecutor:
+    """Return threads of which each computes alone.
+
+    The number of threads that an operation uses belongs to the thread that calls it. `set_num_threads` changes it for
+    the calling thread, and for those that compute for the first time later; hence it is set back at once.
+    """
+    pool, before = ThreadPoolExecutor(count, "rechain"), torch.get_num_threads()
+    all_there = Barrier(count)
+
+    def be_single(_: int) -> None:
+        torch.get_num_threads()  # a thread's first question sets the number that all have: that must not come later
+        torch.set_num_threads(1)
+        all_there.wait()  # or one thread would do this several times, and another never
+
+    try:
+        list(pool.map(be_single, range(count)))
+    except RuntimeError as error:  # the system starts no more threads
+        all_there.abort()  # or those that have started would wait for the others for ever
+        pool.shutdown()
+        raise ResumableError(
+            f"{count} threads cannot be started ({error}); set OMP_NUM_THREADS=1, or raise the limit of processes."
+        ) from error
+    finally:
+        torch.set_num_threads(before)
+    return pool
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_single_threads.cache_clear)  # threads do not live on in a fork

@@ -1,0 +1,396 @@
+"""How the chain reader learns from questions and answers alone.
+
+Three views look at every candidate chain: cheap evidence, the Ranker that reads the chain, and the Reasoner that names
+the link of every passage but the first from that passage alone. What they believe together, with what other questions
+say about the same steps (E step), is what each of them learns (M step). Training starts from the prior of the evidence.
+
+If wrong answers are known too, the judge learns to distinguish the right answer of a question, with its best evidence,
+from wrong ones with theirs.
+
+This module needs torch, numpy and safetensors alone: it trains from prepared arrays on any GPU machine.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import softplus
+
+from rechain.reader.network import NEVER, ChainReader, Texts
+from rechain.reader.settings import ReaderSettings
+from rechain.system.tensors import Array, Arrays, precision
+from rechain.system.training import TrainingState
+
+_FEW = 8
+"""questions that show whether a reader's scores are still finite"""
+
+# ---- data
+
+
+class QuestionBatch(NamedTuple):
+    """The chains of B questions, up to K each."""
+
+    is_chain: Tensor
+    """[B, K] whether there is a chain; all else is padded if there is none"""
+    chains: Tensor
+    """[B, K] numbers of the chains, on the CPU, where texts are gathered"""
+    features: Tensor
+    """[B, K, F] cheap evidence"""
+    fixed: Tensor
+    """[B, K] further evidence, whose weights are not learned"""
+    shared: Tensor
+    """[B, K] what other questions say about each chain by the steps they share"""
+
+
+class ReaderData:
+    """The best chains of questions, on a device, cut into batches without a loop."""
+
+    def __init__(self, arrays: Arrays, device: torch.device | str) -> None:
+        self.device = torch.device(device)
+        self.texts = Texts(arrays, device)
+        self.chain_text = torch.from_numpy(arrays["chain_text"])
+        self.link_text = torch.from_numpy(arrays["link_text"])  # [chains, links]
+        self.link_slot = torch.from_numpy(arrays["link_slot"])
+        self._starts = torch.from_numpy(arrays["chain_start"])
+        columns = (arrays["features"], arrays["fixed"], arrays["shared"])
+        self._columns = [torch.from_numpy(column).to(self.device) for column in columns]
+
+    def __len__(self) -> int:
+        """Return the number of questions."""
+        return len(self._starts) - 1
+
+    def batch(self, questions: Array) -> QuestionBatch:
+        """Return the chains of questions of these numbers, [B]."""
+        chains, is_chain = _members(self._starts, questions)
+        index = chains.to(self.device)
+        return QuestionBatch(is_chain.to(self.device), chains, *(column[index] for column in self._columns))
+
+
+class CaseBatch(NamedTuple):
+    """The answers to judge of B questions, up to K each; the first of each is right, the others wrong."""
+
+    is_case: Tensor
+    """[B, K] whether there is an answer"""
+    texts: Tensor
+    """[cases] the numbers of their texts, on the CPU"""
+
+
+class JudgeData:
+    """Right and wrong answers of questions with their evidence, as the judge reads them."""
+
+    def __init__(self, arrays: Arrays, device: torch.device | str) -> None:
+        self.device = torch.device(device)
+        self.texts = Texts(arrays, device)
+        self._starts = torch.from_numpy(arrays["case_start"])
+
+    def __len__(self) -> int:
+        """Return the number of questions."""
+        return len(self._starts) - 1
+
+    def batch(self, questions: Array) -> CaseBatch:
+        """Return the answers to questions of these numbers, [B]."""
+        cases, is_case = _members(self._starts, questions)
+        return CaseBatch(is_case.to(self.device), cases[is_case])
+
+
+def _members(starts: Tensor, questions: Array) -> tuple[Tensor, Tensor]:
+    """Return the numbers of each question's rows, [B, K], and whether there is a row, [B, K].
+
+    Rows go from a question's start to that of the next one; padding repeats the first row.
+    """
+    numbers = torch.as_tensor(questions)
+    first, after = starts[numbers, None], starts[numbers + 1, None]  # [B, 1]
+    place = torch.arange(int((after - first).max()))  # [K]
+    exists = place < after - first  # [B, K]
+    return (first + place).where(exists, first), exists
+
+
+class Questions(NamedTuple):
+    """The numbers of the questions to learn from, and of those that are held out."""
+
+    data: ReaderData
+    learned: Array
+    held_out: Array = np.arange(0)
+
+
+class Judged(NamedTuple):
+    """The same for questions with wrong answers."""
+
+    data: JudgeData
+    learned: Array
+    held_out: Array = np.arange(0)
+
+
+# ---- views, beliefs and losses
+
+
+class Views(NamedTuple):
+    """The logits of chains by the three views, [B, K]."""
+
+    ranker: Tensor
+    reasoner: Tensor
+    evidence: Tensor
+
+    def joint(self, settings: ReaderSettings) -> Tensor:
+        """Return the logits by all views together."""
+        return self.evidence + settings.ranker_weight * self.ranker + settings.reasoner_weight * self.reasoner
+
+
+def look(model: ChainReader, data: ReaderData, batch: QuestionBatch) -> Views:
+    """Return a reader's views of the chains of some questions; every text is read once."""
+    chains = batch.chains[batch.is_chain.cpu()]
+    ranker = data.texts.read(data.chain_text[chains], model.rank)
+    reasoner = _name_links(model, data, chains)
+    return Views(_padded(ranker, batch), _padded(reasoner, batch), model.weigh(batch.features) + batch.fixed)
+
+
+def _name_links(model: ChainReader, data: ReaderData, chains: Tensor) -> Tensor:
+    """Return the log-probability of each chain's links together; a text with one entity to name is not read."""
+    texts, slots = data.link_text[chains], data.link_slot[chains]  # [chains, links]
+    links = torch.zeros(slots.shape, device=data.device)
+    open_texts = texts[slots > 1].unique()
+    if not len(open_texts):
+        return links.sum(-1)
+    entities = int(slots.max())
+    named = data.texts.read(open_texts, lambda batch: model.name_links(batch, entities))
+    is_open = torch.isin(texts, open_texts) & (slots > 0)
+    rows = torch.searchsorted(open_texts, texts[is_open]).to(data.device)
+    read = named[rows, (slots[is_open] - 1).to(data.device)]
+    return links.masked_scatter(is_open.to(data.device), read).sum(-1)
+
+
+def _padded(values: Tensor, batch: QuestionBatch) -> Tensor:
+    """Return values of real chains as [B, K]."""
+    return values.new_zeros(batch.is_chain.shape).masked_scatter(batch.is_chain, values)
+
+
+class Beliefs:
+    """The last logits of Ranker and Reasoner for every chain, and the joint belief of all views."""
+
+    def __init__(self, chains: int, device: torch.device, settings: ReaderSettings) -> None:
+        self.ranker, self.reasoner = torch.zeros(chains, device=device), torch.zeros(chains, device=device)
+        self._settings = settings
+
+    def update(self, batch: QuestionBatch, views: Views) -> None:
+        """Replace the logits of some chains."""
+        chains = batch.chains.to(batch.is_chain.device)[batch.is_chain]
+        self.ranker[chains] = views.ranker.detach()[batch.is_chain]
+        self.reasoner[chains] = views.reasoner.detach()[batch.is_chain]
+
+    def joint(self, batch: QuestionBatch, evidence: Tensor) -> Tensor:
+        """Return the probability of each chain of some questions, [B, K]: the E step.
+
+        What other questions say counts here alone: the views learn it, and need no other questions in recovery.
+        """
+        chains = batch.chains.to(batch.is_chain.device)
+        views = Views(self.ranker[chains], self.reasoner[chains], evidence + batch.shared)
+        return masked_softmax(views.joint(self._settings), batch)
+
+
+def masked_softmax(logits: Tensor, batch: QuestionBatch) -> Tensor:
+    """Return probabilities of the real chains."""
+    return logits.masked_fill(~batch.is_chain, NEVER).softmax(-1)
+
+
+def view_losses(views: Views, belief: Tensor, batch: QuestionBatch) -> Tensor:
+    """Return the cross-entropies of Ranker, evidence and Reasoner with the belief: the M step's losses, [3]."""
+    ranker, evidence = (
+        -(belief * logits.masked_fill(~batch.is_chain, NEVER).log_softmax(-1)).sum(-1).mean()
+        for logits in (views.ranker, views.evidence)
+    )
+    return torch.stack([ranker, evidence, -(belief * views.reasoner).sum(-1).mean()])
+
+
+def judge_cases(model: ChainReader, data: JudgeData, batch: CaseBatch) -> Tensor:
+    """Return the judge's logit of each answer of some questions, [B, K]."""
+    logits = data.texts.read(batch.texts, model.judge)
+    return logits.new_full(batch.is_case.shape, NEVER).masked_scatter(batch.is_case, logits)
+
+
+def judge_loss(logits: Tensor, batch: CaseBatch) -> Tensor:
+    """Return the judge's loss: it should prefer the right answer of each question, and classify each answer alone.
+
+    The first teaches the difference between two answers, the second the verdict on a single one. Right and wrong
+    answers weigh the same, however many are wrong.
+    """
+    wrong = batch.is_case[:, 1:]
+    preferred = -logits.log_softmax(-1)[:, 0]
+    of_wrong = (softplus(logits[:, 1:]) * wrong).sum(-1) / wrong.sum(-1)
+    return (preferred + (softplus(-logits[:, 0]) + of_wrong) / 2).mean()
+
+
+# ---- the loop
+
+
+class Batch(NamedTuple):
+    """The questions of a step, and the questions whose answers are judged."""
+
+    questions: Array
+    judged: Array
+
+
+class ReaderTraining:
+    """A training run of the chain reader by expectation maximisation (EM)."""
+
+    def __init__(
+        self,
+        reader: ChainReader,
+        questions: Questions,
+        settings: ReaderSettings,
+        is_trained: bool = False,
+        judged: Judged | None = None,
+    ) -> None:
+        """Set up a run; the beliefs of a reader that is trained already count from the beginning."""
+        self.reader, self.questions, self.judged, self.settings = reader, questions, judged, settings
+        self.device = questions.data.device
+        self.optimiser = _optimiser(reader, settings)
+        self._prior = reader.evidence.weight.detach().clone()  # [1, features]
+        self.beliefs = Beliefs(len(questions.data.chain_text), self.device, settings)
+        if is_trained:
+            for batch, views in examine(reader, questions.data, questions.learned):
+                self.beliefs.update(batch, views)
+        self.state = TrainingState(
+            reader,
+            {"reader": self.optimiser},
+            settings,
+            phases=("EM",),
+            criterion="agreement",
+            checkpoint_steps=settings.checkpoint_steps,
+            advice="lower learning_rate, head_learning_rate or clip",
+            more={"ranker": self.beliefs.ranker, "reasoner": self.beliefs.reasoner},
+        )
+
+    def train(self) -> None:
+        """Train to the end, from the beginning or from where the state is."""
+        state, settings = self.state, self.settings
+        while state.phase:
+            while state.progress.epoch < settings.epochs and state.progress.worse < settings.patience:
+                batches = self.batches(state.progress.epoch)
+                self.reader.train()
+                for batch in batches[state.progress.step :]:
+                    state.end_step(self.step(batch), len(batches))
+                state.end_epoch(self.held_out_figures(), self._few_scores())
+            state.restore_best()
+            state.end_phase()
+
+    def batches(self, epoch: int) -> list[Batch]:
+        """Return the batches of an epoch in random order; a resumed epoch has the same ones."""
+        generator, size = np.random.default_rng(self.settings.seed), self.settings.batch_size
+        for _ in range(epoch + 1):  # one generator shuffles all epochs
+            order = generator.permutation(self.questions.learned)
+        parts = [order[start : start + size] for start in range(0, len(order), size)]
+        judged = np.arange(0)
+        if self.judged:
+            judged = np.random.default_rng([self.settings.seed, epoch]).permutation(self.judged.learned)
+        return [Batch(*both) for both in zip(parts, np.array_split(judged, len(parts)), strict=True)]
+
+    def step(self, batch: Batch) -> dict[str, Tensor]:
+        """Take one step of the optimiser; return the losses by name."""
+        reader, settings, judge = self.reader, self.settings, {}
+        if self.judged and len(batch.judged):
+            cases = self.judged.data.batch(batch.judged)
+            with precision(self.device):
+                loss = judge_loss(judge_cases(reader, self.judged.data, cases), cases)
+            (settings.judge_weight * loss).backward()
+            judge["judge"] = loss.detach()
+        questions = self.questions.data.batch(batch.questions)
+        with precision(self.device):
+            views = look(reader, self.questions.data, questions)
+            belief = self.beliefs.joint(questions, views.evidence.detach())  # E step
+            losses = view_losses(views, belief, questions)  # M step
+        pull = (reader.evidence.weight - self._prior).square().sum()
+        (losses.sum() + settings.evidence_pull * pull).backward()
+        nn.utils.clip_grad_norm_(reader.parameters(), settings.clip)
+        self._set_rates()
+        self.optimiser.step()
+        self.optimiser.zero_grad(set_to_none=True)
+        self.beliefs.update(questions, views)
+        return dict(zip(("ranker", "evidence", "reasoner"), losses.detach(), strict=True)) | judge
+
+    def _set_rates(self) -> None:
+        """Increase the learning rates in the first steps, then lower them to 0.
+
+        They depend on the number of the step alone, so a resumed run needs no state of a schedule.
+        """
+        epoch_steps, progress = -(-len(self.questions.learned) // self.settings.batch_size), self.state.progress
+        step, steps = progress.epoch * epoch_steps + progress.step, self.settings.epochs * epoch_steps
+        warm_up = max(self.settings.warm_up_share * steps, 1.0)
+        share = min((step + 1) / warm_up, max((steps - step) / max(steps - warm_up, 1.0), 0.0))
+        for group, rate in zip(self.optimiser.param_groups, _rates(self.settings), strict=True):
+            group["lr"] = rate * share
+
+    def held_out_figures(self) -> dict[str, float]:
+        """Return the agreement of Ranker and evidence on held-out questions, which needs no label, and the judge's.
+
+        It is the probability that a chain drawn by the Ranker is one drawn by the evidence, as this weighed at the
+        start. Evidence and Ranker look at different things, so a Ranker that has learned what chains look like agrees
+        on questions it has not seen, and one that has learned its own mistakes by heart does not. The joint belief
+        would be no measure: the Ranker is part of it, and a surer Ranker would agree more with itself.
+        """
+        data, _, held_out = self.questions
+        if not len(held_out):
+            return {}
+        agreement = []
+        for batch, views in examine(self.reader, data, held_out):
+            prior = batch.features @ self._prior[0] + batch.fixed
+            agreement.append((masked_softmax(views.ranker, batch) * masked_softmax(prior, batch)).sum(-1))
+        return {"agreement": float(torch.cat(agreement).mean())} | self._preference()
+
+    def _preference(self) -> dict[str, float]:
+        """Return how often the judge prefers the right answer of a held-out question."""
+        if not self.judged or not len(self.judged.held_out):
+            return {}
+        data, _, held_out = self.judged
+        shares = [
+            ((logits[:, :1] > logits[:, 1:]) & batch.is_case[:, 1:]).sum(-1) / batch.is_case[:, 1:].sum(-1)
+            for batch, logits in examine_judge(self.reader, data, held_out)
+        ]
+        return {"preference": float(torch.cat(shares).mean())}
+
+    def _few_scores(self) -> Tensor:
+        """Return the logits of the chains of a few questions."""
+        data, learned, _ = self.questions
+        return torch.cat([torch.stack(views).flatten() for _, views in examine(self.reader, data, learned[:_FEW])])
+
+
+def examine(
+    model: ChainReader, data: ReaderData, questions: Array, size: int = 256
+) -> Iterator[tuple[QuestionBatch, Views]]:
+    """Yield a reader's views of the chains of questions, many at a time."""
+    model.eval()
+    for start in range(0, len(questions), size):
+        batch = data.batch(questions[start : start + size])
+        with torch.inference_mode(), precision(data.device):
+            views = look(model, data, batch)
+        yield batch, views
+
+
+def examine_judge(
+    model: ChainReader, data: JudgeData, questions: Array, size: int = 256
+) -> Iterator[tuple[CaseBatch, Tensor]]:
+    """Yield the judge's logits of the answers to questions, many at a time."""
+    model.eval()
+    for start in range(0, len(questions), size):
+        batch = data.batch(questions[start : start + size])
+        with torch.inference_mode(), precision(data.device):
+            logits = judge_cases(model, data, batch)
+        yield batch, logits
+
+
+def _rates(settings: ReaderSettings) -> tuple[float, float, float]:
+    return settings.learning_rate, settings.head_learning_rate, settings.evidence_learning_rate
+
+
+def _optimiser(model: ChainReader, settings: ReaderSettings) -> torch.optim.Optimizer:
+    """Return an optimiser with one rate for the encoder, one for what is new, and one for the weights of evidence."""
+    groups: dict[str, list[nn.Parameter]] = {"encoder": [], "new": [], "evidence": []}
+    for name, parameter in model.named_parameters():
+        part = name.split(".")[0]
+        groups[part if part in groups and "marks" not in name else "new"].append(parameter)
+    decays = (settings.weight_decay, 0.0, 0.0)
+    return torch.optim.AdamW(
+        {"params": group, "lr": rate, "weight_decay": decay}
+        for group, rate, decay in zip(groups.values(), _rates(settings), decays, strict=True)
+    )

@@ -1,1 +1,0 @@
-"""Training runs: a folder, checkpoints, progress."""

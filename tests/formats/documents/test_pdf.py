@@ -1,0 +1,130 @@
+from pathlib import Path
+
+import pytest
+from tests.formats.documents.pdfs import assemble, make_pdf, show, stream
+from tests.formats.documents.reading import extract_of, refusal_of
+
+from rechain.errors import InputError
+from rechain.formats.documents.pdf import MOST_PAGES, pdf_service, read_pdf
+from rechain.formats.documents.source_files import Source
+
+pytest.importorskip("pypdfium2")
+
+PROSE = [
+    "The harbour was built in 1871 by the engineer Tom Marsh, who came from",
+    "the north and stayed for the rest of his life in the town. It was ex-",
+    "tended twice, and the second pier bears his name.",
+]
+
+
+def test_lines_become_paragraphs(tmp_path: Path) -> None:
+    extract = extract_of(
+        tmp_path / "a.pdf",
+        make_pdf([[*PROSE, "Ships of any size can enter the harbour at high tide, and many do so."]]),
+    )
+    assert extract.text == (
+        "The harbour was built in 1871 by the engineer Tom Marsh, who came from the north and stayed for the rest of "
+        "his life in the town. It was extended twice, and the second pier bears his name.\n\n"
+        "Ships of any size can enter the harbour at high tide, and many do so."
+    )
+
+
+def test_headers_and_footers_are_dropped_and_pages_kept(tmp_path: Path) -> None:
+    words = ["harbour", "pilot", "pier", "lighthouse"]
+    pages = [
+        [
+            "Harbour Board, Annual Report",
+            f"The {word} is old." + f" It is the {word} of the town." * 30,
+            "© Board",
+            f"Page {n}",
+        ]
+        for n, word in enumerate(words, 7)
+    ]
+    extract = extract_of(tmp_path / "report.pdf", make_pdf(pages, "Annual Report"))
+    assert extract.text is not None
+    assert not any(word in extract.text for word in ("Harbour Board", "©", "Page"))
+    pages_of = [(passage.model_extra or {})["page"] for passage in extract.passages]
+    assert pages_of == sorted(pages_of) and set(pages_of) == {1, 2, 3, 4}
+    assert {passage.title for passage in extract.passages} == {"Annual Report"}
+
+
+def test_bookmarks_give_the_headings(tmp_path: Path) -> None:
+    body = [f"Sentence {n} has some words that fill the line to its end." for n in range(20)]
+    pages = [["1 Introduction", *body], ["2 Method", *body]]
+    extract = extract_of(
+        tmp_path / "a.pdf", make_pdf(pages, "Paper", [("Introduction", 0), ("Method", 1), ("Lost", 1)])
+    )
+    assert {passage.title for passage in extract.passages} == {"Paper > Introduction", "Paper > Method"}
+
+
+@pytest.mark.parametrize("title", ["Microsoft Word - draft.doc", "thesis.tex", "untitled", ""])
+def test_titles_that_programs_write_are_none(tmp_path: Path, title: str) -> None:
+    assert extract_of(tmp_path / "harbour.pdf", make_pdf([["Some text."]], title)).passages[0].title == "harbour"
+
+
+@pytest.mark.parametrize("content", [b"", b"%PDF-1.4 nothing", make_pdf([["text"]])[:200], b"\x00" * 1000])
+def test_damaged_files_are_refused(tmp_path: Path, content: bytes) -> None:
+    refusal_of(tmp_path / "a.pdf", content)
+
+
+def test_pages_without_text_are_named(tmp_path: Path) -> None:
+    assert "OCR" in refusal_of(tmp_path / "a.pdf", make_pdf([[]])).message
+
+
+def test_a_password_is_named(tmp_path: Path) -> None:
+    locked = "<< /Filter /Standard /V 1 /R 2 /Length 40 /P -4 /O <" + "00" * 32 + "> /U <" + "00" * 32 + "> >>"
+    objects = {
+        1: "<< /Type /Catalog /Pages 2 0 R >>",
+        2: "<< /Type /Pages /Count 0 /Kids [] >>",
+        4: "<< >>",
+        5: locked,
+    }
+    trailer = "/Encrypt 5 0 R /ID [<00000000000000000000000000000000> <00000000000000000000000000000000>]"
+    assert "password" in refusal_of(tmp_path / "a.pdf", assemble(objects, trailer)).message
+
+
+def test_too_many_pages_are_refused(tmp_path: Path) -> None:
+    kids = "6 0 R " * (MOST_PAGES + 1)
+    objects = {
+        1: "<< /Type /Catalog /Pages 2 0 R >>",
+        2: f"<< /Type /Pages /Count {MOST_PAGES + 1} /Kids [{kids}] >>",
+        4: "<< >>",
+        6: "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] >>",
+    }
+    assert "split it" in refusal_of(tmp_path / "a.pdf", assemble(objects)).message
+
+
+def make_bomb(levels: int) -> bytes:
+    """Return a PDF whose page draws a form that draws another twice, and so on: 2 ** levels forms."""
+    form = "/Type /XObject /Subtype /Form /BBox [0 0 100 100] /Resources << /XObject << /X {} 0 R >> >>"
+    objects = {
+        1: "<< /Type /Catalog /Pages 2 0 R >>",
+        2: "<< /Type /Pages /Count 1 /Kids [6 0 R] >>",
+        4: "<< >>",
+        6: "<< /Type /Page /Parent 2 0 R /Resources << /XObject << /X 100 0 R >> >> /Contents 7 0 R >>",
+        7: stream("/X Do"),
+        100 + levels: stream(show([])),
+    }
+    return assemble(objects | {100 + n: stream("/X Do /X Do", form.format(101 + n)) for n in range(levels)})
+
+
+def test_a_trap_costs_one_file_and_the_next_is_read(tmp_path: Path) -> None:
+    (tmp_path / "bomb.pdf").write_bytes(make_bomb(30))
+    (tmp_path / "good.pdf").write_bytes(make_pdf([["Some text."]]))
+    bomb, good = (Source(name, tmp_path / name, "pdf", 0, 0) for name in ("bomb.pdf", "good.pdf"))
+    service = pdf_service(seconds=1, memory=400_000_000)
+    with pytest.raises(InputError, match="too much work"):
+        read_pdf(bomb, service)
+    assert read_pdf(good, service).text == "Some text."
+    service.close()
+
+
+def test_bookmarks_part_headings_from_the_lines_around_them(tmp_path: Path) -> None:
+    full = "This line is as long as any other line of this page is, and so it goes on"
+    lines = [full, full, "A heading that is as long as the lines of this page are, or nearly so", *[full] * 8]
+    extract = extract_of(tmp_path / "a.pdf", make_pdf([lines], "T", [(lines[2], 0)]))
+    assert [passage.title for passage in extract.passages] == ["T", f"T > {lines[2]}"]
+
+
+def test_dots_of_a_table_of_contents_are_no_words(tmp_path: Path) -> None:
+    assert extract_of(tmp_path / "a.pdf", make_pdf([["Costs . . . . . . . . . . 12"]])).text == "Costs … 12"

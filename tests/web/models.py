@@ -1,0 +1,34 @@
+"""A model for tests of the server."""
+
+from collections.abc import Sequence
+from threading import Event
+
+from rechain.scoring.interface import Scores
+from rechain.text.candidates import Candidates
+
+HANG_S = 300
+"""seconds that only keep a test from hanging: a busy machine may take long"""
+
+
+class Held:
+    """A model that begins to score when it may, and breaks over some questions."""
+
+    chooses_hops = False
+
+    def __init__(self, breaks_over: Sequence[str] = (), may_go_on: bool = False) -> None:
+        self.batches: list[list[str]] = []
+        self.has_begun, self.may_go_on = Event(), Event()
+        self.breaks_over = breaks_over
+        if may_go_on:
+            self.may_go_on.set()
+
+    def to(self, device: str) -> "Held":
+        return self
+
+    def score_many(self, batch: Sequence[Candidates]) -> Sequence[Scores]:
+        self.batches.append([candidates.question.id for candidates in batch])
+        self.has_begun.set()
+        assert self.may_go_on.wait(HANG_S)
+        if set(self.batches[-1]).intersection(self.breaks_over):
+            raise RuntimeError("broken")
+        return [Scores([{"x": 1.0}] * len(one.chains), [0.5] * len(one.chains)) for one in batch]
