@@ -25,24 +25,14 @@ from common import (
 from rechain.evaluation.judging import summarise
 from rechain.scoring import BASELINES, Lexical
 
-HEADER = (
-    "questions",
-    "number",
-    "model",
-    "chain accuracy, %",
-    "ordered, %",
-    "head, %",
-    "tail, %",
-    "linking entities, %",
-)
+FIGURES = {
+    "chain accuracy": "chain accuracy, %",
+    "ordered accuracy": "ordered, %",
+    "head recall": "head, %",
+    "tail recall": "tail, %",
+    "links, where passages are right": "linking entities, %",
+}
 FACTORS = (0.0, 0.5, 1.0, 1.5, 2.0)
-COLUMNS = (
-    "chain accuracy",
-    "ordered accuracy",
-    "head recall",
-    "tail recall",
-    "links, where passages are right",
-)
 
 
 def sets(data: Path) -> Iterator[tuple[str, list[Pair], int | None]]:
@@ -63,10 +53,10 @@ def main() -> None:
     for name, pairs, hops in sets(data):
         for model in BASELINES:
             figures = summarise(verdicts(pairs, model, hops))
-            rows.append((name, len(pairs), model, *(percent(figures.get(column)) for column in COLUMNS)))
-    print_rows(HEADER, rows)
+            rows.append((name, len(pairs), model, *(percent(figures.get(column)) for column in FIGURES)))
+    print_rows(("questions", "number", "model", *FIGURES.values()), rows)
     name, pairs, _ = next(sets(data))
-    print(f"What the links weigh beside the question's words in `lexical` ({name}):\n")
+    print(f"The weight of the links next to the question's words in `lexical` ({name}):\n")
     accuracies = [summarise(verdicts(pairs, Lexical(factor)))["chain accuracy"] for factor in FACTORS]
     print_rows(("factor of the links", "chain accuracy, %"), zip(FACTORS, map(percent, accuracies), strict=True))
 

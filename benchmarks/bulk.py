@@ -1,11 +1,10 @@
-"""Bulk recovery: every stage, workers, what is spent beside the network, the obvious alternatives, and memory.
+"""Bulk recovery: every stage, workers, the time outside of the network, the obvious alternatives, and memory.
 
     python benchmarks/bulk.py ../shared/data
     python benchmarks/bulk.py ../shared/data --parts stages workers
 
-Questions are those of HotpotQA open, over and over where there are not enough. The two sides of a ratio take turns in
-one run. Nothing else should run beside it. Needs sentence-transformers, spaCy and datasets for the alternatives; those
-that are missing are left out, and that is said.
+Questions are those of HotpotQA open, repeated if there are not enough. The two sides of a ratio take turns in one
+run. Nothing else should run at the same time. The alternatives need sentence-transformers, spaCy and datasets.
 """
 
 import argparse
@@ -41,22 +40,22 @@ from common import (
 )
 from speed import link, link_with_spacy, phrases_of
 
-from rechain import recovery
-from rechain.bulk.resume import GrowingFile
-from rechain.bulk.work import Tally, WorkResult
-from rechain.candidates import Candidates, find_candidates, find_of_any_shape
-from rechain.datasets.reading import Entry, QuestionReader, read_chunks
 from rechain.errors import QuestionError
-from rechain.models.chain_reader import Texts
+from rechain.formats.datasets.questions import Entry, QuestionReader, read_chunks
 from rechain.reader.model import ChainReaderModel, WeighedQuestion
+from rechain.reader.network import TOKENS_AT_ONCE, Texts
 from rechain.reader.pretrained import load, load_trainable
 from rechain.reader.texts import TokenText, flat_texts
-from rechain.recovery import BATCH_SIZE, Options, Recoverer
+from rechain.recoverer import BATCH_SIZE, Recoverer
+from rechain.run.resume import GrowingFile
+from rechain.run.work import Tally, WorkResult
 from rechain.schema import Question, Recovered
-from rechain.scoring.model import Scores
+from rechain.scoring.interface import Scores
+from rechain.scoring.results import Options, score, to_recovered
 from rechain.system.batches import batches
 from rechain.system.processes import usable_cores
 from rechain.system.tensors import Array, Arrays
+from rechain.text.candidates import Candidates, find_candidates, find_of_any_shape
 
 
 class Setup(NamedTuple):
@@ -131,7 +130,7 @@ class Forward:
     """The network's forward passes over one chunk, with all else done before."""
 
     def __init__(self, model: ChainReaderModel, batch: Batch) -> None:
-        self._network, self._most, self._entities = model.network, model.settings.tokens_at_once, batch.entities
+        self._network, self._most, self._entities = model.network, TOKENS_AT_ONCE, batch.entities
         self._chains, self._tails = (Texts(arrays, "cpu") if arrays else None for arrays in batch[:2])
 
     def __call__(self) -> list[Array | None]:
@@ -145,17 +144,17 @@ class Forward:
         if texts is None:
             return None
         with torch.inference_mode():
-            said: Array = texts.read(torch.arange(len(texts.lengths)), head, self._most).float().numpy()
-        return said
+            outputs: Array = texts.read(torch.arange(len(texts.lengths)), head, self._most).float().numpy()
+        return outputs
 
 
 class Decoded:
-    """A model that has read all: it has only to say what follows for the chains of the questions."""
+    """A model that has read all: it only scores the chains of the questions."""
 
     chooses_hops = True
 
-    def __init__(self, questions: Sequence[WeighedQuestion], said: Sequence[tuple[Array, Array]]) -> None:
-        self._questions, self._said = questions, said
+    def __init__(self, questions: Sequence[WeighedQuestion], outputs: Sequence[tuple[Array, Array]]) -> None:
+        self._questions, self._outputs = questions, outputs
 
     def to(self, device: str) -> "Decoded":
         """Stay: there is no network."""
@@ -163,15 +162,14 @@ class Decoded:
 
     def score_many(self, batch: Sequence[Candidates]) -> list[Scores]:
         """Return the scores of every question."""
-        return [question.scores(*said) for question, said in zip(self._questions, self._said, strict=True)]
+        return [question.scores(*outputs) for question, outputs in zip(self._questions, self._outputs, strict=True)]
 
     def recovered(self, batch: Sequence[Candidates]) -> list[Recovered]:
         """Return the chains of the questions whose candidates these are, as `Recoverer` does."""
-        scored = recovery._score(self, batch, explain=False)
         return [
-            recovery._recovered(Entry("", candidates.question.id, candidates.question), candidates, told, Options())
-            for candidates, told in zip(batch, scored, strict=True)
-            if not isinstance(told, QuestionError)
+            to_recovered(Entry("", candidates.question.id, candidates.question), candidates, scores, Options())
+            for candidates, scores in zip(batch, score(self, batch, explain=False), strict=True)
+            if not isinstance(scores, QuestionError)
         ]
 
 
@@ -208,31 +206,31 @@ def cheap_stages(path: Path, questions: Sequence[Question]) -> list[Stage]:
 def model_stages(questions: Sequence[Question], out: Path) -> list[Stage]:
     """Return the stages of the default model, which are made of chunks of questions as the command makes them."""
     model = load()
-    found = [list(candidates_of(chunk, find_of_any_shape)) for chunk in batches(questions, BATCH_SIZE)]
-    chosen = [weighed(model, batch) for batch in found]
+    candidates = [list(candidates_of(chunk, find_of_any_shape)) for chunk in batches(questions, BATCH_SIZE)]
+    chosen = [weighed(model, batch) for batch in candidates]
     written = [[question.write(model.tokenizer) for question in batch] for batch in chosen]
     forwards = [Forward(model, batch_of(*pair)) for pair in zip(chosen, written, strict=True)]
-    models = [Decoded(*pair) for pair in zip(chosen, map(said_of, written, (f() for f in forwards)), strict=True)]
-    recovered = [one for each, batch in zip(models, found, strict=True) for one in each.recovered(batch)]
+    models = [Decoded(*pair) for pair in zip(chosen, map(outputs_of, written, (f() for f in forwards)), strict=True)]
+    recovered = [one for each, batch in zip(models, candidates, strict=True) for one in each.recovered(batch)]
     number = len(questions)
     return [
-        ("evidence", number, lambda: [weighed(model, batch) for batch in found]),
+        ("evidence", number, lambda: [weighed(model, batch) for batch in candidates]),
         ("tokens", number, lambda: [one.write(model.tokenizer) for batch in chosen for one in batch]),
         ("encode: the network alone", number, lambda: [forward() for forward in forwards]),
         (
             "decode: from what it said to chains",
             number,
-            lambda: [each.recovered(batch) for each, batch in zip(models, found, strict=True)],
+            lambda: [each.recovered(batch) for each, batch in zip(models, candidates, strict=True)],
         ),
         ("write: to JSON and to disk", number, lambda: write_lines(recovered, out)),
     ]
 
 
-def said_of(written: Sequence[Written], said: Sequence[Array | None]) -> list[tuple[Array, Array]]:
+def outputs_of(written: Sequence[Written], outputs: Sequence[Array | None]) -> list[tuple[Array, Array]]:
     """Give every question what was said of its texts."""
-    rows = [iter(()) if column is None else iter(column) for column in said]
-    taken = [[list(islice(rows[side], len(pair[side]))) for side in (0, 1)] for pair in written]
-    return [(np.array(ranks), np.array(links)) for ranks, links in taken]
+    rows = [iter(()) if column is None else iter(column) for column in outputs]
+    pairs = [[list(islice(rows[side], len(pair[side]))) for side in (0, 1)] for pair in written]
+    return [(np.array(ranks), np.array(links)) for ranks, links in pairs]
 
 
 def print_stages(setup: Setup) -> None:
@@ -246,19 +244,19 @@ def print_stages(setup: Setup) -> None:
     gc.freeze()
     rows = []
     for name, number, work in stages:
-        taken = [seconds(work) for _ in range(setup.repeats)]
-        rows.append((name, number, spread([number / t for t in taken]), f"{1000 * median(taken) / number:.3f}"))
+        times = [seconds(work) for _ in range(setup.repeats)]
+        rows.append((name, number, spread([number / t for t in times]), f"{1000 * median(times) / number:.3f}"))
     gc.unfreeze()
     torch.set_num_threads(usable_cores())
     print("Stages, each by itself, one process and one thread:\n")
     print_rows(("stage", "questions", f"questions/s, median (range) of {setup.repeats}", "ms a question"), rows)
 
 
-def recover_file(setup: Setup, path: Path, *options: object, weighs: bool = False) -> Run:
+def recover_file(setup: Setup, path: Path, *options: object) -> Run:
     """Run the command on a file, into another."""
     out = setup.folder / "chains.jsonl"
     out.unlink(missing_ok=True)
-    return recover_with("local", path, "--out", out, *options, weighs=weighs)
+    return recover_with("local", path, "--out", out, *options)
 
 
 def print_workers(setup: Setup) -> None:
@@ -269,9 +267,9 @@ def print_workers(setup: Setup) -> None:
         for workers, of_workers in runs.items():
             of_workers.append(recover_file(setup, path, "--model", "lexical", "--workers", workers))
     rows = []
-    for workers, found in runs.items():
-        cpu = (f"{median(run.seen.cpu(generation) for run in found):.1f}" for generation in (0, 2))
-        rows.append((workers, spread([number / run.seconds for run in found]), *cpu))
+    for workers, of_workers in runs.items():
+        cpu = (f"{median(run.seen.cpu(generation) for run in of_workers):.1f}" for generation in (0, 2))
+        rows.append((workers, spread([number / run.seconds for run in of_workers]), *cpu))
     gain = ratios([run.seconds for run in runs[1]], [run.seconds for run in runs[2]])
     print(f"`rechain recover --model lexical`, {number} questions as JSON lines, whole command:\n")
     header = ("workers", f"questions/s, median (range) of {setup.repeats}", "CPU s, main process", "CPU s, workers")
@@ -280,7 +278,7 @@ def print_workers(setup: Setup) -> None:
 
 
 def print_ray(setup: Setup) -> None:
-    """Print a Ray cluster of this machine alone beside the local engine."""
+    """Print a Ray cluster of this machine alone against the local engine."""
     if find_spec("ray") is None:
         print("ray is not installed, so nothing is compared with it.\n")
         return
@@ -292,7 +290,7 @@ def print_ray(setup: Setup) -> None:
             local.append(recover_file(setup, path, "--model", model).seconds)
             with tempfile.TemporaryDirectory(dir=setup.folder) as folder:
                 ray.append(recover_with("ray", path, "--model", model, "--out", Path(folder) / "parts").seconds)
-        rates = (spread([number / taken for taken in side]) for side in (local, ray))
+        rates = (spread([number / t for t in side]) for side in (local, ray))
         rows.append((model, number, *rates, spread(ratios(local, ray), "{:.2f}")))
     print("`--engine ray` on this machine alone, whole command, with the start of the cluster:\n")
     print_rows(("model", "questions", "local, questions/s", "Ray, questions/s", "Ray, times local"), rows)
@@ -301,32 +299,32 @@ def print_ray(setup: Setup) -> None:
 def tokens_of(path: Path) -> list[Batch]:
     """Return what the network reads of every chunk of a file."""
     model = load()
-    made = []
+    tokens = []
     for chunk in batches(questions_of(path), BATCH_SIZE):
-        found = list(candidates_of(chunk, find_of_any_shape))
-        if found:
-            chosen = weighed(model, found)
-            made.append(batch_of(chosen, [question.write(model.tokenizer) for question in chosen]))
-    return made
+        candidates = list(candidates_of(chunk, find_of_any_shape))
+        if candidates:
+            chosen = weighed(model, candidates)
+            tokens.append(batch_of(chosen, [question.write(model.tokenizer) for question in chosen]))
+    return tokens
 
 
 Times = list[tuple[float, float]]
 """when each forward pass began and ended"""
 
 
-def forward_here(made: Sequence[Batch], threads: int, barrier: Any, times: Any) -> None:
-    """In a process of its own: load the model, wait for the others, and do nothing but forward passes."""
+def forward_here(tokens: Sequence[Batch], threads: int, barrier: Any, times: Any) -> None:
+    """Load the model in a new process, wait for the others, and do nothing but forward passes."""
     torch.set_num_threads(threads)
     model = load()
-    forwards = [Forward(model, batch) for batch in made]
+    forwards = [Forward(model, batch) for batch in tokens]
     forwards[0]()
     barrier.wait()
-    taken: Times = []
+    passes: Times = []
     for forward in forwards:
         start = time.perf_counter()
         forward()
-        taken.append((start, time.perf_counter()))
-    times.put(taken)
+        passes.append((start, time.perf_counter()))
+    times.put(passes)
 
 
 class Passes(NamedTuple):
@@ -336,22 +334,22 @@ class Passes(NamedTuple):
     rest: float
 
 
-def forward_alone(made: Sequence[Batch], half: int, processes: int, threads: int) -> Passes:
+def forward_alone(tokens: Sequence[Batch], half: int, processes: int, threads: int) -> Passes:
     """Do the forward passes in processes that are started together, each with its share of the chunks."""
     context = multiprocessing.get_context("spawn")
     barrier, times = context.Barrier(processes), context.Queue()
     started = [
-        context.Process(target=forward_here, args=(made[place::processes], threads, barrier, times))
+        context.Process(target=forward_here, args=(tokens[place::processes], threads, barrier, times))
         for place in range(processes)
     ]
     for process in started:
         process.start()
-    taken = [times.get() for _ in started]
+    passes = [times.get() for _ in started]
     for process in started:
         process.join()
-    begin = min(start for of_process in taken for start, _ in of_process)
-    end = max(end for of_process in taken for _, end in of_process)
-    middle = max(of_process[half // processes - 1][1] for of_process in taken)
+    begin = min(start for of_process in passes for start, _ in of_process)
+    end = max(end for of_process in passes for _, end in of_process)
+    middle = max(of_process[half // processes - 1][1] for of_process in passes)
     return Passes(end - begin, end - middle)
 
 
@@ -363,10 +361,10 @@ def recover_halves(setup: Setup, number: int, half: int) -> tuple[Run, Passes]:
 
 
 def print_forwards(setup: Setup) -> None:
-    """Print what bulk recovery with the default model takes beside the network's forward passes."""
+    """Print what bulk recovery with the default model takes in addition to the network's forward passes."""
     cores, number = usable_cores(), setup.options.default
     chunks = max(number // BATCH_SIZE // 2 // cores, 1) * cores
-    made = tokens_of(setup.open_file(number))
+    tokens = tokens_of(setup.open_file(number))
     alone: dict[str, list[Passes]] = {f"one process, {cores} threads": [], f"{cores} processes, one thread each": []}
     runs, ours = [], []
     for _ in range(setup.repeats):
@@ -374,7 +372,7 @@ def print_forwards(setup: Setup) -> None:
         runs.append(run)
         ours.append(passes)
         for name, shape in zip(alone, ((1, cores), (cores, 1)), strict=True):
-            alone[name].append(forward_alone(made, chunks, *shape))
+            alone[name].append(forward_alone(tokens, chunks, *shape))
     print(f"The default model, {number} questions, {BATCH_SIZE} a chunk; seconds, median (range) of {len(runs)}:\n")
     print_passes(number, chunks * BATCH_SIZE, ours, alone)
     cpu = [f"{median(run.seen.cpu(generation) for run in runs):.1f}" for generation in (0, 2)]
@@ -398,7 +396,7 @@ def print_passes(number: int, half: int, ours: Sequence[Passes], alone: dict[str
 
 
 def print_alternatives(setup: Setup) -> None:
-    """Print what one would write otherwise for scoring and linking, beside ours."""
+    """Print the speed of the alternatives for scoring and linking."""
     questions = list(questions_of(setup.open_file(setup.options.encoded)))
     rows: list[Sequence[object]] = []
     for needed, ways in (("sentence_transformers", reading_ways), ("spacy", linking_ways)):
@@ -420,10 +418,10 @@ def reading_ways(questions: Sequence[Question]) -> Ways:
     """Return the default model and a loop over a CrossEncoder of the same network in floats, both from C on."""
     from reader import TIMED, CrossEncoderLoop
 
-    found = list(islice(candidates_of(questions, find_candidates), TIMED))
+    candidates = list(islice(candidates_of(questions, find_candidates), TIMED))
     model, loop = load(), CrossEncoderLoop(ChainReaderModel(*load_trainable()))  # the one in bytes, the other in floats
     name = "scoring C: a loop over sentence-transformers' CrossEncoder"
-    return name, len(found), lambda: model.score_many(found), lambda: loop.read(found)
+    return name, len(candidates), lambda: model.score_many(candidates), lambda: loop.read(candidates)
 
 
 def linking_ways(questions: Sequence[Question]) -> Ways:
@@ -460,9 +458,9 @@ def map_rows(model: str, processes: str, path: str, folder: str) -> None:
         remove_columns=rows.column_names,
         load_from_cache_file=False,
     )
-    taken = time.perf_counter() - start
+    times = time.perf_counter() - start
     (Path(folder) / "mapped.jsonl").write_text("".join(line + "\n" for line in mapped["line"]), encoding="utf-8")
-    print(f"map took {taken}")
+    print(f"map took {times}")
 
 
 def mapped(model: str, processes: int, path: Path) -> tuple[float, float]:
@@ -473,8 +471,8 @@ def mapped(model: str, processes: int, path: Path) -> tuple[float, float]:
         environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *_python_path()])}
         start = time.perf_counter()
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-        taken = time.perf_counter() - start
-    return taken, float(done.stdout.rpartition("map took ")[2])
+        elapsed = time.perf_counter() - start
+    return elapsed, float(done.stdout.rpartition("map took ")[2])
 
 
 def _python_path() -> list[str]:
@@ -482,7 +480,7 @@ def _python_path() -> list[str]:
 
 
 def print_maps(setup: Setup) -> None:
-    """Print the command beside `datasets.map`, row by row."""
+    """Print the speed of the command and of `datasets.map`, row by row."""
     if find_spec("datasets") is None:
         print("datasets is not installed, so nothing is compared with `datasets.map`.\n")
         return
@@ -505,15 +503,24 @@ def print_maps(setup: Setup) -> None:
 
 
 def print_memory(setup: Setup) -> None:
-    """Print the most memory that runs held."""
-    rows = []
-    for model, number in (("lexical", setup.options.lexical), ("default", setup.options.default)):
-        path = setup.open_file(number)
-        runs = [recover_file(setup, path, "--model", model, weighs=True) for _ in range(setup.repeats)]
-        peaks = [[max(one[place] for one in run.seen.memory) for run in runs] for place in (1, 2)]
-        rows.append((model, number, *(spread(each) for each in peaks)))
-    print("Most memory of the command and its workers together, /proc/PID/smaps_rollup every 0.2 s:\n")
+    """Print the most memory of runs over few and many questions, which come on standard input."""
+    rows: list[Sequence[object]] = []
+    for model, *numbers in setup.options.memory:
+        peaks = [memory_peaks(setup, model, int(number)) for number in numbers]
+        rows += [(model, number, *(f"{mb:.0f}" for mb in peak)) for number, peak in zip(numbers, peaks, strict=True)]
+        times = (f"{many / few:.3f}" for few, many in zip(peaks[0], peaks[-1], strict=True))
+        rows.append((model, f"{numbers[-1]} against {numbers[0]}, times", *times))
+    print("Most memory of the command and its workers together, /proc/PID/smaps_rollup every half second, one run:\n")
     print_rows(("model", "questions", "Pss, MB (shared memory counts once)", "Rss, MB (in every process)"), rows)
+
+
+def memory_peaks(setup: Setup, model: str, number: int) -> tuple[float, float]:
+    """Recover `number` questions; return the most Pss and Rss, in MB."""
+    out = setup.folder / "chains.jsonl"
+    lines = open_lines(setup.data, number)
+    run = recover_with("local", "-", "--model", model, "--out", out, lines=lines, every=0.5, weighs=True)
+    out.unlink()
+    return max(one.pss for one in run.seen.memory), max(one.rss for one in run.seen.memory)
 
 
 PARTS: dict[str, Callable[[Setup], None]] = {
@@ -535,9 +542,13 @@ def main() -> None:
     options.add_argument("--encoded", type=int, default=320, help="questions of the default model's stages (320)")
     options.add_argument("--lexical", type=int, default=60_000, help="questions of lexical runs (60000)")
     options.add_argument("--default", type=int, default=1000, help="questions of runs of the default model (1000)")
+    options.add_argument(
+        "--memory", nargs="+", action="append", metavar=("MODEL", "QUESTIONS"), help="a model, and two numbers or more"
+    )
     options.add_argument("--mapped", type=int, default=5894, help="questions of `datasets.map`, lexical (5894)")
     options.add_argument("--mapped-default", type=int, default=500, help="the same, default model (500)")
     chosen = options.parse_args()
+    chosen.memory = chosen.memory or (("lexical", 10_000, 1_000_000), ("default", 1_000, 10_000))
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as the command does, for the processes it is compared with
     print_heading()

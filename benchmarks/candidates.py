@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 from common import Pair, bridge_pairs, data_folder, drughop_pairs, percent, print_heading, print_rows
 
-from rechain.candidates import CandidateSettings, find_candidates
 from rechain.errors import QuestionError
 from rechain.evaluation.candidates import CandidateCount, count_candidates, errors_of, summarise_candidates
-from rechain.linking import DEFAULT_MIN_WEIGHT
+from rechain.text.candidates import CandidateSettings, find_candidates
+from rechain.text.linking import DEFAULT_MIN_WEIGHT
 
 HEADER = ("questions", "number", "setting", "chains", "tails", "gold in C, %", "random pick, %", "without a chain")
 NO_LIMIT = 1_000_000

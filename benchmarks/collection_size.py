@@ -3,10 +3,10 @@
     python benchmarks/collection_size.py ../shared/data
     python benchmarks/collection_size.py ../shared/data --sizes 10000 100000 --questions 100 --rounds 1
 
-A collection holds the distinct passages of HotpotQA open and blind, those of the questions first, and then copies of
+A collection contains the distinct passages of HotpotQA open and blind, those of the questions first, and then copies of
 all of them with names changed. In copy n every word that begins with a capital letter is replaced, unless it is one of
-the 2,000 that stand in most passages, by four syllables made from a hash of (n, word): the same word in all of the
-copy, in titles and texts, and another in every other copy. So names are as rare as in real text, titles still stand in
+the 2,000 in most passages, by four syllables made from a hash of (n, word): the same word in all of the
+copy, in titles and texts, and another in every other copy. So names are as rare as in real text, titles still occur in
 the texts that link to them, and common words grow with the collection. The first copy is the real one, in which the
 questions have their passages.
 
@@ -32,8 +32,8 @@ from typing import NamedTuple
 import orjson
 from common import bridge_pairs, parser, print_heading, print_rows, watched
 
-from rechain.datasets import read_questions
-from rechain.retrieval import Index, find_passages
+from rechain.formats.datasets import read_questions
+from rechain.index import Index, find_passages
 from rechain.schema import Gold, Question
 
 Content = tuple[str, str]
@@ -95,7 +95,7 @@ def invented(key: str) -> str:
 
 
 def write_collection(path: Path, originals: Sequence[Content], passages: int) -> None:
-    """Write so many passages as JSON lines."""
+    """Write passages as JSON lines."""
     renaming = Renaming(originals)
     copies = ((number, renaming.copy(number, originals)) for number in count())
     rows = ((number, place, *content) for number, copy in copies for place, content in enumerate(copy))
@@ -169,7 +169,7 @@ def forget(folder: Path) -> None:
 def opened(folder: Path) -> dict[str, float]:
     """Return how many ms a new process takes to open an index, and to find the passages of its first question."""
     program = (
-        "import sys, time; from rechain.retrieval import Index, find_passages; from rechain.schema import Question\n"
+        "import sys, time; from rechain.index import Index, find_passages; from rechain.schema import Question\n"
         "asked = [Question(id='q', question='Who directed the film about Mars?', answer='Ada Lovelace', passages=[])]\n"
         "start = time.perf_counter(); index = Index(sys.argv[1]); middle = time.perf_counter()\n"
         "find_passages(index, asked); print(1000 * (middle - start), 1000 * (time.perf_counter() - middle))"
@@ -182,19 +182,19 @@ def opened(folder: Path) -> dict[str, float]:
 def ask(folder: Path, pairs: Sequence[tuple[Question, Gold]], rounds: int) -> list[Asked]:
     """Find the passages of questions, one at a time; what is found is the same in every round."""
     index = Index(folder)
-    asked = []
+    searches = []
     for question, gold in pairs:
         (passages,) = find_passages(index, [question])
         by_id = {passage.id: (passage.title, passage.text) for passage in question.passages}
-        wanted = {by_id[name] for name in gold.chains[0].passages}
-        asked.append(Asked([], [], wanted <= {(passage.title, passage.text) for passage in passages}))
+        right_passages = {by_id[name] for name in gold.chains[0].passages}
+        searches.append(Asked([], [], right_passages <= {(passage.title, passage.text) for passage in passages}))
     for _ in range(rounds):
-        for (question, _), one in zip(pairs, asked, strict=True):
+        for (question, _), one in zip(pairs, searches, strict=True):
             start, cpu = time.perf_counter(), time.process_time()
             find_passages(index, [question])
             one.cpu.append(1000 * (time.process_time() - cpu))
             one.seconds.append(1000 * (time.perf_counter() - start))
-    return asked
+    return searches
 
 
 def summary(values: Sequence[float]) -> tuple[float, float, float]:
@@ -224,7 +224,7 @@ class Measured(NamedTuple):
 def measured(
     originals: Sequence[Content], pairs: Sequence[tuple[Question, Gold]], passages: int, rounds: int, folder: Path
 ) -> Measured:
-    """Build and read an index of so many passages."""
+    """Build and read an index of `passages` passages."""
     source, index = folder / "collection.jsonl", folder / "index"
     write_collection(source, originals, passages)
     first = build(index, source)
@@ -251,7 +251,7 @@ def print_building(rows: Sequence[Measured]) -> None:
     table = []
     for row in rows:
         runs = (
-            ("built anew", row.first),
+            ("new", row.first),
             ("again, nothing has changed", row.again),
             (f"again, {CHANGED:,} passages in a new file", row.more),
             (f"again, {CHANGED:,} passages changed", row.changed),
@@ -268,15 +268,15 @@ def print_finding(rows: Sequence[Measured]) -> None:
     times = [f"{what}, {value}" for what in ("CPU ms", "clock ms") for value in ("median", "95 %", "mean")]
     header = ("passages", "opened cold, ms", "warm, ms", "first question cold, ms", *times, "both found, %")
     table: list[Sequence[object]] = []
-    found = []
+    figures_by_size = []
     for row in rows:
         rounds = ([statistics.median(getattr(one, kind)) for one in row.questions] for kind in ("cpu", "seconds"))
         figures = [figure for values in rounds for figure in summary(values)]
-        found.append(figures)
+        figures_by_size.append(figures)
         share = 100 * statistics.fmean(one.is_found for one in row.questions)
         opening = (row.cold["opening"], row.warm["opening"], row.cold["first"])
         table.append((f"{row.passages:,}", *(f"{value:.1f}" for value in (*opening, *figures, share))))
-    growth = [f"{last / first:.2f}" for first, last in zip(found[0], found[-1], strict=True)]
+    growth = [f"{last / first:.2f}" for first, last in zip(figures_by_size[0], figures_by_size[-1], strict=True)]
     table.append((f"{rows[-1].passages:,} against {rows[0].passages:,}, times", "", "", "", *growth, ""))
     print_rows(header, table)
 

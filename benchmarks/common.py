@@ -20,16 +20,16 @@ from typing import NamedTuple
 
 import orjson
 
-from rechain.candidates import Candidates, CandidateSettings, find_candidates
-from rechain.datasets import read_questions
-from rechain.datasets.files import read_records
 from rechain.errors import QuestionError
 from rechain.evaluation.gold import read_gold
 from rechain.evaluation.judging import JudgedChain, is_unambiguous, judge
 from rechain.evaluation.statistics import Figure
-from rechain.recovery import Recoverer
+from rechain.formats.datasets import read_questions
+from rechain.formats.datasets.records import read_records
+from rechain.recoverer import Recoverer
 from rechain.schema import Gold, Question
-from rechain.scoring.model import BatchModel, Model
+from rechain.scoring.interface import BatchModel, Model
+from rechain.text.candidates import Candidates, CandidateSettings, find_candidates
 
 Pair = tuple[Question, Gold]
 
@@ -57,7 +57,7 @@ def print_heading() -> None:
 
 
 def gpu(field: str) -> str:
-    """Return a field of nvidia-smi for every GPU, e.g. name or memory.used; nothing where there is none."""
+    """Return a field of nvidia-smi for every GPU, e.g. name or memory.used; an empty text without a GPU."""
     if which("nvidia-smi") is None:
         return ""
     command = ["nvidia-smi", f"--query-gpu={field}", "--format=csv,noheader,nounits"]
@@ -135,7 +135,7 @@ def verdicts(pairs: Sequence[Pair], model: str | Model | BatchModel, hops: int |
     """Recover the chain of every question and judge it."""
     recoverer = Recoverer(model, settings=CandidateSettings(hops=hops))
     recovered = recoverer.recover_many([question for question, _ in pairs])
-    return [judge(found[0] if found else None, gold) for found, (_, gold) in zip(recovered, pairs, strict=True)]
+    return [judge(chains[0] if chains else None, gold) for chains, (_, gold) in zip(recovered, pairs, strict=True)]
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -147,11 +147,11 @@ def seconds(work: Callable[[], object]) -> float:
 
 def alternated(ways: Sequence[Callable[[], object]], repeats: int) -> list[list[float]]:
     """Return how long each way takes, time after time; they take turns, so that a busy moment hits all alike."""
-    taken: list[list[float]] = [[] for _ in ways]
+    times: list[list[float]] = [[] for _ in ways]
     for _ in range(repeats):
         for place, way in enumerate(ways):
-            taken[place].append(seconds(way))
-    return taken
+            times[place].append(seconds(way))
+    return times
 
 
 def spread(values: Sequence[float], form: str = "{:.0f}") -> str:
@@ -182,13 +182,15 @@ class Member(NamedTuple):
 
 def family(root: int) -> dict[int, Member]:
     """Return a process and all that descend from it, by number."""
-    known = {int(path.name): state for path in Path("/proc").glob("[0-9]*") if (state := parent_and_cpu(path))}
-    found: dict[int, Member] = {}
-    generation = [root] if root in known else []
-    for depth in range(len(known)):
-        found |= {number: Member(depth, known[number][1]) for number in generation}
-        generation = [number for number, (parent, _) in known.items() if parent in generation and number not in found]
-    return found
+    processes = {int(path.name): state for path in Path("/proc").glob("[0-9]*") if (state := parent_and_cpu(path))}
+    members: dict[int, Member] = {}
+    generation = [root] if root in processes else []
+    for depth in range(len(processes)):
+        members |= {number: Member(depth, processes[number][1]) for number in generation}
+        generation = [
+            number for number, (parent, _) in processes.items() if parent in generation and number not in members
+        ]
+    return members
 
 
 def parent_and_cpu(path: Path) -> tuple[int, float] | None:

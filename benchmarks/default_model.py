@@ -5,7 +5,6 @@
     python benchmarks/default_model.py train STAGE --name all
     python benchmarks/default_model.py judge STAGE DATA
     python benchmarks/default_model.py bundle STAGE DATA src/rechain/data/default
-    python benchmarks/default_model.py add STAGE --encoder OTHER    then train with --encoder other, judge with --plays
 
 `benchmarks/default_model.sh` is the whole sequence, with a GPU machine for the second and third. DATA is a folder as
 ../shared/data, ENCODER one that the transformers library loads, STAGE a folder to work in. `train` needs torch,
@@ -36,30 +35,30 @@ from default_model_figures import (
     VERDICTS,
     VIEWS,
     collection_of,
-    facts,
     judge,
     questions_of,
+    sections,
 )
 
-from rechain.preparation.arrays import TEXT_MARKS
 from rechain.reader.settings import ReaderSettings
+from rechain.system.array_layout import TEXT_MARKS
 from rechain.system.tensors import Array, load_arrays, save_arrays
 
 if TYPE_CHECKING:
-    from rechain.models.chain_reader import ChainReader
-    from rechain.reader.arrays import ReaderPreparation
-    from rechain.reader.data import ReaderData
+    from rechain.reader.network import ChainReader
+    from rechain.reader.prepare import ReaderPreparation
+    from rechain.reader.train import ReaderData
     from rechain.schema import Question
 
-ENCODER, OTHER = "encoder", "other"
+ENCODER = "encoder"
 
 
 def prepare(data: Path, stage: Path, encoder: Path) -> None:
     """Write the chains of all questions, right and wrong answers, and the encoder in bytes."""
-    from rechain.reader.arrays import ReaderPreparation
+    from rechain.paper.stage import folds_of
+    from rechain.reader.prepare import ReaderPreparation
     from rechain.reader.pretrained import read_tokenizer
     from rechain.scoring.evidence import PRIOR
-    from rechain.tables.stage import folds_of
 
     tokenizer = read_tokenizer(encoder / "tokenizer.json")
     pack_encoder(encoder, stage / ENCODER)
@@ -72,31 +71,21 @@ def prepare(data: Path, stage: Path, encoder: Path) -> None:
             if add_question(preparation, question, collection):
                 fold.append(number)
                 sets.append(name)
-    # what questions tell each other, without each fold in turn, and of all
+    # beliefs that questions share, without each fold in turn, and of all
     learned = [[n for n, own in enumerate(fold) if own != left_out] for left_out in (*range(FOLDS), None)]
-    told = {"told": np.stack([preparation.told(numbers) for numbers in learned])}
-    save_arrays(preparation.arrays() | told | {"fold": np.array(fold)}, stage / QUESTIONS)
+    shared = {"shared": np.stack([preparation.shared(numbers) for numbers in learned])}
+    save_arrays(preparation.arrays() | shared | {"fold": np.array(fold)}, stage / QUESTIONS)
     index = {"ids": preparation.ids, "kept": preparation.kept, "sets": sets, "prior": PRIOR.tolist()}
     (stage / INDEX).write_text(json.dumps(index), encoding="utf-8")
     save_arrays(judged_arrays(tokenizer, data), stage / JUDGED)
     save_arrays(verdict_arrays(tokenizer, data), stage / VERDICTS)
 
 
-def add(stage: Path, encoder: Path) -> None:
-    """Write another encoder in bytes, which is to be compared."""
-    from rechain.reader.pretrained import read_tokenizer
-
-    vocabularies = [read_tokenizer(folder / "tokenizer.json").get_vocab() for folder in (encoder, stage / ENCODER)]
-    if vocabularies[0] != vocabularies[1]:
-        raise SystemExit(f"{encoder} has another vocabulary than {stage / ENCODER}: it cannot read the same tokens.")
-    pack_encoder(encoder, stage / OTHER)
-
-
 def pack_encoder(encoder: Path, folder: Path) -> None:
     """Copy an encoder with its matrices in bytes, a scale a row: a quarter of the size, to be carried to a GPU."""
     from safetensors.torch import load_file, save_file
 
-    from rechain.models.cpu import quantise_rows
+    from rechain.reader.cpu import quantise_rows
 
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("config.json", "tokenizer.json"):
@@ -124,16 +113,16 @@ def unpack_encoder(folder: Path) -> dict[str, Any]:
 
 def judged_arrays(tokenizer: Any, data: Path) -> dict[str, Array]:
     """Write right and wrong answers of HotpotQA's questions, of every type, as the judge learns from them."""
-    from rechain.preparation.wrong_answers import WrongAnswers
-    from rechain.reader.arrays import JudgePreparation, answer_spans
-    from rechain.text.passages import PassageView
+    from rechain.reader.prepare import JudgePreparation, answer_spans
+    from rechain.reader.wrong_answers import WrongAnswers
+    from rechain.text.passage_views import PassageView
 
     settings = ReaderSettings()
-    asked = {name: list(questions_of(data, name, every_type=True)) for name in (HOTPOT, TRAIN)}
-    folds = hotpot_folds(asked[HOTPOT])
-    wrong = WrongAnswers(asked[HOTPOT] + asked[TRAIN])
+    questions = {name: list(questions_of(data, name, every_type=True)) for name in (HOTPOT, TRAIN)}
+    folds = hotpot_folds(questions[HOTPOT])
+    wrong = WrongAnswers(questions[HOTPOT] + questions[TRAIN])
     preparation = JudgePreparation(tokenizer, settings.judge_tokens)
-    for question in asked[HOTPOT] + asked[TRAIN]:
+    for question in questions[HOTPOT] + questions[TRAIN]:
         views = [PassageView(passage) for passage in question.passages]
         tails = [number for number, view in enumerate(views) if answer_spans(question, view)]
         preparation.add(question, wrong.choose(question, views, tails, settings.wrong_answers))
@@ -144,8 +133,8 @@ def verdict_arrays(tokenizer: Any, data: Path) -> dict[str, Array]:
     """Write the answers that verdicts are measured on, each as it is, with its best chain by the prior."""
     from verdicts import SETS, questions_with_wrong_answers
 
-    from rechain.candidates import find_of_any_shape
-    from rechain.reader.arrays import JudgePreparation
+    from rechain.reader.prepare import JudgePreparation
+    from rechain.text.candidates import find_of_any_shape
 
     preparation, fold = JudgePreparation(tokenizer, ReaderSettings().judge_tokens, varied=False), []
     folds = hotpot_folds(list(questions_of(data, HOTPOT, every_type=True)))
@@ -158,7 +147,7 @@ def verdict_arrays(tokenizer: Any, data: Path) -> dict[str, Array]:
 
 def hotpot_folds(questions: "Sequence[Question]") -> dict[str, int]:
     """Return the fold of each question by its id: of bridge questions the one that the Ranker's have."""
-    from rechain.tables.stage import folds_of
+    from rechain.paper.stage import folds_of
 
     parts = [[q for q in questions if (q.type == "bridge") is is_bridge] for is_bridge in (True, False)]
     return {q.id: fold for part in parts for q, fold in zip(part, folds_of(part, FOLDS), strict=True)}
@@ -166,8 +155,8 @@ def hotpot_folds(questions: "Sequence[Question]") -> dict[str, int]:
 
 def add_question(preparation: "ReaderPreparation", question: "Question", collection: Any) -> bool:
     """Add a question, if it has candidate chains."""
-    from rechain.candidates import find_candidates
     from rechain.errors import QuestionError
+    from rechain.text.candidates import find_candidates
 
     try:
         preparation.add(find_candidates(question, collection=collection))
@@ -176,47 +165,47 @@ def add_question(preparation: "ReaderPreparation", question: "Question", collect
     return True
 
 
-def train(stage: Path, name: str, fold: int | None, encoder: str, changes: Sequence[str]) -> None:
+def train(stage: Path, name: str, fold: int | None, changes: Sequence[str]) -> None:
     """Train on all folds but one and write what is said of that one; or on everything, and write the weights."""
     import torch
     from safetensors.torch import save_file
 
-    from rechain.models.cpu import quantise
-    from rechain.reader.data import JudgeData, ReaderData
-    from rechain.reader.training import Judged, Questions, ReaderTraining, ReaderTrainingSettings
-    from rechain.system.loop import Watcher
+    from rechain.reader.cpu import quantise
+    from rechain.reader.train import Judged, JudgeData, Questions, ReaderData, ReaderTraining
+    from rechain.system.training import TrainingLog
 
-    class Lines(Watcher):
-        """Prints now and then how far a run has come: a borrowed machine may be taken back."""
+    class Lines(TrainingLog):
+        """Prints progress now and then: a borrowed machine may be taken back."""
 
-        def on_step(self, phase: str, epoch: int, step: int, steps: int) -> None:
+        def step(self, phase: str, epoch: int, step: int, steps: int) -> None:
             if step % 60 == 0:
                 print(f"{name}: epoch {epoch}, step {step} of {steps}, {time.perf_counter() - start:.0f} s", flush=True)
 
-        def on_epoch(self, figures: Mapping[str, Any]) -> None:
+        def epoch(self, figures: Mapping[str, Any]) -> None:
             print(f"{name}: {dict(figures)}", flush=True)
 
-    settings = ReaderTrainingSettings.of(dict(map(parse, changes)), "--set")
+    settings = ReaderSettings.of(dict(map(parse, changes)), "--set")
     device = "cuda" if torch.cuda.is_available() else "cpu"
     arrays, answers = load_arrays(stage / QUESTIONS), load_arrays(stage / JUDGED)
-    arrays["told"] = arrays["told"][FOLDS if fold is None else fold]
+    arrays["shared"] = arrays["shared"][FOLDS if fold is None else fold]
     data, numbers = ReaderData(arrays, device), np.arange(len(arrays["fold"]))
     learned = numbers if fold is None else numbers[arrays["fold"] != fold]
     start = time.perf_counter()
     training = ReaderTraining(
-        lambda seed: untaught(stage / encoder, seed, settings).to(device),
+        untaught(stage / ENCODER, settings.seed, settings).to(device),
         Questions(data, learned),
         settings,
         judged=Judged(JudgeData(answers, device), np.flatnonzero(answers["fold"] != (-9 if fold is None else fold))),
     )
-    training.run(Lines())
+    training.state.start(log=Lines())
+    training.train()
     print(f"{name}: {len(learned)} questions learnt in {time.perf_counter() - start:.1f} s on {device}", flush=True)
     (stage / PLAYS).mkdir(exist_ok=True)
     judgements = judgements_on(training.reader, stage, fold)
     if fold is None:
         save_arrays(judgements, stage / PLAYS / f"{name}.safetensors")
         time_reading(training.reader, data)
-        quantise(training.reader.encoder.model)  # type: ignore[attr-defined]
+        quantise(training.reader.encoder.model)
         weights = {key: value.contiguous().cpu() for key, value in training.reader.state_dict().items()}
         save_file(weights, stage / PLAYS / f"{name}.weights")
     else:
@@ -225,24 +214,23 @@ def train(stage: Path, name: str, fold: int | None, encoder: str, changes: Seque
 
 
 def judgements_on(model: "ChainReader", stage: Path, fold: int | None) -> dict[str, Array]:
-    """Return what the judge says of the answers that it did not learn, and which questions of a file these are."""
+    """Return the judge's logits for the answers that it was not trained on, and the numbers of their questions."""
     from rechain.evaluation.statistics import auc
-    from rechain.reader.data import JudgeData
-    from rechain.reader.training import examine_judge
+    from rechain.reader.train import JudgeData, examine_judge
 
-    said: dict[str, Array] = {}
+    outputs: dict[str, Array] = {}
     for name, file in (("judged", JUDGED), ("verdicts", VERDICTS)):
         arrays = load_arrays(stage / file)
         folds = arrays["fold"]
         unseen = np.flatnonzero(folds < 0 if fold is None else folds == fold)
         if name == "verdicts" and fold is not None:
             unseen = np.flatnonzero((folds == fold) | (folds < 0))
-        told = list(examine_judge(model, JudgeData(arrays, next(model.parameters()).device), unseen))
-        logits = np.concatenate([values[batch.is_case].float().cpu().numpy() for batch, values in told])
-        is_right = np.concatenate([(batch.is_case.cumsum(1) == 1)[batch.is_case].cpu().numpy() for batch, _ in told])
+        judged = list(examine_judge(model, JudgeData(arrays, next(model.parameters()).device), unseen))
+        logits = np.concatenate([values[batch.is_case].float().cpu().numpy() for batch, values in judged])
+        is_right = np.concatenate([(batch.is_case.cumsum(1) == 1)[batch.is_case].cpu().numpy() for batch, _ in judged])
         print(f"fold {fold}: AUC of the judge {auc(logits, is_right):.3f} on {name}", flush=True)
-        said |= {name: logits, f"{name}.right": is_right.astype(np.uint8), f"{name}.questions": unseen}
-    return said
+        outputs |= {name: logits, f"{name}.right": is_right.astype(np.uint8), f"{name}.questions": unseen}
+    return outputs
 
 
 def parse(change: str) -> tuple[str, Any]:
@@ -258,8 +246,8 @@ def untaught(encoder: Path, seed: int, settings: ReaderSettings) -> "ChainReader
     """
     import torch
 
-    from rechain.models.chain_reader import ChainReader
-    from rechain.models.text_encoders import pretrained
+    from rechain.reader.encoders import pretrained
+    from rechain.reader.network import ChainReader
 
     torch.manual_seed(seed)
     config, weights = json.loads((encoder / "config.json").read_text(encoding="utf-8")), unpack_encoder(encoder)
@@ -272,8 +260,8 @@ def untaught(encoder: Path, seed: int, settings: ReaderSettings) -> "ChainReader
 
 
 def views_on(model: "ChainReader", data: "ReaderData", questions: Array) -> dict[str, Array]:
-    """Return what the three views of a reader say of the chains of questions, and which chains these are."""
-    from rechain.reader.training import examine
+    """Return the scores of the three views of a reader for the chains of questions, and the numbers of these chains."""
+    from rechain.reader.train import examine
 
     parts: dict[str, list[Array]] = {name: [] for name in ("chains", *VIEWS)}
     for batch, views in examine(model, data, questions):
@@ -285,7 +273,7 @@ def views_on(model: "ChainReader", data: "ReaderData", questions: Array) -> dict
 
 def time_reading(model: "ChainReader", data: "ReaderData") -> None:
     """Print how many questions a second are read from prepared tensors, every kept chain of them; the second time."""
-    from rechain.reader.training import examine
+    from rechain.reader.train import examine
 
     questions = np.arange(len(data))
     for _ in range(2):
@@ -300,14 +288,13 @@ def bundle(stage: Path, data: Path, folder: Path) -> None:
     """Write the weights that learnt everything, which are bytes, with a card that has the figures."""
     from safetensors.torch import load_file
 
-    from rechain.models.chain_reader import ChainReader
-    from rechain.models.cpu import quantise
-    from rechain.models.text_encoders import untrained
-    from rechain.reader.card import write_card
+    from rechain.reader.cpu import quantise
+    from rechain.reader.encoders import untrained
     from rechain.reader.model import ChainReaderModel
-    from rechain.reader.pretrained import read_tokenizer, save
+    from rechain.reader.network import ChainReader
+    from rechain.reader.pretrained import read_tokenizer, save, write_card
     from rechain.scoring.evidence import FEATURES
-    from rechain.text.passages import first_sentences
+    from rechain.text.passage_views import first_sentences
 
     settings = ReaderSettings()
     encoder = untrained(json.loads((stage / ENCODER / "config.json").read_text(encoding="utf-8")), TEXT_MARKS)
@@ -320,8 +307,8 @@ def bundle(stage: Path, data: Path, folder: Path) -> None:
     network.load_state_dict(small, assign=True)
     tokenizer = read_tokenizer(stage / ENCODER / "tokenizer.json")
     model = ChainReaderModel(network, tokenizer, settings)
-    model.settings = settings.but(unlike=model.unlikeness(first_sentences(questions_of(data, HOTPOT))))
-    model.card = write_card(facts(stage, data), model)
+    model.settings = settings.but(unlike=model.mean_unrelated_cosine(first_sentences(questions_of(data, HOTPOT))))
+    model.card = write_card(model, "rechain's default model", "default", "apache-2.0", sections(stage, data))
     save(model, folder)
 
 
@@ -330,7 +317,6 @@ STEPS = {
     "train": ("stage",),
     "judge": ("stage", "data"),
     "bundle": ("stage", "data", "folder"),
-    "add": ("stage",),
 }
 
 
@@ -342,17 +328,12 @@ def main() -> None:
         step = steps.add_parser(name)
         for path in paths:
             step.add_argument(path, type=Path)
-    for name in ("prepare", "add"):
-        steps.choices[name].add_argument("--encoder", type=Path, required=True)
+    steps.choices["prepare"].add_argument("--encoder", type=Path, required=True)
     steps.choices["train"].add_argument("--name", required=True)
     steps.choices["train"].add_argument("--fold", type=int)
-    steps.choices["train"].add_argument("--encoder", choices=(ENCODER, OTHER), default=ENCODER)
     steps.choices["train"].add_argument("--set", dest="changes", action="append", default=[])
-    steps.choices["judge"].add_argument(
-        "--plays", action="append", help="names of plays, without fold; several together"
-    )
     options = vars(parser.parse_args())
-    run: dict[str, Any] = {"prepare": prepare, "train": train, "judge": judge, "bundle": bundle, "add": add}
+    run: dict[str, Any] = {"prepare": prepare, "train": train, "judge": judge, "bundle": bundle}
     run[options.pop("step")](**options)
 
 

@@ -11,15 +11,8 @@
 # `train` trains six readers side by side, one without each fold and one on everything. What it packs is in parts of
 # 15 MB, as files that come back from a borrowed machine may have a largest size.
 #
-# Whether another encoder is better, or better together with the first, after `train` and `collect`:
-#   benchmarks/default_model.sh add STAGE OTHER              on any machine: STAGE.other.tar.xz to carry as well
-#   benchmarks/default_model.sh train-other STAGE RESULTS    on a GPU machine, with both archives: five readers
-#   benchmarks/default_model.sh collect STAGE RESULTS        on any machine
-#   benchmarks/default_model.sh judge STAGE DATA --plays fold --plays other
-#
 # The environment:
 #   LIMIT=560                        seconds after which training stops and packs what there is
-#   MORE="prior0:0:reestimates=false"  other runs beside those of `train`, NAME:FOLD:SETTING[:SETTING…]
 set -euo pipefail
 what=$1
 script=$(dirname "$0")/default_model.py
@@ -34,32 +27,13 @@ prepare)
     python "$script" prepare "$data" "$stage" --encoder "$encoder"
     tar -C "$folder" --exclude=plays --exclude=other -cJf "$stage.tar.xz" "$name"
     ;;
-add)
-    stage=$2 encoder=$3
-    python "$script" add "$stage" --encoder "$encoder"
-    tar -C "$(dirname "$stage")" -cJf "$stage.other.tar.xz" "$(basename "$stage")/other"
-    ;;
-train | train-other)
+train)
     stage=$2 results=$3
     export PYTHONPATH=src PYTHONUNBUFFERED=1
     python -m tarfile -e "$stage.tar.xz" "$(dirname "$stage")"
     mkdir -p "$results"
-    case $what in
-    train)
-        train "$stage" all
-        for fold in 0 1 2 3 4; do train "$stage" "fold$fold" --fold "$fold"; done
-        for run in ${MORE:-}; do
-            IFS=: read -r -a parts <<<"$run"
-            settings=()
-            for setting in "${parts[@]:2}"; do settings+=(--set "$setting"); done
-            train "$stage" "${parts[0]}" --fold "${parts[1]}" "${settings[@]}"
-        done
-        ;;
-    train-other)
-        python -m tarfile -e "$stage.other.tar.xz" "$(dirname "$stage")"
-        for fold in 0 1 2 3 4; do train "$stage" "other$fold" --fold "$fold" --encoder other; done
-        ;;
-    esac
+    train "$stage" all
+    for fold in 0 1 2 3 4; do train "$stage" "fold$fold" --fold "$fold"; done
     failed=0
     for run in $(jobs -p); do wait "$run" || failed=$((failed + 1)); done
     [ "$failed" = 0 ] || echo "$failed of the runs failed or were stopped; what is packed is without them" >&2
@@ -74,7 +48,7 @@ judge | bundle)
     python "$script" "$@"
     ;;
 *)
-    echo "usage: $0 prepare|train|collect|judge|bundle|add|train-other …; see the head of this file" >&2
+    echo "usage: $0 prepare|train|collect|judge|bundle …; see the head of this file" >&2
     exit 2
     ;;
 esac

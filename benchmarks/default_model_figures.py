@@ -4,10 +4,9 @@ The figures are those of readers that did not learn the questions on which they 
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date
 from functools import partial
-from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +18,6 @@ from rechain.system.tensors import Array, load_arrays
 if TYPE_CHECKING:
     from rechain.evaluation.judging import JudgedChain
     from rechain.evaluation.statistics import Figure
-    from rechain.reader.card import Facts
     from rechain.schema import Question
     from rechain.text.collection import PassageCollection
 
@@ -32,7 +30,7 @@ VIEWS = ("ranker", "reasoner", "evidence")
 
 def questions_of(data: Path, name: str, every_type: bool = False) -> "Iterator[Question]":
     """Yield the questions of a set; of HotpotQA those with chains alone, or all."""
-    from rechain.datasets import read_questions
+    from rechain.formats.datasets import read_questions
 
     if name == DRUG:
         return read_questions(data / "drughop/open.jsonl.gz", passages=data / "drughop/passages.jsonl.gz")
@@ -41,8 +39,8 @@ def questions_of(data: Path, name: str, every_type: bool = False) -> "Iterator[Q
 
 
 def collection_of(data: Path, name: str) -> "PassageCollection | None":
-    """Return the collection that the passages of a set come from, where it has one."""
-    from rechain.recovery import read_collection
+    """Return the collection of the passages of a set, or None."""
+    from rechain.formats.datasets.questions import read_collection
 
     return read_collection(data / "drughop/passages.jsonl.gz") if name == DRUG else None
 
@@ -53,9 +51,9 @@ class Judged:
     def __init__(self, stage: Path, data: Path, name: str) -> None:
         from common import with_gold
 
-        from rechain.candidates import find_candidates
         from rechain.evaluation.candidates import is_gold_chain
         from rechain.evaluation.judging import is_unambiguous
+        from rechain.text.candidates import find_candidates
 
         self._names_entities = name == DRUG
         index = json.loads((stage / INDEX).read_text(encoding="utf-8"))
@@ -69,17 +67,20 @@ class Judged:
             if name == HOTPOT and not is_unambiguous(question, told):
                 continue
             place = number.get(question.id, -1)
-            found = find_candidates(question, collection=collection) if place >= 0 else None
-            kept = index["kept"][place] if found else []
+            candidates = find_candidates(question, collection=collection) if place >= 0 else None
+            kept = index["kept"][place] if candidates else []
             self.rows.append(
-                (place, [is_gold_chain(found, found.chains[chain], told) for chain in kept] if found else [])
+                (
+                    place,
+                    [is_gold_chain(candidates, candidates.chains[chain], told) for chain in kept] if candidates else [],
+                )
             )
 
         self.folds = np.array([fold[place] if place >= 0 else -1 for place, _ in self.rows])
         """of each question"""
 
     def verdicts(self, scores: Array, nothing: float = -1e9, as_shares: bool = False) -> "list[JudgedChain]":
-        """Judge the best chain of each question that the scores tell of; `nothing` is the score that none is right.
+        """Judge the best chain of each question that has scores; `nothing` is the score that none is right.
 
         Their confidences are as in recovery, or what these are made of: the shares of the chains.
         """
@@ -96,7 +97,7 @@ class Judged:
         self, scores: Array, nothing: float, place: int, is_right: Sequence[bool], as_share: bool
     ) -> "JudgedChain":
         from rechain.evaluation.judging import JudgedChain
-        from rechain.scoring.confidences import ALONE
+        from rechain.scoring.interface import ALONE
 
         if place < 0:
             return JudgedChain(False, False)
@@ -126,64 +127,48 @@ class Judged:
         return scores[self._starts[place] : self._starts[place + 1]]
 
 
-def views_of(stage: Path, names: Sequence[str]) -> dict[str, Array]:
-    """Return the views of all chains, each said by the reader that did not learn them; NaN where there is none."""
+def views_of(stage: Path) -> dict[str, Array]:
+    """Return the views of all chains, each by the reader of the fold that was not trained on it."""
     chains = len(load_arrays(stage / QUESTIONS)["features"])
     views = {name: np.full(chains, np.nan) for name in VIEWS}
-    for play in names:
-        said = load_arrays(stage / PLAYS / f"{play}.safetensors")
+    for fold in range(FOLDS):
+        of_fold = load_arrays(stage / PLAYS / f"fold{fold}.safetensors")
         for name in VIEWS:
-            views[name][said["chains"]] = said[name]
+            views[name][of_fold["chains"]] = of_fold[name]
     return views
 
 
-def views_together(stage: Path, plays: Sequence[str]) -> dict[str, Array]:
-    """Return the mean of what several sets of readers say, each that of the fold it did not learn."""
-    said = [views_of(stage, [f"{name}{fold}" for fold in range(FOLDS)]) for name in plays]
-    return {view: np.mean([one[view] for one in said], axis=0) for view in VIEWS}
-
-
-def judge(stage: Path, data: Path, plays: Sequence[str] | None = None) -> None:
-    """Print how good the judge is, what each view adds, what confidence is worth, and what the cascade spares.
-
-    Where plays are named, this is of what they say together, without the judge, and of several of each by itself, too.
-    """
+def judge(stage: Path, data: Path) -> None:
+    """Print how good the judge is, what each view adds, how confidence is calibrated, and what the cascade saves."""
     from common import percent, print_heading, print_rows
 
     from rechain.evaluation.statistics import mean_with_interval
 
     print_heading()
-    if not plays:
-        print_rows(("answers", "AUC, %"), [(name, percent(figure)) for name, figure in judge_figures(stage).items()])
+    print_rows(("answers", "AUC, %"), [(name, percent(figure)) for name, figure in judge_figures(stage).items()])
     arrays = load_arrays(stage / QUESTIONS)
     prior = np.array(json.loads((stage / INDEX).read_text(encoding="utf-8"))["prior"], dtype=np.float32)
-    views = views_together(stage, plays or ["fold"])
-    each = {play: views_together(stage, [play]) for play in plays or ()}
+    views = views_of(stage)
     for name in (HOTPOT, DRUG):
         judged = Judged(stage, data, name)
         print(f"## {name}, {len(judged.rows)} questions, {FOLDS}-fold cross-fitted\n")
-        judge_views(judged, views, arrays["features"] @ prior + arrays["beside"])
+        judge_views(judged, views, arrays["features"] @ prior + arrays["fixed"])
         kept = mean_with_interval([any(is_right) for _, is_right in judged.rows])
         print(f"A right chain is among those kept: {percent(kept)} %\n")
-        if len(each) > 1:
-            judge_each(judged, views, each)
         if name == DRUG:
             judge_new_passages(judged, views, data)
         judge_confidence(judged, views, name)
         judge_cascade(judged, views)
-        if not plays:
-            judge_teaching(judged, stage)
 
 
-def facts(stage: Path, data: Path) -> "Facts":
-    """Return what is told of the model: the figures are those of readers that did not learn what they are judged on."""
+def sections(stage: Path, data: Path) -> dict[str, str]:
+    """Return the sections of the model card, with cross-fitted figures."""
     from common import percent
 
     from rechain.evaluation.judging import most_confident
     from rechain.evaluation.statistics import expected_calibration_error, mean_with_interval
-    from rechain.reader.card import Facts
 
-    views = views_together(stage, ["fold"])
+    views = views_of(stage)
     figures = {}
     for name in (HOTPOT, DRUG):
         verdicts = Judged(stage, data, name).verdicts(joint(views), NOTHING[name])
@@ -194,21 +179,20 @@ def facts(stage: Path, data: Path) -> "Facts":
         )
         figures[f"{told}: accuracy of the most confident three quarters, %"] = _percent(most_confident(verdicts, 0.75))
     figures |= {f"AUC of the judge, {name}, %": percent(figure) for name, figure in judge_figures(stage).items()}
-    return Facts(
-        title="rechain's default model",
-        name="default",
-        licence="apache-2.0",
-        data=DATA_LINES,
-        figures=figures,
-        training=f"Trained by `benchmarks/default_model.sh`, whose head tells the commands; bundled on {date.today()}.",
-        limits=LIMITS,
-    )
+    training = f"Trained by `benchmarks/default_model.sh`, whose head lists the commands; bundled on {date.today()}."
+    return {
+        "Trained on": "\n".join([*(f"- {line}" for line in DATA_LINES), "", training]),
+        "Figures": "\n".join(
+            ["| what | measured |", "|---|---|", *(f"| {what} | {f} |" for what, f in figures.items())]
+        ),
+        "Limits": "\n".join(f"- {line}" for line in LIMITS),
+    }
 
 
 def judge_figures(stage: Path) -> "dict[str, Figure]":
-    """Return how often the judge holds a right answer to be better supported than a wrong one, set by set.
+    """Return how often the judge scores a right answer above a wrong one, set by set.
 
-    Wrong are other questions' answers of the same kind that stand in the same passages (`verdicts.py`). Of HotpotQA
+    Wrong are other questions' answers of the same kind that occur in the same passages (`verdicts.py`). Of HotpotQA
     each question is judged by the reader that did not learn it, of the other sets by the one that is bundled.
     """
     from verdicts import SETS
@@ -220,10 +204,10 @@ def judge_figures(stage: Path) -> "dict[str, Figure]":
     for place, name in enumerate(SETS):
         told = []
         for play in ["all"] if place else [f"fold{fold}" for fold in range(FOLDS)]:
-            said = load_arrays(stage / PLAYS / f"{play}.safetensors")
-            fold = np.repeat(arrays["fold"][said["verdicts.questions"]], answers[said["verdicts.questions"]])
+            outputs = load_arrays(stage / PLAYS / f"{play}.safetensors")
+            fold = np.repeat(arrays["fold"][outputs["verdicts.questions"]], answers[outputs["verdicts.questions"]])
             is_of_set = fold == -place if place else fold >= 0
-            told.append((said["verdicts"][is_of_set], said["verdicts.right"][is_of_set].astype(bool)))
+            told.append((outputs["verdicts"][is_of_set], outputs["verdicts.right"][is_of_set].astype(bool)))
         logits, is_right = map(np.concatenate, zip(*told, strict=True))
         fitted = "not learnt from" if place else f"{FOLDS}-fold cross-fitted"
         label = f"{name}, {is_right.sum()} right and {(~is_right).sum()} wrong answers, {fitted}"
@@ -254,8 +238,8 @@ LIMITS = (
 def joint(views: dict[str, Array], reasoner: bool = True) -> Array:
     """Return what the views say together, as in recovery."""
     settings = ReaderSettings()
-    heard = settings.reasoner_weight * views["reasoner"] if reasoner else 0.0
-    return views["evidence"] + settings.ranker_weight * views["ranker"] + heard
+    reasoner_scores = settings.reasoner_weight * views["reasoner"] if reasoner else 0.0
+    return views["evidence"] + settings.ranker_weight * views["ranker"] + reasoner_scores
 
 
 def judge_views(judged: Judged, views: dict[str, Array], prior: Array) -> None:
@@ -283,27 +267,6 @@ def judge_views(judged: Judged, views: dict[str, Array], prior: Array) -> None:
         for scores in (joint(views), prior)
     )
     print(f"All three less the prior, paired: {percent(mean_with_interval((whole - alone).tolist()))} points\n")
-
-
-def judge_each(judged: Judged, together: dict[str, Array], each: dict[str, dict[str, Array]]) -> None:
-    """Print how good several readers are one by one, what they gain together, and what who knew the better one had."""
-    from common import percent, print_rows
-
-    from rechain.evaluation.statistics import mean_with_interval
-
-    def correct(scores: Array) -> Array:
-        return np.array([verdict.correct for verdict in judged.verdicts(scores)], dtype=float)
-
-    ways: dict[str, Callable[[dict[str, Array]], Array]] = {"Ranker alone": itemgetter("ranker"), "all three": joint}
-    rows = []
-    for way, scores in ways.items():
-        alone = {play: correct(scores(views)) for play, views in each.items()}
-        for play, own in alone.items():
-            gain = correct(scores(together)) - own
-            rows.append((way, play, percent(mean_with_interval(list(own))), percent(mean_with_interval(list(gain)))))
-        best = np.max(list(alone.values()), axis=0)
-        rows.append((way, "right by at least one", percent(mean_with_interval(list(best))), ""))
-    print_rows(("view", "readers", "chain accuracy, %", "together less these, paired, points"), rows)
 
 
 def judge_new_passages(judged: Judged, views: dict[str, Array], data: Path) -> None:
@@ -391,28 +354,3 @@ def judge_cascade(judged: Judged, views: dict[str, Array]) -> None:
         told = "none" if margin > 1e8 else f"{margin:g}"
         rows.append((told, f"{judged.read_within(views['evidence'], margin):.2f}", f"{100 * accuracy:.1f}"))
     print_rows(("margin", "chains read a question", "chain accuracy, %"), rows)
-
-
-TAUGHT = {
-    "by the prior alone, no re-estimation": "prior0",
-    "EM (the default)": "fold0",
-    "EM, two readers together, their mean": "together0",
-    "EM, one taught by those two": "student0",
-}
-
-
-def judge_teaching(judged: Judged, stage: Path) -> None:
-    """Print the ways of teaching that were played on fold 0."""
-    from common import percent, print_rows
-
-    from rechain.evaluation.statistics import mean_with_interval
-
-    rows = []
-    for way, play in TAUGHT.items():
-        if (stage / PLAYS / f"{play}.safetensors").exists():
-            views = views_of(stage, [play])
-            figures = [
-                mean_with_interval([v.correct for v in judged.verdicts(s)]) for s in (views["ranker"], joint(views))
-            ]
-            rows.append((way, *map(percent, figures)))
-    print_rows(("taught, fold 0", "Ranker alone, %", "all three, %"), rows)

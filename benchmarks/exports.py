@@ -12,13 +12,13 @@ from pathlib import Path
 from common import data_folder, percent, print_heading, print_rows
 from pydantic import TypeAdapter
 
-from rechain.datasets import read_entries
-from rechain.datasets.files import read_records
-from rechain.datasets.hotpotqa import SupportingFacts
 from rechain.evaluation.statistics import mean_with_interval
-from rechain.exports.hotpotqa import Evidence, Fact, Rule, facts, supporting
-from rechain.exports.joining import Joined, Selection, join, with_sentences
-from rechain.recovery import Recoverer
+from rechain.formats.datasets import read_entries
+from rechain.formats.datasets.hotpotqa import SupportingFacts
+from rechain.formats.datasets.records import read_records
+from rechain.formats.exports.joining import Joined, Selection, join, with_sentences
+from rechain.formats.exports.predictions import Evidence, Fact, Rule, facts, supporting
+from rechain.recoverer import Recoverer
 
 TYPE = "bridge"
 COLUMNS = ("exact match, %", "F1, %", "precision, %", "recall, %")
@@ -66,7 +66,7 @@ def compare(predicted: set[Fact], correct: set[Fact]) -> tuple[float, float, flo
 def figures(chains: Sequence[Joined], correct: Mapping[str, set[Fact]], rule: Rule) -> list[str]:
     """Return the figures of a rule, a column each."""
     predicted = {joined.question.id: set(facts(joined, rule)) for joined in chains}
-    compared = [compare(predicted.get(name, set()), known) for name, known in correct.items()]
+    compared = [compare(predicted.get(name, set()), facts) for name, facts in correct.items()]
     return [percent(mean_with_interval(column)) for column in zip(*compared, strict=True)]
 
 

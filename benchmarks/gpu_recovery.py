@@ -1,4 +1,4 @@
-"""Recovery on a GPU from a file to a file: questions a second of the whole command, and its chains beside the CPU's.
+"""Recovery on a GPU from a file to a file: questions a second of the whole command, and its chains against the CPU's.
 
     python benchmarks/gpu_recovery.py FILE [--device cuda] [--runs 1:1500 8:12000 14:36000 24:36000] [--compared 50]
 
@@ -12,8 +12,8 @@ For a machine that has PyTorch but nothing else of ours, and no network,
 
     python benchmarks/gpu_recovery.py --prepare DATA
 
-puts into build/gpu what has to travel besides the repository: the libraries that it lacks, for Python 3.12, and 3,000
-questions of HotpotQA open (seed 0); 19 MB, 11 MB compressed. There, the one command is
+puts into build/gpu what has to travel with the repository: the missing libraries, for Python 3.12, and 3,000 questions
+of HotpotQA open (seed 0); 19 MB, 11 MB compressed. There, the one command is
 
     PYTHONPATH=src:build/gpu/site python3 benchmarks/gpu_recovery.py build/gpu/questions.jsonl.gz
 """
@@ -34,14 +34,14 @@ from typing import NamedTuple
 import orjson
 from common import Seen, print_heading, print_rows, recover_command, watched
 
-from rechain.datasets.files import read_records
+from rechain.formats.datasets.records import read_records
 
 FOLDER = Path("build/gpu")
 LIBRARIES = (
     *("ahocorasick_rs", "annotated-doc", "annotated-types", "click", "orjson", "pydantic", "pydantic_core", "rich"),
     *("shellingham", "text2num", "typer", "typing-extensions", "typing-inspection"),
 )
-"""what recovery without an index needs beside numpy, safetensors, tokenizers and torch"""
+"""what recovery without an index needs in addition to numpy, safetensors, tokenizers and torch"""
 PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64")
 WHEELS = (
     *("--only-binary=:all:", "--no-deps", "--no-compile", "--upgrade", "--quiet"),
@@ -57,8 +57,8 @@ def prepare(data: Path, number: int = 3000) -> None:
     target = ["--target", str(FOLDER / "site"), "--constraint", str(constraints)]
     subprocess.run([sys.executable, "-m", "pip", "install", *target, *WHEELS, *LIBRARIES], check=True)
     records = [record.value for record in read_records(data / "hotpotqa/open.json.gz")]
-    drawn = random.Random(0).sample(records, number)
-    lines = b"".join(orjson.dumps(record) + b"\n" for record in drawn)
+    sample = random.Random(0).sample(records, number)
+    lines = b"".join(orjson.dumps(record) + b"\n" for record in sample)
     (FOLDER / "questions.jsonl.gz").write_bytes(gzip.compress(lines, mtime=0))
 
 
@@ -143,17 +143,17 @@ def main() -> None:
     options.add_argument("--runs", nargs="+", default=["1:1500", "8:12000", "14:36000", "24:36000"])
     options.add_argument("--batch-size", type=int, default=64)
     options.add_argument("--compared", type=int, default=50)
-    told = options.parse_args()
-    if told.prepare:
-        prepare(told.prepare)
+    arguments = options.parse_args()
+    if arguments.prepare:
+        prepare(arguments.prepare)
         return
     print_heading()
-    lines = [orjson.dumps(record.value) + b"\n" for record in read_records(told.file)]
+    lines = [orjson.dumps(record.value) + b"\n" for record in read_records(arguments.file)]
     columns = ("device", "workers", "in a chunk", "questions", "first chains after, s")
     header = (*columns, "questions/s", "without the first quarter", "processor time a question, ms")
     with tempfile.TemporaryDirectory() as folder:
-        compare(lines[: told.compared], told.device, Path(folder))
-        rows = [measure(lines, told.device, run, told.batch_size, Path(folder)) for run in told.runs]
+        compare(lines[: arguments.compared], arguments.device, Path(folder))
+        rows = [measure(lines, arguments.device, run, arguments.batch_size, Path(folder)) for run in arguments.runs]
     print_rows(header, rows)
 
 

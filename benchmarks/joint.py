@@ -7,48 +7,44 @@ DrugHop open, whole chain with links, its file of passages as the collection. OF
 - jointly: `rechain recover --jointly`, on open, and with `--blind` on open and blind as one input
 - cross-fitted: a question hears only from questions of other folds, and folds are by start drug
 
-Confidence: its two numbers are fitted to gold of other folds than those judged. `--settings` prints instead what was
-compared to choose how beliefs are shared, by a criterion that needs no gold; gold stands beside it to be honest about
-what was looked at. `--costs` prints memory and time, and what MedHop's questions share. Nothing is drawn at random but
-the bootstrap's samples, with seed 0.
+Confidence: its two numbers are fitted to gold of other folds than those judged. `--costs` prints memory and time, and
+what MedHop's questions share. Nothing is drawn at random but the bootstrap's samples, with seed 0. What was compared to
+choose how beliefs are shared is `research/joint_variants.py`.
 """
 
 import tracemalloc
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from time import process_time
 
 import numpy as np
 from common import drughop_pairs, parser, percent, print_heading, print_rows
-from joint_variants import VARIANTS, Variants
 
-from rechain.bulk.work import Work, recover_chunks
-from rechain.datasets import read_questions
-from rechain.datasets.reading import read_chunks
 from rechain.evaluation.judging import is_correct
 from rechain.evaluation.statistics import expected_calibration_error, mean_with_interval
-from rechain.recovery import Recoverer
+from rechain.formats.datasets import read_questions
+from rechain.formats.datasets.questions import read_chunks
+from rechain.paper.stage import folds_of
+from rechain.recoverer import Recoverer, RecovererConfig
+from rechain.run.work import Work, recover_chunks
 from rechain.schema import Gold
-from rechain.scoring.beliefs import Beliefs, Offers
-from rechain.scoring.confidences import log_odds
-from rechain.scoring.jointly import Offer
+from rechain.scoring.beliefs import Beliefs, Offer, Offers
+from rechain.scoring.interface import log_odds
 from rechain.system.tensors import Array
-from rechain.tables.stage import folds_of
 from rechain.text.collection import PassageCollection
 
 FOLDS = 5
 CHUNK = 32
-Told = Sequence[Mapping[str, float]]
-"""what every question is told of its steps"""
+StepBeliefs = Sequence[Mapping[str, float]]
+"""for every question, the beliefs about its steps"""
 
 
 def offers_of(data: Path, folder: Path, model: str, name: str, workers: int) -> list[Offer]:
     """Return what the questions of a file of DrugHop offer; the folder keeps them, also from a run that was killed."""
     folder.mkdir(parents=True, exist_ok=True)
     kept = folder / f"{name}.{model}.jsonl"
-    work = Work(partial(Recoverer, model), data / "drughop/passages.jsonl.gz", jointly=True)
+    work = Work(RecovererConfig(model), data / "drughop/passages.jsonl.gz", jointly=True)
     with kept.open("a+b") as file:
         file.seek(0)
         chunks = file.read().count(b"\n") // CHUNK
@@ -64,20 +60,20 @@ def offers_of(data: Path, folder: Path, model: str, name: str, workers: int) -> 
 
 def learn(offers: Sequence[Offer]) -> Beliefs:
     """Return what questions believe together."""
-    known = Offers()
+    all_offers = Offers()
     for offer in offers:
-        offer.add_to(known)
-    return known.learn()
+        offer.add_to(all_offers)
+    return all_offers.learn()
 
 
-def told_jointly(offers: Sequence[Offer], others: Sequence[Offer] = ()) -> Told:
-    """Return what every question is told by all of its input, to which others may belong."""
+def beliefs_jointly(offers: Sequence[Offer], others: Sequence[Offer] = ()) -> StepBeliefs:
+    """Return the beliefs from all other questions of the input, to which others may belong."""
     beliefs = learn([*offers, *others])
     return [dict(zip(offer.names, beliefs.told(n).tolist(), strict=True)) for n, offer in enumerate(offers)]
 
 
-def told_across(offers: Sequence[Offer], folds: Array) -> Told:
-    """Return what every question is told by those of other folds alone."""
+def beliefs_across(offers: Sequence[Offer], folds: Array) -> StepBeliefs:
+    """Return the beliefs from the questions of other folds alone."""
     learnt = [learn([offer for offer, fold in zip(offers, folds, strict=True) if fold != f]) for f in range(FOLDS)]
     return [
         dict(zip(offer.names, learnt[fold].about(offer.names).tolist(), strict=True))
@@ -86,18 +82,19 @@ def told_across(offers: Sequence[Offer], folds: Array) -> Told:
 
 
 class Judged:
-    """The best chain of every question, with what it is told: whether it is right, and its share."""
+    """The best chain of every question, given the beliefs: whether it is right, and its share."""
 
-    def __init__(self, offers: Sequence[Offer], golds: Sequence[Gold], told: Told | None) -> None:
+    def __init__(self, offers: Sequence[Offer], golds: Sequence[Gold], beliefs_of: StepBeliefs | None) -> None:
         best = [
-            offer.recovered[0] if told is None else offer.weigh(told[n], 1, None)[0] for n, offer in enumerate(offers)
+            offer.recovered[0] if beliefs_of is None else offer.weigh(beliefs_of[n], 1, None)[0]
+            for n, offer in enumerate(offers)
         ]
         self.correct = np.array(
             [is_correct(c.passages, [x.entity for x in c.links], g) for c, g in zip(best, golds, strict=True)]
         )
         self.confidence = [chain.confidence for chain in best]
-        heard: Told = told or [dict.fromkeys(offer.names, 0.0) for offer in offers]
-        self.share = np.array([max(offer.shares(one)) for offer, one in zip(offers, heard, strict=True)])
+        own_beliefs: StepBeliefs = beliefs_of or [dict.fromkeys(offer.names, 0.0) for offer in offers]
+        self.share = np.array([max(offer.shares(one)) for offer, one in zip(offers, own_beliefs, strict=True)])
 
 
 def fit(share: Array, correct: Array) -> Array:
@@ -139,12 +136,12 @@ def joint_rows(
         assert [offer.recovered.id for offer in offers] == [question.id for question, _ in pairs]
         alone = Judged(offers, golds, None)
         yield model, "alone", *accuracy(alone), *confidence(alone, folds)
-        told = {"jointly": told_jointly(offers)}
+        beliefs_of = {"jointly": beliefs_jointly(offers)}
         if with_blind:
             others = offers_of(data, folder, model, "blind", workers)
-            told["jointly, open and blind"] = told_jointly(offers, others)
-        told["jointly, cross-fitted by start drug"] = told_across(offers, folds)
-        for way, of_way in told.items():
+            beliefs_of["jointly, open and blind"] = beliefs_jointly(offers, others)
+        beliefs_of["jointly, cross-fitted by start drug"] = beliefs_across(offers, folds)
+        for way, of_way in beliefs_of.items():
             judged = Judged(offers, golds, of_way)
             yield model, way, *accuracy(judged, alone), *confidence(judged, folds)
             if way == "jointly":
@@ -159,35 +156,24 @@ def accuracy(judged: Judged, alone: Judged | None = None) -> Sequence[object]:
 
 
 def confidence(judged: Judged, folds: Array) -> Sequence[object]:
-    """Return the calibration error as it is written out, and of confidence that is fitted in folds."""
+    """Return the calibration error of the written confidence, and of confidence that is fitted in folds."""
     pairs = zip(judged.confidence, judged.correct.tolist(), strict=True)
     error = expected_calibration_error(pairs)
     nested, mean = fitted_across(judged.share, judged.correct, folds)
     return "" if error is None else f"{error:.3f}", f"{nested:.3f} (mean {mean:.3f})"
 
 
-def setting_rows(data: Path, folder: Path, models: Sequence[str], workers: int) -> Iterator[Sequence[object]]:
-    """Yield how well other folds predict what a model believes of a question, setting by setting."""
-    pairs = drughop_pairs(data)
-    folds = np.array(folds_of([question for question, _ in pairs], FOLDS))
-    for model in models:
-        variants = Variants(offers_of(data, folder, model, "open", workers), pairs, folds)
-        for name, settings in VARIANTS.items():
-            predicted, across, whole = variants.measure(**settings)
-            yield model, name, f"{predicted:.3f}", f"{across:.1f}", f"{whole:.1f}"
-
-
 def cost_rows(offers: Sequence[Offer]) -> Iterator[Sequence[object]]:
-    """Yield what joint recovery takes beside recovery, for each question."""
+    """Yield what joint recovery costs in addition to recovery, for each question."""
     lines = [offer.to_json().encode() for offer in offers]
     yield "offers on disk, kB", f"{sum(map(len, lines)) / len(lines) / 1000:.1f}"
     tracemalloc.start()
-    known = Offers()
+    all_offers = Offers()
     for offer in offers:
-        offer.add_to(known)
+        offer.add_to(all_offers)
     yield "what is offered, in memory, kB", f"{tracemalloc.get_traced_memory()[0] / len(lines) / 1000:.1f}"
     start = process_time()
-    beliefs = known.learn()
+    beliefs = all_offers.learn()
     yield f"estimation ({beliefs.rounds} rounds), ms of CPU time", f"{1000 * (process_time() - start) / len(lines):.2f}"
     yield "with beliefs, in memory, kB", f"{tracemalloc.get_traced_memory()[0] / len(lines) / 1000:.1f}"
     tracemalloc.stop()
@@ -211,28 +197,26 @@ def medhop_rows(data: Path) -> Iterator[Sequence[object]]:
 
 
 def main() -> None:
-    """Print the table of DrugHop, or that of settings."""
+    """Print the table of DrugHop, or that of costs."""
     options = parser(__doc__)
     options.add_argument("offers", type=Path)
     options.add_argument("--models", default="lexical,default")
     options.add_argument("--workers", type=int, default=0)
-    options.add_argument("--settings", action="store_true")
     options.add_argument("--blind", action="store_true")
     options.add_argument("--costs", action="store_true")
-    given = options.parse_args()
+    arguments = options.parse_args()
     print_heading()
-    arguments = given.data, given.offers, given.models.split(","), given.workers
-    if given.costs:
+    of_models = arguments.data, arguments.offers, arguments.models.split(","), arguments.workers
+    if arguments.costs:
         print_rows(
-            ("a question of DrugHop open, lexical", ""), cost_rows(offers_of(*arguments[:2], "lexical", "open", 0))
+            ("a question of DrugHop open, lexical", ""), cost_rows(offers_of(*of_models[:2], "lexical", "open", 0))
         )
-        print_rows(("collection of MedHop", "with a chain", "changed jointly", "scores have"), medhop_rows(given.data))
-    elif given.settings:
-        columns = ["model", "beliefs", "surprise", "accuracy across folds, %", "accuracy, whole file, %"]
-        print_rows(columns, setting_rows(*arguments))
+        print_rows(
+            ("collection of MedHop", "with a chain", "changed jointly", "scores have"), medhop_rows(arguments.data)
+        )
     else:
         columns = ["model", "way", "chain accuracy, %", "over alone, points", "calibration error", "refitted in folds"]
-        print_rows(columns, list(joint_rows(*arguments, with_blind=given.blind)))
+        print_rows(columns, list(joint_rows(*of_models, with_blind=arguments.blind)))
 
 
 if __name__ == "__main__":

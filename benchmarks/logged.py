@@ -12,9 +12,9 @@ from pathlib import Path
 from common import print_heading, print_rows
 
 from rechain import Recoverer
-from rechain.datasets import read_questions
-from rechain.datasets.records import read_by_id
 from rechain.evaluation.statistics import expected_calibration_error
+from rechain.formats.datasets import read_questions
+from rechain.formats.datasets.records import read_by_id
 from rechain.schema import Gold, Question, Recovered
 
 Row = tuple[Question, Gold, Recovered]
@@ -50,12 +50,12 @@ def main() -> None:
     options.add_argument("folder", type=Path)
     options.add_argument("--half", choices=("fit", "dev", "test"), default="test")
     options.add_argument("--workers", type=int, default=0)
-    told = options.parse_args()
+    arguments = options.parse_args()
     print_heading()
-    questions = list(read_questions(told.folder / f"questions.{told.half}.jsonl"))
-    gold = read_by_id(told.folder / f"gold.{told.half}.jsonl", Gold)
-    found = Recoverer().recover_many(questions, workers=told.workers)
-    rows = [(question, gold[question.id], one) for question, one in zip(questions, found, strict=True)]
+    questions = list(read_questions(arguments.folder / f"questions.{arguments.half}.jsonl"))
+    gold = read_by_id(arguments.folder / f"gold.{arguments.half}.jsonl", Gold)
+    results = Recoverer().recover_many(questions, workers=arguments.workers)
+    rows = [(question, gold[question.id], one) for question, one in zip(questions, results, strict=True)]
     groups: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         language = row[0].id[:2] if row[0].id.startswith(("de_", "zh_")) else "en"

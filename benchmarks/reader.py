@@ -4,7 +4,7 @@
 
 FLOAT_MODEL is a folder with such a model unquantised, as `rechain train --model reader` writes it; without it
 neither cost nor speed is measured. Speed needs sentence-transformers, is repeated, and its ratios are of one run.
-Bootstrap: seed 0. Nothing else should run beside it: two threads that wait for each other are slow on busy cores.
+Bootstrap: seed 0. Nothing else should run at the same time.
 """
 
 import sys
@@ -33,19 +33,19 @@ from common import (
     verdicts,
 )
 
-from rechain.candidates import Candidates
 from rechain.evaluation.judging import JudgedChain, most_confident
 from rechain.evaluation.statistics import expected_calibration_error, mean_with_interval
-from rechain.game.model import TrainedModel
-from rechain.game.players import Players
-from rechain.game.settings import GameSettings
-from rechain.models.text_encoders import in_transformers
-from rechain.preparation.lexicon import vector_rows
-from rechain.preparation.vectors import read_vectors
+from rechain.paper.game import Players
+from rechain.paper.lexicon import vector_rows
+from rechain.paper.model import GameModel
+from rechain.paper.settings import GameSettings
+from rechain.paper.vectors import read_vectors
+from rechain.reader.encoders import in_transformers
 from rechain.reader.model import ChainReaderModel
 from rechain.reader.pretrained import load
 from rechain.scoring import Lexical
-from rechain.scoring.model import BatchModel, Model
+from rechain.scoring.interface import BatchModel, Model
+from rechain.text.candidates import Candidates
 
 REPEATS = 3
 TIMED, JUDGED = 60, 300
@@ -59,25 +59,25 @@ def sets(data: Path) -> Iterator[tuple[str, list[list[Pair]], list[int]]]:
 
 
 def compare(data: Path, model: ChainReaderModel) -> None:
-    """Print the default model beside the lexical rule, told how many hops there are or not, and beside parts of it."""
-    ways: dict[str, tuple[Model | BatchModel, bool, Sequence[str]]] = {  # whether told the hops, what is subtracted
+    """Print the default model, parts of it and the lexical rule, with and without the number of hops."""
+    ways: dict[str, tuple[Model | BatchModel, bool, Sequence[str]]] = {  # whether hops are given, what is subtracted
         "lexical": (Lexical(), False, ()),
-        "lexical, told the hops": (Lexical(), True, ()),
+        "lexical, hops given": (Lexical(), True, ()),
         "evidence": (with_settings(model, ranker_weight=0.0, reasoner_weight=0.0), False, ["lexical"]),
         "evidence and Ranker": (with_settings(model, reasoner_weight=0.0), False, ["lexical", "evidence"]),
         "default: both and Reasoner": (model, False, ["lexical", "evidence", "evidence and Ranker"]),
-        "default, told the hops": (model, True, ["lexical, told the hops"]),
+        "default, hops given": (model, True, ["lexical, hops given"]),
     }
     rows = []
     for name, parts, hops in sets(data):
         right: dict[str, list[bool]] = {}
         for way, (scorer, is_told, others) in ways.items():
-            found = [
+            judged = [
                 verdict
                 for part, number in zip(parts, hops, strict=True)
                 for verdict in verdicts(part, scorer, number if is_told else None)
             ]
-            right[way] = [bool(verdict.ordered) for verdict in found]
+            right[way] = [bool(verdict.ordered) for verdict in judged]
             gains = {
                 other: mean_with_interval([one - two for one, two in zip(right[way], right[other], strict=True)])
                 for other in others
@@ -85,11 +85,11 @@ def compare(data: Path, model: ChainReaderModel) -> None:
             rows.append(
                 (
                     name,
-                    len(found),
+                    len(judged),
                     way,
                     percent(mean_with_interval(right[way])),
                     "; ".join(f"{percent(gain)} over {other}" for other, gain in gains.items()),
-                    percent(mean_with_interval([verdict.links for verdict in found if verdict.links is not None])),
+                    percent(mean_with_interval([verdict.links for verdict in judged if verdict.links is not None])),
                 )
             )
     print_rows(("questions", "number", "model", "ordered chains, %", "points", "links, %"), rows)
@@ -104,13 +104,13 @@ def cost_of_bytes(pairs: Sequence[Pair], models: dict[str, ChainReaderModel]) ->
     """Print accuracy with bytes and floats, with and without the cascade and the Reasoner."""
     rows = []
     for name, model in models.items():
-        found = verdicts(pairs, model)
+        judged = verdicts(pairs, model)
         rows.append(
             (
                 name,
-                percent(mean_with_interval([verdict.correct for verdict in found])),
-                f"{expected_calibration_error((v.confidence, v.correct) for v in found):.4f}",
-                share_right(most_confident(found, 0.75)),
+                percent(mean_with_interval([verdict.correct for verdict in judged])),
+                f"{expected_calibration_error((v.confidence, v.correct) for v in judged):.4f}",
+                share_right(most_confident(judged, 0.75)),
             )
         )
     print(f"HotpotQA open, the first {len(pairs)} unambiguous bridge questions, learnt without gold:\n")
@@ -162,11 +162,11 @@ def _save_tokenizer(model: ChainReaderModel, folder: str) -> None:
     make(tokenizer_object=model.tokenizer, **names).save_pretrained(folder)
 
 
-def game_model(data: Path) -> TrainedModel:
-    """Return the paper's networks at their default size; how long they take does not hang on what they have learnt."""
+def game_model(data: Path) -> GameModel:
+    """Return the paper's networks at their default size, untrained: their speed is the same."""
     vectors = read_vectors(data / "vectors/glove.6B.100d.subset.npz")
     settings = GameSettings.for_data("hotpotqa")
-    return TrainedModel(Players(torch.from_numpy(vectors.table), 2, settings), settings, vector_rows(vectors.words))
+    return GameModel(Players(torch.from_numpy(vectors.table), 2, settings), vector_rows(vectors.words))
 
 
 def speeds(data: Path, default: ChainReaderModel, floats: ChainReaderModel) -> None:
@@ -184,10 +184,10 @@ def speeds(data: Path, default: ChainReaderModel, floats: ChainReaderModel) -> N
         "the paper's GRU (`rechain train`)": lambda: [game.score(candidates) for candidates in batch],
         "lexical": lambda: [lexical.score(candidates) for candidates in batch],
     }
-    taken = alternated(list(ways.values()), REPEATS)
+    times = alternated(list(ways.values()), REPEATS)
     rows = [
-        (name, f"{len(batch) / median(own):.1f}", spread(ratios(taken[0], own), "{:.1f}"))
-        for name, own in zip(ways, taken, strict=True)
+        (name, f"{len(batch) / median(own):.1f}", spread(ratios(times[0], own), "{:.1f}"))
+        for name, own in zip(ways, times, strict=True)
     ]
     chains = sum(len(candidates.chains) for candidates in batch)
     print(f"{len(batch)} questions with {chains} chains, {torch.get_num_threads()} threads, {REPEATS} repeats:\n")

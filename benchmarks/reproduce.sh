@@ -4,7 +4,7 @@
 #   benchmarks/reproduce.sh prepare DATA OUT      on any machine: questions and vectors as arrays, and OUT/*.tar.xz to carry
 #   benchmarks/reproduce.sh play OUT RESULTS      on a GPU machine; needs src/, OUT/*.tar.xz, torch, numpy and safetensors
 #   benchmarks/reproduce.sh collect OUT RESULTS   on any machine: takes in what was played
-#   benchmarks/reproduce.sh judge DATA OUT        on any machine: tables, plots, and what the Reasoner names
+#   benchmarks/reproduce.sh judge DATA OUT        on any machine: tables and plots
 #
 # `play` may be stopped and called again on the same machine: branches that are played already are not played again, and
 # come out the same in any order. Where time is short, borrow a machine for one of the CONDITIONS at a time, or several
@@ -23,10 +23,10 @@ tables=${TABLES:-hotpotqa drughop}
 options() { # of one table; DATA and OUT are set
     case $1 in
     hotpotqa) echo "hotpotqa $data/hotpotqa/open.json.gz --vectors $data/vectors/glove.6B.100d.subset.npz --out $out/hotpotqa
-        $(printf -- '--table %s ' ${CONDITIONS:-paper features ours}) --folds 5 --seeds 2 --pseudo 0" ;;
+        $(printf -- '--table %s ' ${CONDITIONS:-paper features ours}) --folds 5 --seeds 2" ;;
     drughop) echo "drughop $data/drughop/open.jsonl.gz --passages $data/drughop/passages.jsonl.gz
         --gold $data/drughop/open.gold.jsonl.gz --vectors $data/vectors/bio.100d.npz --out $out/drughop
-        --seeds 1 --pseudo 0" ;;
+        --seeds 1" ;;
     esac
 }
 
@@ -50,7 +50,7 @@ play)
     for table in $tables; do
         left=$((${LIMIT:-540} - SECONDS + began))
         [ $left -gt 5 ] || break
-        timeout --kill-after=5 $left python -m rechain.game.plays "$out/$table" --processes "${PROCESSES:-12}" || true
+        timeout --kill-after=5 $left python -m rechain.paper.plays "$out/$table" --processes "${PROCESSES:-12}" || true
     done
     for table in $tables; do
         [ ! -d "$out/$table/plays" ] || tar -C "$out" -cz "$table/plays" | split -b 15M - "$results/$table.plays.tar.gz."
@@ -68,11 +68,6 @@ judge)
     for table in $tables; do
         rechain reproduce $(options "$table") ${OPTIONS:-} --judge-only
     done
-    games=()
-    for table in $tables; do
-        [ ! -e "$out/$table/plays/cooperative.0.0.model" ] || games+=("--$table" "$out/$table")
-    done
-    python benchmarks/reasoner.py "$data" "${games[@]}"
     ;;
 *)
     echo "usage: $0 prepare|play|collect|judge …; see the head of this file" >&2

@@ -6,7 +6,7 @@ HotpotQA: the passages of open and blind in one collection, the unambiguous brid
 own passages. BM25 is that of the same search engine, on the words of question and answer. MuSiQue and 2Wiki: their own
 passages in one collection each. Speed is that of the whole command, with retrieval and with given passages in turn.
 Nothing is drawn at random but the bootstrap's samples, with seed 0. No setting was chosen on open's gold: how many
-passages are looked at was chosen on train_300, which is not part of what is measured here.
+passages are looked at was chosen on train_300, which is not measured here.
 """
 
 import os
@@ -33,13 +33,13 @@ from common import (
     two_wiki_pairs,
 )
 
-from rechain.datasets import read_questions
 from rechain.evaluation.judging import judge
 from rechain.evaluation.statistics import mean_with_interval
-from rechain.recovery import Recoverer
-from rechain.retrieval import FindSettings, Index, build_index, find_passages
-from rechain.retrieval.index import passages_of
-from rechain.retrieval.shard import Ask
+from rechain.formats.datasets import read_questions
+from rechain.index import FindSettings, Index, build_index, find_passages
+from rechain.index.index import passages_of
+from rechain.index.shard import Ask
+from rechain.recoverer import Recoverer
 from rechain.schema import Gold, Passage, Question
 from rechain.text.words import Text
 
@@ -66,7 +66,7 @@ def main() -> None:
         hotpotqa = index_of(place / "hotpotqa", passages)
         pairs = bridge_pairs(chosen.data)[: chosen.questions]
         if "found" in chosen.parts:
-            found_table(hotpotqa, pairs)
+            depth_table(hotpotqa, pairs)
         if "chains" in chosen.parts:
             chains_table("HotpotQA open, unambiguous bridge", pairs, hotpotqa)
         if "others" in chosen.parts:
@@ -87,7 +87,7 @@ def passages_in(data: Path, *names: str) -> list[Passage]:
 
 
 def index_of(place: Path, passages: Iterable[Passage]) -> Index:
-    """Build an index of passages, whose ids are their titles, numbered where they are not unique."""
+    """Build an index of passages, whose ids are their titles, numbered if they are not unique."""
     file = place.with_suffix(".jsonl")
     with file.open("wb") as out:
         for passage in passages:
@@ -102,7 +102,7 @@ def bare(question: Question) -> Question:
     return question.model_copy(update={"passages": []})
 
 
-def found_table(index: Index, pairs: Sequence[Pair]) -> None:
+def depth_table(index: Index, pairs: Sequence[Pair]) -> None:
     """Print for how many questions all right passages are among the first that are found."""
     settings = FindSettings(max(DEPTHS))
     ways: list[tuple[str, Sequence[int], Find]] = [
@@ -111,10 +111,13 @@ def found_table(index: Index, pairs: Sequence[Pair]) -> None:
     ]
     print(f"Both right passages among those looked at, %, {len(pairs)} questions\n")
     for name, depths, find in ways:
-        found = [[passage.id for passage in find(question)] for question, _ in pairs]
+        ids_of_questions = [[passage.id for passage in find(question)] for question, _ in pairs]
         golds = [gold for _, gold in pairs]
-        held = [[holds_all(ids[:depth], gold) for ids, gold in zip(found, golds, strict=True)] for depth in depths]
-        row = [percent(mean_with_interval(of_depth)) for of_depth in held]
+        contains_all = [
+            [holds_all(ids[:depth], gold) for ids, gold in zip(ids_of_questions, golds, strict=True)]
+            for depth in depths
+        ]
+        row = [percent(mean_with_interval(of_depth)) for of_depth in contains_all]
         print_rows(("", *map(str, depths)), [(name, *row)])
 
 
@@ -139,7 +142,7 @@ class Right(NamedTuple):
 def right(recoverer: Recoverer, pairs: Sequence[Pair]) -> Right:
     """Recover the chain of every question and judge it."""
     recovered = recoverer.recover_many([question for question, _ in pairs], workers=os.cpu_count() or 1)
-    judged = [judge(found[0] if found else None, gold) for found, (_, gold) in zip(recovered, pairs, strict=True)]
+    judged = [judge(chains[0] if chains else None, gold) for chains, (_, gold) in zip(recovered, pairs, strict=True)]
     ordered = [one.correct and one.ordered is not False for one in judged]
     return Right(percent(mean_with_interval([one.correct for one in judged])), percent(mean_with_interval(ordered)))
 
@@ -208,15 +211,17 @@ def speed_table(index: Index, pairs: Sequence[Pair], place: Path) -> None:
     """
     rows = []
     for name, left_out in (("two passages a chain", set()), ("2, 3 or 4 passages a chain", {"hops"})):
-        given, log = place / "given.jsonl", place / "log.jsonl"
-        write(given, (q.model_dump(exclude_defaults=True, exclude=left_out) for q, _ in pairs))
+        with_passages, log = place / "given.jsonl", place / "log.jsonl"
+        write(with_passages, (q.model_dump(exclude_defaults=True, exclude=left_out) for q, _ in pairs))
         write(log, (q.model_dump(exclude_defaults=True, exclude={"passages", *left_out}) for q, _ in pairs))
         times: dict[str, list[float]] = {"given": [], "found": []}
         for _ in range(ROUNDS):
-            times["given"].append(recover_with("local", given, "--out", place / "a.jsonl", "--overwrite").seconds)
-            found = recover_with("local", log, "--corpus", index.folder, "--out", place / "b.jsonl", "--overwrite")
-            times["found"].append(found.seconds)
-        rates = [spread([len(pairs) / taken for taken in times[way]], "{:.1f}") for way in ("given", "found")]
+            times["given"].append(
+                recover_with("local", with_passages, "--out", place / "a.jsonl", "--overwrite").seconds
+            )
+            searched = recover_with("local", log, "--corpus", index.folder, "--out", place / "b.jsonl", "--overwrite")
+            times["found"].append(searched.seconds)
+        rates = [spread([len(pairs) / seconds for seconds in times[way]], "{:.1f}") for way in ("given", "found")]
         rows.append((name, *rates, spread(ratios(times["given"], times["found"]), "{:.2f}")))
     print(f"{len(pairs)} questions, the whole command with start-up, {ROUNDS} rounds in turn\n")
     print_rows(("", "given passages, questions/s", "from the collection, questions/s", "ratio"), rows)

@@ -1,4 +1,4 @@
-"""How fast reading and candidates are on one core, beside spaCy's PhraseMatcher, and how cost grows.
+"""How fast reading and candidates are on one core, against spaCy's PhraseMatcher, and how cost grows.
 
     python benchmarks/speed.py ../shared/data
 
@@ -26,13 +26,14 @@ from common import (
     spread,
 )
 
-from rechain.answers.matching import AnswerMatcher
-from rechain.candidates import find_candidates
-from rechain.datasets import read_questions
-from rechain.linking import DEFAULT_LINKERS, DEFAULT_MIN_WEIGHT, LinkGraph, names, titles
-from rechain.linking.linkers import Context
+from rechain.formats.datasets import read_questions
 from rechain.schema import Passage, Question
-from rechain.text.passages import PassageView
+from rechain.text.answers.matcher import AnswerMatcher
+from rechain.text.candidates import find_candidates
+from rechain.text.linking import DEFAULT_LINKERS, DEFAULT_MIN_WEIGHT, LinkGraph
+from rechain.text.linking.builtin import NAMES, TITLES
+from rechain.text.linking.linkers import Context
+from rechain.text.passage_views import PassageView
 
 REPEATS = 7
 LINKED = 400
@@ -40,27 +41,27 @@ LARGE_FILE_BYTES = 600_000_000
 
 
 def tails_of(question: Question, views: Sequence[PassageView]) -> list[int]:
-    """Return the passages that hold the answer."""
+    """Return the numbers of the passages with the answer."""
     answer = AnswerMatcher(question)
     return [number for number, view in enumerate(views) if answer.is_held_by(view)]
 
 
 def link(questions: Sequence[Question]) -> None:
-    """Find the links to the passages that hold the answer, as for chains of two."""
+    """Find the links to the passages with the answer, as for chains of two."""
     for question in questions:
         views = [PassageView(passage) for passage in question.passages]
         LinkGraph(views, DEFAULT_MIN_WEIGHT, DEFAULT_LINKERS - {"identifiers"}, ends=tails_of(question, views))
 
 
 def phrases_of(question: Question) -> list[str]:
-    """Return all that `link` looks for: titles, pairs of capitalised words, rare words and words of titles."""
+    """Return the phrases that `link` searches: titles, pairs of capitalised words, rare words and words of titles."""
     views = [PassageView(passage) for passage in question.passages]
     context = Context(views, tails_of(question, views), DEFAULT_MIN_WEIGHT)
-    return sorted({phrase.strip() for phrase in (*titles.phrases(context), *names.phrases(context))})
+    return sorted({phrase.strip() for phrase in (*TITLES.phrases(context), *NAMES.phrases(context))})
 
 
 def link_with_spacy(questions: Sequence[Question], phrases: Sequence[Sequence[str]]) -> None:
-    """Look for the same phrases, which are handed over ready made, with spaCy's tokeniser and PhraseMatcher."""
+    """Search the same phrases, which are given, with spaCy's tokeniser and PhraseMatcher."""
     import spacy
     from spacy.matcher import PhraseMatcher
 
@@ -73,7 +74,7 @@ def link_with_spacy(questions: Sequence[Question], phrases: Sequence[Sequence[st
 
 
 def crowded(passages: int, hops: int) -> Question:
-    """Return a question of many passages that all share one rare name; every tenth holds the answer."""
+    """Return a question of many passages that all share one rare name; every tenth contains the answer."""
     texts = (
         f"The Quellmarine {n % 7} sailed past Zandvoortje {n} and Borkumsiel {n % 50} before it met the Kraantje. "
         f"{'It was Amaranthe.' if n % 10 == 0 else ''} " + "Plain words fill the rest of this passage. " * 8
@@ -107,7 +108,7 @@ def growth() -> Iterator[tuple[object, ...]]:
 def read_large_file(questions: Path) -> tuple[float, float, float]:
     """Write a HotpotQA-style array of 600 MB; return its size in MB, seconds to read it, and peak memory in MB."""
     read = (
-        "import resource, sys, time; from rechain.datasets import read_questions; start = time.perf_counter();"
+        "import resource, sys, time; from rechain.formats.datasets import read_questions; start = time.perf_counter();"
         "n = sum(1 for _ in read_questions(sys.argv[1])); print(time.perf_counter() - start,"
         "resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
     )

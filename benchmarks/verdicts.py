@@ -1,10 +1,10 @@
-"""Verdicts: right answers against answers of other questions of the same kind that stand in the same passages.
+"""Verdicts: right answers against answers of other questions of the same kind that occur in the same passages.
 
     python benchmarks/verdicts.py DATA [--limit N]
 
-DATA is a folder as ../shared/data. Of every question of HotpotQA open, 2Wiki and MuSiQue whose answer stands in its
+DATA is a folder as ../shared/data. Of every question of HotpotQA open, 2Wiki and MuSiQue whose answer occurs in its
 passages, the right answer and up to three of other questions of the set are judged by the default model: the AUC says
-how often a right one is held to be better supported than a wrong one. "Yes" and "no" stand in no passage.
+how often a right one is scored above a wrong one. "Yes" and "no" occur in no passage.
 
     python benchmarks/verdicts.py DATA --fit LOGS
 
@@ -24,13 +24,13 @@ from typing import NamedTuple
 import numpy as np
 import orjson
 
-from rechain.datasets import read_questions
-from rechain.datasets.records import read_by_id
-from rechain.preparation.wrong_answers import WrongAnswers
-from rechain.reader.arrays import answer_spans
+from rechain.formats.datasets import read_questions
+from rechain.formats.datasets.records import read_by_id
+from rechain.reader.prepare import answer_spans
+from rechain.reader.wrong_answers import WrongAnswers
 from rechain.schema import Gold, Question, Recovered
 from rechain.system.tensors import Array
-from rechain.text.passages import PassageView
+from rechain.text.passage_views import PassageView
 
 SETS = {
     "HotpotQA open": "hotpotqa/open.json.gz",
@@ -44,11 +44,11 @@ LOGS = "our own logs"
 COUNTS = {(LOGS, False): 1.5}
 """how much right or wrong answers of a set count, where not 1: that a wrong one passes is worse than a doubt"""
 PULL = 0.001
-"""holds the weights to nothing, as there are few answers"""
+"""the strength of regularisation, as there are few answers"""
 
 
 def questions_with_wrong_answers(data: Path, name: str) -> Iterator[tuple[Question, list[str]]]:
-    """Yield the questions of a set whose answers stand in their passages, each with other questions' answers."""
+    """Yield the questions of a set whose answers occur in their passages, each with other questions' answers."""
     questions = list(read_questions(data / {**SETS, **FITTED}[name]))
     wrong = WrongAnswers(questions)
     for question in questions:
@@ -60,7 +60,7 @@ def questions_with_wrong_answers(data: Path, name: str) -> Iterator[tuple[Questi
 
 def support_of(questions: Sequence[Question]) -> list[float]:
     """Return how likely the passages of questions support their answers, by the default model's verdicts."""
-    from rechain.recovery import Recoverer
+    from rechain.recoverer import Recoverer
 
     return [_probability(recovered) for recovered in Recoverer().recover_many(questions)]
 
@@ -72,7 +72,7 @@ def _probability(recovered: Recovered) -> float:
 
 
 class Case(NamedTuple):
-    """A right or a wrong answer, and the numbers that describe each of its claims; none where no passage holds it."""
+    """A right or a wrong answer, and the numbers that describe each of its claims; none if no passage supports it."""
 
     set: str
     described: Sequence[Mapping[str, float]]
@@ -86,10 +86,10 @@ class Case(NamedTuple):
 
 def cases_of(name: str, questions: Sequence[tuple[Question, bool]]) -> Iterator[Case]:
     """Yield some answers as the default model's best evidence describes them."""
-    from rechain.candidates import find_of_any_shape
     from rechain.errors import QuestionError
     from rechain.reader.pretrained import load
-    from rechain.scoring.verdicts import describe_claims
+    from rechain.scoring.verdict_weights import describe_claims
+    from rechain.text.candidates import find_of_any_shape
 
     model = load()
     for question, is_right in questions:
@@ -161,10 +161,10 @@ def logged_cases(logs: Path) -> Iterator[Case]:
 def encyclopaedic_cases(data: Path, limit: int | None) -> Iterator[Case]:
     """Yield right and wrong answers of the sets that are made of Wikipedia."""
     for name in FITTED:
-        asked = islice(questions_with_wrong_answers(data, name), limit)
+        questions = islice(questions_with_wrong_answers(data, name), limit)
         pairs = [
             (question.model_copy(update={"answer": answer, "answer_aliases": []}), answer == question.answer)
-            for question, wrong in asked
+            for question, wrong in questions
             for answer in (question.answer, *wrong)
         ]
         yield from cases_of(name, pairs)
@@ -196,20 +196,20 @@ def main() -> None:
     from rechain.evaluation.statistics import auc_with_interval
 
     options = parser(__doc__)
-    options.add_argument("--limit", type=int, help="questions of a set, the first ones; all unless told")
+    options.add_argument("--limit", type=int, help="questions of a set, the first ones; default: all")
     options.add_argument("--fit", type=Path, metavar="LOGS", help="fit weights; a folder that logs/build.py filled")
-    told = options.parse_args()
+    arguments = options.parse_args()
     print_heading()
-    if told.fit:
-        fitting(told.data, told.fit, told.limit)
+    if arguments.fit:
+        fitting(arguments.data, arguments.fit, arguments.limit)
         return
     rows = []
     for name in SETS:
-        asked = list(islice(questions_with_wrong_answers(told.data, name), told.limit))
-        right = [question for question, _ in asked]
+        questions = list(islice(questions_with_wrong_answers(arguments.data, name), arguments.limit))
+        right = [question for question, _ in questions]
         wrong = [
             question.model_copy(update={"answer": answer, "answer_aliases": []})
-            for question, answers in asked
+            for question, answers in questions
             for answer in answers
         ]
         is_right = np.arange(len(right) + len(wrong)) < len(right)

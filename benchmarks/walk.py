@@ -5,7 +5,9 @@
     python benchmarks/walk.py recover --functions
 
 A function counts once, when it is first called; comprehensions, lambdas and what runs at import (bodies of modules and
-classes, decorators) do not count. Each walk runs in its own process, on the examples that come with the package.
+classes, decorators) do not count. The depth is the greatest number of functions of the package on the stack of one
+thread; "to C" counts the frames between the first of them and the search of candidates, without Typer
+and Click. Each walk runs in its own process, on the examples that come with the package.
 """
 
 import argparse
@@ -16,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from importlib.resources import files
@@ -26,22 +29,51 @@ from typing import Any
 
 PACKAGE = Path(str(files("rechain")))
 DEMO = PACKAGE / "data" / "demo.jsonl"
+SEARCHES = ("find_of_any_shape", "find_candidates")
 
 
 class Tracer:
-    """Notes every function of the package that is called, in the order of the first calls."""
+    """Records the functions of the package in the order of their first calls, and the deepest stack."""
 
     def __init__(self) -> None:
         self.functions: dict[CodeType, str] = {}
+        self.clear()
+        self._is_ours: dict[CodeType, bool] = {}
+
+    def clear(self) -> None:
+        """Forget what was called so far."""
+        self.functions.clear()
+        self.deepest: list[str] = []
+        """the deepest stack, outermost function first"""
+        self.to_candidates: list[str] = []
+        """the stack at the first search of candidates"""
+        self._depths: Counter[int] = Counter()
 
     def __call__(self, frame: FrameType, event: str, _: Any) -> None:
         """Take a call into account, as sys.setprofile reports it."""
-        code = frame.f_code
-        is_function = code.co_flags & CO_OPTIMIZED and not code.co_name.startswith("<")  # not the body of a class
-        if event == "call" and is_function and code not in self.functions:
+        code, thread = frame.f_code, threading.get_ident()
+        if code not in self._is_ours:
             path = Path(code.co_filename)
-            if PACKAGE in path.parents and path.suffix == ".py":
-                self.functions[code] = str(path.relative_to(PACKAGE))
+            is_function = code.co_flags & CO_OPTIMIZED and not code.co_name.startswith("<")  # not the body of a class
+            self._is_ours[code] = bool(is_function) and PACKAGE in path.parents and path.suffix == ".py"
+        if not self._is_ours[code] or event not in ("call", "return"):
+            return
+        self._depths[thread] += 1 if event == "call" else -1
+        if event == "call":
+            if code not in self.functions:
+                self.functions[code] = str(Path(code.co_filename).relative_to(PACKAGE))
+            if self._depths[thread] > len(self.deepest):
+                self.deepest = self._stack(frame)
+            if code.co_name in SEARCHES and not self.to_candidates:
+                self.to_candidates = self._stack(frame)
+
+    def _stack(self, frame: FrameType | None) -> list[str]:
+        names = []
+        while frame is not None:
+            if self._is_ours.get(frame.f_code):
+                names.append(frame.f_code.co_qualname)
+            frame = frame.f_back
+        return names[::-1]
 
     def trace(self, walk: Callable[[Path], None]) -> None:
         """Follow a walk in all threads that it starts."""
@@ -71,7 +103,7 @@ def run(*arguments: object) -> None:
 
 
 def one_question(folder: Path) -> Path:
-    """Write a file that holds the first example alone, without its number of hops, so that chains of 2 to 4 compete."""
+    """Write a file with the first example alone, without its number of hops, so that chains of 2 to 4 compete."""
     path = folder / "question.jsonl"
     question = json.loads(DEMO.read_bytes().splitlines()[0])
     del question["hops"]
@@ -82,6 +114,16 @@ def one_question(folder: Path) -> Path:
 def recover(folder: Path) -> None:
     """Walk `rechain recover --workers 0` with the default model."""
     run("recover", one_question(folder), "--workers", 0, "--out", folder / "chains.jsonl")
+
+
+def library(folder: Path) -> None:
+    """Walk `Recoverer.recover` with a model that is loaded."""
+    from rechain import Recoverer
+
+    question = json.loads(one_question(folder).read_bytes())
+    recoverer = Recoverer()
+    TRACER.clear()
+    recoverer.recover(question)
 
 
 def train(folder: Path) -> None:
@@ -106,7 +148,7 @@ def serve(folder: Path) -> None:
     client = TestClient(app[0], base_url="http://127.0.0.1")
     threading.setprofile(TRACER)
     sys.setprofile(TRACER)
-    TRACER.functions.clear()
+    TRACER.clear()
     assert client.get("/question?id=d01").status_code == 200
 
 
@@ -122,7 +164,13 @@ def reproduce(folder: Path) -> None:
     run("reproduce", "drughop", questions, *tiny, "--gold", gold, "--out", folder / "table")
 
 
-WALKS: dict[str, Callable[[Path], None]] = {"recover": recover, "train": train, "serve": serve, "reproduce": reproduce}
+WALKS: dict[str, Callable[[Path], None]] = {
+    "recover": recover,
+    "library": library,
+    "train": train,
+    "serve": serve,
+    "reproduce": reproduce,
+}
 TRACER = Tracer()
 
 
@@ -132,27 +180,33 @@ def main() -> None:
     parser.add_argument("walk", choices=WALKS, nargs="?")
     parser.add_argument("--files", action="store_true", help="list the files, in the order in which they are entered")
     parser.add_argument("--functions", action="store_true", help="list the functions as well")
+    parser.add_argument("--stack", action="store_true", help="print the deepest stack and that of the search of C")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     if options.walk is None:
-        print(f"{'walk':12}{'files':>8}{'functions':>12}")
+        print(f"{'walk':12}{'files':>8}{'functions':>12}{'depth':>8}{'to C':>8}")
         for name in WALKS:
             output = subprocess.run([sys.executable, __file__, name, "--json"], capture_output=True, check=True).stdout
             counts = json.loads(output.splitlines()[-1])
-            print(f"{name:12}{counts['files']:8}{counts['functions']:12}")
+            to_candidates = counts["to_candidates"] or "-"  # a page of stored chains searches nothing
+            print(f"{name:12}{counts['files']:8}{counts['functions']:12}{counts['depth']:8}{to_candidates:>8}")
         return
     TRACER.trace(WALKS[options.walk])
     by_file: dict[str, list[str]] = {}
     for code, file in TRACER.functions.items():
         by_file.setdefault(file, []).append(code.co_qualname)
+    between = max(len(TRACER.to_candidates) - 2, 0)
+    counts = {"files": len(by_file), "functions": len(TRACER.functions), "depth": len(TRACER.deepest)}
     if options.json:
-        print(json.dumps({"files": len(by_file), "functions": len(TRACER.functions)}))
+        print(json.dumps({**counts, "to_candidates": between}))
         return
+    if options.stack:
+        print("deepest:", *TRACER.deepest, "to the search of C:", *TRACER.to_candidates, sep="\n  ")
     for file, functions in by_file.items():
         print(f"{len(functions):4}  {file}")
         for function in functions if options.functions else ():
             print(f"        {function}")
-    print(f"{len(by_file)} files, {len(TRACER.functions)} functions")
+    print(", ".join(f"{number} {name}" for name, number in counts.items()) + f", {between} frames to the search of C")
 
 
 if __name__ == "__main__":

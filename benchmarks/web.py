@@ -9,7 +9,7 @@ pages   Fifty users load pages of HotpotQA open (5,894 questions) for a while: t
         another candidate of each. Once they think for a second between two pages, as people do; once they do not think
         at all, which is the most that fifty can ask. Each is done twice with chains from a file.
 posts   The same without thought while four clients, and then forty, post one question after another to /recover, which
-        the default model answers; whoever is answered 429 asks again after a second.
+        the default model answers; a client that gets 429 asks again after a second.
 model   The same as `pages` with the default model recovering all questions in the background meanwhile.
 bursts  Clients post a question each to /recover at the same moment.
 idle    500 connections are opened on which nothing is sent: how long pages take for others, and when all are closed.
@@ -36,12 +36,12 @@ from urllib.parse import quote, urlencode
 
 from common import family, memory_of, parser, print_heading, print_rows
 
-from rechain.candidates.units import Unit
-from rechain.datasets import read_questions
 from rechain.evaluation.statistics import kappa_with_interval
+from rechain.formats.datasets import read_questions
 from rechain.labels.queue import Queue
 from rechain.labels.store import Label, LabelStore
 from rechain.schema import Question
+from rechain.text.candidates.label_units import Unit
 
 USERS = 50
 SECONDS = 20

@@ -3,8 +3,8 @@
     python benchmarks/logs/build.py OUT_FOLDER
 
 Writes questions.SPLIT.jsonl and gold.SPLIT.jsonl of the splits fit, dev and test, the same bytes every time, and prints
-how many there are. It stops at a record whose quote does not stand in exactly one passage. README.md beside this file
-tells what the records hold.
+how many there are. It stops at a record whose quote does not occur in exactly one passage. README.md next to this file
+describes the records.
 """
 
 import re
@@ -43,7 +43,7 @@ class Settings(BaseModel):
     name: str
     language: Literal["en", "de", "zh"]
     titles: Literal["path", "document", "none"]
-    """the headings above a passage, the document's title alone, or no title (then headings stand in the text)"""
+    """the headings above a passage, the document's title alone, or no title (then headings are in the text)"""
 
 
 class Entry(BaseModel):
@@ -59,7 +59,7 @@ class Entry(BaseModel):
     tag: NotBlank
     verdict: Verdict
     shape: Shape | None = None
-    """of the evidence; none where there is no evidence"""
+    """of the evidence; none without evidence"""
     evidence: list[NotBlank] = []
     """a quote from every passage that is needed, in the order of the chain"""
 
@@ -157,7 +157,7 @@ def _within_limit(text: str) -> Iterator[str]:
 def cut(title: str, blocks: Iterable[Block], titles: str) -> Iterator[tuple[str, str]]:
     """Yield the title and text of every passage of a document.
 
-    A passage ends with its section once it is long enough; a section too short for a passage goes on into the next.
+    A passage ends with its section once it is long enough; a section too short for a passage is joined with the next.
     """
     path, pieces, words = list[str](), list[str](), 0
     heading, name = "", title
@@ -197,7 +197,7 @@ def cut_set(folder: Path) -> list[Passage]:
 
 
 def read_log(path: Path) -> list[Entry]:
-    """Return the records of a log, or none where there is no such file, and say which line is wrong where one is."""
+    """Return the records of a log, or none if the file is missing; name the line of an error."""
     if not path.exists():
         return []
     entries = []
@@ -210,19 +210,19 @@ def read_log(path: Path) -> list[Entry]:
 
 
 def find_quote(quote: str, passages: Iterable[Passage]) -> str:
-    """Return the id of the one passage that holds a quote; blanks and line ends count alike."""
-    wanted = " ".join(quote.split())
-    found = [passage.id for passage in passages if wanted in " ".join(passage.text.split())]
-    if len(found) != 1:
-        raise ValueError(f"the quote '{quote}' stands in {len(found)} passages instead of one {found}")
-    return found[0]
+    """Return the id of the one passage with a quote; blanks and line ends count alike."""
+    needle = " ".join(quote.split())
+    matches = [passage.id for passage in passages if needle in " ".join(passage.text.split())]
+    if len(matches) != 1:
+        raise ValueError(f"the quote '{quote}' occurs in {len(matches)} passages instead of one {matches}")
+    return matches[0]
 
 
 def gold_of(entry: Entry, passages: Sequence[Passage]) -> dict[str, Any]:
-    """Return an entry's gold: the format of docs/formats.md, with the verdict and the shape besides."""
+    """Return an entry's gold: the format of docs/formats.md, with the verdict and the shape."""
     ids = [find_quote(quote, passages) for quote in entry.evidence]
-    wanted = {None: ids == [], "single": len(ids) == 1, "chain": len(ids) > 1, "parallel": len(ids) > 1}[entry.shape]
-    if not wanted or len(set(ids)) < len(ids):
+    needle = {None: ids == [], "single": len(ids) == 1, "chain": len(ids) > 1, "parallel": len(ids) > 1}[entry.shape]
+    if not needle or len(set(ids)) < len(ids):
         raise ValueError(f"the shape {entry.shape} does not fit its evidence {ids}")
     if (entry.verdict in ("supported", "partly")) != bool(ids):
         raise ValueError(f"an answer that is {entry.verdict} has {len(ids)} quotes")
@@ -270,9 +270,9 @@ def build_set(folder: Path, split: str) -> Iterator[tuple[dict[str, Any], dict[s
         except ValueError as error:
             raise SystemExit(f"{folder.name}, {split}, {entry.id}: {error}") from None
         needed = [key for chain in gold["chains"] for key in chain["passages"]]
-        found = [passage.model_dump(include={"id", "title", "text"}) for passage in retriever.find(entry, needed)]
+        matches = [passage.model_dump(include={"id", "title", "text"}) for passage in retriever.find(entry, needed)]
         logged = entry.model_dump(include={"id", "question", "answer", "type", "day", "tag"})
-        question = {**logged, "set": folder.name, "passages": [_without_blank(passage) for passage in found]}
+        question = {**logged, "set": folder.name, "passages": [_without_blank(passage) for passage in matches]}
         Question.model_validate(question)
         yield question, gold
 

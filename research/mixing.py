@@ -1,6 +1,6 @@
 """What Ranker and Reasoner should weigh beside evidence, chosen without any gold: by how views agree.
 
-    python benchmarks/mixing.py DATA [--limit N]
+    python research/mixing.py DATA [--limit N]
 
 DATA is a folder as ../shared/data. A view says how likely each chain is, as a softmax of its scores. Evidence and a
 player see different things, so what one believes is a noisy label for the other: the weight of a player is that under
@@ -16,13 +16,13 @@ from typing import NamedTuple
 import numpy as np
 from common import Pair, musique_pairs, parser, print_heading, print_rows, two_wiki_pairs
 
-from rechain.candidates import find_of_any_shape
 from rechain.errors import QuestionError
 from rechain.evaluation.candidates import is_gold_chain
 from rechain.reader.model import ChainReaderModel
 from rechain.reader.pretrained import load
-from rechain.scoring.documents import is_of_documents
+from rechain.scoring.document_weights import is_of_documents
 from rechain.system.tensors import Array
+from rechain.text.candidates import find_of_any_shape
 
 ALL = 1e9
 WEIGHTS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 1.5, 2.0)

@@ -1,8 +1,8 @@
 """Short answers put into sentences, as chatbots write them: are they found again, and are the chains the same?
 
-    python benchmarks/answers.py ../shared/data --set train_300
-    python benchmarks/answers.py ../shared/data --set open --limit 400 --forms one place polite
-    python benchmarks/answers.py ../shared/data --set open --chains
+    python research/answers.py ../shared/data --set train_300
+    python research/answers.py ../shared/data --set open --limit 400 --forms one place polite
+    python research/answers.py ../shared/data --set open --chains
 
 HotpotQA, unambiguous bridge questions. The first table needs no gold: how often the short answer (but for its article)
 is the first telling phrase of the sentence, and how often the only claim's. With `--chains` the second compares exact
@@ -16,11 +16,10 @@ from collections.abc import Callable, Sequence
 
 from common import Pair, bridge_pairs, parser, percent, print_heading, print_rows, verdicts
 
-from rechain.answers.claims import AnswerReading, read_answer
-from rechain.evaluation.comparison import compare
-from rechain.evaluation.judging import JudgedChain, summarise
+from rechain.evaluation.judging import JudgedChain, compare, summarise
 from rechain.evaluation.statistics import mean_with_interval
 from rechain.schema import Question
+from rechain.text.answers.claims import AnswerReading, read_answer
 from rechain.text.rarity import naming_words
 from rechain.text.words import Text, phrase
 

@@ -1,4 +1,4 @@
-"""Fit what tells evidence in documents (rechain.scoring.documents): python benchmarks/documents.py LOGS [--write].
+"""Fit what tells evidence in documents (`scoring.document_weights`): python research/documents.py LOGS [--write].
 
 LOGS is what benchmarks/logs/build.py filled; its halves fit and dev are read, each question with all its passages and
 with as few as SIZES says, as retrievers are set. Prints how often the best candidate has exactly the right passages
@@ -19,17 +19,17 @@ import orjson
 import torch
 from common import print_heading, print_rows
 
-from rechain.answers.matching import Meaning
-from rechain.candidates import find_of_any_shape
-from rechain.datasets import read_questions
-from rechain.datasets.records import read_by_id
 from rechain.errors import QuestionError
 from rechain.evaluation.statistics import expected_calibration_error
+from rechain.formats.datasets import read_questions
+from rechain.formats.datasets.records import read_by_id
 from rechain.reader.pretrained import load
 from rechain.schema import Gold, Question
-from rechain.scoring.documents import NAMES, NOTHING, describe
-from rechain.scoring.model import BUNDLED
+from rechain.scoring.document_weights import NAMES, NOTHING, describe
+from rechain.scoring.interface import BUNDLED
 from rechain.system.tensors import Array
+from rechain.text.answers.matcher import Meaning
+from rechain.text.candidates import find_of_any_shape
 
 HALVES = ("fit", "dev")
 SIZES = (None, 5, 3)

@@ -1,20 +1,25 @@
-"""Other ways to share beliefs, written anew for `joint.py --settings`; the first is what `rechain` does.
+"""Compare other ways to share beliefs: python research/joint_variants.py DATA OFFERS [--models lexical,default].
+
+The first row is what `rechain` does. OFFERS is the folder of benchmarks/joint.py.
 
 A question of one fold is told by those of the others. How well that alone predicts which chains its own model holds to
 be likely is a criterion without gold: the cross-entropy of the model's probabilities under those by what is told
 (lower is better; the model's are the same in all rows but those of another temperature, which do not compare).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import Pair
+from common import Pair, drughop_pairs, parser, print_heading, print_rows
+from joint import FOLDS, offers_of
 
 from rechain.evaluation.judging import is_correct
+from rechain.paper.stage import folds_of
 from rechain.schema import Chain, Question
-from rechain.scoring.jointly import Offer
+from rechain.scoring.beliefs import Offer
 from rechain.system.tensors import Array
 
 VARIANTS: Mapping[str, Mapping[str, Any]] = {
@@ -125,3 +130,30 @@ def _entities(question: Question, chain: Chain) -> list[str]:
     links = [link.entity for link in chain.links]
     entities = [question.question_entities[0], *links, question.answer_entity or ""]
     return [" ".join(sorted(pair)) for pair in pairwise(entities)]
+
+
+def setting_rows(data: Path, folder: Path, models: Sequence[str], workers: int) -> Iterator[Sequence[object]]:
+    """Yield how well other folds predict what a model believes of a question, setting by setting."""
+    pairs = drughop_pairs(data)
+    folds = np.array(folds_of([question for question, _ in pairs], FOLDS))
+    for model in models:
+        variants = Variants(offers_of(data, folder, model, "open", workers), pairs, folds)
+        for name, settings in VARIANTS.items():
+            predicted, across, whole = variants.measure(**settings)
+            yield model, name, f"{predicted:.3f}", f"{across:.1f}", f"{whole:.1f}"
+
+
+def main() -> None:
+    """Print the table."""
+    options = parser(__doc__)
+    options.add_argument("offers", type=Path)
+    options.add_argument("--models", default="lexical,default")
+    options.add_argument("--workers", type=int, default=0)
+    given = options.parse_args()
+    print_heading()
+    columns = ["model", "beliefs", "surprise", "accuracy across folds, %", "accuracy, whole file, %"]
+    print_rows(columns, setting_rows(given.data, given.offers, given.models.split(","), given.workers))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,6 +1,6 @@
 """Whether vectors find more: right passages and chains from an index without and with them, and what they cost.
 
-    python benchmarks/vectors.py ../shared/data LOGS [--others 10000] [--parts hotpotqa musique documents]
+    python research/vectors.py ../shared/data LOGS [--others 10000] [--parts hotpotqa musique documents]
 
 HotpotQA: the bridge questions of train_300, which is no part of the published figures, in a collection of their own
 passages and of `--others` more of open. MuSiQue: its own passages. Documents: LOGS is what benchmarks/logs/build.py
@@ -19,14 +19,14 @@ import orjson
 from common import MUSIQUE_HOPS, Pair, bridge_pairs, musique_pairs, parser, percent, print_heading, print_rows
 from retrieval import bare, holds_all, passages_in, renamed
 
-from rechain.datasets import read_questions
-from rechain.datasets.records import read_by_id
 from rechain.evaluation.judging import judge
 from rechain.evaluation.statistics import mean_with_interval
-from rechain.reader.embedding import BundledEncoder
-from rechain.recovery import Recoverer
-from rechain.retrieval import BuildSettings, FindSettings, Index, build_index, find_passages
-from rechain.retrieval.vectors import NAMES, VECTORS
+from rechain.formats.datasets import read_questions
+from rechain.formats.datasets.records import read_by_id
+from rechain.index import BuildSettings, FindSettings, Index, build_index, find_passages
+from rechain.index.vectors import NAMES, VECTORS
+from rechain.models import BundledEncoder
+from rechain.recoverer import Recoverer
 from rechain.schema import Gold, Passage
 from rechain.system.tensors import Array
 

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, normalize
 
 from rechain.errors import RechainError
-from rechain.models.cpu import dequantise
+from rechain.reader.cpu import dequantise
 from rechain.system.processes import in_order
 from rechain.system.tensors import Array, load_arrays, save_arrays
 

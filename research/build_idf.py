@@ -1,6 +1,6 @@
 """Build the table of document frequencies that ships with the package.
 
-    python benchmarks/build_idf.py ../shared/data
+    python research/build_idf.py ../shared/data
 
 Counted once a passage: HotpotQA open and train_300, and DrugHop's passages. Nothing of the blind sets, MuSiQue or
 2Wiki. Words in fewer than MIN_COUNT passages are left out, so that the table says the same of a rare name whether or
@@ -15,10 +15,10 @@ from pathlib import Path
 
 import orjson
 
-from rechain.datasets import read_questions
-from rechain.datasets.records import read_by_id
+from rechain.formats.datasets import read_questions
+from rechain.formats.datasets.records import read_by_id
 from rechain.schema import Passage, Question
-from rechain.text.passages import PassageView
+from rechain.text.passage_views import PassageView
 
 MIN_COUNT = 5
 TABLE = Path(__file__).parent.parent / "src/rechain/data/idf.json.gz"

@@ -1,8 +1,8 @@
-"""Fit what tells the shapes of evidence apart (rechain.scoring.shapes): python benchmarks/shapes.py ../shared/data.
+"""Fit what tells the shapes of evidence apart (`scoring.shape_weights`): python research/shapes.py ../shared/data.
 
 The questions are those of HotpotQA train_300, 2WikiMultihopQA and MuSiQue, and MuSiQue's partial questions, each
 answered by one passage. HotpotQA open is never looked at. Each set is also judged by weights that were fitted on the
-others alone. Evidence in documents is weighed by other numbers: benchmarks/documents.py.
+others alone. Evidence in documents is weighed by other numbers: research/documents.py.
 """
 
 import gzip
@@ -17,13 +17,13 @@ import orjson
 import torch
 from common import parser, print_heading, print_rows
 
-from rechain.candidates import find_of_any_shape
-from rechain.datasets import read_questions
 from rechain.errors import QuestionError
 from rechain.evaluation.gold import read_gold
+from rechain.formats.datasets import read_questions
 from rechain.schema import SHAPES, Question, Shape
 from rechain.scoring.evidence import weigh
-from rechain.scoring.shapes import best_of_shapes, describe, weigh_answer, weigh_prior
+from rechain.scoring.shape_weights import best_of_shapes, describe, weigh_answer, weigh_prior
+from rechain.text.candidates import find_of_any_shape
 
 WEIGHT = {"HotpotQA train_300": 25.0, "MuSiQue, partial": 0.3}
 """how much a set counts beside the others, which count 1: bridge questions that one passage nearly answers are many in

@@ -1,6 +1,6 @@
 """How few chains the default model may read: the margin of its cascade, chosen without any gold.
 
-    python benchmarks/margin.py DATA [--limit N]
+    python research/margin.py DATA [--limit N]
 
 DATA is a folder as ../shared/data. All chains within 5 of the best by evidence are read once, 6 at most. For every
 smaller margin the same outputs of the network say which chain would be the best had fewer been read. The margin is the
@@ -17,18 +17,18 @@ from typing import NamedTuple
 import numpy as np
 from common import parser, print_heading, print_rows, with_gold
 
-from rechain.candidates import Candidates, find_of_any_shape
-from rechain.datasets import read_questions
 from rechain.errors import QuestionError
 from rechain.evaluation.candidates import is_gold_chain
 from rechain.evaluation.statistics import expected_calibration_error
+from rechain.formats.datasets import read_questions
 from rechain.reader.model import ChainReaderModel, WeighedQuestion
 from rechain.reader.pretrained import load
 from rechain.reader.texts import Arrival
 from rechain.schema import Gold, Question
-from rechain.scoring.documents import is_of_documents
-from rechain.scoring.model import Scores
+from rechain.scoring.document_weights import is_of_documents
+from rechain.scoring.interface import Scores
 from rechain.system.tensors import Array
+from rechain.text.candidates import Candidates, find_of_any_shape
 
 WIDEST, MARGINS = 5.0, (5.0, 3.0, 2.0, 1.5, 1.0, 0.7, 0.5, 0.25, 0.0)
 SAME = 0.995

@@ -1,10 +1,10 @@
 """The proof: retrievers and passage selectors taught by recovered chains, beside those taught by gold and by less.
 
-    python benchmarks/proof.py prepare DATA STAGE --encoder ENCODER --selector SELECTOR
+    python research/proof.py prepare DATA STAGE --encoder ENCODER --selector SELECTOR
                                                                         on any machine; recovers the chains first
-    python benchmarks/proof.py play STAGE/carry RESULTS                 on a GPU machine, with src/ on PYTHONPATH
-    python benchmarks/proof.py collect STAGE RESULTS                    on any machine: takes in what was played
-    python benchmarks/proof.py judge STAGE --page docs/measured/proof.md --plots docs/plots
+    python research/proof.py play STAGE/carry RESULTS                 on a GPU machine, with src/ on PYTHONPATH
+    python research/proof.py collect STAGE RESULTS                    on any machine: takes in what was played
+    python research/proof.py judge STAGE --plots docs/plots
 
 DATA is a folder as ../shared/data; retrievers begin with ENCODER, a folder with the weights of all-MiniLM-L6-v2 or of
 another BERT, selectors with SELECTOR, a cross-encoder without its head that has the same vocabulary. `play` needs
@@ -13,8 +13,7 @@ end after --limit seconds if it took as long as the longest before, and packs wh
 15 MB; `collect` then leaves in STAGE/carry only what is still to be played, so that `play` goes on from there, on
 whatever machine. The most needed plays come first. What is played is kept by a digest of texts, encoders and settings,
 so that `prepare` with others begins anew; chains are recovered once, unless their files in STAGE are deleted. `judge`
-shows all that was collected, says what is missing, and writes its tables into the page between the comments that name
-them.
+shows all that was collected, and says what is missing.
 """
 
 import argparse
@@ -131,7 +130,6 @@ def main() -> None:
     step.add_argument("results", type=Path)
     step = steps.add_parser("judge")
     step.add_argument("stage", type=Path)
-    step.add_argument("--page", type=Path, help="a page whose tables are replaced; without it they are only printed")
     step.add_argument("--plots", type=Path, help="a folder for the plot")
     options = vars(parser.parse_args())
     if (name := options.pop("step")) == "judge":

@@ -1,4 +1,4 @@
-"""Would steps help where links are found in texts? python benchmarks/joint_texts.py DATA [--model lexical] [--first N].
+"""Would steps help where links are found in texts? python research/joint_texts.py DATA [--model lexical] [--first N].
 
 HotpotQA open (unambiguous bridge questions) and MuSiQue (linear), where `rechain recover --jointly` lets every question
 alone. A step could be a passage between link and link or link and answer (where the data names no entity of the
@@ -13,15 +13,15 @@ from itertools import pairwise
 import numpy as np
 from common import MUSIQUE_HOPS, Pair, bridge_pairs, musique_pairs, parser, percent, print_heading, print_rows
 
-from rechain.candidates import Candidate, Candidates
 from rechain.errors import QuestionError
 from rechain.evaluation.judging import is_correct
 from rechain.evaluation.statistics import mean_with_interval
-from rechain.recovery import Recoverer
+from rechain.recoverer import Recoverer
 from rechain.scoring.beliefs import Offers
 from rechain.scoring.steps import step_name
 from rechain.system.batches import batches
 from rechain.system.tensors import Array
+from rechain.text.candidates import Candidate, Candidates
 
 SCALE = {"lexical": 0.35, "default": 1.0}
 """what scores are multiplied by before they become probabilities; of the lexical rule as in the paper's teaching"""

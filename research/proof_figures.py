@@ -2,10 +2,8 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from functools import cached_property
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -179,13 +177,6 @@ class Results:
 # ---- tables
 
 
-def _printed(make: Callable[["Results", Path], None], results: "Results", stage: Path) -> str:
-    out = StringIO()
-    with redirect_stdout(out):
-        make(results, stage)
-    return out.getvalue().strip()
-
-
 def _heading(results: Results, stage: Path) -> None:
     print_heading()
     calls = Plan.read(stage / CARRY).played(stage) / "calls.jsonl"
@@ -295,10 +286,10 @@ TABLES: dict[str, Callable[[Results, Path], None]] = {
     "labels": _labels,
     "missing": _missing,
 }
-"""what prints each table, by the name that the page has for it"""
+"""what prints each table, by name"""
 
 
-# ---- the plot and the page
+# ---- the plot
 
 
 def draw(results: Results, path: Path) -> bool:
@@ -330,24 +321,12 @@ def draw(results: Results, path: Path) -> bool:
     return True
 
 
-def fill(text: str, made: Mapping[str, str]) -> str:
-    """Return a page with its tables replaced: each stands between `<!-- table: NAME -->` and `<!-- end -->`."""
-    for name, table in made.items():
-        before, mark, rest = text.partition(f"<!-- table: {name} -->\n")
-        if mark:
-            # blank lines, without which a table beside a comment is no table
-            text = f"{before}{mark}\n{table}\n\n<!-- end -->{rest.partition('<!-- end -->')[2]}"
-    return text
-
-
-def judge(stage: Path, page: Path | None, plots: Path | None) -> None:
-    """Print the tables, and write them into a page and the plot into a folder."""
+def judge(stage: Path, plots: Path | None) -> None:
+    """Print the tables, and write the plot into a folder."""
     results = Results(stage)
-    made = {name: _printed(make, results, stage) for name, make in TABLES.items()}
-    for name, table in made.items():
-        print(f"## {name}\n\n{table}\n")
-    if page:
-        page.write_text(fill(page.read_text(encoding="utf-8"), made), encoding="utf-8")
+    for name, print_table in TABLES.items():
+        print(f"## {name}\n")
+        print_table(results, stage)
     if plots:
         plots.mkdir(parents=True, exist_ok=True)
         draw(results, plots / PLOT)

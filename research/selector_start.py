@@ -1,8 +1,8 @@
 """What a passage selector may begin with: how much frozen encoders tell of chains, by a linear probe, without gold.
 
-    python benchmarks/selector_start.py STAGE
+    python research/selector_start.py STAGE
 
-STAGE is what `benchmarks/proof.py prepare` has written. Each of its two encoders reads questions with their own
+STAGE is what `research/proof.py prepare` has written. Each of its two encoders reads questions with their own
 passages, as a selector does. From the states of some questions a logistic regression learns which passages the default
 chain names; of the others it chooses two. Seed 0 draws the questions.
 """

@@ -1,6 +1,6 @@
 """How the cost of a whole recovery grows with the passages of a question, for chains of 2, 3 and 4.
 
-    python benchmarks/growth.py ../shared/data --plots docs/plots
+    python research/growth.py ../shared/data --plots docs/plots
 
 From a Question to its chains, in one process with one thread. Two shapes: questions of HotpotQA open with the passages
 of other questions added; and the worst case, a question whose passages all share one rare name, every tenth of which
@@ -21,8 +21,8 @@ import torch
 from common import parser, print_heading, print_rows, seconds, spread
 from speed import crowded
 
-from rechain.datasets import read_questions
-from rechain.recovery import Recoverer
+from rechain.formats.datasets import read_questions
+from rechain.recoverer import Recoverer
 from rechain.schema import Passage, Question
 from rechain.system.processes import relax_collector
 

@@ -24,20 +24,18 @@ from proof_plays import (
 )
 from safetensors.torch import load_file
 
-from rechain.answers.matching import AnswerMatcher
-from rechain.datasets import read_questions
-from rechain.datasets.records import read_by_id
 from rechain.errors import QuestionError
-from rechain.exports import mdr
-from rechain.exports.joining import Joined
-from rechain.exports.texts import text_of
-from rechain.models.cpu import quantise_rows
+from rechain.formats.datasets import read_questions
+from rechain.formats.datasets.records import read_by_id
+from rechain.formats.exports.joining import Joined
+from rechain.formats.exports.retriever_training import mdr, text_of
+from rechain.paper.stage import folds_of
+from rechain.reader.cpu import quantise_rows
 from rechain.reader.pretrained import read_tokenizer
 from rechain.schema import Chain, Gold, Passage, Question, Recovered
 from rechain.system.tensors import Array, save_arrays
-from rechain.tables.stage import folds_of
-from rechain.text.bm25 import likeness
-from rechain.text.passages import PassageView
+from rechain.text.answers.matcher import AnswerMatcher
+from rechain.text.passage_views import PassageView, bm25_scores
 from rechain.text.words import Text
 
 FOLDS = 5
@@ -66,7 +64,7 @@ def by_answer(question: Question) -> Recovered | None:
     Without links this is all that matching the answer can say; yes and no, which stand anywhere, say nothing.
     """
     views = [PassageView(passage) for passage in question.passages]
-    answer, alike = AnswerMatcher(question), likeness(question, views)
+    answer, alike = AnswerMatcher(question), bm25_scores(question, views)
     if question.answer.strip().lower() in ("yes", "no"):
         return None
     ranked = sorted(range(len(views)), key=lambda number: -alike[number])
@@ -78,7 +76,7 @@ def by_answer(question: Question) -> Recovered | None:
 def by_bm25(question: Question) -> Recovered | None:
     """Return the two passages most like question and answer together, the one that holds the answer last."""
     views = [PassageView(passage) for passage in question.passages]
-    alike = likeness(question.model_copy(update={"question": f"{question.question} {question.answer}"}), views)
+    alike = bm25_scores(question.model_copy(update={"question": f"{question.question} {question.answer}"}), views)
     answer = AnswerMatcher(question)
     best = sorted(range(len(views)), key=lambda number: -alike[number])[:2]
     return _recovered(question, sorted(best, key=lambda number: answer.is_held_by(views[number])))
@@ -121,7 +119,7 @@ def label_arrays(
         if recovered is None or not recovered.chains:
             continue
         try:
-            (record,) = mdr.row(Joined(question, recovered, {}))
+            (record,) = mdr(Joined(question, recovered, {}))
         except QuestionError:  # what the export leaves out nobody learns
             continue
         texts = [text_of(Passage(id="0", **fields)) for fields in record["pos_paras"] + record["neg_paras"]]
@@ -260,7 +258,7 @@ def search_by_bm25(sets: Mapping[str, Sequence[Pair]], numbers: Mapping[str, Map
     pairs = sets["hotpotqa"]
     best = []
     for question, _ in pairs:
-        alike = likeness(question, [PassageView(passage) for passage in question.passages])
+        alike = bm25_scores(question, [PassageView(passage) for passage in question.passages])
         two = sorted(range(len(alike)), key=lambda place: -alike[place])[:2]
         best.append([numbers["hotpotqa"][text_of(question.passages[place])] for place in two])
     chosen: dict[str, Array] = {

@@ -1,6 +1,6 @@
 """The whole command, `rechain recover` with the default model, of this source against that of another checkout.
 
-    python benchmarks/against.py OTHER DATA [--questions 300] [--repeats 3] [--margin 5]
+    python research/against.py OTHER DATA [--questions 300] [--repeats 3] [--margin 5]
 
 OTHER is the `src` folder of the other checkout, DATA a folder as ../shared/data. Both recover the same questions of
 HotpotQA open (drawn with seed 0) with two workers, in turn, round by round, so that a busy moment hits both. Processor
@@ -20,8 +20,8 @@ from pathlib import Path
 
 from common import parser, print_heading, print_rows, ratios, spread, watched
 
-from rechain.datasets.files import read_records
-from rechain.system.digests import SHA256, sealed
+from rechain.formats.datasets.records import read_records
+from rechain.system.files import SHA256, sealed
 
 OWN = Path(__file__).parents[1] / "src"
 MODEL = "rechain/data/default"

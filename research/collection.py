@@ -1,4 +1,4 @@
-"""What the statistics of a collection add: python benchmarks/collection.py DATA [--words LOGS] [--workers N].
+"""What the statistics of a collection add: python research/collection.py DATA [--words LOGS] [--workers N].
 
 DrugHop open, whole chain with links, with and without the file of passages as a collection: the parts of the lexical
 rule in turn, and the default model. With --words, instead: what the default model would reach if the rarity of words
@@ -25,18 +25,19 @@ from common import (
 )
 from logged import is_exact
 
-from rechain.candidates import Candidates
-from rechain.datasets import read_questions
-from rechain.datasets.records import read_by_id
 from rechain.evaluation.judging import judge, summarise
 from rechain.evaluation.statistics import expected_calibration_error
-from rechain.recovery import Recoverer, read_collection
+from rechain.formats.datasets import read_questions
+from rechain.formats.datasets.questions import read_collection
+from rechain.formats.datasets.records import read_by_id
+from rechain.recoverer import Recoverer
 from rechain.schema import Gold, Question
-from rechain.scoring.lexical import Lexical
-from rechain.scoring.model import Contributions, Model
+from rechain.scoring.baselines import Lexical
+from rechain.scoring.interface import Contributions, Model
 from rechain.text import rarity
+from rechain.text.candidates import Candidates
 from rechain.text.collection import PassageCollection
-from rechain.text.passages import PassageView
+from rechain.text.passage_views import PassageView
 
 RULES = (
     ("pairs in one sentence", "mentions"),

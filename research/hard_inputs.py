@@ -1,6 +1,6 @@
 """How long the inputs take that once were slow: long passages, odd texts, many plain texts, long queues of labels.
 
-    python benchmarks/hard_inputs.py
+    python research/hard_inputs.py
 
 No test asserts these seconds, since a busy machine would fail it: a figure that has grown much is looked for here.
 Start-up times are in speed.py, candidates of growing questions in speed.py and growth.py. Needs no data.
@@ -13,12 +13,12 @@ from pathlib import Path
 
 from common import print_heading, print_rows, seconds, spread
 
-from rechain.candidates.units import Unit
-from rechain.datasets import read_questions
 from rechain.evaluation.statistics import kappa_with_interval
+from rechain.formats.datasets import read_questions
 from rechain.labels.queue import Queue
 from rechain.labels.store import Label, LabelStore
-from rechain.recovery import Recoverer
+from rechain.recoverer import Recoverer
+from rechain.text.candidates.label_units import Unit
 from rechain.text.words import Text, strip_suffix
 
 REPEATS = 3
