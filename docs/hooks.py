@@ -1,7 +1,13 @@
-"""What MkDocs calls while it builds the site: write the reference of the command line from the commands themselves."""
+"""Hooks of MkDocs: write the reference of the command line, and include the pages at the root of the repository.
 
+If RECHAIN_REPOSITORY is the address of a real repository (https://github.com/NAME/rechain), links to files outside of
+`docs` lead there, and so does an icon on every page. Without it, they are plain text.
+"""
+
+import os
 import re
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -16,12 +22,34 @@ _INTRODUCTION = """# Command line
 Every command and option, as `rechain COMMAND --help` prints them. [Exit codes](../guide/recover.md#exit-codes) are the
 same for all of them.
 """
+_ROOT = Path(__file__).parent.parent
+_ROOT_PAGES = {"contribute.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md"}
+_LINK = re.compile(r"\[([^\]]*)\]\((?!https?://|#)([^)]+)\)")
+_REPOSITORY = os.environ.get("RECHAIN_REPOSITORY", "").rstrip("/")
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Add the repository's icon, if there is an address; `repo_url` would query GitHub on every page view."""
+    if _REPOSITORY:
+        config.extra["social"] = [{"icon": "fontawesome/brands/git-alt", "link": _REPOSITORY}]
+    return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the page of the command line."""
+    """Add the pages that are not in `docs`."""
     files.append(File.generated(config, _PAGE, content="\n".join(_page())))
+    for page, source in _ROOT_PAGES.items():
+        text = (_ROOT / source).read_text(encoding="utf-8")
+        files.append(File.generated(config, page, content=_LINK.sub(_site_link, text)))
     return files
+
+
+def _site_link(match: re.Match[str]) -> str:
+    """Return a link of a page at the root as it is on the site."""
+    text, target = match.groups()
+    if target.startswith("docs/"):
+        return f"[{text}]({target.removeprefix('docs/')})"
+    return f"[{text}]({_REPOSITORY}/blob/main/{target})" if _REPOSITORY else text
 
 
 # typer carries its own copy of click, whose classes the plug-ins for click do not know: hence these few lines.

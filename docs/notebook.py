@@ -12,8 +12,8 @@ from typing import Any
 
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _RELATIVE = re.compile(r"\]\(\.\./")
-"""the start of a link to another page, which a notebook finds on the project's site alone"""
-_SITE = "](https://github.com/rechain/rechain/blob/main/docs/"
+"""the start of a link from a recipe to another page"""
+_FROM_EXAMPLES = "](../docs/"
 
 
 def cells(page: str) -> Iterator[dict[str, Any]]:
@@ -21,7 +21,7 @@ def cells(page: str) -> Iterator[dict[str, Any]]:
     at = 0
     for block in [*_BLOCK.finditer(page), None]:
         if text := page[at : block.start() if block else None].strip():
-            yield _cell("markdown", _RELATIVE.sub(_SITE, text))
+            yield _cell("markdown", _RELATIVE.sub(_FROM_EXAMPLES, text))
         if block is None:
             return
         language, code = block[1], block[2].strip()

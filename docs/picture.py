@@ -12,8 +12,8 @@ from pathlib import Path
 from rich.console import Console
 
 from rechain.cli.display import show
-from rechain.datasets import read_questions
-from rechain.recovery import Recoverer
+from rechain.formats.datasets import read_questions
+from rechain.recoverer import Recoverer
 
 _FONT_DOWNLOADS = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 

@@ -1,4 +1,4 @@
-"""A passage selector: a cross-encoder that says which of a question's passages lead to its answer.
+"""A passage selector: a cross-encoder that predicts which of a question's passages lead to its answer.
 
     rechain export chains.jsonl --to paths --questions questions.jsonl --out paths.jsonl
     python examples/passage_selector.py paths.jsonl ENCODER OUT
