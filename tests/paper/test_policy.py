@@ -104,7 +104,7 @@ def test_expected_reward_is_the_sum_over_every_selection(tiny: ModuleType, way: 
         sum(log[number].exp().item() * earned(players, number, places, chains) for places, log in selections.items())
         for number in range(2)
     ]
-    assert -players.ranker_loss(batch, everybody(batch)).item() == pytest.approx(sum(brute) / 2)
+    assert -players.ranker_loss(batch, pays_bonus=True).item() == pytest.approx(sum(brute) / 2)
 
 
 def everybody(batch: Batch) -> Tensor:
@@ -121,11 +121,11 @@ def test_the_mean_gradient_of_reinforce_converges_to_the_exact_one(
     tiny: ModuleType, way: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     players, batch = make_game(tiny, **way)
-    exact = gradient(players.ranker_loss(batch, everybody(batch)), players)
+    exact = gradient(players.ranker_loss(batch, pays_bonus=True), players)
     torch.manual_seed(0)
     monkeypatch.setattr(game, "SAMPLES", 24_000)
     players.settings = players.settings.but(gradient="reinforce")
-    sampled = gradient(players.ranker_loss(batch, everybody(batch)), players)
+    sampled = gradient(players.ranker_loss(batch, pays_bonus=True), players)
     assert torch.cosine_similarity(sampled, exact, dim=0) > 0.995
     assert float(sampled.norm() / exact.norm()) == pytest.approx(1, abs=0.05)
 

@@ -97,8 +97,8 @@ def players_of(seed: int = 0, **changes: Any) -> Players:
 def test_both_players_learn_from_every_gradient(features: str, gradient: str) -> None:
     players = players_of(features=features, gradient=gradient).train()
     batch = data_of([make_question(n) for n in range(4)]).batch(np.arange(4))
-    everybody = torch.ones(4, dtype=torch.bool)
-    loss = players.ranker_loss(batch, everybody) + players.reasoner_loss(batch, players.chains_to_teach(batch)[0])[0]
+    taught = players.chains_to_teach(batch)[0]
+    loss = players.ranker_loss(batch, pays_bonus=True) + players.reasoner_loss(batch, taught)[0]
     loss.backward()
     assert torch.isfinite(loss)
     missing = [name for name, p in players.named_parameters() if p.grad is None and p.numel() and "ngrams" not in name]

@@ -193,7 +193,7 @@ def test_who_is_taught_in_which_phase(make: Make, row: str, ranker: set[str], re
 
 def test_the_reasoner_alone_is_taught_for_all_its_epochs(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(train, "PATIENCE", 1)
-    training = make(reasoner_epochs=5, pretrain_epochs=1, game_epochs=0)
+    training = make(reasoner_epochs=5, pretrain_epochs=1, game_epochs=0, sure_share=1.0)
     training.run()
     epochs = [epoch for epoch in training.state.progress.curve if epoch["phase"] == "reasoner"]
     assert len(epochs) == 5
