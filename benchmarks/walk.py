@@ -155,7 +155,7 @@ def serve(folder: Path) -> None:
 def reproduce(folder: Path) -> None:
     """Walk `rechain reproduce` with tiny networks, one seed and no ablations."""
     config = folder / "tiny.toml"
-    config.write_text("hidden = 4\npretrain_epochs = 1\ngame_epochs = 1\n")
+    config.write_text('selects = "passages"\nhidden = 4\npretrain_epochs = 1\ngame_epochs = 1\n')
     data, gold = DEMO, DEMO.with_name("demo.gold.jsonl")
     lines = [line for line in data.read_bytes().splitlines(keepends=True) if json.loads(line)["hops"] == 3]
     questions = folder / "questions.jsonl"
