@@ -14,6 +14,7 @@ import gzip
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -23,7 +24,9 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "src" / "rechain" / "data"
 CHANGING = re.compile(
-    r'"(began|ended|made|seal|etag|time|seconds)": ?"[^"]*"|\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?[^"< ]*'
+    r'"(began|ended|made|seal|etag|time|seconds)": ?"[^"]*"'
+    r'|\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?[^"< ]*'
+    r"|&#34;[0-9a-f]{64}&#34;"
 )
 TINY = ("--set", "hidden=8", "--set", "pretrain_epochs=2", "--set", "game_epochs=2")
 
@@ -161,7 +164,8 @@ def main() -> None:
     options = parser.parse_args()
     out, work = options.out.absolute(), options.out.absolute().with_name(f"{options.out.name}.work")
     for folder in (out, work):
-        folder.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
     other_commands(out, work)
     serve(out, work)
     recover_logs(out, work, options.quick)
