@@ -94,19 +94,8 @@ def _labels(folder: Path) -> Used:
 
 
 def _resume_on_ray(folder: Path) -> Used:
-    command = [
-        "recover",
-        "questions.jsonl",
-        "--model",
-        "lexical",
-        "--engine",
-        "ray",
-        "--part-size",
-        2,
-        "--batch-size",
-        1,
-    ]
-    outcome = run(folder, [*command, "--out", "parts", "--resume"])
+    command = ["recover", "questions.jsonl", "--model", "lexical", "--engine", "ray", "--part-size", 2]
+    outcome = run(folder, [*command, "--batch-size", 1, "--out", "parts", "--resume"])
     return Used(outcome, b"".join(path.read_bytes() for path in sorted((folder / "parts").glob("0*"))))
 
 
@@ -162,10 +151,8 @@ def damaged(draw: Random, content: bytes, region: int) -> bytes:
         changed[block] = bytes(block.stop - block.start)
     elif way == "swap":
         one, other = at - at % _BLOCK, draw.randrange(len(content)) // _BLOCK * _BLOCK
-        changed[one : one + _BLOCK], changed[other : other + _BLOCK] = (
-            changed[other : other + _BLOCK],
-            changed[one : one + _BLOCK],
-        )
+        first, second = changed[one : one + _BLOCK], changed[other : other + _BLOCK]
+        changed[one : one + _BLOCK], changed[other : other + _BLOCK] = second, first
     elif way == "insert":
         changed[at:at] = draw.randbytes(draw.choice((1, 4, _BLOCK)))
     elif way == "remove":

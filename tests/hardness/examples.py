@@ -14,7 +14,7 @@ def _name(draw: Random) -> str:
 
 
 def plain(draw: Random, number: int) -> Record:
-    """Return a question: who made the work stands in its passage, and where they were born in theirs."""
+    """Return a question about the maker of a work: the work's passage names the maker, the maker's the town."""
     work, maker, guest, town, far = (_name(draw) for _ in range(5))
     passages = [
         {"id": "work", "title": work, "text": f"{work} was made by {maker} and sold by {guest}."},
@@ -63,10 +63,8 @@ def twowiki(draw: Random, number: int) -> Record:
     """Return a question as 2WikiMultihopQA has it."""
     record = hotpotqa(draw, number)
     maker = record["question"].split()[-3]
-    return record | {
-        "type": "compositional",
-        "evidences": [[maker, "maker", "someone"], ["someone", "town", record["answer"]]],
-    }
+    evidences = [[maker, "maker", "someone"], ["someone", "town", record["answer"]]]
+    return record | {"type": "compositional", "evidences": evidences}
 
 
 def musique(draw: Random, number: int) -> Record:
@@ -81,12 +79,8 @@ def musique(draw: Random, number: int) -> Record:
         {"id": 2, "question": "Where was #1 born?", "answer": record["answer"], "paragraph_support_idx": 1},
     ]
     fields = {"id": f"2hop__{number}", "question": record["question"], "answer": record["answer"]}
-    return fields | {
-        "paragraphs": paragraphs,
-        "question_decomposition": steps,
-        "answer_aliases": [],
-        "answerable": True,
-    }
+    fields |= {"paragraphs": paragraphs, "question_decomposition": steps}
+    return fields | {"answer_aliases": [], "answerable": True}
 
 
 def medhop(draw: Random, number: int) -> Record:
@@ -99,14 +93,7 @@ def medhop(draw: Random, number: int) -> Record:
 
 
 QUESTIONS: Sequence[Callable[[Random, int], Record]] = (
-    plain,
-    plain,
-    with_mentions,
-    by_ids,
-    hotpotqa,
-    twowiki,
-    musique,
-    medhop,
+    *(plain, plain, with_mentions, by_ids, hotpotqa, twowiki, musique, medhop),
 )
 
 
@@ -150,10 +137,8 @@ def chains(draw: Random, record: Record) -> Record:
         verdict = draw.choice(("supported", "partly", "unsupported", "no_answer"))
         claim = {"text": words[0], "verdict": verdict, "passage": draw.choice((None, name)), "span": span}
         judged = {"verdict": verdict, "verdict_probability": draw.choice((None, 0.0, 0.7)), "claims": [claim]}
-        chain |= {
-            "shape": draw.choice(("chain", "parallel")),
-            "answer": {"match": "words", "passage": name, "span": span},
-        }
+        chain["shape"] = draw.choice(("chain", "parallel"))
+        chain["answer"] = {"match": "words", "passage": name, "span": span}
     if draw.random() < 0.2:
         error = {"code": "no_candidates", "message": "there is no chain."}
         return {"id": _id(record), **judged, "chains": [], "error": error}

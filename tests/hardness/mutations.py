@@ -188,18 +188,9 @@ def as_lines(draw: Random, rows: list[bytes]) -> bytes:
 def as_array(draw: Random, rows: list[bytes]) -> bytes:
     """Return a file that is one array, or objects over several lines, or nearly so."""
     between = draw.choices((b",", b",\n", b" , ", b"\n", b",,", b", 1, "), (10, 10, 3, 0.5, 0.5, 0.5))[0]
-    start, end = draw.choices(
-        (
-            (b"[", b"]"),
-            (b"[\n", b"\n]\n"),
-            (b"[", b",]"),
-            (b"[", b""),
-            (b'{"data": [', b"]}"),
-            (b"[[", b"]]"),
-            (b"", b""),
-        ),
-        (20, 10, 0.5, 1, 0.5, 0.5, 0.5),
-    )[0]
+    usual, odd = ((b"[", b"]"), (b"[\n", b"\n]\n")), ((b"[", b",]"), (b"[", b""), (b"[[", b"]]"), (b"", b""))
+    around = (*usual, *odd, (b'{"data": [', b"]}"))
+    start, end = draw.choices(around, (20, 10, 0.5, 1, 0.5, 0.5, 0.5))[0]
     return start + between.join(rows) + end
 
 

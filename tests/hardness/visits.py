@@ -11,32 +11,10 @@ import inputs
 import mutations
 
 _PATHS = (
-    *(
-        "/",
-        "/questions",
-        "/question?id={}",
-        "/questions/{}",
-        "/labels?question={}",
-        "/label",
-        "/label/next",
-        "/compare",
-    ),
-    *(
-        "/?search={}",
-        "/questions?page={}",
-        "/questions?source={}",
-        "/?verdict={}",
-        "/label/question?id={}&annotator={}",
-    ),
-    *(
-        "/labels/agreement",
-        "/labels/export",
-        "/version",
-        "/docs",
-        "/metrics",
-        "/try?question={}",
-        "/label?annotator={}",
-    ),
+    *("/", "/?search={}", "/?verdict={}", "/question?id={}", "/compare", "/try?question={}"),
+    *("/label", "/label/next", "/label/question?id={}&annotator={}", "/label?annotator={}"),
+    *("/questions", "/questions/{}", "/questions?page={}", "/questions?source={}"),
+    *("/labels?question={}", "/labels/agreement", "/labels/export", "/version", "/openapi.json", "/metrics"),
 )
 
 
