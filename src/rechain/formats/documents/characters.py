@@ -4,6 +4,7 @@ import os
 import re
 import stat
 import unicodedata
+from contextlib import suppress
 from io import BufferedReader
 
 from rechain.errors import InputError
@@ -14,6 +15,7 @@ LARGEST_TEXT = 20_000_000
 and copies are made, so that such a text, whatever is in it, fits into a gigabyte. More is a log or a dump."""
 _BINARY_SAMPLE = 1 << 16
 """bytes in which a zero byte shows that a file is no text; text in the middle of a program is none either"""
+# byte order marks; that of UTF-32 begins like that of UTF-16 and comes first
 _MARKS = {
     b"\xef\xbb\xbf": "utf-8-sig",
     b"\xff\xfe\x00\x00": "utf-32",
@@ -21,13 +23,11 @@ _MARKS = {
     b"\xff\xfe": "utf-16",
     b"\xfe\xff": "utf-16",
 }
-"""byte order marks; that of UTF-32 begins like that of UTF-16 and comes first"""
 _FEWEST_VALID = 20
 """characters of UTF-8 for each bad byte: UTF-8 with a few damaged bytes has more, other encodings have none"""
 _MOSTLY_ASCII = 0.75
 """share of bytes: a line of French has 0.84 or more; Russian and Chinese in their own encodings have few but blanks"""
-_GUESS_SAMPLE = 1 << 16
-"""bytes by which an encoding is guessed, which takes milliseconds a kilobyte"""
+_GUESS_SAMPLE = 1 << 16  # bytes by which an encoding is guessed, which takes milliseconds a kilobyte
 # Python's own name of Windows-1252, which is what texts without any hint are most often in.
 _FALLBACK = "cp1252"
 # What no reader sees or can use: control characters but for tabs, line breaks and form feeds, soft hyphens, blanks of
@@ -74,25 +74,20 @@ def decode(content: bytes, declared: str = "") -> str:
         return content.decode(_MARKS[mark], "replace")
     if b"\0" in content[:_BINARY_SAMPLE]:
         raise InputError("is a binary file, not text")
-    try:
+    with suppress(UnicodeDecodeError):
         return content.decode()
-    except UnicodeDecodeError:
-        return _decode_other(content, declared)
-
-
-def _decode_other(content: bytes, declared: str) -> str:
-    """Return the text of bytes that are not valid UTF-8."""
     text = content.decode("utf-8", "replace")
     bad = text.count("\ufffd")
-    valid = len(text) - bad - sum(map(content.count, (bytes([byte]) for byte in range(128))))
-    if valid >= _FEWEST_VALID * bad:
+    if len(text) - bad - _count_ascii(content) >= _FEWEST_VALID * bad:
         return text
     for encoding in filter(None, (declared, _guess(content))):
-        try:
+        with suppress(UnicodeDecodeError, LookupError, ValueError):
             return content.decode(encoding)
-        except (UnicodeDecodeError, LookupError, ValueError):
-            continue
     return content.decode(_FALLBACK, "replace")
+
+
+def _count_ascii(content: bytes) -> int:
+    return sum(map(content.count, (bytes([byte]) for byte in range(128))))
 
 
 def _guess(content: bytes) -> str:
@@ -102,7 +97,7 @@ def _guess(content: bytes) -> str:
     letters show which it is, and Windows-1252 is right more often than a guess.
     """
     sample = content[:_GUESS_SAMPLE]
-    if sum(map(sample.count, (bytes([byte]) for byte in range(128)))) > _MOSTLY_ASCII * len(sample):
+    if _count_ascii(sample) > _MOSTLY_ASCII * len(sample):
         return ""
     try:
         from charset_normalizer import from_bytes

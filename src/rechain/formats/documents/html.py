@@ -12,16 +12,14 @@ from rechain.formats.documents.layout import Builder, Document, one_line
 
 _NEVER_TAGS = """script style noscript template svg iframe object audio video canvas map select option textarea
 button"""
-_NEVER = frozenset(_NEVER_TAGS.split())
-"""what holds no text, or none that is read in a row"""
+_NEVER = frozenset(_NEVER_TAGS.split())  # what holds no text, or none that is read in a row
 _FURNITURE = frozenset(("nav", "form", "dialog", "menu"))
+# of the page when outside of its main part; within it, of the article
 _OUTER_FURNITURE = frozenset(("header", "footer", "aside"))
-"""of the page when outside of its main part; within it, of the article"""
 _MAIN = frozenset(("main", "article"))
-_VOID = frozenset(
-    ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr")
-)
-"""have no end tag, and so must not count as open"""
+# have no end tag, and so must not count as open
+_VOID_TAGS = "area base br col embed hr img input link meta param source track wbr"
+_VOID = frozenset(_VOID_TAGS.split())
 _BLOCK_TAGS = """address article aside blockquote body caption center dd details div dl dt fieldset figcaption figure
 footer form header hr html legend li main nav ol p pre section summary table tbody tfoot thead tr ul"""
 _BLOCKS = frozenset(_BLOCK_TAGS.split())
@@ -29,12 +27,10 @@ _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _LINES = frozenset(("li", "dt", "dd"))
 _LISTS = frozenset(("ul", "ol", "dl"))
 _CHARSET = re.compile(rb"""<meta[^<>]{0,200}?charset\s*=\s*["']?([\w-]{2,40})""", re.IGNORECASE)
-_HEAD = 4096
-"""bytes in which a page must name its encoding, four times what the standard asks"""
+_HEAD = 4096  # bytes in which a page must name its encoding, four times what the standard asks
 _CHUNK = 1 << 16
 _CELL = " | "
-_BREAK = "\x00"
-"""stands for a line break that is shown; texts that are clean do not hold it"""
+_BREAK = "\x00"  # stands for a line break that is shown; texts that are clean do not hold it
 _DEEPEST_INDENT = 6
 """levels of nested lists that are shown; deeper ones are a trap, or made by a program for nobody to read"""
 
@@ -72,15 +68,11 @@ class _Page:
     def __init__(self, furniture: frozenset[str]) -> None:
         self._furniture = furniture
         self._builder = Builder()
-        self._inline: list[str] = []
-        """text since the last block began"""
+        self._inline: list[str] = []  # text since the last block began
         self._title: list[str] = []
-        self._cells: list[str] | None = None
-        """of the row of a table that is open"""
-        self._lists: list[str] = []
-        """the tag of each open list"""
-        self._items: list[int] = []
-        """how many items each of them has had"""
+        self._cells: list[str] | None = None  # of the row of a table that is open
+        self._lists: list[str] = []  # the tag of each open list
+        self._items: list[int] = []  # how many items each of them has had
         self._gap, self._mark = "\n\n", ""
         self._depth = self._skipped_from = self._main = self._pre = 0
         self._in_title = self._is_done = False
@@ -100,14 +92,11 @@ class _Page:
             self._inline.append(_BREAK)
         else:
             if tag == "main" and not self._main and self._furniture:
-                self._begin_again()
+                # Forget what is before the main part of the page, such as menus that are not marked as such.
+                self._builder = Builder()
+                self._inline.clear()
+                self._cells, self._gap, self._mark = None, "\n\n", ""
             self._start_block(tag)
-
-    def _begin_again(self) -> None:
-        """Forget what stands before the main part of the page, such as menus that are not marked as such."""
-        self._builder = Builder()
-        self._inline.clear()
-        self._cells, self._gap, self._mark = None, "\n\n", ""
 
     def _is_skipped(self, tag: str, attributes: Any) -> bool:
         if tag in _VOID:
@@ -163,12 +152,6 @@ class _Page:
         if tag == "title":
             self._in_title = False
             return
-        self._end_block(tag)
-        self._main -= tag in _MAIN
-        self._is_done = tag == "main" and bool(self._furniture)
-        self._pre -= tag == "pre"
-
-    def _end_block(self, tag: str) -> None:
         if tag in _HEADINGS:
             self._builder.add_heading(self._take(), _HEADINGS[tag])
             self._gap, self._mark = "\n\n", ""
@@ -183,6 +166,9 @@ class _Page:
             self._lists.pop()
             self._items.pop()
             self._gap = "\n" if self._lists else "\n\n"
+        self._main -= tag in _MAIN
+        self._is_done = tag == "main" and bool(self._furniture)
+        self._pre -= tag == "pre"
 
     def data(self, text: str) -> None:
         """Take a text between tags."""

@@ -1,7 +1,6 @@
 """What every converter makes of a file: its text without headers and footers, and where its headings and pages are."""
 
 import re
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -10,10 +9,8 @@ from typing import NamedTuple
 
 from rechain.formats.documents.characters import clean
 
-_LONGEST_HEADING = 200
-"""characters that a heading gives to a title; what is longer is a paragraph in the wrong style"""
-MOST_HEADINGS = 100_000
-"""of a document; whatever has more is no document, and each takes memory"""
+_LONGEST_HEADING = 200  # characters that a heading gives to a title; what is longer is a paragraph in the wrong style
+MOST_HEADINGS = 100_000  # of a document; whatever has more is no document, and each takes memory
 _BLANKS = re.compile(r"\s+")
 
 
@@ -37,10 +34,6 @@ class Document:
     """what the file itself gives as its title"""
     pages: list[int] = field(default_factory=list)
     """where each page begins; none where the format has no pages"""
-
-    def page_at(self, offset: int) -> int | None:
-        """Return the number of the page, from 1, on which an offset lies; None without pages."""
-        return bisect_right(self.pages, offset) if self.pages else None
 
 
 class Builder:
@@ -82,23 +75,16 @@ def shorten(heading: str) -> str:
     return heading if len(heading) <= _LONGEST_HEADING else f"{heading[:_LONGEST_HEADING].rstrip()}…"
 
 
-_EDGE = 3
-"""lines at the top and at the bottom of a page that may be header and footer"""
-_FEWEST_PAGES = 3
-"""of two pages it cannot be told whether what both begin with is a header"""
-_MOST_PAGES = 20_000
-"""of more, form feeds part something else than pages"""
-_FEWEST_FOR_BODY = 4
-"""pages: a line amid the text must repeat on more before it counts as a stamp or a copyright line"""
-_LONGEST = 160
-"""characters: a longer line is prose, whatever repeats it"""
+_EDGE = 3  # lines at the top and at the bottom of a page that may be header and footer
+_FEWEST_PAGES = 3  # of two pages it cannot be told whether what both begin with is a header
+_MOST_PAGES = 20_000  # of more, form feeds part something else than pages
+_FEWEST_FOR_BODY = 4  # pages: a line amid the text must repeat on more before it counts as a stamp or a copyright line
+_LONGEST = 160  # characters: a longer line is prose, whatever repeats it
 _NUMBER = re.compile(r"\d{1,6}")
-_MOST_NUMBERS = 4
-"""of a line that are tried as the page's; a row of a table has more"""
+_MOST_NUMBERS = 4  # of a line that are tried as the page's; a row of a table has more
 
 Pages = Sequence[Sequence[str]]
-Key = tuple[str, int | None]
-"""a line as it is; or without one number, and what that number is beyond the page's"""
+Key = tuple[str, int | None]  # a line as it is; or without one number, and what that number is beyond the page's
 
 
 def drop_repeated(pages: Pages) -> list[list[str]]:
@@ -106,14 +92,25 @@ def drop_repeated(pages: Pages) -> list[list[str]]:
     if not _FEWEST_PAGES <= len(pages) <= _MOST_PAGES:
         return [list(page) for page in pages]
     edges = [_edge(page) for page in pages]
-    at_edges = _repeated_at_edges(pages, edges)
-    anywhere = _repeated_anywhere(pages) if len(pages) >= _FEWEST_FOR_BODY else frozenset()
+    at_edges = Counter(
+        key
+        for number, (page, edge) in enumerate(zip(pages, edges, strict=True))
+        for key in {key for at in edge for key in _keys(page[at].strip(), number)}
+    )
+    fewest = max(_FEWEST_PAGES - 1, (len(pages) + 1) // 2)  # half, since left and right pages may differ
+    lines = Counter(line for page in pages for line in {line.strip() for line in page if 0 < len(line) <= _LONGEST})
+    anywhere = {
+        line
+        for line, count in lines.items()
+        # with letters, as a column of tables may hold the same number on all pages
+        if 2 * count > len(pages) >= _FEWEST_FOR_BODY and any(map(str.isalpha, line))
+    }
     return [
         [
             line
             for at, line in enumerate(page)
             if line.strip() not in anywhere
-            and not (at in edge and any(key in at_edges for key in _keys(line.strip(), number)))
+            and not (at in edge and any(at_edges[key] >= fewest for key in _keys(line.strip(), number)))
         ]
         for number, (page, edge) in enumerate(zip(pages, edges, strict=True))
     ]
@@ -132,20 +129,3 @@ def _keys(line: str, page: int) -> Iterator[Key]:
     yield line, None
     for match in islice(_NUMBER.finditer(line), _MOST_NUMBERS):
         yield f"{line[: match.start()]}#{line[match.end() :]}", int(match.group()) - page
-
-
-def _repeated_at_edges(pages: Pages, edges: Sequence[frozenset[int]]) -> frozenset[Key]:
-    """Return what the edges of half of the pages share; half, since left and right pages may differ."""
-    counts = Counter(
-        key
-        for number, (page, edge) in enumerate(zip(pages, edges, strict=True))
-        for key in {key for at in edge for key in _keys(page[at].strip(), number)}
-    )
-    fewest = max(_FEWEST_PAGES - 1, (len(pages) + 1) // 2)
-    return frozenset(key for key, count in counts.items() if count >= fewest)
-
-
-def _repeated_anywhere(pages: Pages) -> frozenset[str]:
-    """Return the lines with letters that stand on most pages; a column of tables may hold the same number on all."""
-    counts = Counter(line for page in pages for line in {line.strip() for line in page if 0 < len(line) <= _LONGEST})
-    return frozenset(line for line, count in counts.items() if 2 * count > len(pages) and any(map(str.isalpha, line)))

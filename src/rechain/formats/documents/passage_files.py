@@ -1,8 +1,7 @@
 """Collections: files of passages, a row each. A million rows pass through, so that few are in memory at once."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from io import BufferedReader
-from itertools import chain
 from typing import Any
 
 from pydantic import ValidationError
@@ -18,8 +17,7 @@ from rechain.system.stores import reading
 
 BATCH = 1_000
 """passages at a time: a few MB, and enough that what is done for a batch costs nothing beside its passages"""
-_MOST_BAD_ROWS = 1_000
-"""rows without any passage before a file is given up: it is a log or a table of something else"""
+_MOST_BAD_ROWS = 1_000  # rows without any passage before a file is given up: it is a log or a table of something else
 _ALIASES = {"_id": "id", "docid": "id", "pid": "id", "contents": "text", "body": "text"}
 """fields of BEIR's, Pyserini's and MS MARCO's collections by the names of the schema"""
 _NEEDED = 'a row of a collection is such as {"id": "p1", "title": "Rome", "text": "Rome is …"}'
@@ -28,41 +26,33 @@ _NEEDED = 'a row of a collection is such as {"id": "p1", "title": "Rome", "text"
 def read_collection(source: Source) -> Iterator[list[Passage] | Refusal]:
     """Yield the passages of a collection in batches, and every row that is none as a Refusal.
 
-    A file without any passage is one Refusal, not one a row.
+    A file without any passage is one Refusal, not one a row: what is wrong with the file, or else with its first row.
     """
-    outcomes = _read_rows(source)
-    refusals: list[Refusal] = []
-    for outcome in outcomes:
-        if isinstance(outcome, Passage):
-            yield from refusals
-            yield from _batches(chain([outcome], outcomes))
-            return
-        refusals.append(outcome)
-        if len(refusals) == _MOST_BAD_ROWS:
-            break
-    yield _without_passages(source, refusals)
-
-
-def _batches(outcomes: Iterable[Passage | Refusal]) -> Iterator[list[Passage] | Refusal]:
     batch: list[Passage] = []
-    for outcome in outcomes:
-        if isinstance(outcome, Refusal):
+    early: list[Refusal] = []  # those before the first passage
+    has_passages = False
+    for outcome in _read_rows(source):
+        if isinstance(outcome, Passage):
+            if not has_passages:
+                has_passages = True
+                yield from early
+            batch.append(outcome)
+            if len(batch) == BATCH:
+                yield batch
+                batch = []
+        elif has_passages:
             yield outcome
-            continue
-        batch.append(outcome)
-        if len(batch) == BATCH:
-            yield batch
-            batch = []
+        else:
+            early.append(outcome)
+            if len(early) == _MOST_BAD_ROWS:
+                break
     if batch:
         yield batch
-
-
-def _without_passages(source: Source, refusals: list[Refusal]) -> Refusal:
-    """Return why a file has no passages: what is wrong with the file, or else with its first row."""
-    if refusals and refusals[0].name == source.name:
-        return refusals[0]
-    reason = f" ({refusals[0].message.removeprefix(source.name).lstrip(' ,').rstrip('.')})" if refusals else ""
-    return Refusal(source.name, f"{source.name} holds no passages{reason}; {_NEEDED}.")
+    if not has_passages and early and early[0].name == source.name:
+        yield early[0]
+    elif not has_passages:
+        reason = f" ({early[0].message.removeprefix(source.name).lstrip(' ,').rstrip('.')})" if early else ""
+        yield Refusal(source.name, f"{source.name} holds no passages{reason}; {_NEEDED}.")
 
 
 def _read_rows(source: Source) -> Iterator[Passage | Refusal]:
@@ -87,22 +77,15 @@ def _opened(source: Source) -> BufferedReader:
 
 
 def _read_row(source: Source, record: RawRecord) -> Passage | Refusal:
-    value = record.parsed().value
+    where, value = _renamed(source, record.where), record.parsed().value
+    if isinstance(value, QuestionError):  # which begins with the path
+        return Refusal(where, _renamed(source, str(value)))
     try:
-        if isinstance(value, QuestionError):
-            raise value
         return Passage.model_validate(_fields(value, record.name))
-    except (ValidationError, QuestionError) as error:
-        return _bad_row(_renamed(source, record.where), source, error)
-
-
-def _bad_row(where: str, source: Source, error: ValidationError | QuestionError) -> Refusal:
-    if isinstance(error, ValidationError):
+    except ValidationError as error:
         return Refusal(where, str(bad_record(where, error)))
-    message = str(error)
-    if message.startswith(str(source.path)):
-        return Refusal(where, _renamed(source, message))
-    return Refusal(where, f"{where}: a row {message}.")
+    except QuestionError as error:
+        return Refusal(where, f"{where}: a row {error}.")
 
 
 def _fields(row: Any, number: str) -> Fields:

@@ -29,12 +29,9 @@ _JOINED_HYPHEN = "\ufffe"
 _HYPHEN_AT_END = re.compile(r"(?<=[^\W\d_])[-\u2010]$")
 # The dots of a table of contents, which would count as words.
 _LEADERS = re.compile(r"(?: ?[.·…]){5,} ?")
-_FULL_LINE = 0.75
-"""of the longest lines of a page: a shorter line ends a paragraph, or is an item, a heading or a row"""
-_LONGEST_LINES = 0.9
-"""so many lines are not longer than what counts as a full line; a few run over"""
-_SHORTEST_PROSE = 30
-"""characters: narrower columns are tables"""
+_FULL_LINE = 0.75  # of the longest lines of a page: a shorter line ends a paragraph, or is an item, a heading or a row
+_LONGEST_LINES = 0.9  # so many lines are not longer than what counts as a full line; a few run over
+_SHORTEST_PROSE = 30  # characters: narrower columns are tables
 _BEGINS_A_BLOCK = re.compile(r"[•‣◦▪–—*-]\s|\(?\d{1,3}[.)]\s|\d+(?:\.\d+)+\.?\s|\(?[a-z]\)\s")
 """an item of a list or a numbered heading"""
 _ENDS_A_SENTENCE = (".", "!", "?", ":", "。", "！", "？", ".”", '."', ".)")
@@ -48,11 +45,9 @@ _NO_TITLE = re.compile(
 class Bookmark(NamedTuple):
     """An entry of the outline that viewers show next to the pages."""
 
-    level: int
-    """from 0"""
+    level: int  # from 0, as is the page
     words: str
     page: int
-    """from 0"""
 
 
 class Contents(NamedTuple):
@@ -63,11 +58,8 @@ class Contents(NamedTuple):
     bookmarks: list[Bookmark]
 
 
-PdfService = Service[Source, Contents]
-
-
 @cache
-def pdf_service(seconds: int = MOST_SECONDS, memory: int = MOST_MEMORY) -> PdfService:
+def pdf_service(seconds: int = MOST_SECONDS, memory: int = MOST_MEMORY) -> Service[Source, Contents]:
     """Return a process that reads PDFs, with limits on its time and memory.
 
     A PDF of a few kilobytes can keep any reader busy for years (forms that draw forms that draw forms), or crash it.
@@ -76,7 +68,7 @@ def pdf_service(seconds: int = MOST_SECONDS, memory: int = MOST_MEMORY) -> PdfSe
     return Service(partial(_limited_reader, seconds, memory))
 
 
-def read_pdf(source: Source, service: PdfService | None = None) -> Document:
+def read_pdf(source: Source, service: Service[Source, Contents] | None = None) -> Document:
     """Return the document of a PDF; raises InputError if it is damaged, locked or a trap."""
     if find_spec("pypdfium2") is None:
         raise MissingExtraError("Reading PDF", "documents")
@@ -112,15 +104,12 @@ def _join_pages(pages: Sequence[Sequence[str]], headings: frozenset[str]) -> tup
     for page in pages:
         text = "".join(_join_lines(page, headings))
         last = parts[-1] if parts else ""
-        gap = "" if not length or not text else " " if _goes_on(last, text) else "\n\n"
+        continues = text[:1].islower() and not last.endswith(_ENDS_A_SENTENCE)
+        gap = "" if not length or not text else " " if continues else "\n\n"
         parts += (gap, text) if text else ()
         starts.append(length + len(gap))
         length += len(gap) + len(text)
     return "".join(parts), starts
-
-
-def _goes_on(last: str, text: str) -> bool:
-    return not last.endswith(_ENDS_A_SENTENCE) and text[:1].islower()
 
 
 def _join_lines(lines: Sequence[str], headings: frozenset[str]) -> Iterator[str]:
@@ -129,24 +118,19 @@ def _join_lines(lines: Sequence[str], headings: frozenset[str]) -> Iterator[str]
     lengths = sorted(map(len, filled))
     full = _FULL_LINE * lengths[int(_LONGEST_LINES * (len(lengths) - 1))] if lengths else 0
     for line, following in zip(filled, [*filled[1:], ""], strict=False):
+        is_full, ends_sentence = len(line) >= max(full, _SHORTEST_PROSE), line.endswith(_ENDS_A_SENTENCE)
         if not following:
             yield line
         elif headings and (_letters(line) in headings or _letters(following) in headings):
             yield f"{line}\n\n"
         elif _HYPHEN_AT_END.search(line) and following[0].islower():
             yield line[:-1]
+        elif _BEGINS_A_BLOCK.match(following):
+            yield f"{line}\n"
+        elif is_full or (following[0].islower() and not ends_sentence):
+            yield f"{line} "
         else:
-            yield line + _gap(line, following, full)
-
-
-def _gap(line: str, following: str, full: float) -> str:
-    """Return what parts two lines."""
-    is_full = len(line) >= max(full, _SHORTEST_PROSE)
-    if _BEGINS_A_BLOCK.match(following):
-        return "\n"
-    if is_full or (following[0].islower() and not line.endswith(_ENDS_A_SENTENCE)):
-        return " "
-    return "\n\n" if line.endswith(_ENDS_A_SENTENCE) else "\n"
+            yield f"{line}\n\n" if ends_sentence else f"{line}\n"
 
 
 def _find_headings(text: str, starts: Sequence[int], bookmarks: Sequence[Bookmark]) -> Iterator[Heading]:

@@ -17,10 +17,8 @@ _NAMED = re.compile(
 )
 _UNDERLINE = re.compile(r"(?:={3,}|-{3,}|~{3,}|\*{3,}|\^{3,})\s*")
 _NO_HEADING_ENDS = (".", ",", ";", ":", "!", "?", "|", "。", "，", "；", "！", "？")
-_NOTHING_BETWEEN = 3
-"""characters: line breaks alone"""
-_LEVELS_OF_UNDERLINES = "=-~*^"
-"""as most texts nest them; what matters is that the same sign gives the same level"""
+_NOTHING_BETWEEN = 3  # characters: line breaks alone
+_LEVELS_OF_UNDERLINES = "=-~*^"  # as most texts nest them; what matters is that the same sign gives the same level
 
 
 def read_plain(text: str) -> Document:
@@ -28,7 +26,12 @@ def read_plain(text: str) -> Document:
     if _FORM_FEED in text:
         pages = drop_repeated([page.split("\n") for page in text.split(_FORM_FEED)])
         text = "\n\n".join("\n".join(page) for page in pages)
-    return Document(text, list(_safe(list(islice(_candidates(text), MOST_HEADINGS)))))
+    candidates = list(islice(_candidates(text), MOST_HEADINGS))
+    in_a_row: set[int] = set()  # with nothing between, they are the items of a list
+    for heading, following in pairwise(candidates):
+        if heading.level == following.level and following.start - heading.end <= _NOTHING_BETWEEN:
+            in_a_row |= {heading.start, following.start}
+    return Document(text, [heading for heading in candidates if heading.start not in in_a_row])
 
 
 def _candidates(text: str) -> Iterator[Heading]:
@@ -36,15 +39,11 @@ def _candidates(text: str) -> Iterator[Heading]:
     for match in _FIRST_LINE.finditer(text):
         line, below = match["line"], match["below"] or ""
         if below.strip():
-            if _underlines(below, line):
+            if _UNDERLINE.fullmatch(below) and abs(len(below.strip()) - len(line.strip())) <= 2:
                 level = 1 + _LEVELS_OF_UNDERLINES.index(below[0])
                 yield Heading(match.start("line"), match.end("below"), level, one_line(line))
         elif level := _level(line.strip()):
             yield Heading(*match.span("line"), level, one_line(line))
-
-
-def _underlines(signs: str, line: str) -> bool:
-    return _UNDERLINE.fullmatch(signs) is not None and abs(len(signs.strip()) - len(line.strip())) <= 2
 
 
 def _level(line: str) -> int:
@@ -53,21 +52,9 @@ def _level(line: str) -> int:
         return 0
     if match := _NUMBERED.fullmatch(line):
         return 1 + match["number"].count(".")
-    return 1 if _NAMED.fullmatch(line) or _is_shouted(line) else 0
-
-
-def _is_shouted(line: str) -> bool:
-    """Return whether a line is words in capitals; abbreviations and codes have few letters in a row."""
-    return line.isupper() and line[0].isalnum() and sum(character.isalpha() for character in line) * 2 > len(line) > 3
-
-
-def _safe(candidates: list[Heading]) -> Iterator[Heading]:
-    """Yield the candidates that text follows: in a row, with nothing between, they are the items of a list."""
-    in_a_row: set[int] = set()
-    for heading, following in pairwise(candidates):
-        if heading.level == following.level and following.start - heading.end <= _NOTHING_BETWEEN:
-            in_a_row |= {heading.start, following.start}
-    yield from (heading for heading in candidates if heading.start not in in_a_row)
+    # abbreviations and codes in capitals have few letters in a row
+    is_shouted = line.isupper() and line[0].isalnum() and sum(map(str.isalpha, line)) * 2 > len(line) > 3
+    return 1 if _NAMED.fullmatch(line) or is_shouted else 0
 
 
 _FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
@@ -77,10 +64,8 @@ _NO_PARAGRAPH = re.compile(r"\s*$| {4}|\t| {0,3}(?:[-*+>|]|\d{1,9}[.)]\s)")
 """a line that cannot be a heading above an underline: blank, code, an item, a quotation or a row of a table"""
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _FRONT_TITLE = re.compile(r"^title:[ \t]*([\"']?)(.+?)\1[ \t]*$", re.MULTILINE)
-_LONGEST_FRONT_MATTER = 1 << 16
-"""characters: a longer block between two rules is text"""
-_LONGEST_LINE = 1_000
-"""characters: no heading is longer, and the patterns need not look at what is"""
+_LONGEST_FRONT_MATTER = 1 << 16  # characters: a longer block between two rules is text
+_LONGEST_LINE = 1_000  # characters: no heading is longer, and the patterns need not look at what is
 # Marks within a heading: pictures, links, references, emphasis, code, anchors that sites put behind headings.
 _LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])?")
 _MARKS = re.compile(r"[*`]+|(?<!\w)_+|_+(?!\w)|<[^<>]*>|\{[#.:][^{}]*\}\s*$|¶\s*$")
@@ -88,19 +73,12 @@ _MARKS = re.compile(r"[*`]+|(?<!\w)_+|_+(?!\w)|<[^<>]*>|\{[#.:][^{}]*\}\s*$|¶\s
 
 def read_markdown(text: str) -> Document:
     """Return a document of the text of a Markdown file."""
-    title, start = _read_front_matter(text)
-    # what the front matter says of author or layout is no part of the text
-    text = text[start:]
+    front, title = _FRONT_MATTER.match(text, 0, _LONGEST_FRONT_MATTER), ""
+    if front and ":" in front[1]:
+        match = _FRONT_TITLE.search(front[1])
+        title = one_line(match[2]) if match else ""
+        text = text[front.end() :]  # what it says of author or layout is no part of the text
     return Document(text, list(islice(_find_headings(text), MOST_HEADINGS)), title)
-
-
-def _read_front_matter(text: str) -> tuple[str, int]:
-    """Return the title that the front matter gives, and where the text begins behind it."""
-    match = _FRONT_MATTER.match(text, 0, _LONGEST_FRONT_MATTER)
-    if match is None or ":" not in match[1]:
-        return "", 0
-    title = _FRONT_TITLE.search(match[1])
-    return one_line(title[2]) if title else "", match.end()
 
 
 def _find_headings(text: str) -> Iterator[Heading]:
@@ -110,9 +88,12 @@ def _find_headings(text: str) -> Iterator[Heading]:
         end = text.find("\n", start)
         end = len(text) if end < 0 else end
         line = text[start : min(end, start + _LONGEST_LINE)]
-        if mark := _FENCE.match(line):
-            fence = _next_fence(fence, mark[1], line)
-            before = ""
+        if match := _FENCE.match(line):
+            mark, before = match[1], ""
+            if not fence:
+                fence = mark
+            elif mark[0] == fence[0] and len(mark) >= len(fence) and not line.strip(" \t`~"):
+                fence = ""  # code ends with the signs that began it, or more
         elif not fence:
             if heading := _heading(line, before, start, end):
                 yield heading
@@ -120,23 +101,13 @@ def _find_headings(text: str) -> Iterator[Heading]:
         start = end + 1
 
 
-def _next_fence(fence: str, mark: str, line: str) -> str:
-    """Return the fence of the code that a line is in after it: one ends with the signs that began it, or more."""
-    if not fence:
-        return mark
-    ends = mark[0] == fence[0] and len(mark) >= len(fence) and not line.strip(" \t`~")
-    return "" if ends else fence
-
-
 def _heading(line: str, before: str, start: int, end: int) -> Heading | None:
     """Return the heading that a line is, or that it makes of the line before."""
     if match := _ATX.fullmatch(line):
         words = _plain(match[2] or "")
         return Heading(start, end, len(match[1]), words) if words else None
-    if before and (match := _SETEXT.fullmatch(line)):
-        words = _plain(before)
-        level = 1 if match[1][0] == "=" else 2
-        return Heading(start - len(before) - 1, end, level, words) if words else None
+    if before and (match := _SETEXT.fullmatch(line)) and (words := _plain(before)):
+        return Heading(start - len(before) - 1, end, 1 if match[1][0] == "=" else 2, words)
     return None
 
 

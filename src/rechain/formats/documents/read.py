@@ -1,5 +1,6 @@
 """From a source file to passages: the way through all converters, on which nothing that goes wrong stops the rest."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -44,20 +45,21 @@ def read_source(source: Source, settings: SplitSettings = _DEFAULTS) -> Iterator
     except OSError as error:
         yield Refusal(source.name, f"{source.name} cannot be read: {error.strerror or error}.", may_pass=True)
     except Exception as error:  # converters meet files that their authors never thought of
-        yield Refusal(source.name, f"{source.name} cannot be read as {source.kind}: {_describe(error)}.")
-
-
-def _describe(error: Exception) -> str:
-    """Return what a library says of a file, as the end of a sentence."""
-    words = " ".join(str(error).split())[:200].rstrip(".")
-    return f"it is damaged, or not what its name says ({words or type(error).__name__})"
+        words = " ".join(str(error).split())[:200].rstrip(".") or type(error).__name__
+        reason = f"it is damaged, or not what its name says ({words})"
+        yield Refusal(source.name, f"{source.name} cannot be read as {source.kind}: {reason}.")
 
 
 def _read_document(source: Source, settings: SplitSettings) -> Extract:
     document = CONVERTERS[source.kind](source)
     if len(document.text) > LARGEST_TEXT:
         raise InputError(f"has more than {LARGEST_TEXT // 1_000_000} million characters of text; split it")
-    passages = list(_passages(document, source, settings))
+    passages: list[Passage] = []
+    for number, (title, start, end) in enumerate(split(document, PurePosixPath(source.name).stem, settings), 1):
+        fields = {"id": f"{source.name}#{number}", "title": title, "text": document.text[start:end]}
+        place = {"source": source.name, "start": start, "end": end}
+        page = {"page": bisect_right(document.pages, start)} if document.pages else {}
+        passages.append(Passage.model_validate({**fields, **place, **page}))
     if not passages:
         raise InputError(
             "holds no text" + ("; if its pages are pictures, OCR makes text of them" * (source.kind == "pdf"))
@@ -65,37 +67,16 @@ def _read_document(source: Source, settings: SplitSettings) -> Extract:
     return Extract(document.text, passages)
 
 
-def _passages(document: Document, source: Source, settings: SplitSettings) -> Iterator[Passage]:
-    stem = PurePosixPath(source.name).stem
-    for number, (title, start, end) in enumerate(split(document, stem, settings), 1):
-        page = document.page_at(start)
-        yield Passage.model_validate(
-            {
-                "id": f"{source.name}#{number}",
-                "title": title,
-                "text": document.text[start:end],
-                "source": source.name,
-                "start": start,
-                "end": end,
-            }
-            | ({} if page is None else {"page": page})
-        )
-
-
-def _read_text(source: Source) -> str:
-    return clean(decode(read_bytes(source, LARGEST_TEXT)))
-
-
-def _convert_html(source: Source) -> Document:
+def _read_text(source: Source, declared: Callable[[bytes], str] = lambda _: "") -> str:
     content = read_bytes(source, LARGEST_TEXT)
-    return read_html(clean(decode(content, declared_encoding(content))))
+    return clean(decode(content, declared(content)))
 
 
+# by the kind of a source; the endings of names are in `source_files.KINDS`
 CONVERTERS: dict[str, Callable[[Source], Document]] = {
     "text": lambda source: read_plain(_read_text(source)),
     "markdown": lambda source: read_markdown(_read_text(source)),
-    "html": _convert_html,
+    "html": lambda source: read_html(_read_text(source, declared_encoding)),
     "pdf": read_pdf,
     "word": lambda source: read_word(read_bytes(source, LARGEST_PACKED)),
 }
-"""by the kind of a source; the endings of names are in `source_files.KINDS`"""

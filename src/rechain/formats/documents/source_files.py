@@ -29,6 +29,7 @@ _SUFFIXES = {
 }
 KINDS = {suffix: kind for kind, suffixes in _SUFFIXES.items() for suffix in suffixes}
 """the kind of a file by the end of its name"""
+# what a user does about kinds of documents that are not read
 _REMEDIES = {
     ".doc": "save it as .docx",
     ".odt": "save it as .docx or PDF",
@@ -39,7 +40,6 @@ _REMEDIES = {
     ".xlsx": "save it as CSV or PDF",
     ".epub": "convert it to HTML",
 }
-"""what a user does about kinds of documents that are not read"""
 _INDEX = "index.json"
 _GENERATION = re.compile(r"generation-\d+")
 """what the folder of an index holds (`retrieval.index`): its files are no documents, and change with every build"""
@@ -76,30 +76,20 @@ class Source:
     modified_ns: int
 
 
-class Identity(NamedTuple):
-    """What tells one file from another, however many names lead to it."""
-
-    device: int
-    inode: int
-
-
 def find_sources(sources: Sequence[Path]) -> Iterator[Source | Refusal]:
     """Yield the files of SOURCEs, which are files or folders, in an order that only their names decide.
 
     Hidden files and folders, and indexes, are left out without a word; what else cannot be read is a Refusal. Raises
     RechainError at once if a SOURCE does not exist.
     """
-    roots = [_root_of(source) for source in sources]
-    return _Search(_prefixes(roots)).files(roots)
-
-
-def _root_of(source: Path) -> Path:
-    """Return a SOURCE without symbolic links: whoever names a link wants what it leads to."""
-    try:
-        return source.resolve(strict=True)
-    except (OSError, RuntimeError) as error:  # a circle of links is a RuntimeError before Python 3.13
-        reason = getattr(error, "strerror", None) or "its links lead in a circle"
-        raise RechainError(f"{source} cannot be read: {reason}; name a file or folder that exists.") from error
+    roots: list[Path] = []
+    for source in sources:
+        try:
+            roots.append(source.resolve(strict=True))  # a user who names a link wants what it leads to
+        except (OSError, RuntimeError) as error:  # a circle of links is a RuntimeError before Python 3.13
+            reason = getattr(error, "strerror", None) or "its links lead in a circle"
+            raise RechainError(f"{source} cannot be read: {reason}; name a file or folder that exists.") from error
+    return _Search().files(roots)
 
 
 def _prefixes(roots: Sequence[Path]) -> list[str]:
@@ -117,15 +107,13 @@ def _prefixes(roots: Sequence[Path]) -> list[str]:
 class _Search:
     """The walk through all SOURCEs; what lies in two of them is found once."""
 
-    def __init__(self, prefixes: Sequence[str]) -> None:
-        self._prefixes = prefixes
-        self._seen: set[Identity] = set()
-        self._names: Counter[str] = Counter()
-        """of names with characters that are no text, of which two may look alike"""
+    def __init__(self) -> None:
+        self._seen: set[tuple[int, int]] = set()  # device and inode: what a file is, however many names lead to it
+        self._names: Counter[str] = Counter()  # of names with characters that are no text, of which two may look alike
 
     def files(self, roots: Sequence[Path]) -> Iterator[Source | Refusal]:
         """Yield the files of all SOURCEs."""
-        for root, prefix in zip(roots, self._prefixes, strict=True):
+        for root, prefix in zip(roots, _prefixes(roots), strict=True):
             if root.is_dir():
                 yield from self._folder(root, prefix)
             else:
@@ -193,12 +181,15 @@ class _Search:
         if not stat.S_ISREG(status.st_mode):
             yield Refusal(name, f"{name} is no regular file but a device, a pipe or a socket; it is left out.")
         elif kind is None:
-            yield Refusal(name, _of_unknown_kind(name), Path(name).suffix.casefold())
+            suffix = Path(name).suffix
+            remedy = _REMEDIES.get(suffix.casefold(), "text, Markdown, HTML, PDF, .docx, JSON lines and Parquet are")
+            message = f"{name} is left out: files of the kind {suffix} are not read; {remedy}."
+            yield Refusal(name, message, suffix.casefold())
         else:
             yield Source(name, path, kind, status.st_size, status.st_mtime_ns)
 
     def _is_new(self, status: os.stat_result) -> bool:
-        identity = Identity(status.st_dev, status.st_ino)
+        identity = (status.st_dev, status.st_ino)
         is_new = identity not in self._seen
         self._seen.add(identity)
         return is_new
@@ -224,12 +215,6 @@ def _kind_of(name: str) -> str | None:
     if not suffixes:
         return "text"
     return KINDS.get("".join(suffixes[-2:])) or KINDS.get(suffixes[-1])
-
-
-def _of_unknown_kind(name: str) -> str:
-    suffix = Path(name).suffix
-    remedy = _REMEDIES.get(suffix.casefold(), "text, Markdown, HTML, PDF, .docx, JSON lines and Parquet are")
-    return f"{name} is left out: files of the kind {suffix} are not read; {remedy}."
 
 
 def _readable(name: str) -> str:

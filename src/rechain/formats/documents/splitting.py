@@ -7,7 +7,7 @@ headings above it: that is how a passage about "Opening hours" tells whose they 
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -17,17 +17,13 @@ from rechain.text.passage_views import HEADINGS
 from rechain.text.sentences import find_sentences
 from rechain.text.words import Span
 
-_ROUND_UP = 0.6
-"""of a passage: 1.4 times the target is cut in two, so that passages have 0.7 to 1.4 times the target"""
-_SHORT = 4
-"""sections shorter than a quarter of the target, such as the entries of a list of contacts, are joined"""
-_REACH = 1 / 3
-"""of the target: so far from an even cut a paragraph's end is looked for"""
+_ROUND_UP = 0.6  # of a passage: 1.4 times the target is cut in two, so that passages have 0.7 to 1.4 times the target
+_SHORT = 4  # sections shorter than a quarter of the target, such as the entries of a list of contacts, are joined
+_REACH = 1 / 3  # of the target: so far from an even cut a paragraph's end is looked for
 _COSTS = (0.0, 0.3, 0.7)
 """of a cut after a paragraph, after a sentence and within one, in targets: uneven parts are better than broken ones"""
 _PARAGRAPH, _SENTENCE, _WITHIN = range(3)
-_LONGEST_WORD = 12
-"""characters on average: what has fewer blanks is code or data, and is measured by its characters"""
+_LONGEST_WORD = 12  # characters on average: what has fewer blanks is code or data, and is measured by its characters
 # Scripts without blanks; two characters are a word there, more or less.
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
@@ -67,11 +63,10 @@ class _Section:
     """A heading, the text up to the next heading, and the sections below it."""
 
     path: tuple[str, ...]
-    parent: int
-    """its number among the sections; -1 of the document itself"""
+    parent: int  # its number among the sections; -1 of the document itself
     heading: Heading | None
     body: Span
-    has_children: bool = field(default=False)
+    has_children: bool = False
 
     @property
     def span(self) -> Span:
@@ -83,26 +78,21 @@ def split(document: Document, name: str, settings: SplitSettings) -> Iterator[Pi
     """Yield the pieces of a document in order; `name` is its title if it has none."""
     sections = _sections(document, _title_of(document) or name)
     has_any = False
-    for run in _runs(document.text, sections, settings):
-        title = HEADINGS.join(run.path(sections))
-        for start, end in _cut(document.text, *_stretch(document.text, run.sections), settings):
+    for run, owner in _runs(document.text, sections, settings):
+        path = run[0].path if len(run) == 1 else sections[owner].path
+        for start, end in _cut(document.text, *_stretch(document.text, run), settings):
             has_any = True
-            yield Piece(title, start, end)
+            yield Piece(HEADINGS.join(path), start, end)
     if not has_any and (span := _stripped(document.text, 0, len(document.text))):
         yield Piece(HEADINGS.join(sections[0].path), *span)
 
 
 def _title_of(document: Document) -> str:
     """Return the document's title: its only top heading, where its given title says no more than that and the site."""
-    heading = _only_top_heading(document.headings)
+    top = [heading.words for heading in document.headings if heading.level == 1]
+    heading = top[0] if len(top) == 1 else ""  # of several, none is the title of the others
     says_more = heading.casefold() not in document.title.casefold()
     return document.title if document.title and (says_more or not heading) else heading
-
-
-def _only_top_heading(headings: Sequence[Heading]) -> str:
-    """Return the heading of level 1 if it is the only one: of several, none is the title of the others."""
-    top = [heading for heading in headings if heading.level == 1]
-    return top[0].words if len(top) == 1 else ""
 
 
 def _sections(document: Document, title: str) -> list[_Section]:
@@ -117,52 +107,38 @@ def _sections(document: Document, title: str) -> list[_Section]:
         parent = open_ones[-1][1]
         sections[parent].has_children = True
         open_ones.append((heading.level, len(sections)))
-        path = _extended(sections[parent].path, shorten(heading.words))
+        path, words = sections[parent].path, shorten(heading.words)
+        if words.casefold() not in map(str.casefold, path):  # else it says the same as one above it
+            path = (*path, words)
         sections.append(_Section(path, parent, heading, (heading.end, end)))
     return sections
 
 
-def _extended(path: tuple[str, ...], heading: str) -> tuple[str, ...]:
-    """Return a path with one more heading, unless it says the same as one that is there."""
-    return path if heading.casefold() in (part.casefold() for part in path) else (*path, heading)
+def _runs(text: str, sections: Sequence[_Section], settings: SplitSettings) -> Iterator[tuple[list[_Section], int]]:
+    """Yield sections that become passages together, and the number of the section that all of them are in.
 
-
-class _Run(NamedTuple):
-    """Sections that become passages together, and the number of the section that all of them are in."""
-
-    sections: list[_Section]
-    owner: int
-
-    def path(self, sections: Sequence[_Section]) -> tuple[str, ...]:
-        """Return the headings that stand above all of it."""
-        return self.sections[0].path if len(self.sections) == 1 else sections[self.owner].path
-
-
-def _runs(text: str, sections: Sequence[_Section], settings: SplitSettings) -> Iterator[_Run]:
-    """Yield sections one by one, but very short ones under the same heading together, up to the target.
-
-    What stands between a heading and the first heading below it may begin such a run.
+    Very short ones under the same heading are together, up to the target, others by themselves. What stands between a
+    heading and the first heading below it may begin such a run.
     """
-    run, words = _Run([], -1), 0.0
+    run: list[_Section] = []
+    owner, words = -1, 0.0
     for number, section in enumerate(sections):
         size = measure(text, *section.span)
         is_short = _SHORT * size < settings.passage_words
         fits = is_short and not section.has_children and words + size <= settings.passage_words
-        if run.sections and fits and section.parent == run.owner:
-            run.sections.append(section)
+        if run and fits and section.parent == owner:
+            run.append(section)
             words += size
             continue
-        if run.sections:
-            yield run
-        run, words = _Run([], -1), 0.0
+        if run:
+            yield run, owner
+        run, owner, words = [], -1, 0.0
         if not is_short:
-            yield _Run([section], number)
-        elif not section.has_children:
-            run, words = _Run([section], section.parent), size
-        elif _LETTER.search(text, *section.body):
-            run, words = _Run([section], number), size
-    if run.sections:
-        yield run
+            yield [section], number
+        elif not section.has_children or _LETTER.search(text, *section.body):
+            run, owner, words = [section], number if section.has_children else section.parent, size
+    if run:
+        yield run, owner
 
 
 def _stretch(text: str, run: Sequence[_Section]) -> Span:
@@ -185,8 +161,7 @@ def _cut(text: str, start: int, end: int, settings: SplitSettings) -> Iterator[S
     if count < 2:
         yield span
         return
-    atoms = list(_atoms(text, *span, target))
-    begin = span[0]
+    atoms, begin = list(_atoms(text, *span, target)), span[0]
     for last in _last_atoms(atoms, count, target):
         if part := _stripped(text, begin, atoms[last].end):
             yield part

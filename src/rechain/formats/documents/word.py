@@ -13,25 +13,22 @@ from typing import Any
 from rechain.errors import InputError, MissingExtraError
 from rechain.formats.documents.layout import Builder, Document, one_line
 
-LARGEST_PACKED = 200_000_000
-"""bytes of a .docx file, most of which are pictures; it is in memory while it is read"""
-_LARGEST_XML = 50_000_000
-"""bytes of text and layout unpacked: thousands of pages, and their tree takes half a gigabyte"""
+LARGEST_PACKED = 200_000_000  # bytes of a .docx file, most of which are pictures; it is in memory while it is read
+_LARGEST_XML = 50_000_000  # bytes of text and layout unpacked: thousands of pages, and their tree takes half a gigabyte
 _LARGEST_UNPACKED = 300_000_000
 """bytes of all parts, which are in memory as well: pictures pack little, so that much more unpacked is a trap"""
 _MOST_PARTS = 50_000
 _XML = (".xml", ".rels")
-_OLD_WORD = b"\xd0\xcf\x11\xe0"
-"""how .doc files begin, and .docx files that are locked by a password"""
+_OLD_WORD = b"\xd0\xcf\x11\xe0"  # how .doc files begin, and .docx files that are locked by a password
 _HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
 _LEVELS = 9
 _NAMESPACE = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_NUMBERED = f"{_NAMESPACE}pPr/{_NAMESPACE}numPr"
 _WRAPPERS = frozenset(f"{_NAMESPACE}{name}" for name in ("sdt", "sdtContent", "ins", "customXml", "smartTag"))
 _SHOWN = tuple(f"{_NAMESPACE}{name}" for name in ("t", "tab", "br", "cr", "noBreakHyphen"))
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 """the same text once more, for old programs"""
-_DEEPEST_TABLE = 5
-"""levels of tables within tables; deeper ones are a trap"""
+_DEEPEST_TABLE = 5  # levels of tables within tables; deeper ones are a trap
 
 
 def read_word(content: bytes) -> Document:
@@ -40,15 +37,6 @@ def read_word(content: bytes) -> Document:
         import docx
     except ImportError as error:
         raise MissingExtraError("Reading Word", "documents") from error
-    _check(content)
-    document = docx.Document(io.BytesIO(content))
-    builder = _WordBuilder(document)
-    builder.add_blocks(document.element.body, 0)
-    return builder.document(builder.title or one_line(document.core_properties.title or ""))
-
-
-def _check(content: bytes) -> None:
-    """Raise InputError for a file that is no .docx, or too large when it is unpacked."""
     if content.startswith(_OLD_WORD):
         raise InputError("is locked by a password, or an old .doc file; save it as .docx without a password")
     try:
@@ -59,6 +47,10 @@ def _check(content: bytes) -> None:
     xml = sum(part.file_size for part in parts if part.filename.lower().endswith(_XML))
     if xml > _LARGEST_XML or sum(part.file_size for part in parts) > _LARGEST_UNPACKED or len(parts) > _MOST_PARTS:
         raise InputError(f"is too large when it is unpacked (over {_LARGEST_XML // 1_000_000} MB of text); split it")
+    document = docx.Document(io.BytesIO(content))
+    builder = _WordBuilder(document)
+    builder.add_blocks(document.element.body, 0)
+    return builder.document(builder.title or one_line(document.core_properties.title or ""))
 
 
 class _WordBuilder(Builder):
@@ -66,11 +58,11 @@ class _WordBuilder(Builder):
 
     def __init__(self, document: Any) -> None:
         super().__init__()
-        self.title = ""
-        """the paragraph in the style Title"""
+        self.title = ""  # the paragraph in the style Title
         self._names = {style.style_id: style.name or "" for style in document.styles}
-        self._levels = {key: level for key, name in self._names.items() if (level := _level_of(name))}
-        self._was_line = False
+        headings = {key: _HEADING.fullmatch(name) for key, name in self._names.items()}
+        self._levels = {key: int(match[1]) for key, match in headings.items() if match}
+        self._was_item = False
 
     def add_blocks(self, container: Any, depth: int) -> None:
         """Add what a body, a cell or a field of content holds, in its order."""
@@ -84,27 +76,21 @@ class _WordBuilder(Builder):
         text = _text_of(paragraph)
         if not text.strip():
             return
-        style = _value(paragraph, "pPr/pStyle")
+        style, outline = _value(paragraph, "pPr/pStyle"), _value(paragraph, "pPr/outlineLvl")
         name = self._names.get(style, style).lower()
+        is_item = False
         if name == "title" and not self.title:
             self.title = one_line(text)
             self.add_heading(text, 1)
-        elif level := self._level(paragraph, style):
+        elif level := self._levels.get(style):
             self.add_heading(text, level)
+        elif outline.isdigit() and int(outline) < _LEVELS:
+            self.add_heading(text, int(outline) + 1)
+        elif is_item := name.startswith("list") or paragraph.find(_NUMBERED) is not None:
+            self.add(f"- {text}", "\n" if self._was_item else "\n\n")
         else:
-            self._add_text(text, _is_item(paragraph, name))
-            return
-        self._was_line = False
-
-    def _add_text(self, text: str, is_item: bool) -> None:
-        follows_item = is_item and self._was_line
-        self.add(f"- {text}" if is_item else text, "\n" if follows_item else "\n\n")
-        self._was_line = is_item
-
-    def _level(self, paragraph: Any, style: str) -> int:
-        """Return the level of a heading, by its style or by its place in the outline; 0 of other paragraphs."""
-        outline = _value(paragraph, "pPr/outlineLvl")
-        return self._levels.get(style, 0) or (int(outline) + 1 if outline.isdigit() and int(outline) < _LEVELS else 0)
+            self.add(text)
+        self._was_item = is_item
 
     def _add_table(self, table: Any, depth: int) -> None:
         """Add the rows of a table as lines; a row of one cell is layout, and what it holds is added as it is."""
@@ -119,12 +105,7 @@ class _WordBuilder(Builder):
             line = " | ".join(filter(None, texts))
             self.add(line, gap)
             gap = "\n" if line else gap
-        self._was_line = False
-
-
-def _level_of(style: str) -> int:
-    match = _HEADING.fullmatch(style)
-    return int(match[1]) if match else 0
+        self._was_item = False
 
 
 def _children(container: Any, *names: str) -> Iterator[Any]:
@@ -158,8 +139,3 @@ def _text_of(paragraph: Any) -> str:
 def _value(paragraph: Any, path: str) -> str:
     node = paragraph.find("/".join(f"{_NAMESPACE}{name}" for name in path.split("/")))
     return "" if node is None else str(node.get(f"{_NAMESPACE}val") or "")
-
-
-def _is_item(paragraph: Any, style: str) -> bool:
-    numbered = paragraph.find(f"{_NAMESPACE}pPr/{_NAMESPACE}numPr")
-    return numbered is not None or style.startswith("list")
