@@ -16,10 +16,8 @@ from rechain.formats.datasets.tool_logs import first_of, logged_question, presen
 from rechain.formats.datasets.validation import MissingFieldsError
 from rechain.schema import Question
 
-_CHATS = ("messages", "user_input")
-"""fields of the messages; the second is that of Ragas' samples of several turns"""
-_ANSWERS = ("answer", "response", "completion", "output")
-"""fields of an answer that is not the last message"""
+_CHATS = ("messages", "user_input")  # fields of the messages; the second is that of Ragas' samples of several turns
+_ANSWERS = ("answer", "response", "completion", "output")  # fields of an answer that is not the last message
 _ROLES = {"human": "user", "ai": "assistant", "function": "tool", "developer": "system", "context": "tool"}
 """roles by the names of other libraries"""
 _LISTS = ("results", "documents", "passages", "contexts", "chunks", "hits", "matches", "nodes", "sources", "data")

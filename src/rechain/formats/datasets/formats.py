@@ -65,15 +65,13 @@ def join_sentences(sentences: Iterable[str]) -> str:
 Fields = Mapping[str, Any]
 
 _TEXTS = ("text", "page_content", "content", "snippet", "chunk", "passage")
-_TITLES = ("title", "source", "file_name", "file_path", "url")
-"""of the passage or of its metadata, best first"""
+_TITLES = ("title", "source", "file_name", "file_path", "url")  # of the passage or of its metadata, best first
 _IDS = ("id", "id_", "node_id", "doc_id", "document_id", "chunk_id")
 _METADATA = ("metadata", "meta")
 _INNER = ("node", "document", "kwargs", "init_parameters", "__data__")
 """where tools keep the passage itself, next to a score or the name of its class"""
 _MOST_WRAPPERS = 3  # a node with its score, as it is stored, as it is serialised
-_VECTORS = ("embedding", "sparse_embedding", "vector")
-"""hundreds of numbers a passage, which are not read"""
+_VECTORS = ("embedding", "sparse_embedding", "vector")  # hundreds of numbers a passage, which are not read
 # What a list of texts may have as Python prints it, or numpy, which puts no commas between them.
 _LIST_TOKENS = (tokenize.STRING, tokenize.NL, tokenize.NEWLINE, tokenize.ENDMARKER, tokenize.INDENT, tokenize.DEDENT)
 # Python's parser takes a hundred times the memory of the text; a list of passages as Python prints it is far shorter.

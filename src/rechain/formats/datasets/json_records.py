@@ -23,14 +23,12 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # end in the buffer then fails at once, where backtracking would take quadratic time.
 _TO_BRACE = re.compile(rb'[^{}"]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^{}"]*+)*+[{}]', re.DOTALL)
 _OPENING = ord("{")
-DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile)
-"""what reading a damaged gzip stream raises"""
+DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile)  # what reading a damaged gzip stream raises
 
 Located = tuple[str, int, bytes | dict[str, Any] | QuestionError]
 """The place of a record, its number in the file, and its JSON or its cells or why it cannot be read."""
 Stream = io.BufferedReader | gzip.GzipFile
-PathLike = Path | str
-"""A local path or, for files that `system.stores` opens, an address."""
+PathLike = Path | str  # A local path or, for files that `system.stores` opens, an address.
 
 
 class _Replayed(io.RawIOBase):
@@ -128,10 +126,8 @@ class _Scanner:
     """Finds the outermost objects of JSON that comes in pieces, and scans nothing before the last brace again."""
 
     def __init__(self) -> None:
-        self.rest = b""
-        """what follows the last object that was found"""
-        self.depth = 0
-        """how many braces are open"""
+        self.rest = b""  # what follows the last object that was found
+        self.depth = 0  # how many braces are open
         self._start = self._place = 0
 
     def objects(self, more: bytes) -> Iterator[tuple[bytes, bytes]]:

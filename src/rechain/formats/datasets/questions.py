@@ -25,9 +25,9 @@ from rechain.system.stores import path_of
 from rechain.text.collection import PassageCollection
 
 MappingLike = FieldMap | Mapping[str, str] | str
-PassageSource = Mapping[str, Passage] | str | Path | None
-"""Passages by id, or the file that holds them."""
+PassageSource = Mapping[str, Passage] | str | Path | None  # Passages by id, or the file that holds them.
 
+# every known format; the first that recognises a record is taken, so TwoWiki comes before the wider HotpotQA
 FORMATS: dict[str, Format] = {
     form.name: form
     for form in (
@@ -43,7 +43,6 @@ FORMATS: dict[str, Format] = {
         Qangaroo(),
     )
 }
-"""every known format; the first that recognises a record is taken, so TwoWiki comes before the wider HotpotQA"""
 _IDENTITIES = ("id", "_id")
 # A file whose first records are all unknown is given up: the reason comes at once, not after hours of bad lines.
 _UNKNOWN_RECORDS = 100

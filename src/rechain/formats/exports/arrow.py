@@ -22,8 +22,7 @@ from rechain.system.files import replacing
 from rechain.system.provenance import Facts, without_times
 from rechain.version import __version__
 
-METADATA = "rechain"
-"""the key of a file's metadata of the JSON that describes how it was made"""
+METADATA = "rechain"  # the key of a file's metadata of the JSON that describes how it was made
 # Questions that are written together: a few megabytes of memory, and groups large enough for readers to be quick.
 ROW_GROUP = 1000
 COLUMNS = ("verdict", "verdict_probability", "claims", "chains", "error")

@@ -17,8 +17,7 @@ from rechain.system.provenance import Facts
 from rechain.text.words import Span
 
 Row = TypeVar("Row")
-Sentences = Mapping[str, Sequence[str]]
-"""the sentences of passages by passage id, where the questions file gives them"""
+Sentences = Mapping[str, Sequence[str]]  # the sentences of passages by passage id, where the questions file gives them
 Complete = Callable[[Question, Recovered], Question]
 """adds to a question the passages that its chains name and it lacks"""
 ChainPassage = tuple[Passage, Sequence[Span]]

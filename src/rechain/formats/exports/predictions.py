@@ -27,12 +27,9 @@ class Evidence(NamedTuple):
     """those with the answer, in the last passage of a chain and in each that stands side by side with others"""
 
 
-Rule = Callable[[Evidence], Iterable[int]]
-"""returns the sentences of a passage that are supporting facts"""
-Sentence = tuple[int, Span]
-"""a sentence's number in the questions file, and its span in the passage's text"""
-Fact = tuple[str, int]
-"""a passage's title and the number of a sentence"""
+Rule = Callable[[Evidence], Iterable[int]]  # returns the sentences of a passage that are supporting facts
+Sentence = tuple[int, Span]  # a sentence's number in the questions file, and its span in the passage's text
+Fact = tuple[str, int]  # a passage's title and the number of a sentence
 
 
 def supporting(evidence: Evidence) -> Iterable[int]:
