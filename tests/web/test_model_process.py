@@ -12,7 +12,7 @@ from rechain.formats.datasets import Entry
 from rechain.recoverer import NoConfidenceError, Recoverer, RecovererConfig
 from rechain.schema import Question
 from rechain.scoring.results import Options
-from rechain.web.model_process import NICENESS, ProcessRecoverer
+from rechain.web.service import NICENESS, ProcessRecoverer
 
 Towns = Callable[..., list[Question]]
 

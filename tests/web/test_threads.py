@@ -15,8 +15,8 @@ from tests.web.models import HANG_S
 from rechain.schema import Recovered
 from rechain.web import responses
 from rechain.web.app import create_app
+from rechain.web.responses import iterate_long, run_long
 from rechain.web.site import Site
-from rechain.web.threads import iterate_long, run_long
 
 PATHS = (
     "/",

@@ -225,8 +225,7 @@ def _add_models(site: "Site", names: list[str], config: "RecovererConfig") -> No
     """Add models as sources, the default one if there is no other source; the first answers REST requests."""
     from rechain.models import describe_model
     from rechain.scoring.interface import BUNDLED
-    from rechain.web.model_process import ProcessRecoverer
-    from rechain.web.service import RecoveryService
+    from rechain.web.service import ProcessRecoverer, RecoveryService
     from rechain.web.site import Origin
 
     for name in names or ([] if site.sources else [BUNDLED]):

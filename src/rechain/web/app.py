@@ -2,11 +2,13 @@
 
 import asyncio
 import logging
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from anyio.to_thread import current_default_thread_limiter
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.staticfiles import StaticFiles
@@ -23,10 +25,9 @@ from rechain.web import api, desk, document_pages, label_api, metrics, pages, tr
 from rechain.web.filters import PageQuery
 from rechain.web.forms import read_form
 from rechain.web.guard import Access, Guard, Limits, host_of, signed_in
-from rechain.web.responses import load_templates, refusal
+from rechain.web.responses import load_templates, refusal, run_long
 from rechain.web.service import BusyError
 from rechain.web.site import ConflictError, GoneError, NotThereError, Site
-from rechain.web.threads import run_long, set_up_threads
 
 _STATUS: dict[type[Exception], tuple[int, str]] = {
     NotThereError: (404, "not_there"),
@@ -36,6 +37,10 @@ _STATUS: dict[type[Exception], tuple[int, str]] = {
 }
 _NO_FIELDS = ("constrained-", "function-")
 """beginnings of the names that pydantic gives to the forms of a field; they say nothing to users"""
+_THREADS = 3
+"""threads for pages, while the event loop reads requests, sends answers and waits for models"""
+_TURN_S = 0.001
+"""seconds after which a thread lets another run, a fifth of Python's default"""
 _log = logging.getLogger("rechain.web")
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
@@ -87,7 +92,9 @@ def _require_passages(app: FastAPI) -> None:
 def _lifespan(site: Site) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def live(_: FastAPI) -> AsyncIterator[None]:
-        set_up_threads()
+        # What reads a database or draws runs in a few threads: Python runs one at a time, each would wait for its turn.
+        current_default_thread_limiter().total_tokens = _THREADS
+        sys.setswitchinterval(_TURN_S)
         load_templates()
         site.start()
         preparation = asyncio.create_task(_prepare(site))

@@ -1,8 +1,10 @@
-"""All candidate chains of a question, as its page counts them: those that a source has scored, then the others."""
+"""All chains of a question, as its page counts them: those that a source has scored, then the other candidates."""
 
-from collections.abc import Callable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
-from typing import TypeVar
+from threading import Lock
+from typing import Any, Generic, TypeVar
 
 from rechain.errors import QuestionError
 from rechain.evaluation.judging import is_correct
@@ -11,32 +13,63 @@ from rechain.text.candidates import Candidate, Candidates, CandidateSettings, fi
 from rechain.text.candidates.label_units import Units, find_units
 from rechain.text.collection import Statistics
 from rechain.text.passage_views import PassageView
-from rechain.web.temporary import BoundedCache
+
+T = TypeVar("T")
+
+
+class BoundedCache(Generic[T]):
+    """Values by key, of limited size in all; those that nobody asked for longest are dropped first."""
+
+    def __init__(self, most: int, size: Callable[[T], int]) -> None:
+        """Take how much may be kept, and what says how much a value is."""
+        self._most, self._size_of = most, size
+        self._values: OrderedDict[Hashable, tuple[T, int]] = OrderedDict()
+        self._size = 0
+        self._lock = Lock()
+
+    def find(self, key: Hashable) -> T | None:
+        """Return the value of a key if it is there."""
+        with self._lock:
+            if key not in self._values:
+                return None
+            self._values.move_to_end(key)
+            return self._values[key][0]
+
+    def add(self, key: Hashable, value: T) -> None:
+        """Keep a value, unless it is too large or there is one."""
+        size = self._size_of(value)
+        with self._lock:
+            if key not in self._values and size <= self._most:
+                self._values[key] = value, size
+                self._size += size
+            while self._size > self._most:
+                self._size -= self._values.popitem(last=False)[1][1]
+
+    def get(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return the value of a key, which is made where it is not there. Two threads may make it at once."""
+        value = self.find(key)
+        if value is None:
+            value = make()
+            self.add(key, value)
+        return value
+
 
 _MOST = 500_000
 """characters of the passages of all questions that are remembered: some ten megabytes with what was read out of them"""
 
-Result = TypeVar("Result")
-Find = Callable[[Question, CandidateSettings, Statistics | None], Result]
+Find = Callable[[Question, CandidateSettings, Statistics | None], T]
 
 
-Query = tuple[Question, CandidateSettings, Statistics | None]
-
-
-def remember(find: Find[Result], most: int = _MOST) -> Find[Result]:
+def remember(find: Find[T], most: int = _MOST) -> Find[T]:
     """Return a function that keeps its results for the latest questions.
 
     Two questions that are equal but not the same object are two: to compare all passages takes long.
     """
     # the arguments are kept next to the result, so that no other object has their ids
-    cache: BoundedCache[tuple[Query, Result]] = BoundedCache(
+    cache: BoundedCache[tuple[Any, T]] = BoundedCache(
         most, size=lambda kept: 1000 + sum(len(passage.text) for passage in kept[0][0].passages)
     )
-
-    def find_once(*query: *Query) -> Result:
-        return cache.get(tuple(map(id, query)), lambda: (query, find(*query)))[1]
-
-    return find_once
+    return lambda *query: cache.get(tuple(map(id, query)), lambda: (query, find(*query)))[1]
 
 
 recent_candidates: Find[Candidates] = remember(
@@ -65,15 +98,14 @@ class ChainList:
             self.candidates = recent_candidates(question, settings, collection)
         self.views = self.candidates.views if self.candidates else [PassageView(one) for one in question.passages]
         """the question's passages, as linking sees them"""
-        names = [passage.id for passage in question.passages]
-        known, found = {chain.identity for chain in scored}, self.candidates.chains if self.candidates else ()
-        ways = ((candidate, [names[place] for place in candidate.passages]) for candidate in found)
-        self._unscored = [(candidate, way) for candidate, way in ways if _identity(candidate, way) not in known]
-
-    @property
-    def is_cut(self) -> bool:
-        """Whether there are more candidates than the settings' limit."""
-        return self.candidates is not None and self.candidates.is_cut
+        known = {chain.identity for chain in scored}
+        self._unscored = list[tuple[Candidate, list[str]]]()
+        for candidate in self.candidates.chains if self.candidates else ():
+            way = [question.passages[place].id for place in candidate.passages]
+            # as `Chain.identity` would be, without looking for places in texts, which takes time
+            given = tuple(edge.name if edge.is_given else "" for edge in candidate.edges)
+            if (tuple(sorted(way) if candidate.shape == "parallel" else way), given) not in known:
+                self._unscored.append((candidate, way))
 
     def __len__(self) -> int:
         return len(self.scored) + len(self._unscored)
@@ -85,10 +117,6 @@ class ChainList:
         candidate, way = self._unscored[number - len(self.scored)]
         return Chain(shape=candidate.shape, passages=way, links=candidate.links, score=candidate.weight)
 
-    def first(self, most: int) -> list[Chain]:
-        """Return the first chains."""
-        return [self.at(number) for number in range(min(most, len(self)))]
-
     @property
     def ways(self) -> list[Sequence[str]]:
         """The passages of every chain."""
@@ -99,12 +127,6 @@ class ChainList:
         wanted = {tuple(sorted(chain.passages)) for chain in gold.chains}
         alike = (number for number, way in enumerate(self.ways) if tuple(sorted(way)) in wanted)
         return next((number for number in alike if is_gold(self.at(number), gold)), None)
-
-
-def _identity(candidate: Candidate, way: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return what `Chain.identity` would, without looking for places in texts, which takes time."""
-    given = tuple(edge.name if edge.is_given else "" for edge in candidate.edges)
-    return tuple(sorted(way) if candidate.shape == "parallel" else way), given
 
 
 def best_chain(recovered: Recovered | None) -> Chain | None:

@@ -18,11 +18,11 @@ from rechain.text.candidates.label_units import Mode, Unit, Units, Value
 from rechain.web.chains import best_chain
 from rechain.web.filters import PageNumber, PageQuery
 from rechain.web.forms import read_form
-from rechain.web.names import strip_of
+from rechain.web.passages import strip_of
 from rechain.web.question_index import PAGE_SIZE, page_of
 from rechain.web.responses import link, page
 from rechain.web.site import AtSite, NotThereError, Site
-from rechain.web.unit_views import UnitView, unit_view
+from rechain.web.views import UnitView, unit_view
 
 ANNOTATOR_COOKIE = "rechain_annotator"
 _SHOWN = 100

@@ -19,7 +19,7 @@ from rechain.formats.datasets.inputs import as_entry
 from rechain.formats.datasets.pasted import read_pasted
 from rechain.schema import Passage, Question, Recovered
 from rechain.web.filters import PageNumber, PageQuery
-from rechain.web.temporary import TemporaryDatabase
+from rechain.web.question_index import TemporaryDatabase
 
 MOST_PASSAGES, MOST_CHARACTERS = 2_000, 500_000
 """limits of a question that somebody sends: it is recovered in one piece, and a larger one would keep others waiting"""

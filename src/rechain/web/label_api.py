@@ -16,8 +16,8 @@ from rechain.labels.store import Annotator, Label, Note
 from rechain.schema import WHOLE, Gold, NotBlank, Question
 from rechain.text.candidates.label_units import Mode, Unit, Value
 from rechain.web.api import CHAINS, PAIR, refusals
+from rechain.web.responses import iterate_long, run_long
 from rechain.web.site import AtSite, ConflictError, NotThereError, Site
-from rechain.web.threads import iterate_long, run_long
 
 MOST_LABELS = 1000
 MOST_ROWS = 100_000

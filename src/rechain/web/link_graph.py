@@ -17,7 +17,7 @@ from rechain.text.answers.matcher import AnswerMatcher
 from rechain.text.candidates import find_heads, find_links
 from rechain.text.passage_views import PassageView
 from rechain.web.chains import ChainList
-from rechain.web.names import Names
+from rechain.web.passages import Names
 
 MOST_ROWS = 8
 """passages of a column that are drawn: more could not be told apart, and those that matter come first"""

@@ -1,8 +1,11 @@
-"""The explorer: the list of questions, a page for each, and two sources compared."""
+"""The explorer: the list of questions, also as a file, a page for each, and two sources compared."""
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, NamedTuple
+import csv
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal, NamedTuple
 
+import orjson
 from fastapi import APIRouter, Query
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, StreamingResponse
@@ -10,24 +13,27 @@ from pydantic import Field
 
 from rechain.errors import QuestionError
 from rechain.evaluation.judging import Comparison
-from rechain.evaluation.statistics import Figure
 from rechain.schema import Question
 from rechain.text.highlights import Piece
 from rechain.text.words import Text
 from rechain.web.chains import best_chain
 from rechain.web.dashboard import choices, columns, dashboard
-from rechain.web.download import FORMATS, Format, download
 from rechain.web.filters import Filters, PageFilters, PageNumber, PageQuery, SourceNumber, match
 from rechain.web.passages import beginnings, marked, snippet
 from rechain.web.question_index import COMPARISONS, PAGE_SIZE, Index, Row, page_of
 from rechain.web.question_rows import Stored
-from rechain.web.responses import draw, page
+from rechain.web.responses import draw, iterate_long, page
 from rechain.web.site import AtSite, NotThereError, Site, Source
-from rechain.web.threads import iterate_long
 from rechain.web.views import OwnPassages, comparison_view, question_view
 
 _PATIENCE = 0.1
 """seconds for which a page waits for a model: hardly felt, and enough for most questions"""
+_AT_ONCE = 100
+"""questions of a file that are read together"""
+_ASKED = ("id", "question", "answer", "type", "hops")
+_COLUMNS = (*_ASKED, "chain", "passages", "links", "confidence", "verdict", "judgement", "error")
+_FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\r", "\n")
+"""with what a text begins, maybe after blanks, that spreadsheets take for a formula"""
 
 router = APIRouter(include_in_schema=False)
 
@@ -103,34 +109,67 @@ def _hit(index: Index, row: Row, words: Sequence[str], place: int | None) -> Hit
         missing -= {word for _, word in beginnings(row.id, words)}
     if place is None and not missing:
         return hit
+    title, text = "", ""
     passages = index.passages(row.position)
-    passage = _best_title(passages, sorted(missing)) if place is None else passages[place]
-    if passage is None:
-        return hit
-    title, text = passage
-    in_text = beginnings(text, words) if place is not None else []
+    if place is not None:
+        title, text = passages[place]
+    elif counts := [len({word for _, word in beginnings(title, sorted(missing))}) for title, _ in passages]:
+        # the title with most of the missing words, the first of several
+        title = passages[counts.index(max(counts))][0] if any(counts) else ""
+    in_text = beginnings(text, words)
     return hit._replace(title=marked(title, beginnings(title, words)), text=snippet(text, in_text) if in_text else ())
 
 
-def _best_title(passages: Sequence[tuple[str, str]], words: Sequence[str]) -> tuple[str, str] | None:
-    """Return the passage whose title has most of some words, the first of several; None where no title has any."""
-    counts = [len({word for _, word in beginnings(title, words)}) for title, _ in passages]
-    return passages[counts.index(max(counts))] if any(counts) else None
-
-
 class DownloadQuery(PageFilters):
-    """Which questions, in which form."""
+    """Which questions, and whether as JSON lines for programs or as CSV for tables."""
 
-    format: Format = "jsonl"
+    format: Literal["jsonl", "csv"] = "jsonl"
 
 
 @router.get("/download")
 def download_page(site: AtSite, query: Annotated[DownloadQuery, Query()]) -> StreamingResponse:
     """Send the questions that pass the filters, in the order of the list, as a file."""
-    source = site.source(query.source)
-    parts = download(site.index, source.number, site.index.positions(source.number, query), query.format)
+    source, is_table = site.source(query.source).number, query.format == "csv"
+    parts = _download(site.index, source, site.index.positions(source, query), is_table)
     headers = {"Content-Disposition": f'attachment; filename="questions.{query.format}"'}
-    return StreamingResponse(iterate_long(parts), media_type=FORMATS[query.format][0], headers=headers)
+    media_type = "text/csv; charset=utf-8" if is_table else "application/x-ndjson"
+    return StreamingResponse(iterate_long(parts), media_type=media_type, headers=headers)
+
+
+def _download(index: Index, source: int, positions: Sequence[int], is_table: bool) -> Iterator[bytes]:
+    """Yield a file of the questions at some positions, some at a time, so that it is never whole in memory.
+
+    JSON lines have the fields of a chains file with the best chain alone, and before them what is listed.
+    """
+    part = io.StringIO()
+    table = csv.DictWriter(part, _COLUMNS, extrasaction="ignore")
+    if is_table:
+        table.writeheader()
+    for first in range(0, max(len(positions), 1), _AT_ONCE):
+        for row in index.rows(source, positions[first : first + _AT_ONCE]):
+            content, recovered = index.at(row.position).content, index.recovered(source, row.position)
+            fields: dict[str, Any] = {**row._asdict(), "chain": row.summary}
+            if isinstance(content, Question):  # a list cuts them
+                fields |= {"question": content.question, "answer": content.answer}
+            if is_table:
+                chain = best_chain(recovered)
+                fields["passages"] = " | ".join(chain.passages) if chain else ""
+                fields["links"] = " | ".join(link.entity for link in chain.links) if chain else ""
+                table.writerow({name: _without_formula(value) for name, value in fields.items()})
+            else:
+                fields = {name: fields[name] for name in (*_ASKED, "judgement")}
+                if recovered is not None:
+                    fields |= recovered.model_copy(update={"id": row.id, "chains": recovered.chains[:1]}).to_dict()
+                part.write(orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE).decode())
+        yield part.getvalue().encode("utf-8", "surrogatepass")
+        part.seek(0)
+        part.truncate()
+
+
+def _without_formula(value: Any) -> Any:
+    """Return a value of a table, with an apostrophe before what a spreadsheet would take for a formula."""
+    is_formula = isinstance(value, str) and (value.startswith(_FORMULA) or value.lstrip().startswith(_FORMULA))
+    return f"'{value}" if is_formula else value
 
 
 class QuestionQuery(PageFilters):
@@ -203,6 +242,7 @@ def compare(site: AtSite, query: Annotated[ComparisonQuery, Query()]) -> HTMLRes
     total = index.count_compared(one.number, two.number, query.show)
     paging = page_of(query.page, total)
     counts = index.judgements(one.number, two.number)
+    kinds = (("right", "right"), ("right", "wrong"), ("wrong", "right"), ("wrong", "wrong"))
     return page(
         "compare.html",
         here="compare",
@@ -214,7 +254,8 @@ def compare(site: AtSite, query: Annotated[ComparisonQuery, Query()]) -> HTMLRes
         pairs=index.compare(one.number, two.number, query.show, paging["page"]),
         total=total,
         counts=counts,
-        gain=_gain(counts),
+        # by how much the second source is more often right, over the questions on which both are judged
+        gain=Comparison(*(counts.get(judgements, 0) for judgements in kinds)).gain,
         looked=[index.count_found(source.number) for source in (one, two)],
         questions=len(index),
         **paging,
@@ -267,9 +308,3 @@ def _choices(site: Site, one: Source, two: Source) -> dict[str, str]:
         "both wrong": "both wrong",
     }
     return {"different": "different", "same": "same", **(judged if site.has_gold else {}), "all": "all"}
-
-
-def _gain(counts: dict[tuple[str, str], int]) -> Figure | None:
-    """Return by how much the second source is more often right, over the questions on which both are judged."""
-    kinds = (("right", "right"), ("right", "wrong"), ("wrong", "right"), ("wrong", "wrong"))
-    return Comparison(*(counts.get(judgements, 0) for judgements in kinds)).gain

@@ -1,14 +1,144 @@
-"""What is shown of a passage: its place in a document, the sentences that matter, the words that were searched."""
+"""What pages show of passages: names, places, excerpts, snippets, and a chain in one line."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
+from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
-from rechain.schema import Passage
-from rechain.text.highlights import ANSWER, CLAIM, QUESTION, Mark, Piece, cut, link_role
+from rechain.schema import Chain, Passage, Question, Shape
+from rechain.text.highlights import ANSWER, CLAIM, QUESTION, Mark, Piece, cut, join_words, link_role
 from rechain.text.passage_views import HEADINGS, PassageView, stretches
+from rechain.text.rarity import naming_words, phrase_idf
 from rechain.text.words import Span, Text, phrase
+
+_SHOWN_WORDS, _SHOWN_TITLE, _SHOWN_ANSWER = 40, 48, 80
+"""characters of a text without a title, of a title (abstracts have sentences for titles), and of a chatbot's answer"""
+NO_NAME = "the question"
+"""the start of a chain whose first passage has no name in the question"""
+_TYPE = re.compile(r"[a-z_]+:(?=.)")
+"""the type of an entity, before its id: "gene:" of "gene:CACNA1D" """
+
+
+def short(text: str, most: int) -> str:
+    """Return a text on one line, cut after a word where it is longer than it may be."""
+    line = " ".join(text.split())
+    if len(line) <= most:
+        return line
+    cut = line[: most - 1]
+    return f"{cut.rsplit(' ', 1)[0] if ' ' in cut[most // 2 :] else cut}…"
+
+
+def passage_name(passage: Passage) -> str:
+    """Return a passage's title; where it has none the first words of its text, as ids like "0" tell nobody anything."""
+    return passage.title.strip() or f"“{short(passage.text, _SHOWN_WORDS)}”"
+
+
+class Names:
+    """The names of a question's passages and entities."""
+
+    def __init__(self, question: Question) -> None:
+        self._passages = {passage.id: passage for passage in question.passages}
+        self._mentioned = {mention.entity for passage in question.passages for mention in passage.mentions}
+        self._entities: dict[tuple[str, tuple[str, ...]], str] = {}
+
+    def passage(self, name: str) -> str:
+        """Return the name of the passage with an id; a chain of a file may have one that is not there."""
+        passage = self._passages.get(name)
+        return name if passage is None else passage_name(passage)
+
+    def mentions(self, entity: str) -> bool:
+        """Return whether the data says where an entity stands."""
+        return entity in self._mentioned
+
+    def link(self, chain: Chain, number: int) -> str:
+        """Return the name of a chain's link, counted from 0, as the passages that it links have it."""
+        return self.entity(chain.links[number].entity, chain.passages[number : number + 2])
+
+    def entity(self, entity: str, near: Sequence[str] = ()) -> str:
+        """Return an entity as it is most often written in some passages, or else in any; as it is if it is a name."""
+        key = entity, tuple(near)
+        if key not in self._entities:
+            is_known = entity in self._mentioned
+            found = is_known and (self._most_frequent(entity, near) or self._most_frequent(entity, self._passages))
+            self._entities[key] = found or _TYPE.sub("", entity, count=1)
+        return self._entities[key]
+
+    def _most_frequent(self, entity: str, names: Iterable[str]) -> str | None:
+        counts = Counter(
+            short(passage.text[mention.start : mention.end], _SHOWN_WORDS * 2)
+            for passage in (self._passages[name] for name in names if name in self._passages)
+            for mention in passage.mentions
+            if mention.entity == entity
+        )
+        # of two spellings that are as frequent the longer tells more, as "Ca(v)1.2" beside "CaV1.2"
+        return max(counts, key=lambda text: (counts[text], len(text), text), default=None)
+
+
+class Stop(NamedTuple):
+    """One thing on the way from question to answer."""
+
+    kind: Literal["question", "passage", "link", "answer"]
+    name: str
+    number: int = 0
+    """of a passage or a link, from 1"""
+    is_brief: bool = False
+    """whether a passage shows its number alone: its title is long or lacking, or says again what stands before it"""
+
+
+class StripView(NamedTuple):
+    """A chain in one line."""
+
+    shape: Shape
+    stops: Sequence[Stop]
+
+
+def strip_of(
+    question: Question, chain: Chain, names: Names | None = None, numbers: Mapping[str, int] | None = None
+) -> StripView:
+    """Return the strip of a chain; `numbers` are those of its passages where several chains are shown together."""
+    names, numbers = names or Names(question), numbers or number_passages([chain.passages])
+    passages = {passage.id: passage for passage in question.passages}
+    stops = [Stop("question", _start(question, chain, names, passages.get(chain.passages[0])))]
+    for place, name in enumerate(chain.passages):
+        title, has_title = names.passage(name), name in passages and bool(passages[name].title.strip())
+        is_brief = not has_title or len(title) > _SHOWN_TITLE or title.casefold() == stops[-1].name.casefold()
+        stops.append(Stop("passage", title, numbers[name], is_brief))
+        if place < len(chain.links_in_order):
+            stops.append(Stop("link", names.link(chain, place), place + 1))
+    stops.append(Stop("answer", short(question.answer, _SHOWN_ANSWER) or "no answer"))
+    return StripView(chain.shape, stops)
+
+
+def number_passages(ways: Iterable[Sequence[str]]) -> dict[str, int]:
+    """Return a number for every passage of some chains, from 1, in the order in which they are read."""
+    return {name: number for number, name in enumerate(dict.fromkeys(name for way in ways for name in way), start=1)}
+
+
+def _start(question: Question, chain: Chain, names: Names, head: Passage | None) -> str:
+    """Return the name in the question from which a chain sets out, whose first passage is `head`.
+
+    It is an entity that the data names, the title of that passage, or the rarest words that name something in both.
+    """
+    if chain.shape == "parallel":  # it sets out from several
+        return NO_NAME
+    if question.question_entities:
+        mentioned = {mention.entity for mention in head.mentions} if head else set()
+        entity = next((one for one in question.question_entities if one in mentioned), question.question_entities[0])
+        return names.entity(entity, chain.passages[:1])
+    if head is None:
+        return NO_NAME
+    query, view = Text(question.question), PassageView(head)
+    if view.title.words and (place := query.find(view.title.joined)) is not None:
+        start, end = query.span(place, len(view.title.words))
+        return query.original[start:end]
+    naming = naming_words(query) & view.terms
+    spans = join_words(query, (number for number, word in enumerate(query.words) if word in naming))
+    found = [query.original[start:end] for start, end in spans]
+    return max(found, key=lambda name: phrase_idf(Text(name).words), default=NO_NAME)
+
 
 _STEP = " › "
 """between a document and the headings above a passage, for people"""
@@ -82,7 +212,7 @@ def excerpt(view: PassageView, marks: Sequence[Mark], roles: Sequence[str]) -> l
         if spans and start <= spans[-1][1] + 1:  # sentences that follow or overlap one another are one
             start, end = spans[-1][0], max(spans.pop()[1], end)
         spans.append((start, end))
-    return None if spans == [(0, len(text))] else [_cut(text, span, marks) for span in spans]
+    return None if spans == [(0, len(text))] else [cut_stretch(text, span, marks) for span in spans]
 
 
 def telling_sentences(view: PassageView, marks: Sequence[Mark], roles: Sequence[str]) -> list[Span]:
@@ -121,7 +251,8 @@ def _is_inside_word(text: str, place: int) -> bool:
     return 0 < place < len(text) and not text[place - 1].isspace() and not text[place].isspace()
 
 
-def _cut(text: str, span: Span, marks: Sequence[Mark]) -> list[Piece]:
+def cut_stretch(text: str, span: Span, marks: Iterable[Mark]) -> list[Piece]:
+    """Return a stretch of a text, cut where something is highlighted."""
     start, end = span
     inside = [Mark(max(m.start - start, 0), min(m.end, end) - start, m.role) for m in marks if _overlap(m, span)]
     return cut(text[start:end], inside)
@@ -155,27 +286,23 @@ def marked(text: str, spans: Sequence[Found]) -> list[Piece]:
 
 
 def snippet(text: str, spans: Sequence[Found]) -> list[Piece]:
-    """Return the stretch of a text that holds most of some words, cut where they stand."""
-    start, end = _stretch(text, spans)
-    marks = (Mark(left - start, right - start, MATCH) for (left, right), _ in spans if start <= left and right <= end)
+    """Return the stretch of a text with most different words, the first of several, cut where they stand.
+
+    It begins and ends at blanks.
+    """
+    first = max(_counts(spans), key=lambda one: (one[1], -one[0]), default=(0, 0))[0]
+    start, end = 0, len(text)
+    if end > _LENGTH and first > _BEFORE:
+        start = first - _BEFORE + text[first - _BEFORE : first].find(" ") + 1
+    if end - start > _LENGTH:
+        blank = text.rfind(" ", start + _LENGTH // 2, start + _LENGTH)
+        end = start + _LENGTH if blank < 0 else blank
+    marks = {Mark(left - start, right - start, MATCH) for (left, right), _ in spans if start <= left and right <= end}
     return [
         *([Piece("… ", ())] if start else []),
-        *cut(text[start:end], set(marks)),
+        *cut(text[start:end], marks),
         *([Piece(" …", ())] if end < len(text) else []),
     ]
-
-
-def _stretch(text: str, spans: Sequence[Found]) -> Span:
-    """Return the stretch with most different words, the first of several; it begins and ends at blanks."""
-    first = max(_counts(spans), key=lambda one: (one[1], -one[0]), default=(0, 0))[0]
-    if len(text) <= _LENGTH or first <= _BEFORE:
-        start = 0
-    else:
-        start = first - _BEFORE + text[first - _BEFORE : first].find(" ") + 1
-    if len(text) - start <= _LENGTH:
-        return start, len(text)
-    blank = text.rfind(" ", start + _LENGTH // 2, start + _LENGTH)
-    return start, start + _LENGTH if blank < 0 else blank
 
 
 def _counts(spans: Sequence[Found]) -> Iterator[tuple[int, int]]:

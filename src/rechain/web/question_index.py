@@ -1,14 +1,20 @@
 """The questions that are served and the chains of each source, in a database that lives as long as the server."""
 
+import sqlite3
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from itertools import islice
 from json import dumps
 from math import ceil
-from threading import Lock
+from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
+from threading import Lock, RLock
 from typing import Any, NamedTuple
+from weakref import finalize
 
 import orjson
 
@@ -16,14 +22,12 @@ from rechain.errors import QuestionError
 from rechain.formats.datasets import Entry
 from rechain.schema import Gold, Question, Recovered, Shape, Verdict
 from rechain.text.languages import has_chinese
+from rechain.web.chains import BoundedCache
 from rechain.web.dashboard import ALIKE, MOST_TYPES, TYPES, Figures, sum_up
 from rechain.web.filters import TABLES, Filters, Judgement, Order, condition, ordering
 from rechain.web.question_rows import SCHEMA, Stored, add_question, found_row, read_stored
-from rechain.web.temporary import BoundedCache, TemporaryDatabase
 
 PAGE_SIZE = 25
-_SHOWN_TEXT, _SHOWN_TITLE = 300, 40
-"""characters of a text and of a title in a list: a line or two"""
 _AT_ONCE = 100
 """questions whose chains are stored in one transaction: others that store wait no longer than that takes"""
 _ADDED_AT_ONCE = 1000
@@ -34,7 +38,6 @@ _REMEMBERED = 100
 _BODY = "SELECT position, q.id, b.question, problem, gold, own FROM questions q JOIN bodies b USING (position)"
 _MOST_POSITIONS, _MOST_FIGURES = 4_000_000, 2_500
 """positions of selections and properties of figures that are kept, as they may be asked for again: 16 MB and some"""
-
 
 _COMPARED = (
     "FROM found a JOIN found b USING (position) JOIN questions q USING (position) "
@@ -105,6 +108,59 @@ class Around(NamedTuple):
     after: str | None
 
 
+_WAIT_S = 30.0
+"""how long a statement waits for a lock; with a write-ahead log hardly any does"""
+
+
+class TemporaryDatabase:
+    """An SQLite database in a folder of its own, which is removed with the object or when Python ends."""
+
+    def __init__(self, schema: str) -> None:
+        folder = mkdtemp(prefix="rechain-")
+        self._path = Path(folder) / "index.sqlite"
+        self._idle: list[sqlite3.Connection] = []
+        """connections that no thread is reading from; there are never more than threads that read at once"""
+        self._writing = RLock()
+        self._writer = self._connect()
+        # A write-ahead log lets threads read what was there while one writes. Nothing need survive the process.
+        self._writer.execute("PRAGMA journal_mode = WAL")
+        self._writer.execute("PRAGMA synchronous = OFF")
+        self._writer.executescript(schema)
+        self.close = finalize(self, _remove, folder, self._writer, self._idle)
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """Write all or nothing."""
+        with self._writing:
+            self._writer.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._writer
+            except BaseException:
+                self._writer.execute("ROLLBACK")
+                raise
+            self._writer.execute("COMMIT")
+
+    def read(self, query: str, *values: Any) -> list[Any]:
+        """Return the rows of a SELECT, as of the last transaction that has ended."""
+        try:
+            connection = self._idle.pop()
+        except IndexError:
+            connection = self._connect()
+        try:
+            return connection.execute(query, values).fetchall()
+        finally:
+            self._idle.append(connection)
+
+    def _connect(self) -> sqlite3.Connection:
+        return sqlite3.connect(self._path, timeout=_WAIT_S, check_same_thread=False, isolation_level=None)
+
+
+def _remove(folder: str, writer: sqlite3.Connection, readers: list[sqlite3.Connection]) -> None:
+    for connection in (writer, *readers):
+        connection.close()
+    rmtree(folder, ignore_errors=True)
+
+
 class Index:
     """Questions in the order of their file, their chains from each source, and quick ways to select them."""
 
@@ -122,7 +178,8 @@ class Index:
         self.has_chinese = False
         """whether a passage has Chinese text, for which a dictionary is loaded: seconds that no page should wait for"""
         self._noting = Lock()
-        self._stored = lru_cache(_REMEMBERED)(self._read_stored)
+        self.at = lru_cache(_REMEMBERED)(self._read_stored)
+        """returns the question at a position"""
         self._chains = lru_cache(_REMEMBERED)(self._read_chains)
         self._count = lru_cache(1)(lambda _: self._read_number("SELECT count(*) FROM questions"))
         self._selections: BoundedCache[Sequence[int]] = BoundedCache(_MOST_POSITIONS, len)
@@ -141,17 +198,13 @@ class Index:
         in_order = ordering(Filters(order=order))
         return [name for (name,) in self._read(f"SELECT q.id FROM {TABLES} ORDER BY {in_order}", 0)]
 
-    def at(self, position: int) -> Stored:
-        """Return the question at a position."""
-        return self._stored(position)
-
     def _read_stored(self, position: int) -> Stored:
         return read_stored(*self._read(f"{_BODY} WHERE position = ?", position)[0])
 
     def named(self, name: str) -> Stored | None:
         """Return the question with an id, or None."""
         rows = self._read("SELECT position FROM questions WHERE id = ?", name)
-        return self._stored(rows[0][0]) if rows else None
+        return self.at(rows[0][0]) if rows else None
 
     def recovered(self, source: int, position: int) -> Recovered | None:
         """Return the chains of a question from a source, or None if it has none yet."""

@@ -17,7 +17,7 @@ from rechain.text.answers.claims import read_answer
 from rechain.text.words import Text
 from rechain.web.chains import best_chain
 from rechain.web.filters import CANNOT
-from rechain.web.names import Names, short
+from rechain.web.passages import Names, short
 
 _SHOWN_TEXT, _SHOWN_TITLE = 300, 40
 """characters of a text and of a title in a list: a line or two"""

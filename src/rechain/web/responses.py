@@ -1,9 +1,13 @@
-"""Responses: pages for people, JSON for programs, and errors in one sentence for either."""
+"""Responses: pages for people, JSON for programs, errors in one sentence for either, and what takes long to make."""
 
+from collections.abc import AsyncIterator, Callable, Iterator
 from functools import cache
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 from urllib.parse import parse_qsl, quote, urlencode
 
+from anyio import CapacityLimiter
+from anyio.lowlevel import RunVar
+from anyio.to_thread import run_sync
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.datastructures import Headers
 from starlette.responses import HTMLResponse, JSONResponse, Response
@@ -12,7 +16,7 @@ from starlette.types import Scope
 from rechain.schema import MATCHES, SHAPES, VERDICTS
 from rechain.text.linking import KINDS
 from rechain.version import __version__
-from rechain.web.names import short
+from rechain.web.passages import short
 from rechain.web.question_index import PAGE_SIZE
 
 _LINK_COLOURS = 4
@@ -96,3 +100,23 @@ def _role_class(role: str) -> str:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.0f} %" if share < 0.995 or share == 1 else f"{100 * share:.1f} %"
+
+
+_long: RunVar[CapacityLimiter] = RunVar("long work")
+"""admits one thread at a time; one for each event loop, as tests have several"""
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+async def run_long(work: Callable[Parameters, Result], *args: Parameters.args, **options: Parameters.kwargs) -> Result:
+    """Return the result of work that may take long (an export, an import), in a thread that no page waits for."""
+    limiter = _long.get(None)
+    if limiter is None:
+        _long.set(limiter := CapacityLimiter(1))
+    return await run_sync(lambda: work(*args, **options), limiter=limiter)
+
+
+async def iterate_long(parts: Iterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield the parts of an answer that take long to make; other long work runs in between."""
+    while (part := await run_long(next, parts, None)) is not None:
+        yield part

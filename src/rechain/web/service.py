@@ -4,20 +4,24 @@ Whoever would have to wait too long is told at once when to ask again, by how qu
 """
 
 import logging
+import os
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from math import ceil
 from threading import Condition, Thread
 from time import monotonic
 from typing import Protocol
 
-from rechain.errors import RechainError
+from rechain.errors import RechainError, ResumableError
 from rechain.formats.datasets import Entry
-from rechain.recoverer import BATCH_SIZE
+from rechain.recoverer import BATCH_SIZE, RecovererConfig
 from rechain.schema import Question, Recovered
 from rechain.scoring.results import Options
+from rechain.system.service import Service
 
 MOST_WAITING = 256
 """questions that may wait, and that one request may have"""
@@ -37,14 +41,14 @@ _MEMORY = 0.8
 """weight of the past in the running mean of the pace where it becomes quicker: about the last five batches count"""
 
 
-RecoverTogether = Callable[[Sequence[tuple[Entry, Options]]], Sequence[Recovered]]
+Batch = Sequence[tuple[Entry, Options]]
+RecoverTogether = Callable[[Batch], Sequence[Recovered]]
 
 
 class Recovers(Protocol):
     """What recovers questions together, here or in another process."""
 
-    @property
-    def recover_together(self) -> RecoverTogether: ...
+    def recover_together(self, batch: Batch, /) -> Sequence[Recovered]: ...
 
 
 class BusyError(Exception):
@@ -127,7 +131,7 @@ class RecoveryService:
         running = self._clock() - self._began if self._running else 0.0
         return max(self._pace * sum(job.weight for job in self._unfinished) - running, 0.0)
 
-    def recover_together(self, requests: Sequence[tuple[Entry, Options]]) -> Sequence[Recovered]:
+    def recover_together(self, requests: Batch) -> Sequence[Recovered]:
         """Recover some questions now, in the calling thread, count them, and note how long that took."""
         recoverer = self.recoverer
         began, starts = self._clock(), getattr(recoverer, "starts", 0)  # of its process, if it has one
@@ -266,3 +270,41 @@ def _fail(job: _Job, error: Exception) -> None:
     job.done += [Recovered(chains=[])] * job.left
     if not job.future.done() and job.future.set_running_or_notify_cancel():
         job.future.set_exception(error)
+
+
+NICENESS = 10
+"""lowers the priority of the process: if cores are few, it gets about a tenth of what a page gets"""
+
+
+class ProcessRecoverer:
+    """Recovers questions in another process, over which pages have priority; it is started again if it dies."""
+
+    def __init__(self, config: RecovererConfig) -> None:
+        """Start the process and load the model there; raises why that cannot be done."""
+        self._service: Service[Batch, Sequence[Recovered]] = Service(partial(_answers, config))
+        self._service.start()
+
+    @property
+    def starts(self) -> int:
+        """How often the process was started; this takes long and says nothing about the speed of the model."""
+        return self._service.starts
+
+    def recover_together(self, batch: Batch) -> Sequence[Recovered]:
+        """Recover the chains of questions that are scored together, each with its own options."""
+        with suppress(ResumableError):
+            return self._service(batch)
+        try:
+            self._service.start()
+        except RechainError as error:  # a fault of the server, not of the request
+            raise RuntimeError("the process of the model has died and cannot be started again") from error
+        try:
+            return self._service(batch)
+        except ResumableError as error:
+            raise RuntimeError("the process of the model has died twice over the same questions") from error
+
+
+def _answers(config: RecovererConfig) -> Callable[[Sequence[Batch]], list[Sequence[Recovered]]]:
+    """Return the function that runs in the process."""
+    os.nice(NICENESS)
+    recoverer = config.load()
+    return lambda batches: [recoverer.recover_together(batch) for batch in batches]

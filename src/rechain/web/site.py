@@ -23,12 +23,11 @@ from rechain.system.provenance import Facts
 from rechain.text.candidates import CandidateSettings
 from rechain.text.candidates.label_units import Units
 from rechain.text.languages import read_segmenter
-from rechain.web.chains import ChainList, recent_units
+from rechain.web.chains import BoundedCache, ChainList, recent_units
 from rechain.web.forms import Results
 from rechain.web.question_index import Index
 from rechain.web.question_rows import Stored
 from rechain.web.service import BusyError, Recovers, RecoverTogether, RecoveryService
-from rechain.web.temporary import BoundedCache
 
 if TYPE_CHECKING:
     from rechain.index import Index as DocumentIndex

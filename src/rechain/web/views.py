@@ -1,19 +1,31 @@
-"""From questions and chains to what the pages show of them."""
+"""From questions, chains and what is labelled of them to what the pages show."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import zip_longest
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from rechain.evaluation.judging import judge
+from rechain.labels.store import Label
+from rechain.labels.suggestions import Suggestion
 from rechain.schema import Chain, Claim, Gold, GoldChain, Link, Passage, Question, Recovered, Shape
-from rechain.text.highlights import ANSWER, QUESTION, Highlighter, Piece, cut
+from rechain.text.candidates.label_units import THE_QUESTION, Unit, Units
+from rechain.text.highlights import ANSWER, CLAIM, QUESTION, Highlighter, Piece, cut, link_role
 from rechain.text.passage_views import PassageView
 from rechain.web.chains import ChainList, best_chain, is_gold
 from rechain.web.link_graph import Graph, GraphView
-from rechain.web.names import Names, StripView, number_passages, passage_name, strip_of
-from rechain.web.passages import Place, excerpt, place_of, roles_of_step
+from rechain.web.passages import (
+    Names,
+    Place,
+    StripView,
+    excerpt,
+    number_passages,
+    passage_name,
+    place_of,
+    roles_of_step,
+    strip_of,
+)
 from rechain.web.site import MOST_SHOWN, Source
 
 
@@ -171,7 +183,7 @@ def question_view(
                 is_right=None if gold is None else is_gold(one, gold),
                 lines=graph.lines_of(one.passages),
             )
-            for place, one in enumerate(chains.first(MOST_SHOWN))
+            for place, one in enumerate(map(chains.at, range(min(len(chains), MOST_SHOWN))))
         ],
         chains=chains,
         graph=graph,
@@ -191,16 +203,14 @@ def question_view(
 def _line(chain: Chain, names: Names, best: Chain | None) -> LineView:
     """Return a chain in one line; what is as in the best chain is known by its number there."""
     known = {name: number for number, name in enumerate(best.passages if best else (), start=1)}
-    known_links = _links(names, best) if best else ()
+    links, known_links = (
+        [names.link(one, number) for number in range(len(one.links_in_order))] if one else [] for one in (chain, best)
+    )
     return LineView(
         shape=chain.shape,
         passages=[Part(names.passage(name), known.get(name)) for name in chain.passages],
-        links=[name for name in _links(names, chain) if name not in known_links],
+        links=[name for name in links if name not in known_links],
     )
-
-
-def _links(names: Names, chain: Chain) -> list[str]:
-    return [names.link(chain, number) for number in range(len(chain.links_in_order))]
 
 
 def as_chain(gold: GoldChain) -> Chain:
@@ -305,3 +315,91 @@ def comparison_view(
         golds=None if gold is None else [strip_of(question, chain, names, numbers) for chain in golds],
         graph=Graph(chains, best[0], gold, best[1], numbers).view(),
     )
+
+
+Asks = Literal["chain", "single", "parallel", "answer", "start", "end", "relation"]
+"""what the desk asks about a unit: whether a chain holds, whether one passage suffices, or passages side by side, or
+whether a passage says that something is the answer, leads from the question to an entity, leads from an entity to the
+answer, or relates two entities"""
+
+
+@dataclass(frozen=True)
+class UnitView:
+    """A unit as the desk shows it."""
+
+    unit: Unit
+    asks: Asks
+    names: Sequence[str]
+    """its entities, as people see them"""
+    strip: StripView | None
+    """a chain in one line"""
+    steps: Sequence[StepView]
+    """its passages, highlighted"""
+    chains: Sequence[int]
+    """the numbers of the candidate chains that a pair is on"""
+    own: Label | None
+    """the annotator's label, or the one that settles"""
+    note: str
+    """the annotator's note"""
+    labels: Sequence[Label] = ()
+    """the labels of all annotators, where it is to be settled"""
+    suggestion: Suggestion | None = None
+    """what the model says of it, where that is shown"""
+
+
+def unit_view(
+    units: Units,
+    unit: Unit,
+    own: Label | None,
+    annotator: str | None,
+    labels: Sequence[Label] = (),
+    suggestion: Suggestion | None = None,
+) -> UnitView:
+    """Return a unit as the desk shows it."""
+    question, chain = units.question, None
+    if unit.mode == "chains":  # one that is no candidate has no links
+        number = units.numbers.get(unit)
+        links = [] if number is None else units.candidates.chains[number].links
+        chain = Chain(shape=unit.shape, passages=list(unit.passages), links=links, score=0.0)
+    known, entities = Names(question), unit.entities if chain else units.in_order(unit)
+    names = [known.entity(one, unit.passages) if known.mentions(one) else units.name(one) for one in entities]
+    return UnitView(
+        unit=unit,
+        asks=unit.shape if chain else _asks(question, entities, names),
+        names=names,
+        strip=strip_of(question, chain) if chain and chain.links else None,
+        steps=chain_steps(question, chain) if chain else _pair_steps(units, unit),
+        chains=units.pairs.get(unit, ()),
+        own=own,
+        note=(own.note if own and own.annotator == annotator else None) or "",
+        labels=labels,
+        suggestion=suggestion,
+    )
+
+
+def _asks(question: Question, entities: Sequence[str], names: Sequence[str]) -> Asks:
+    """Return what to ask about a pair, whose entities are in the order of the chain."""
+    answer = question.answer if question.answer_entity is None else question.answer_entity
+    starts, ends = entities[0] == THE_QUESTION, entities[1] == answer.strip()
+    if (starts and ends) or names[0].lower() == names[1].lower():
+        return "answer"
+    if starts:
+        return "start"
+    return "end" if ends else "relation"
+
+
+def _pair_steps(units: Units, unit: Unit) -> list[StepView]:
+    """Return the passage of a pair with its entities highlighted, and of a long one the sentences that hold them."""
+    answers = units.question.answer, units.question.answer_entity
+    links, roles = list[str](), [CLAIM]
+    for entity in units.in_order(unit):
+        if entity in (THE_QUESTION, *units.question.question_entities):
+            roles.append(QUESTION)
+        elif entity in answers:
+            roles.append(ANSWER)
+        else:
+            roles.append(link_role(len(links)))
+            links.append(units.name(entity))
+    highlighter = Highlighter(units.question, links)
+    views = [view for view in units.candidates.views if view.passage.id in unit.passages]
+    return [step_view(view, highlighter, roles=roles) for view in views]

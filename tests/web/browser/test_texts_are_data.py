@@ -7,7 +7,7 @@ from urllib.parse import quote, urlencode
 import pytest
 from playwright.sync_api import Page, expect
 
-from rechain.web.names import short
+from rechain.web.passages import short
 
 pytestmark = pytest.mark.web
 
