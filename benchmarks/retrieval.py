@@ -37,8 +37,7 @@ from rechain.evaluation.judging import judge
 from rechain.evaluation.statistics import mean_with_interval
 from rechain.formats.datasets import read_questions
 from rechain.index import FindSettings, Index, build_index, find_passages
-from rechain.index.index import passages_of
-from rechain.index.shard import Ask
+from rechain.index.shard import Ask, read_passage
 from rechain.recoverer import Recoverer
 from rechain.schema import Gold, Passage, Question
 from rechain.text.words import Text
@@ -124,7 +123,8 @@ def depth_table(index: Index, pairs: Sequence[Pair]) -> None:
 def by_words(index: Index, question: Question) -> list[Passage]:
     """Return the best passages by the words of question and answer alone."""
     words = dict.fromkeys((*Text(question.question).terms, *Text(question.answer).terms))
-    return passages_of(index.search([Ask(tuple(words), limit=max(BM25_DEPTHS))])[0])
+    (hits,) = index.search([Ask(tuple(words), limit=max(BM25_DEPTHS))])
+    return [read_passage(hit.record) for hit in hits]
 
 
 def holds_all(ids: Sequence[str], gold: Gold) -> float:

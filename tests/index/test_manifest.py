@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rechain.formats.documents import Extract, Refusal, Source
-from rechain.index.manifest import Manifest, compare, read_refusals
+from rechain.index.manifest import Manifest, compare
 from rechain.index.shard import mark_of
 from rechain.schema import Passage
 from rechain.text.collection import passage_digest, stamp_of
@@ -41,16 +41,13 @@ def first(tmp_path: Path) -> Path:
 
 def test_new_changed_and_gone_files_are_told_by_size_time_and_kind(first: Path) -> None:
     same, larger, newer = source("a"), source("b", size=2), source("b", modified=2)
-    assert compare(first, [same, source("b")]) == ([], [])
-    assert compare(first, [same, larger]) == ([larger], [])
-    assert compare(first, [same, newer]) == ([newer], [])
-    assert compare(first, [same]) == ([], ["b"])
-    assert compare(None, [larger, same]) == ([same, larger], [])
-
-
-def test_collections_come_first_and_names_decide_the_rest() -> None:
-    files = [source("a.md", kind="markdown"), source("z"), source("b")]
-    assert [one.name for one in compare(None, files).changed] == ["b", "z", "a.md"]
+    document = source("b", kind="markdown")
+    assert compare(first, [same, source("b")]) == ([], [], [])
+    for changed in (larger, newer, document):
+        assert compare(first, [same, changed]) == ([changed], [], [])
+    assert compare(first, [same]) == ([], ["b"], [])
+    # without a manifest all is new: collections come first, names decide the rest
+    assert compare(None, [source("a.md", kind="markdown"), larger, same]).changed[:2] == [same, larger]
 
 
 def test_the_stamp_is_that_of_the_passages(first: Path, tmp_path: Path) -> None:
@@ -115,15 +112,15 @@ def test_a_file_without_passages_is_remembered_with_its_reason(first: Path, tmp_
         dropped = manifest.finish()
     assert set(dropped) == {"3", "b#1"}
     files = [source("a"), source("b")]
-    assert compare(path, files) == ([], []) and list(read_refusals(path, files)) == [refusal]
-    assert compare(path, files[:1]) == ([], ["b"]) and not list(read_refusals(path, files[:1]))
+    assert compare(path, files) == ([], [], [refusal])
+    assert compare(path, files[:1]) == ([], ["b"], [])
     newer = source("b", modified=2)
-    assert compare(path, [files[0], newer]).changed == [newer] and not list(read_refusals(path, [newer]))
+    assert compare(path, [files[0], newer]) == ([newer], [], [])
     with closing(Manifest(tmp_path / "third.sqlite", path)) as manifest:
         take(manifest, "b", [("3", "three")])
         assert manifest.has_changed and manifest.summary()[:2] == (3, 2)
         manifest.finish()
-    assert not list(read_refusals(tmp_path / "third.sqlite", files))
+    assert not compare(tmp_path / "third.sqlite", files).refusals
 
 
 def test_a_file_whose_trouble_may_pass_is_tried_again_and_changes_nothing(first: Path, tmp_path: Path) -> None:
@@ -132,7 +129,7 @@ def test_a_file_whose_trouble_may_pass_is_tried_again_and_changes_nothing(first:
         refuse(manifest, "c", may_pass=True)
         manifest.finish()
     files = [source(name) for name in "abc"]
-    assert compare(path, files).changed == files[2:] and not list(read_refusals(path, files))
+    assert compare(path, files) == (files[2:], [], [])
     with closing(Manifest(tmp_path / "third.sqlite", path)) as manifest:
         refuse(manifest, "c", may_pass=True)
         assert not manifest.has_changed
@@ -141,7 +138,7 @@ def test_a_file_whose_trouble_may_pass_is_tried_again_and_changes_nothing(first:
 def test_a_manifest_of_an_earlier_version_knows_no_files_without_passages(first: Path, tmp_path: Path) -> None:
     with closing(sqlite3.connect(first)) as connection:
         connection.execute("DROP TABLE left_out")
-    assert compare(first, [source("a"), source("b")]) == ([], []) and not list(read_refusals(first, [source("a")]))
+    assert compare(first, [source("a"), source("b")]) == ([], [], [])
     with closing(Manifest(tmp_path / "second.sqlite", first)) as manifest:
         refuse(manifest, "c")
         manifest.finish()

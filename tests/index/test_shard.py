@@ -7,7 +7,8 @@ from tests.index.collections import Row, build, row, write
 
 from rechain.errors import InputError
 from rechain.index.index import read_passage
-from rechain.index.shard import Ask, Condition, LocalShard, order_of
+from rechain.index.shard import Ask, Condition, LocalShard
+from rechain.system.files import short_hash
 
 
 def shard_of(tmp_path: Path, rows: list[Row]) -> LocalShard:
@@ -41,7 +42,7 @@ def test_conditions_have_to_be_fulfilled(tmp_path: Path) -> None:
     assert set(ids(shard, Ask(built, (Condition("phrase", ("ada cole", "tom marsh")),)))) == {"cole", "marsh"}
     assert ids(shard, Ask(built, (Condition("name", ("tom marsh", "no title")),))) == ["marsh"]
     assert ids(shard, Ask(built, (Condition("name", ("pier",)),))) == ["pier"]  # without its suffix
-    assert ids(shard, Ask((), (Condition("id", ("pier", "cole")),))) == sorted(("pier", "cole"), key=order_of)
+    assert ids(shard, Ask((), (Condition("id", ("pier", "cole")),))) == sorted(("pier", "cole"), key=short_hash)
     assert ids(shard, Ask(built, (Condition("phrase", ("ada",)), Condition("name", ("tom marsh",))))) == ["marsh"]
 
 
@@ -63,7 +64,7 @@ def test_preferred_passages_come_first_with_the_score_of_their_words(tmp_path: P
 def test_ties_come_in_an_order_that_only_their_ids_decide(tmp_path: Path, limit: int) -> None:
     """More are tied than fit into what the engine is first asked for."""
     rows = [row(f"p{number}", "The same words in every passage.") for number in range(200)]
-    expected = sorted((str(one["id"]) for one in rows), key=order_of)[:limit]
+    expected = sorted((str(one["id"]) for one in rows), key=short_hash)[:limit]
     assert ids(shard_of(tmp_path / "one", rows), Ask(("same",), limit=limit)) == expected
     assert ids(shard_of(tmp_path / "two", rows[::-1]), Ask(("same",), limit=limit)) == expected
 
@@ -72,7 +73,7 @@ def test_better_passages_come_before_ties(tmp_path: Path) -> None:
     rows = [row(f"p{number}", "A pier in every passage.") for number in range(100)]
     rows[57] = row("best", "pier pier pier")
     found = ids(shard_of(tmp_path, rows), Ask(("pier",), limit=3))
-    assert found == ["best", *sorted((f"p{n}" for n in range(100) if n != 57), key=order_of)[:2]]
+    assert found == ["best", *sorted((f"p{n}" for n in range(100) if n != 57), key=short_hash)[:2]]
 
 
 def test_counts_are_of_passages(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ import re
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass
+from contextlib import closing, contextmanager, suppress
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cache, partial
 from operator import attrgetter
@@ -24,11 +24,11 @@ from pathlib import Path
 from rechain.errors import InputError, RechainError
 from rechain.formats.documents import Extract, Refusal, Source, SplitSettings, find_sources, read_source
 from rechain.index.index import FORMAT, MANIFEST, POINTER, IndexInfo, check_files, read_info
-from rechain.index.manifest import Changes, Manifest, compare, read_refusals
-from rechain.index.shard import Ask, Condition, LocalShard, ShardsWriter, order_of, read_passage, shard_name
-from rechain.index.vectors import Embedder, VectorWriter, key_of, remove_vectors
+from rechain.index.manifest import Manifest, compare
+from rechain.index.shard import Ask, Condition, LocalShard, ShardsWriter, read_passage, shard_name
+from rechain.index.vectors import REMEDY, Embedder, key_of, remove_vectors, write_vectors
 from rechain.schema import Passage
-from rechain.system.files import write_sealed
+from rechain.system.files import short_hash, write_sealed
 from rechain.system.processes import in_order, usable_cores
 
 _MOST_SHARDS = 64
@@ -59,7 +59,6 @@ class BuildSettings:
     """whether passages have vectors, by which those near a question are found; None: as the index has, or not"""
 
     def __post_init__(self) -> None:
-        """Check the number of shards."""
         if self.shards is not None and not 1 <= self.shards <= _MOST_SHARDS:
             raise RechainError(f"an index has 1 to {_MOST_SHARDS} shards, not {self.shards}.")
 
@@ -93,7 +92,10 @@ def build_index(
     folder = Path(folder)
     settings = settings or BuildSettings()
     paths = [Path(sources)] if isinstance(sources, str | Path) else [Path(source) for source in sources]
-    _check_apart(paths, folder)
+    for path in paths:
+        with suppress(OSError, RuntimeError):  # links in a circle, which are named where files are found
+            if path.resolve().is_relative_to(folder.resolve()):  # nothing would be found, and all be dropped
+                raise RechainError(f"{path} lies in {folder}, where the index goes; name another folder for the index.")
     with _writing(folder), _locked(folder):
         old = read_info(folder) if (folder / POINTER).exists() else None
         if old:
@@ -104,24 +106,12 @@ def build_index(
         reporter = _Reporter(refuse, report)
         try:
             try:
-                build = _Builder(folder, generation, old, settings, reporter, embed).build(paths)
+                return _Builder(folder, generation, old, settings, reporter, embed).build(paths)
             except _UnsettledError:
                 shutil.rmtree(generation)
-                build = _Builder(folder, generation, old, settings, reporter, embed, keeps=False).build(paths)
+                return _Builder(folder, generation, old, settings, reporter, embed, keeps=False).build(paths)
         finally:  # if Ctrl+C came just after the pointer was replaced, the new generation is current
             _remove_remains(folder, but=read_info(folder) if (folder / POINTER).exists() else None)
-    return build
-
-
-def _check_apart(sources: Sequence[Path], folder: Path) -> None:
-    """Raise RechainError for a SOURCE that is the index or part of it: nothing would be found, and all be dropped."""
-    for source in sources:
-        try:
-            is_within = source.resolve().is_relative_to(folder.resolve())
-        except (OSError, RuntimeError):  # links in a circle, which are named where files are found
-            continue
-        if is_within:
-            raise RechainError(f"{source} lies in {folder}, where the index goes; name another folder for the index.")
 
 
 @contextmanager
@@ -162,25 +152,19 @@ class _UnsettledError(Exception):
     """Files with the same ids came or went, so passages would have other ids if everything were read again."""
 
 
+@dataclass
 class _Reporter:
     """Reports what is left out, each thing once, and the progress of a build."""
 
-    def __init__(self, refuse: Callable[[Refusal], object], report: Report) -> None:
-        self._refuse = refuse
-        self._refusals: set[int] = set()
-        """hashes, as a file may have millions of bad rows"""
-        self.report = report
-
-    @property
-    def refusals(self) -> int:
-        """How many things were left out."""
-        return len(self._refusals)
+    on_refusal: Callable[[Refusal], object]
+    report: Report
+    refusals: set[int] = field(default_factory=set)
+    """hashes, as a file may have millions of bad rows"""
 
     def refuse(self, refusal: Refusal) -> None:
-        """Report what is left out."""
-        if hash(refusal) not in self._refusals:
-            self._refusals.add(hash(refusal))
-            self._refuse(refusal)
+        if hash(refusal) not in self.refusals:
+            self.refusals.add(hash(refusal))
+            self.on_refusal(refusal)
 
 
 class _Builder:
@@ -213,53 +197,47 @@ class _Builder:
     def build(self, sources: Sequence[Path]) -> Build:
         """Build the new generation and activate it; if nothing has changed, the old one stays."""
         before = self._before and self._before / MANIFEST
-        found = self._find(sources)
-        if not found and self._old and self._old.passages:  # a share that is not mounted, say
-            raise RechainError(
-                f"no file that can be read was found, and {self._folder} has {self._old.passages} passages; "
-                "it is as it was before. Remove it to start again."
-            )
-        changes = compare(before, found)
-        for refusal in read_refusals(before, found):
-            self._reporter.refuse(refusal)
-        embedder = self._embed.name if self._embed else None
-        may_stay = self._old if self._before and self._old and self._old.vectors == embedder else None
-        if may_stay and not any(changes):
-            return Build(may_stay, 0, 0, 0, self._reporter.refusals)
-        self._generation.mkdir()
-        with closing(Manifest(self._generation / MANIFEST, before)) as manifest:
-            with ShardsWriter(self._generation, self._shards, self._before) as shards:
-                manifest.drop_sources(changes.gone)
-                self._take_in(changes, manifest, shards)
-                if self._before and not manifest.is_settled:
-                    raise _UnsettledError
-                if may_stay and not manifest.has_changed:  # such as a file that still may not be read
-                    return Build(may_stay, 0, 0, self._files, self._reporter.refusals)
-                for name, mark in manifest.finish().items():
-                    shards.drop(name, mark)
-                shards.finish((self._generation / MANIFEST).stat().st_mode)
-            self._write_vectors(manifest)
-            info = self._info(manifest)
-        _sync(self._generation)
-        write_sealed(self._folder / POINTER, {"format": FORMAT, **info._asdict()})
-        _sync_one(self._folder)  # before the old generation is removed
-        gone = self._old.passages if self._old and not self._before else manifest.dropped
-        return Build(info, manifest.added, gone, self._files, self._reporter.refusals)
-
-    def _find(self, sources: Sequence[Path]) -> list[Source]:
-        """Return the files of all SOURCEs."""
         found: list[Source] = []
         for source in find_sources(sources):
             if isinstance(source, Refusal):
                 self._reporter.refuse(source)
             else:
                 found.append(source)
-        return found
+        if not found and self._old and self._old.passages:  # a share that is not mounted, say
+            raise RechainError(
+                f"no file that can be read was found, and {self._folder} has {self._old.passages} passages; "
+                "it is as it was before. Remove it to start again."
+            )
+        changes = compare(before, found)
+        for refusal in changes.refusals:
+            self._reporter.refuse(refusal)
+        embedder = self._embed.name if self._embed else None
+        may_stay = self._old if self._before and self._old and self._old.vectors == embedder else None
+        if may_stay and not changes.changed and not changes.gone:
+            return Build(may_stay, 0, 0, 0, len(self._reporter.refusals))
+        self._generation.mkdir()
+        with closing(Manifest(self._generation / MANIFEST, before)) as manifest:
+            with ShardsWriter(self._generation, self._shards, self._before) as shards:
+                manifest.drop_sources(changes.gone)
+                self._take_in(changes.changed, manifest, shards)
+                if self._before and not manifest.is_settled:
+                    raise _UnsettledError
+                if may_stay and not manifest.has_changed:  # such as a file that still may not be read
+                    return Build(may_stay, 0, 0, self._files, len(self._reporter.refusals))
+                shards.finish(manifest.finish(), (self._generation / MANIFEST).stat().st_mode)
+            self._write_vectors(manifest)
+            info = self._info(manifest)
+        # After a power cut the pointer must not name missing files.
+        _sync(*self._generation.rglob("*"), self._generation)
+        write_sealed(self._folder / POINTER, {"format": FORMAT, **info._asdict()})
+        _sync(self._folder)  # before the old generation is removed
+        gone = self._old.passages if self._old and not self._before else manifest.dropped
+        return Build(info, manifest.added, gone, self._files, len(self._reporter.refusals))
 
-    def _take_in(self, changes: Changes, manifest: Manifest, shards: ShardsWriter) -> None:
+    def _take_in(self, changed: Sequence[Source], manifest: Manifest, shards: ShardsWriter) -> None:
         """Read every file that is new or changed, and add its passages."""
-        total = sum(source.size for source in changes.changed) or 1
-        for source, outcomes in self._read(changes.changed):
+        total = sum(source.size for source in changed) or 1
+        for source, outcomes in self._read(changed):
             with manifest.taking(source) as take:
                 for outcome in outcomes:
                     if isinstance(outcome, Refusal):
@@ -297,7 +275,7 @@ class _Builder:
             return
         names: list[dict[int, str]] = [{} for _ in folders]
         for name, digest in manifest.digests():
-            names[order_of(name) % len(folders)][key_of(digest)] = name
+            names[short_hash(name) % len(folders)][key_of(digest)] = name
         total, done = sum(map(len, names)), 0
 
         def count(number: int) -> None:
@@ -305,16 +283,12 @@ class _Builder:
             done += number
             self._reporter.report(done / total, done)
 
-        writer = VectorWriter(self._embed, self._old_vectors(self._embed.name), count)
+        before: list[Path] = []
+        if self._old and self._old.vectors == self._embed.name:  # they may stay, also if the number of shards changes
+            generation = self._folder / self._old.generation
+            before = [generation / shard_name(number) for number in range(self._old.shards)]
         for folder, of_shard in zip(folders, names, strict=True):
-            writer.write(folder, of_shard, _reader(folder))
-
-    def _old_vectors(self, embedder: str) -> list[Path]:
-        """Return the folders with vectors that may stay, also if the number of shards has changed."""
-        old = self._old
-        if old is None or old.vectors != embedder:
-            return []
-        return [self._folder / old.generation / shard_name(number) for number in range(old.shards)]
+            write_vectors(folder, of_shard, _reader(folder), self._embed, before, count)
 
     def _info(self, manifest: Manifest) -> IndexInfo:
         sizes = {
@@ -352,8 +326,7 @@ def _writing(folder: Path) -> Iterator[None]:
     except (OSError, ValueError, sqlite3.Error) as error:  # the engine raises ValueError for all that it meets
         reason = getattr(error, "strerror", None) or " ".join(str(error).split())[:200]
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE:
-            message = f"{folder} is damaged: {MANIFEST}: {reason}; remove the folder and build the index again."
-            raise InputError(message) from error
+            raise InputError(f"{folder} is damaged: {MANIFEST}: {reason}; {REMEDY}.") from error
         raise RechainError(f"{folder} cannot be written: {reason}; the index is as it was before.") from error
 
 
@@ -366,15 +339,11 @@ def _convert(settings: SplitSettings, source: Source) -> list[Extract | Refusal]
     return list(read_source(source, settings))
 
 
-def _sync(folder: Path) -> None:
-    """Write all files of a folder to the disk: after a power cut the pointer must not name missing files."""
-    for path in (*folder.rglob("*"), folder):
-        _sync_one(path)
-
-
-def _sync_one(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def _sync(*paths: Path) -> None:
+    """Write files and folders to the disk."""
+    for path in paths:
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

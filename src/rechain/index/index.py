@@ -17,11 +17,10 @@ from heapq import nsmallest
 from pathlib import Path
 from threading import Lock
 from typing import Any, Literal, NamedTuple
-from urllib.parse import quote
 
 from rechain.errors import InputError
 from rechain.index.shard import Ask, Condition, Hit, LocalShard, Shard, read_passage, shard_name
-from rechain.index.vectors import Near, merge_nearest
+from rechain.index.vectors import REMEDY, Near, merge_nearest, open_database
 from rechain.schema import Passage
 from rechain.system.files import read_sealed
 from rechain.system.tensors import Array
@@ -30,7 +29,6 @@ FORMAT = 1
 """of the folder; an index of another format is refused"""
 POINTER = "index.json"
 MANIFEST = "manifest.sqlite"
-_REMEDY = "remove the folder and build the index again"
 _ROWS = 10_000
 """ids that are read at a time: a program may take long for each, and meanwhile others read too"""
 _KNOWN_COUNTS = 100_000
@@ -68,7 +66,7 @@ def read_info(folder: Path) -> IndexInfo:
         version = content.pop("format", None)
         info = IndexInfo(**content) if version == FORMAT else None
     except (OSError, ValueError, TypeError) as error:
-        raise InputError(f"{place} is damaged ({error}); {_REMEDY}.") from error
+        raise InputError(f"{place} is damaged ({error}); {REMEDY}.") from error
     if info is None:
         raise InputError(
             f"{folder} is an index of format {version}, and this version of rechain reads {FORMAT}; "
@@ -89,7 +87,7 @@ def check_files(folder: Path, info: IndexInfo, within: str = "") -> None:
             actual = None
         if actual != size:
             state = "is missing" if actual is None else f"has {actual} bytes instead of {size}"
-            raise InputError(f"{folder} is damaged: {info.generation}/{name} {state}; {_REMEDY}.")
+            raise InputError(f"{folder} is damaged: {info.generation}/{name} {state}; {REMEDY}.")
 
 
 class Document(NamedTuple):
@@ -132,14 +130,12 @@ class Index(Mapping[str, Passage]):
             info = read_info(self.folder)
             try:
                 check_files(self.folder, info)
-                self._manifest = open_manifest(self.folder / info.generation / MANIFEST)
-                return info, self._open_shards(info)
+                self._manifest = open_database(self.folder / info.generation / MANIFEST)
+                generation = self.folder / info.generation
+                return info, [LocalShard(generation / shard_name(number)) for number in range(info.shards)]
             except InputError:
                 if read_info(self.folder).generation == info.generation:
                     raise
-
-    def _open_shards(self, info: IndexInfo) -> list[Shard]:
-        return [LocalShard(self.folder / info.generation / shard_name(number)) for number in range(info.shards)]
 
     def __reduce__(self) -> tuple[Callable[..., "Index"], tuple[Any, ...]]:
         """Return how another process opens it: the same collection, by the same shards where these are elsewhere."""
@@ -149,12 +145,10 @@ class Index(Mapping[str, Passage]):
 
     @property
     def stamp(self) -> str:
-        """What identifies the content of the collection."""
         return self.info.stamp
 
     @property
     def passages(self) -> int:
-        """The number of passages."""
         return self.info.passages
 
     def __len__(self) -> int:
@@ -171,7 +165,8 @@ class Index(Mapping[str, Passage]):
         ids = tuple(dict.fromkeys(names))
         if not ids:
             return []
-        return passages_of(self.search([Ask((), (Condition("id", ids),), limit=len(ids))])[0])
+        (hits,) = self.search([Ask((), (Condition("id", ids),), limit=len(ids))])
+        return [read_passage(hit.record) for hit in hits]
 
     def __iter__(self) -> Iterator[str]:
         last = ""
@@ -180,35 +175,29 @@ class Index(Mapping[str, Passage]):
             last = rows[-1][0]
 
     def search(self, asks: Sequence[Ask]) -> list[list[Hit]]:
-        """Return the best passages of all shards for each of some asks."""
+        """Return the best passages of all shards for each query."""
         if not asks:
             return []
-        if len(self._shards) == 1:
-            return self._shards[0].search(asks)
-        return merge_hits(asks, [shard.search(asks) for shard in self._shards])
+        of_shards = [shard.search(asks) for shard in self._shards]
+        return of_shards[0] if len(of_shards) == 1 else merge_hits(asks, of_shards)
 
     def nearest(self, queries: Array, limit: int) -> list[list[Near]]:
         """Return the passages of all shards that are nearest each of some vectors, [queries, dimensions]."""
         return merge_nearest([shard.nearest(queries, limit) for shard in self._shards], limit)
 
     def count_word(self, word: str) -> int:
-        """Return how many passages contain a folded word in title or text."""
         return self._count(Condition("phrase", (word,)))
 
     def count_name(self, name: str) -> int:
-        """Return how many passages contain a folded phrase, " marie curie ", in title or text."""
         return self._count(_named("phrase", name))
 
     def count_title(self, title: str) -> int:
-        """Return how many passages have a folded title, " mercury ", whatever their bracketed suffix."""
         return self._count(_named("name", title))
 
     def count_entity(self, entity: str) -> int:
-        """Return how many passages mention an entity that the data gives or, without mentions, an identifier."""
         return self._count(Condition("entity", (entity,)))
 
     def count_line(self, line: str) -> int:
-        """Return how many passages have a line, as `text.lines.find_lines` yields it."""
         return self._count(Condition("line", (line,)))
 
     def count_ahead(
@@ -251,7 +240,7 @@ class Index(Mapping[str, Passage]):
         try:
             return Document(name, kind, zlib.decompress(text).decode())
         except (zlib.error, ValueError) as error:
-            raise InputError(f"{self.folder} is damaged: the text of {name}; {_REMEDY}.") from error
+            raise InputError(f"{self.folder} is damaged: the text of {name}; {REMEDY}.") from error
 
     def sources(self) -> list[tuple[str, str, int]]:
         """Return the files that passages come from: name, kind, number of passages."""
@@ -261,24 +250,15 @@ class Index(Mapping[str, Passage]):
         """Return what the manifest answers; threads of a server share the one connection."""
         with self._lock:
             if self._manifest is None:
-                self._manifest = open_manifest(self.folder / self.info.generation / MANIFEST)
+                self._manifest = open_database(self.folder / self.info.generation / MANIFEST)
             try:
                 return self._manifest.execute(query, values).fetchall()
             except sqlite3.Error as error:
-                raise InputError(f"{self.folder} is damaged: {MANIFEST}: {error}; {_REMEDY}.") from error
+                raise InputError(f"{self.folder} is damaged: {MANIFEST}: {error}; {REMEDY}.") from error
 
 
 def _named(field: Literal["phrase", "name"], name: str) -> Condition:
     return Condition(field, (" ".join(name.split()),))
-
-
-def open_manifest(path: Path) -> sqlite3.Connection:
-    """Open the manifest of a complete generation, which no longer changes; any thread may read it."""
-    place = f"file:{quote(path.absolute().as_posix())}?mode=ro&immutable=1"
-    try:
-        return sqlite3.connect(place, uri=True, check_same_thread=False)
-    except sqlite3.Error as error:
-        raise InputError(f"{path} cannot be read: {error}; {_REMEDY}.") from error
 
 
 def open_shard(folder: Path, info: IndexInfo, number: int) -> LocalShard:
@@ -289,16 +269,15 @@ def open_shard(folder: Path, info: IndexInfo, number: int) -> LocalShard:
 
 
 def merge_hits(asks: Sequence[Ask], of_shards: Sequence[list[list[Hit]]]) -> list[list[Hit]]:
-    """Return the best passages of all shards for each of some asks."""
+    """Return the best passages of all shards for each query."""
+
+    def rank(hit: Hit) -> tuple[bool, float, int, bytes]:  # no two alike, so the order of shards does not matter
+        return not hit.is_preferred, -hit.score, hit.order, hit.record
+
     return [
-        nsmallest(ask.limit, (hit for hits in of_ask for hit in hits), key=_rank)
+        nsmallest(ask.limit, (hit for hits in of_ask for hit in hits), key=rank)
         for ask, of_ask in zip(asks, zip(*of_shards, strict=True), strict=True)
     ]
-
-
-def _rank(hit: Hit) -> tuple[bool, float, int, bytes]:
-    """Return by what hits are ordered; no two have the same, so that nothing depends on the order of shards."""
-    return not hit.is_preferred, -hit.score, hit.order, hit.record
 
 
 def open_again(folder: Path, stamp: str) -> Index:
@@ -307,8 +286,3 @@ def open_again(folder: Path, stamp: str) -> Index:
     if index.stamp != stamp:
         raise InputError(f"{folder} was built again while it was read ({stamp} is now {index.stamp}); start again.")
     return index
-
-
-def passages_of(hits: Iterable[Hit]) -> list[Passage]:
-    """Return the passages of hits."""
-    return [read_passage(hit.record) for hit in hits]

@@ -3,7 +3,7 @@
 import shutil
 import sqlite3
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from itertools import chain, count
 from pathlib import Path
@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from rechain.formats.documents import Extract, Refusal, Source
-from rechain.index.index import open_manifest
 from rechain.index.shard import mark_of
+from rechain.index.vectors import open_database
 from rechain.schema import Passage
 from rechain.text.collection import passage_digest, stamp_of
 
@@ -53,6 +53,8 @@ class Changes(NamedTuple):
     changed: list[Source]
     """new ones, and those whose size or time is another, in the order in which they are taken in"""
     gone: list[str]
+    refusals: list[Refusal]
+    """why unchanged files have no passages"""
 
 
 def order_of_taking(kind: str, name: str) -> tuple[bool, str]:
@@ -62,34 +64,18 @@ def order_of_taking(kind: str, name: str) -> tuple[bool, str]:
 
 def compare(manifest: Path | None, sources: Sequence[Source]) -> Changes:
     """Return what has changed since a manifest was written; without one all is new."""
-    states = _read_states(manifest)
-    changed = [one for one in sources if states.get(one.name) != (one.size, one.modified_ns, one.kind)]
+    rows: list[Any] = []
+    if manifest is not None:
+        with closing(open_database(manifest)) as connection:
+            if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'left_out'").fetchone():
+                rows += connection.execute("SELECT name, size, modified, kind, message FROM left_out")
+            rows += connection.execute("SELECT name, size, modified, kind, NULL FROM sources")
+    before = {name: state for name, *state, _ in rows}
+    now = {source.name: [source.size, source.modified_ns, source.kind] for source in sources}
+    changed = [source for source in sources if before.get(source.name) != now[source.name]]
     changed.sort(key=lambda source: order_of_taking(source.kind, source.name))
-    return Changes(changed, sorted(states.keys() - {source.name for source in sources}))
-
-
-def read_refusals(manifest: Path | None, sources: Sequence[Source]) -> Iterator[Refusal]:
-    """Yield why those of some files have no passages that a manifest knows as they are now."""
-    states = {one.name: (one.size, one.modified_ns, one.kind) for one in sources}
-    for name, size, modified, kind, message in _select(manifest, "name, size, modified, kind, message", "left_out"):
-        if message and states.get(name) == (size, modified, kind):
-            yield Refusal(name, message)
-
-
-def _read_states(manifest: Path | None) -> Mapping[str, tuple[int, int, str]]:
-    """Return size, time and kind of the files that a manifest knows, with passages or without."""
-    columns = "name, size, modified, kind"
-    rows = chain(_select(manifest, columns, "left_out"), _select(manifest, columns, "sources"))
-    return {name: (size, modified, kind) for name, size, modified, kind in rows}
-
-
-def _select(manifest: Path | None, columns: str, table: str) -> list[Any]:
-    """Return the rows of a table, which may not be there."""
-    if manifest is None:
-        return []
-    with closing(open_manifest(manifest)) as connection:
-        is_there = connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone()
-        return connection.execute(f"SELECT {columns} FROM {table}").fetchall() if is_there else []
+    refusals = [Refusal(name, message) for name, *state, message in rows if message and now.get(name) == state]
+    return Changes(changed, sorted(before.keys() - now.keys()), refusals)
 
 
 class Manifest:
@@ -114,7 +100,6 @@ class Manifest:
         self._has_other_files = False
 
     def close(self) -> None:
-        """Close the database."""
         self._connection.close()
 
     @contextmanager
@@ -129,7 +114,7 @@ class Manifest:
             number = int(row[0])
         taking = Taking(self._connection, source, number, self._losses)
         yield taking
-        self._drop(taking.left())
+        self._drop(taking.known.values())
         self.added += taking.added
         before = self._forget(source.name)
         if taking.passages:
@@ -146,9 +131,8 @@ class Manifest:
 
     def _forget(self, name: str) -> list[Any]:
         """Remove a file; return what was known of it."""
-        tables = ("sources", "left_out")
         rows: list[Any] = []
-        for table in tables:
+        for table in ("sources", "left_out"):
             rows += self._connection.execute(f"SELECT * FROM {table} WHERE name = ?", (name,))
             self._connection.execute(f"DELETE FROM {table} WHERE name = ?", (name,))
         return rows
@@ -161,7 +145,7 @@ class Manifest:
             self._drop(rows)
             self._has_other_files |= bool(self._forget(name))
 
-    def _drop(self, rows: Sequence[tuple[str, bytes]]) -> None:
+    def _drop(self, rows: Collection[tuple[str, bytes]]) -> None:
         self._connection.executemany("DELETE FROM passages WHERE id = ?", ((name,) for name, _ in rows))
         self._losses.update(rows)
 
@@ -178,7 +162,7 @@ class Manifest:
         """
         rows = self._connection.execute(_HOLDERS_OF_KEYS)
         return all(
-            name == _qualified(source, key)
+            name == f"{source}#{key}"
             and holder is not None
             and others_key is None
             and order_of_taking(holders_kind, holder) < order_of_taking(kind, source)
@@ -199,8 +183,7 @@ class Manifest:
         """Return the number of passages, of files, and the stamp of the collection."""
         passages = self._connection.execute("SELECT count(*) FROM passages").fetchone()[0]
         files = self._connection.execute("SELECT count(*) FROM sources").fetchone()[0]
-        digests = (digest for (digest,) in self._connection.execute("SELECT digest FROM passages"))
-        return passages, files, stamp_of(digests)
+        return passages, files, stamp_of(digest for _, digest in self.digests())
 
 
 class Taking:
@@ -212,8 +195,8 @@ class Taking:
         self._number = number
         self._losses = losses
         rows = connection.execute("SELECT coalesce(key, id), id, record FROM passages WHERE source = ?", (number,))
-        self._known: dict[str, tuple[str, bytes]] = {key: (name, mark) for key, name, mark in rows}
-        """passages that the file had and that were not met again, by their key: id and mark"""
+        self.known: dict[str, tuple[str, bytes]] = {key: (name, mark) for key, name, mark in rows}
+        """id and mark of the passages that the file had and that were not read again, by key"""
         self._met: dict[str, bytes] = {}
         """the digest of the passage of each key"""
         self._repeated: dict[str, set[bytes]] = {}
@@ -235,10 +218,6 @@ class Taking:
         if refusal.name == self._source.name:
             self.refusal = refusal
 
-    def left(self) -> list[tuple[str, bytes]]:
-        """Return id and mark of the passages that the file no longer has."""
-        return list(self._known.values())
-
     def _take(self, passage: Passage) -> NewPassage | None:
         """Return a passage if it is new, or None if the index has it already."""
         digest = passage_digest(passage)
@@ -246,8 +225,8 @@ class Taking:
         if key is None:
             return None
         self.passages += 1
-        old = self._known.pop(key, None)
-        name = old[0] if old else self._free(key)
+        old = self.known.pop(key, None)
+        name = old[0] if old else self._unused_id(key)
         if name != passage.id:
             passage = passage.model_copy(update={"id": name})
             digest = passage_digest(passage)
@@ -280,19 +259,9 @@ class Taking:
         more.add(digest)
         return key
 
-    def _free(self, key: str) -> str:
+    def _unused_id(self, key: str) -> str:
         """Return an id that no passage of another file has."""
-        names = chain((key,), _numbered(_qualified(self._source.name, key)))
-        return next(name for name in names if not self._is_taken(name))
-
-    def _is_taken(self, name: str) -> bool:
-        return self._connection.execute("SELECT 1 FROM passages WHERE id = ?", (name,)).fetchone() is not None
-
-
-def _qualified(source: str, key: str) -> str:
-    return f"{source}#{key}"
-
-
-def _numbered(name: str) -> Iterator[str]:
-    yield name
-    yield from (f"{name}.{number}" for number in count(2))
+        qualified = f"{self._source.name}#{key}"
+        names = chain((key, qualified), (f"{qualified}.{number}" for number in count(2)))
+        is_taken = "SELECT 1 FROM passages WHERE id = ?"
+        return next(name for name in names if not self._connection.execute(is_taken, (name,)).fetchone())

@@ -35,11 +35,11 @@ class _Found:
 
     __slots__ = ("best", "is_end", "name", "order", "rarity", "score", "view")
 
-    def __init__(self, hit: Hit, view: PassageView, is_end: bool) -> None:
-        self.view = view
+    def __init__(self, hit: Hit, answers: Iterable[str]) -> None:
+        self.view = view = PassageView(read_passage(hit.record))
         self.score = hit.score
         self.order = hit.order
-        self.is_end = is_end
+        self.is_end = any(phrase in view.joined for phrase in answers)
         self.name = view.names[-1] if view.names else ""
         """what other texts call it: its title or, of a part of a document, its heading"""
         self.rarity = min(sum(map(idf, self.name.split())) / _WHOLE_NAME, 1.0)
@@ -55,15 +55,12 @@ class Pool:
         self._found: dict[bytes, _Found] = {}
 
     def add(self, hits: Iterable[Hit]) -> None:
-        """Add what was found; of a passage that was found before the greatest score counts."""
+        """Add passages; the greatest score of each counts."""
         for hit in hits:
-            earlier = self._found.get(hit.record)
-            if earlier is None:
-                view = PassageView(read_passage(hit.record))
-                is_end = any(phrase in view.joined for phrase in self._answers)
-                self._found[hit.record] = _Found(hit, view, is_end)
-            else:
-                earlier.score = max(earlier.score, hit.score)
+            if hit.record not in self._found:
+                self._found[hit.record] = _Found(hit, self._answers)
+            found = self._found[hit.record]
+            found.score = max(found.score, hit.score)
 
     def best(self, hits: Iterable[Hit], most: int) -> list[PassageView]:
         """Return the best of some passages that were added."""
@@ -85,42 +82,31 @@ class Pool:
         return _ranked(ends) if ends else _ranked(self._found.values())[:_SUBSTITUTE_ENDS]
 
     def select(self, most: int) -> list[Passage]:
-        """Return the passages on the best paths, best first."""
-        self._weigh()
+        """Return the passages on the best paths, best first.
+
+        Each is worth as much as the best pair with an end to which it belongs. Paths of three were tried: they bring no
+        more right passages of MuSiQue's longer chains, and wrong ones of HotpotQA's.
+        """
+        for one in self._found.values():
+            one.best = _LONE * one.score
+        for end in self._ends():
+            for other in self._found.values():
+                if other is not end:
+                    worth = other.score + end.score + _LINK * _link(other, end)
+                    other.best, end.best = max(other.best, worth), max(end.best, worth)
         # All that is paired with the one good end is worth as much as that end, which has to come before them.
         ranked = sorted(self._found.values(), key=lambda one: (-one.best, -one.score, one.order))
         return [one.view.passage for one in ranked[:most]]
-
-    def _weigh(self) -> None:
-        """Set the worth of the best pair of a passage and an end to which each belongs.
-
-        Paths of three were tried: they bring no more right passages of MuSiQue's longer chains, and wrong ones of
-        HotpotQA's.
-        """
-        ranked, ends = _ranked(self._found.values()), self._ends()
-        for one in ranked:
-            one.best = _LONE * one.score
-        for end in ends:
-            for other in ranked:
-                if other is not end:
-                    _lift((other, end), other.score + end.score + _LINK * _link(other, end))
 
 
 def _ranked(passages: Iterable[_Found]) -> list[_Found]:
     return sorted(passages, key=lambda one: (-one.score, one.order))
 
 
-def _lift(path: Sequence[_Found], worth: float) -> None:
-    for one in path:
-        one.best = max(one.best, worth)
-
-
 def _link(one: _Found, two: _Found) -> float:
     """Return how well two passages are linked: how rare the title of one is that the other contains."""
     weight = one.rarity if one.name and one.name in two.view.text.joined else 0.0
-    if two.rarity > weight and two.name in one.view.text.joined:
-        weight = two.rarity
-    return weight
+    return two.rarity if two.rarity > weight and two.name in one.view.text.joined else weight
 
 
 def find_by_entities(question: Question) -> Generator[list[Ask], list[list[Hit]], list[Passage]]:
@@ -150,11 +136,11 @@ def _views(hits: Iterable[Hit]) -> list[PassageView]:
 
 
 def _entities(views: Iterable[PassageView], kind: str, ends: frozenset[str]) -> tuple[str, ...]:
-    """Return the entities of a kind that may link passages to others."""
     return tuple(sorted({entity for view in views for entity in _links(view, kind, ends)}))
 
 
 def _links(view: PassageView, kind: str, ends: frozenset[str]) -> set[str]:
+    """Return the entities of a kind that may link a passage to others."""
     prefix = f"{kind}:" if kind else ""
     return {entity for entity in view.entities if entity.startswith(prefix) and entity not in ends}
 

@@ -71,10 +71,7 @@ class FindSettings:
     """passages of a question; None: 12, or 60 of a question whose entities the data names"""
 
     def __post_init__(self) -> None:
-        """Check the number of passages."""
-        if self.most is None:
-            return
-        if not isinstance(self.most, Integral) or not 1 <= self.most <= 1_000:
+        if self.most is not None and not (isinstance(self.most, Integral) and 1 <= self.most <= 1_000):
             raise RechainError(f"1 to 1,000 passages may be looked at for a question, not {self.most!r:.80}.")
 
 
@@ -86,12 +83,23 @@ def find_passages(
 ) -> list[list[Passage]]:
     """Return for each question the passages of an index among which its chain may lie, best first.
 
-    Where the index has vectors and `embed` is what made them, they are used.
+    Vectors are used if the index has any and `embed` made them. The index is asked once a round for all questions.
     """
     settings = settings or FindSettings()
     near = _nearest(index, questions, embed)
     findings = [_find(question, settings, names) for question, names in zip(questions, near, strict=True)]
-    return run_together(index, findings)
+    results: list[list[Passage]] = [[] for _ in findings]
+    replies: dict[int, list[list[Hit]] | None] = dict.fromkeys(range(len(findings)))
+    while replies:
+        asks: dict[int, list[Ask]] = {}
+        for number, reply in replies.items():
+            try:
+                asks[number] = next(findings[number]) if reply is None else findings[number].send(reply)
+            except StopIteration as end:
+                results[number] = end.value
+        hits = iter(index.search([ask for of_question in asks.values() for ask in of_question]))
+        replies = {number: [next(hits) for _ in of_question] for number, of_question in asks.items()}
+    return results
 
 
 def _nearest(index: Index, questions: Sequence[Question], embed: Embedder | None) -> list[tuple[str, ...]]:
@@ -136,17 +144,16 @@ def fill_entries(
     index: Index, entries: Sequence[Entry], settings: FindSettings | None = None, embed: Embedder | None = None
 ) -> list[Entry]:
     """Return entries with the passages that an index has for their questions; those that have them stay as they are."""
-    waiting = [entry.content for entry in entries if _waits(entry)]
-    filled = iter(fill_questions(index, [one for one in waiting if isinstance(one, Question)], settings, embed))
-    return [_filled(entry, next(filled)) if _waits(entry) else entry for entry in entries]
-
-
-def _waits(entry: Entry) -> bool:
-    return entry.own is None and isinstance(entry.content, Question)
-
-
-def _filled(entry: Entry, filled: WholeQuestion) -> Entry:
-    return entry._replace(content=filled.question, own=filled.own)
+    questions = {
+        place: entry.content
+        for place, entry in enumerate(entries)
+        if entry.own is None and isinstance(entry.content, Question)
+    }
+    filled = dict(zip(questions, fill_questions(index, list(questions.values()), settings, embed), strict=True))
+    return [
+        entry._replace(content=filled[place].question, own=filled[place].own) if place in filled else entry
+        for place, entry in enumerate(entries)
+    ]
 
 
 def _names_passages(question: Question) -> bool:
@@ -158,15 +165,16 @@ def _merged(question: Question, found: Sequence[Passage], known: Mapping[str, Pa
 
     `known` are the passages of the index that have the ids of own ones, whether they were found or not.
     """
-    texts = {_content(passage) for passage in found}
+    texts = {(passage.title, passage.text) for passage in found}
     taken = {passage.id for passage in found} | {passage.id for passage in question.passages if passage.id in known}
     own, copied = [], []
     for passage in question.passages:
-        if _content(passage) in texts:
+        text, same = (passage.title, passage.text), known.get(passage.id)
+        if text in texts:
             continue
-        if passage.id in known and _content(known[passage.id]) == _content(passage):
-            copied.append(known[passage.id])
-            texts.add(_content(passage))
+        if same and (same.title, same.text) == text:
+            copied.append(same)
+            texts.add(text)
             continue
         if passage.id in taken:
             names = (f"{passage.id} ({OWN} {number})" for number in count(1))
@@ -177,10 +185,6 @@ def _merged(question: Question, found: Sequence[Passage], known: Mapping[str, Pa
     return WholeQuestion(whole, frozenset(passage.id for passage in own))
 
 
-def _content(passage: Passage) -> tuple[str, str]:
-    return passage.title, passage.text
-
-
 def add_named(index: Index, question: Question, recovered: Recovered) -> Question:
     """Return a question with all passages that its chains name: they may come from more than were found now."""
     known = {passage.id for passage in question.passages}
@@ -189,22 +193,6 @@ def add_named(index: Index, question: Question, recovered: Recovered) -> Questio
     names = (name for name in chain(*(one.passages for one in recovered.chains), answers, claimed) if name not in known)
     others = index.named(names)
     return question.model_copy(update={"passages": [*question.passages, *others]}) if others else question
-
-
-def run_together(index: Index, findings: Sequence[Finding]) -> list[list[Passage]]:
-    """Return what findings return, asking the index once a round for all of them."""
-    results: list[list[Passage]] = [[] for _ in findings]
-    replies: dict[int, list[list[Hit]] | None] = dict.fromkeys(range(len(findings)))
-    while replies:
-        asks: dict[int, list[Ask]] = {}
-        for number, reply in replies.items():
-            try:
-                asks[number] = next(findings[number]) if reply is None else findings[number].send(reply)
-            except StopIteration as end:
-                results[number] = end.value
-        hits = iter(index.search([ask for of_question in asks.values() for ask in of_question]))
-        replies = {number: [next(hits) for _ in of_question] for number, of_question in asks.items()}
-    return results
 
 
 def _find(question: Question, settings: FindSettings, near: tuple[str, ...]) -> Finding:
@@ -232,9 +220,10 @@ def _find_by_words(question: Question, settings: FindSettings, near: tuple[str, 
     ]
     pool.add(chain(heads, named, nearby, *ends))
     first = _names_of_all(pool.best(heads + named, _READ_HEADS))
+    both = tuple(dict.fromkeys((*words, *answer.words)))
     following, *others = yield [
-        Ask(words, (Condition("name", first),), answer.condition, _FOLLOWING),
-        *([Ask(answer.words_with(words), limit=_ENDS)] if pool.ends < _FEW_ENDS else []),
+        Ask(words, (Condition("name", first),), answer.any_phrase, _FOLLOWING),
+        *([Ask(both[: 2 * _MOST_WORDS], limit=_ENDS)] if pool.ends < _FEW_ENDS else []),
     ]
     pool.add(chain(following, *others))
     ends_read = pool.best_ends(_READ_ENDS)
@@ -260,32 +249,24 @@ def query_words(text: str) -> tuple[str, ...]:
 def _question_names(text: str) -> tuple[str, ...]:
     """Return the runs of words in a question that may be titles."""
     words = Text(text).words
-    runs = (
-        words[start:end]
-        for start in range(len(words))
-        for end in range(start + 1, min(start + _LONGEST_TITLE, len(words)) + 1)
-    )
+    runs = (words[start : start + size] for start in range(len(words)) for size in range(1, _LONGEST_TITLE + 1))
     return tuple(dict.fromkeys(" ".join(run) for run in runs if len(run) > 1 or idf(run[0]) >= _RARE_NAME))
 
 
 def _names_of_all(views: Iterable[PassageView]) -> tuple[str, ...]:
-    names: set[str] = set()
-    for view in views:
-        names.update(find_names(view.text))
-    return tuple(sorted(names))
+    return tuple(sorted({name for view in views for name in find_names(view.text)}))
 
 
 def find_names(text: Text) -> set[str]:
     """Return the runs of words in a text that may be names: they begin and end with a capital letter or a digit."""
     raw, words = text.raw_words, text.words
     capitals = [number for number, word in enumerate(raw) if word[0].isupper() or word[0].isdigit()]
-    names: set[str] = set()
-    for place, first in enumerate(capitals):
-        for last in capitals[place : place + _LONGEST_NAME]:
-            if last - first >= _LONGEST_NAME:
-                break
-            names.add(" ".join(words[first : last + 1]))
-    return names
+    return {
+        " ".join(words[first : last + 1])
+        for place, first in enumerate(capitals)
+        for last in capitals[place : place + _LONGEST_NAME]
+        if last - first < _LONGEST_NAME
+    }
 
 
 class _Answer:
@@ -300,16 +281,8 @@ class _Answer:
         parts = [some for some in dict.fromkeys(phrases) if some]
         self.phrases = frozenset(phrase for some in parts for phrase in some)
         """of which a passage that may be an end holds one, as `words.phrase` joins them"""
-        self._words = tuple(dict.fromkeys(word for claim in claims for word in claim.words))
+        self.words = tuple(dict.fromkeys(word for claim in claims for word in claim.words))
         self.conditions = [Condition("phrase", tuple(map(str.strip, some))) for some in parts]
         """that a passage contains the answer, or a key part of one of its claims, word for word"""
-
-    @property
-    def condition(self) -> Condition | None:
-        """That a passage holds any of these."""
-        values = dict.fromkeys(value for condition in self.conditions for value in condition.values)
-        return Condition("phrase", tuple(values)) if values else None
-
-    def words_with(self, words: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the words of the question and those of the answer."""
-        return tuple(dict.fromkeys((*words, *self._words)))[: 2 * _MOST_WORDS]
+        values = tuple(dict.fromkeys(value for condition in self.conditions for value in condition.values))
+        self.any_phrase = Condition("phrase", values) if values else None

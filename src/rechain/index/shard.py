@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
@@ -14,7 +14,7 @@ import tantivy
 from tantivy import Occur, Query
 
 from rechain.errors import InputError
-from rechain.index.vectors import Near, Vectors, link_or_copy
+from rechain.index.vectors import REMEDY, Near, Vectors, link_or_copy
 from rechain.schema import Passage
 from rechain.system.files import short_hash
 from rechain.system.processes import usable_cores
@@ -66,7 +66,7 @@ class Hit(NamedTuple):
     score: float
     """BM25 of the words, to three decimals"""
     order: int
-    """by which passages of the same score are ordered"""
+    """by which passages of the same score are ordered, a hash of the id: nothing that depends on how an index grew"""
     is_preferred: bool
     record: bytes
     """the passage as JSON"""
@@ -77,8 +77,7 @@ def read_passage(record: bytes) -> Passage:
     try:
         fields = orjson.loads(record)
     except ValueError as error:
-        message = f"an index is damaged: a passage is no JSON ({error}); remove the folder and build the index again."
-        raise InputError(message) from error
+        raise InputError(f"an index is damaged: a passage is no JSON ({error}); {REMEDY}.") from error
     return Passage.model_validate(fields) if fields.get("mentions") else Passage.model_construct(**fields)
 
 
@@ -91,16 +90,13 @@ class Shard(Protocol):
     """A part of an index, here or on another machine, or several that answer as one."""
 
     def search(self, asks: Sequence[Ask]) -> list[list[Hit]]:
-        """Return the best passages for each of some asks."""
-        ...
+        """Return the best passages for each query."""
 
     def count(self, conditions: Sequence[Condition]) -> list[int]:
-        """Return how many passages contain the one value of each of some conditions."""
-        ...
+        """Return how many passages contain the one value of each condition."""
 
     def nearest(self, queries: Array, limit: int) -> list[list[Near]]:
-        """Return the passages that are nearest each of some vectors, [queries, dimensions]."""
-        ...
+        """Return the passages that are nearest each vector, [queries, dimensions]."""
 
 
 class LocalShard:
@@ -117,12 +113,10 @@ class LocalShard:
             self._searcher = index.searcher()
 
     def search(self, asks: Sequence[Ask]) -> list[list[Hit]]:
-        """Return the best passages for each of some asks."""
         with self._reading():
             return [self._search(ask) for ask in asks]
 
     def count(self, conditions: Sequence[Condition]) -> list[int]:
-        """Return how many passages contain the one value of each of some conditions."""
         with self._reading():
             return [self._count(condition.field, condition.values[0]) for condition in conditions]
 
@@ -142,7 +136,6 @@ class LocalShard:
             ) from error
 
     def nearest(self, queries: Array, limit: int) -> list[list[Near]]:
-        """Return the passages that are nearest each of some vectors, [queries, dimensions]."""
         self._vectors = self._vectors or Vectors(self._folder)
         return self._vectors.nearest(queries, limit)
 
@@ -155,31 +148,27 @@ class LocalShard:
         query = self._query(ask)
         if query is None:
             return []
-        hits = []
-        for score, order, address in self._best(query, ask.limit)[: ask.limit]:
-            is_preferred = ask.prefer is not None and score >= _PREFERRED
-            record = record_at(self._searcher, address)
-            hits.append(Hit(score - _PREFERRED if is_preferred else score, order, is_preferred, record))
-        return hits
-
-    def _best(self, query: Query, limit: int) -> list[tuple[float, int, tantivy.DocAddress]]:
-        """Return the best of all matches, and those tied with the last; equal scores by `order`."""
-        number = limit + _EXTRA
-        while True:
-            hits = self._searcher.search(query, number, count=False).hits
-            scores = [round(score, _DIGITS) for score, _ in hits]
-            is_whole = len(hits) < number or scores[-1] < scores[limit - 1]
+        number = ask.limit + _EXTRA
+        while True:  # until all that are tied with the last are among the matches
+            matches = self._searcher.search(query, number, count=False).hits
+            scores = [round(score, _DIGITS) for score, _ in matches]
+            is_whole = len(matches) < number or scores[-1] < scores[ask.limit - 1]
             if is_whole or number >= _MOST_TIES:
                 break
             number *= 8
-        addresses = [address for _, address in hits]
+        addresses = [address for _, address in matches]
         orders = self._searcher.fast_field_values("order", addresses) if addresses else []
-        ranked = sorted(zip(scores, orders, range(len(hits)), strict=True), key=lambda hit: (-hit[0], hit[1]))
-        return [(score, int(order or 0), addresses[number]) for score, order, number in ranked]
+        ranked = sorted(zip(scores, orders, range(len(matches)), strict=True), key=lambda match: (-match[0], match[1]))
+        hits = []
+        for score, order, place in ranked[: ask.limit]:
+            is_preferred = ask.prefer is not None and score >= _PREFERRED
+            record = record_at(self._searcher, addresses[place])
+            hits.append(Hit(score - _PREFERRED if is_preferred else score, int(order or 0), is_preferred, record))
+        return hits
 
     def _query(self, ask: Ask) -> Query | None:
-        """Return an ask in the engine's form; None where it asks for nothing."""
-        parts = [(Occur.Should, self._term("words", word, "freq")) for word in ask.words]
+        """Return a query in the engine's form; None if it asks for nothing."""
+        parts = [(Occur.Should, Query.term_query(self._schema, "words", word, "freq")) for word in ask.words]
         if not parts and not ask.must:
             return None
         for condition in ask.must:
@@ -200,12 +189,9 @@ class LocalShard:
 
     def _phrase(self, phrase: str) -> Query:
         words: list[str | tuple[int, str]] = [*phrase.split()]
-        return (
-            self._term("words", str(words[0])) if len(words) == 1 else Query.phrase_query(self._schema, "words", words)
-        )
-
-    def _term(self, field: str, value: str, option: str = "basic") -> Query:
-        return Query.term_query(self._schema, field, value, option)
+        if len(words) == 1:
+            return Query.term_query(self._schema, "words", str(words[0]), "basic")
+        return Query.phrase_query(self._schema, "words", words)
 
 
 @contextmanager
@@ -229,18 +215,14 @@ def record_at(searcher: tantivy.Searcher, address: tantivy.DocAddress) -> bytes:
     return bytes(searcher.doc(address)["record"][0])
 
 
-# Writing
-
-
 def schema() -> tantivy.Schema:
     """Return the fields of an index."""
     builder = tantivy.SchemaBuilder()
     builder.add_text_field("id", stored=True, tokenizer_name="raw", index_option="basic")
     # Our own folded words, parted by blanks, with positions: what is a word is decided in one place, `text/words`.
     builder.add_text_field("words", tokenizer_name="whitespace", index_option="position")
-    builder.add_text_field("name", tokenizer_name="raw", index_option="basic")
-    builder.add_text_field("entity", tokenizer_name="raw", index_option="basic")
-    builder.add_text_field("line", tokenizer_name="raw", index_option="basic")
+    for field in ("name", "entity", "line"):
+        builder.add_text_field(field, tokenizer_name="raw", index_option="basic")
     builder.add_unsigned_field("order", fast=True)
     builder.add_bytes_field("record", stored=True)
     return builder.build()
@@ -249,58 +231,47 @@ def schema() -> tantivy.Schema:
 def document(passage: Passage, record: bytes) -> tantivy.Document:
     """Return a passage as the engine takes it; `record` is what it gives back."""
     view = PassageView(passage)
+    words = f"{view.title.joined}|{view.text.joined}"  # no phrase reaches from one to the other
+    if not passage.text.isascii():  # of scripts without blanks, also the pairs by which they compare
+        words = " ".join((words, *sorted(set(view.terms) - view.vocabulary)))
+    if len(words) > _LONGEST_WORD and max(map(len, words.split())) > _LONGEST_WORD:
+        words = " ".join(word for word in words.split() if len(word) <= _LONGEST_WORD)
     fields = tantivy.Document()
     fields.add_text("id", passage.id)
-    fields.add_text("words", _searchable(view))
+    fields.add_text("words", words)
     for name in view.names:
         fields.add_text("name", name.strip())
     for entity in view.entities:
         fields.add_text("entity", entity)
     for line in set(find_lines(passage.text)):
         fields.add_text("line", line)
-    fields.add_unsigned("order", order_of(passage.id))
+    fields.add_unsigned("order", short_hash(passage.id))
     fields.add_bytes("record", record)
     return fields
 
 
 def mark_of(record: bytes) -> bytes:
-    """Return what identifies a record; unlike the digest of a passage it depends on all fields."""
+    """Return a digest of a record; unlike that of a passage it depends on all fields."""
     return blake2b(record, digest_size=16).digest()
 
 
-def order_of(name: str) -> int:
-    """Return by what passages of equal score are ordered: nothing that depends on how the index was built."""
-    return short_hash(name)
-
-
-def _searchable(view: PassageView) -> str:
-    """Return the folded words of title and text; of scripts without blanks, also the pairs by which they compare."""
-    words = f"{view.title.joined}|{view.text.joined}"  # no phrase reaches from one to the other
-    if not view.passage.text.isascii():
-        pairs = set(view.terms) - view.vocabulary
-        words = f"{words} {' '.join(sorted(pairs))}" if pairs else words
-    if len(words) > _LONGEST_WORD and max(map(len, words.split())) > _LONGEST_WORD:
-        words = " ".join(word for word in words.split() if len(word) <= _LONGEST_WORD)
-    return words
-
-
 class ShardsWriter:
-    """The search engine's folders of a new generation; they begin with what those of the old one hold."""
+    """The search engine's folders of a new generation, which begin with the content of the old one's."""
 
     def __init__(self, generation: Path, number: int, before: Path | None) -> None:
         self._before = before
         self._folders = [generation / shard_name(n) for n in range(number)]
         self._writers: dict[int, tantivy.IndexWriter] = {}
-        self._dropped: dict[int, set[bytes]] = {}
-        """marks of the records that each shard loses: an id may come back with another text"""
 
     def __enter__(self) -> "ShardsWriter":
         for folder in self._folders:
-            if self._before is not None:
-                _link_folder(self._before / folder.name, folder)
-            else:
-                folder.mkdir()
+            folder.mkdir()
+            if self._before is None:
                 tantivy.Index(schema(), path=str(folder))
+                continue
+            for path in (self._before / folder.name).iterdir():
+                copy = shutil.copyfile if path.suffix in _COPIED else link_or_copy
+                copy(path, folder / path.name)
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -308,22 +279,25 @@ class ShardsWriter:
 
     def add(self, passage: Passage, record: bytes) -> None:
         """Put a passage into its shard."""
-        self._writer(self._number(passage.id)).add_document(document(passage, record))
+        number = self._number(passage.id)
+        if number not in self._writers:
+            self._writers[number] = self._open_writer(self._folders[number])
+        self._writers[number].add_document(document(passage, record))
 
-    def drop(self, name: str, mark: bytes) -> None:
-        """Leave out a passage."""
-        self._dropped.setdefault(self._number(name), set()).add(mark)
+    def finish(self, dropped: Mapping[str, bytes], mode: int) -> None:
+        """Write all that was added, and write the shards again that lose a passage.
 
-    def finish(self, mode: int) -> None:
-        """Write all that was added; write again, without what was dropped, the shards that lose something.
-
-        The engine lets only the owner read some files; they get the given mode.
+        `dropped` are the marks of lost records by id, as an id may come back with another text. The engine lets only
+        the owner read some files; they get the given mode.
         """
         for writer in self._writers.values():
             _commit(writer)
         self._writers.clear()
-        for number in self._dropped:
-            self._rewrite(number)
+        marks: dict[int, set[bytes]] = {}
+        for name, mark in dropped.items():
+            marks.setdefault(self._number(name), set()).add(mark)
+        for number in marks:
+            self._rewrite(self._folders[number], marks[number])
         for folder in self._folders:
             for lock in folder.glob(".tantivy*.lock"):
                 lock.unlink()
@@ -332,20 +306,14 @@ class ShardsWriter:
                     path.chmod(mode)
 
     def _number(self, name: str) -> int:
-        return order_of(name) % len(self._folders)
-
-    def _writer(self, number: int) -> tantivy.IndexWriter:
-        if number not in self._writers:
-            self._writers[number] = self._open_writer(self._folders[number])
-        return self._writers[number]
+        return short_hash(name) % len(self._folders)
 
     def _open_writer(self, folder: Path) -> tantivy.IndexWriter:
         threads = max(1, usable_cores() // len(self._folders))
         heap = max(_HEAP // len(self._folders), threads * _LEAST_HEAP)
         return tantivy.Index.open(str(folder)).writer(heap, threads)
 
-    def _rewrite(self, number: int) -> None:
-        folder, dropped = self._folders[number], self._dropped[number]
+    def _rewrite(self, folder: Path, dropped: Set[bytes]) -> None:
         whole = folder.with_name(f"{folder.name}.whole")
         folder.replace(whole)
         folder.mkdir()
@@ -366,16 +334,5 @@ def _commit(writer: tantivy.IndexWriter) -> None:
 def read_records(folder: Path) -> Iterator[bytes]:
     """Yield the records of all passages in a folder of the engine."""
     searcher = tantivy.Index.open(str(folder)).searcher()
-    hits = searcher.search(tantivy.Query.all_query(), max(searcher.num_docs, 1), count=False).hits
-    for _, address in hits:
+    for _, address in searcher.search(Query.all_query(), max(searcher.num_docs, 1), count=False).hits:
         yield record_at(searcher, address)
-
-
-def _link_folder(old: Path, new: Path) -> None:
-    """Make a folder of the engine that shares the files of another, as far as the engine never changes them."""
-    new.mkdir()
-    for path in old.iterdir():
-        if path.suffix in _COPIED:
-            shutil.copyfile(path, new / path.name)
-        else:
-            link_or_copy(path, new / path.name)

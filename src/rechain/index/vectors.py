@@ -4,11 +4,6 @@
     shard-0/vectors.sqlite      which passage has which key
 
 Both are mapped into memory, so that several processes share them.
-
-A key is the beginning of a passage's digest, so that a passage that has changed has another one: a build keeps the
-vectors of the keys that the generation before has, and embeds the rest. The graph depends on the order in which vectors
-are added; it is built again, in the order of keys and by one thread, so that results depend on the collection alone,
-not on its history.
 """
 
 import os
@@ -19,6 +14,7 @@ from contextlib import closing
 from heapq import nsmallest
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
+from urllib.parse import quote
 
 import numpy as np
 
@@ -28,7 +24,7 @@ from rechain.system.batches import batches
 from rechain.system.tensors import Array
 
 VECTORS, NAMES = "vectors.usearch", "vectors.sqlite"
-_FEATURE = "An index with vectors"
+REMEDY = "remove the folder and build the index again"
 _BATCH = 1_024
 """passages that are embedded at a time: enough to sort them by length, and few enough to show how far it has come"""
 _MOST_CHARACTERS = 2_000
@@ -47,11 +43,9 @@ class Embedder(Protocol):
     @property
     def name(self) -> str:
         """What identifies it: vectors of different embedders cannot be compared."""
-        ...
 
     def __call__(self, texts: Sequence[str]) -> Array:
         """Return a vector for each text, [texts, dimensions]."""
-        ...
 
 
 class Near(NamedTuple):
@@ -61,13 +55,11 @@ class Near(NamedTuple):
     name: str
 
 
-def text_of(passage: Passage) -> str:
-    """Return what of a passage is embedded: its title and the beginning of its text."""
-    return f"{passage.title}\n{passage.text}".strip()[:_MOST_CHARACTERS]
-
-
 def key_of(digest: bytes) -> int:
-    """Return the key of a passage of this digest: 63 bits, which SQLite can hold too."""
+    """Return the key of a passage of this digest: 63 bits, which SQLite can hold too.
+
+    A changed passage has another key, so that a build keeps the vectors of known keys and embeds the rest.
+    """
     return int.from_bytes(digest[:8]) >> 1
 
 
@@ -84,16 +76,14 @@ class Vectors:
         """Return the passages that are nearest each of some vectors, [queries, dimensions], nearest first."""
         if self._index is None:
             return [[] for _ in queries]
-        with closing(_open_names(self._names)) as connection:
-            return [self._nearest(query, limit, connection) for query in as_bytes(queries)]
-
-    def _nearest(self, query: Array, limit: int, names: sqlite3.Connection) -> list[Near]:
-        assert self._index is not None
-        matches = self._index.search(query, limit, threads=1, exact=len(self._index) <= _FEW)
-        distances = matches.distances.round(_DIGITS).tolist()
-        return sorted(
-            Near(distance, _name_of(names, key)) for distance, key in zip(distances, matches.keys.tolist(), strict=True)
-        )
+        nearest = []
+        with closing(open_database(self._names)) as connection:
+            for query in as_bytes(queries):
+                matches = self._index.search(query, limit, threads=1, exact=len(self._index) <= _FEW)
+                rows = [connection.execute("SELECT id FROM names WHERE key = ?", (int(key),)) for key in matches.keys]
+                names = [str(row.fetchone()[0]) for row in rows]
+                nearest.append(sorted(map(Near, matches.distances.round(_DIGITS).tolist(), names)))
+        return nearest
 
 
 def merge_nearest(of_shards: Iterable[Sequence[Sequence[Near]]], limit: int) -> list[list[Near]]:
@@ -111,52 +101,68 @@ def as_bytes(vectors: Array) -> Array:
     return rounded
 
 
-class VectorWriter:
-    """Writes the vectors of a new generation's shards."""
+def write_vectors(
+    folder: Path,
+    names: Mapping[int, str],
+    read: Callable[[str], Passage],
+    embed: Embedder,
+    before: Sequence[Path],
+    report: Callable[[int], None],
+) -> None:
+    """Write the vectors of a shard: `names` are the ids of its passages by their keys, which `read` returns.
 
-    def __init__(self, embed: Embedder, before: Sequence[Path], report: Callable[[int], None]) -> None:
-        """Take the folders of the old shards, if they have the same embedder; `report` takes how many are done."""
-        check_extra()
-        self._embed, self._before, self._report = embed, before, report
-
-    def write(self, folder: Path, names: Mapping[int, str], read: Callable[[str], Passage]) -> None:
-        """Write the vectors of a shard: `names` are the ids of its passages by their keys, which `read` returns."""
-        remove_vectors(folder)
-        same = next((old for old in self._before if names and _names_in(old) == names), None)
-        if same is not None:
+    `before` are the folders of the old shards if they have the same embedder; `report` takes how many are done. The
+    graph depends on the order in which vectors are added. It is built again, in the order of keys and by one thread, so
+    that results depend on the collection alone, not on its history.
+    """
+    index_class = _load_library()
+    remove_vectors(folder)
+    if not names:
+        return
+    for old in before:
+        if _has_names(old, names):
             for name in (VECTORS, NAMES):
-                link_or_copy(same / name, folder / name)
-            self._report(len(names))
-        elif names:
-            self._write(folder, names, read)
+                link_or_copy(old / name, folder / name)
+            report(len(names))
+            return
+    known = [_open(path / VECTORS) for path in before if (path / VECTORS).exists()]
+    index: Any = None
+    for keys in batches(sorted(names), _BATCH):
+        vectors = _vectors_of(keys, known, embed, lambda key: read(names[key]))
+        if index is None:
+            index = index_class(ndim=vectors.shape[1], metric="cos", dtype="i8")
+        index.add(np.array(keys, dtype=np.uint64), vectors, threads=1)
+        report(len(keys))
+    index.save(folder / VECTORS)
+    with closing(sqlite3.connect(folder / NAMES, isolation_level=None)) as connection:
+        connection.execute("CREATE TABLE names (key INTEGER PRIMARY KEY, id TEXT)")
+        connection.execute("BEGIN")
+        connection.executemany("INSERT INTO names VALUES (?, ?)", sorted(names.items()))
+        connection.execute("COMMIT")
 
-    def _write(self, folder: Path, names: Mapping[int, str], read: Callable[[str], Passage]) -> None:
-        old = [_open(path / VECTORS) for path in self._before if (path / VECTORS).exists()]
-        index: Any = None
-        for keys in batches(sorted(names), _BATCH):
-            vectors = self._vectors(keys, old, lambda key: read(names[key]))
-            if index is None:
-                index = _new_index(vectors.shape[1])
-            index.add(np.array(keys, dtype=np.uint64), vectors, threads=1)
-            self._report(len(keys))
-        index.save(folder / VECTORS)
-        with closing(sqlite3.connect(folder / NAMES, isolation_level=None)) as connection:
-            connection.execute("CREATE TABLE names (key INTEGER PRIMARY KEY, id TEXT)")
-            connection.execute("BEGIN")
-            connection.executemany("INSERT INTO names VALUES (?, ?)", sorted(names.items()))
-            connection.execute("COMMIT")
 
-    def _vectors(self, keys: Sequence[int], old: Sequence[Any], passage: Callable[[int], Passage]) -> Array:
-        """Return the vectors of passages, in bytes; those that no old index has are embedded."""
-        known: dict[int, Array] = {}
-        for index in old:
-            rows = zip(keys, index.get(np.array(keys, dtype=np.uint64)), strict=True)
-            known.update({key: row for key, row in rows if row is not None})
-        unknown = [key for key in keys if key not in known]
-        if unknown:
-            vectors = as_bytes(self._embed([text_of(passage(key)) for key in unknown]))
-            known.update(zip(unknown, vectors, strict=True))
-        return np.stack([known[key] for key in keys])
+def _has_names(folder: Path, names: Mapping[int, str]) -> bool:
+    """Return whether a shard has vectors of exactly these passages."""
+    if not (folder / NAMES).exists():
+        return False
+    with closing(open_database(folder / NAMES)) as connection:
+        return dict(connection.execute("SELECT key, id FROM names")) == names
+
+
+def _vectors_of(
+    keys: Sequence[int], indexes: Sequence[Any], embed: Embedder, passage: Callable[[int], Passage]
+) -> Array:
+    """Return the vectors of passages, in bytes; those that no old index has are embedded."""
+    known: dict[int, Array] = {}
+    for index in indexes:
+        rows = zip(keys, index.get(np.array(keys, dtype=np.uint64)), strict=True)
+        known.update({key: row for key, row in rows if row is not None})
+    unknown = [key for key in keys if key not in known]
+    if unknown:
+        passages = map(passage, unknown)
+        texts = [f"{one.title}\n{one.text}".strip()[:_MOST_CHARACTERS] for one in passages]
+        known.update(zip(unknown, as_bytes(embed(texts)), strict=True))
+    return np.stack([known[key] for key in keys])
 
 
 def remove_vectors(folder: Path) -> None:
@@ -175,27 +181,20 @@ def embed_questions(embed: Embedder, name: str, texts: Sequence[str]) -> Array:
     return embed([text[:_MOST_CHARACTERS] for text in texts])
 
 
-def check_extra() -> None:
-    """Raise MissingExtraError if the library of vectors is not installed."""
+def _load_library() -> Any:
+    """Return the library's class of indexes; raises MissingExtraError if it is not installed."""
     try:
-        import usearch.index  # noqa: F401
+        from usearch.index import Index
     except ImportError as error:
-        raise MissingExtraError(_FEATURE, "vectors") from error
-
-
-def _new_index(dimensions: int) -> Any:
-    from usearch.index import Index
-
-    return Index(ndim=dimensions, metric="cos", dtype="i8")
+        raise MissingExtraError("An index with vectors", "vectors") from error
+    return Index
 
 
 def _open(path: Path, **options: Any) -> Any:
     """Map a file of vectors into memory."""
-    check_extra()
-    from usearch.index import Index
-
+    index_class = _load_library()
     try:
-        index = Index.restore(path, view=True, **options)
+        index = index_class.restore(path, view=True, **options)
     except Exception as error:  # the library has no error class
         raise InputError(f"{path} has no readable vectors ({error}); build the index again.") from error
     if index is None:
@@ -203,21 +202,13 @@ def _open(path: Path, **options: Any) -> Any:
     return index
 
 
-def _open_names(path: Path) -> sqlite3.Connection:
-    """Open the names of a complete generation, which no longer change."""
-    return sqlite3.connect(f"file:{path.absolute().as_posix()}?mode=ro&immutable=1", uri=True)
-
-
-def _name_of(connection: sqlite3.Connection, key: int) -> str:
-    return str(connection.execute("SELECT id FROM names WHERE key = ?", (key,)).fetchone()[0])
-
-
-def _names_in(folder: Path) -> dict[int, str]:
-    """Return the ids of the passages of a shard by their keys."""
-    if not (folder / NAMES).exists():
-        return {}
-    with closing(_open_names(folder / NAMES)) as connection:
-        return dict(connection.execute("SELECT key, id FROM names"))
+def open_database(path: Path) -> sqlite3.Connection:
+    """Open a database of a complete generation, which no longer changes; any thread may read it."""
+    place = f"file:{quote(path.absolute().as_posix())}?mode=ro&immutable=1"
+    try:
+        return sqlite3.connect(place, uri=True, check_same_thread=False)
+    except sqlite3.Error as error:
+        raise InputError(f"{path} cannot be read: {error}; {REMEDY}.") from error
 
 
 def link_or_copy(old: Path, new: Path) -> None:
