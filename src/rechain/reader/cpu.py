@@ -1,20 +1,14 @@
 """Inference: weights of one byte, and a BERT that computes nothing for padding on a CPU.
 
-**Bytes.** A weight is int8 with one scale a row: a quarter of the size of floats, and several times their speed where a
-CPU multiplies bytes (VNNI instructions). There a linear layer rounds its inputs to bytes too, each token on its own.
-Elsewhere the weights are turned back into floats.
-
-**No padding.** Linear layers see the tokens of all texts in one long row, attention sees one text at a time.
-
-Both together keep a promise that libraries do not: sums of products of bytes are exact, and no token is rounded by the
-size of another, so the states of a text are the same to the last bit in every batch. That is why
-`rechain recover` writes the same bytes for any number of workers and any batch size.
+Sums of products of bytes are exact, no token is rounded by the size of another, and attention sees one text at a time:
+the states of a text are the same to the last bit in every batch, so `rechain recover` writes the same bytes for any
+number of workers and any batch size. CPUs without instructions for bytes (VNNI) multiply floats.
 """
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 from math import ceil
 from threading import Barrier
@@ -29,16 +23,11 @@ from rechain.reader.encoders import BertLayers, PretrainedEncoder, in_transforme
 
 # ---- bytes
 
-_LARGEST = 127
-"""of an int8 that has its negative too: -128 would make the range lopsided"""
-_ZERO = 128
-"""the unsigned byte for 0: oneDNN multiplies unsigned inputs by signed weights"""
-_LEAST_STEP = 1e-30
-"""of inputs that are all equal: a step of 0 could not be divided by"""
-_MANY_ROWS = 1000
-"""embeddings with more rows than this become int8: the words, not the positions, marks and types, which weigh little"""
-_CACHED = 2**18
-"""numbers rounded at a time: 1 MiB of floats, which stays in a core's cache"""
+_LARGEST = 127  # of an int8 that has its negative too: -128 would make the range lopsided
+_ZERO = 128  # the unsigned byte for 0: oneDNN multiplies unsigned inputs by signed weights
+_LEAST_STEP = 1e-30  # of inputs that are all equal: a step of 0 could not be divided by
+_MANY_ROWS = 1000  # larger embeddings become int8: the words, not the positions, marks and types, which weigh little
+_CACHED = 2**18  # numbers rounded at a time: 1 MiB of floats, which stays in a core's cache
 
 
 def quantise_rows(weight: Tensor) -> tuple[Tensor, Tensor]:
@@ -71,7 +60,11 @@ class _ByteKernel:
         least, greatest = rows.amin(dim=1, keepdim=True), rows.amax(dim=1, keepdim=True)  # [N, 1]
         middle = (least + greatest) / 2
         step = ((greatest - least) / (2 * _LARGEST)).clamp_(min=_LEAST_STEP)
-        return self.multiply(_in_steps(rows, middle, step)).mul_(step).addcmul_(middle, self._sums).add_(self._bias)
+        steps = rows.new_empty(rows.shape, dtype=torch.int8)
+        parts = (each.split(max(1, _CACHED // rows.shape[1])) for each in (steps, rows, middle, step.reciprocal()))
+        for target, part, zero, factor in zip(*parts, strict=True):  # large temporary tensors are slow
+            target.copy_((part - zero).mul_(factor).round_())
+        return self.multiply(steps).mul_(step).addcmul_(middle, self._sums).add_(self._bias)
 
     def multiply(self, rows: Tensor) -> Tensor:
         """Return rows @ weight.T of int8 rows, which are overwritten."""
@@ -79,15 +72,6 @@ class _ByteKernel:
         return torch.ops.onednn.qlinear_pointwise(
             unsigned, 1.0, _ZERO, self._packed, self._scale, self._zeros, None, 1.0, 0, torch.float32, "none", [], ""
         )
-
-
-def _in_steps(rows: Tensor, middle: Tensor, step: Tensor) -> Tensor:
-    """Return (rows - middle) / step as int8, by parts that fit a CPU's cache: large temporary tensors are slow."""
-    steps = rows.new_empty(rows.shape, dtype=torch.int8)
-    parts = [tensor.split(max(1, _CACHED // rows.shape[1])) for tensor in (steps, rows, middle, step.reciprocal())]
-    for target, part, zero, factor in zip(*parts, strict=True):
-        target.copy_((part - zero).mul_(factor).round_())
-    return steps
 
 
 @cache
@@ -132,8 +116,7 @@ class Int8Linear(_Int8Rows):
     """A linear layer of int8 weights; it does not learn, but lets gradients through to its inputs."""
 
     bias: Tensor | None
-    version: object
-    """another one whenever the weights have changed"""
+    version: object  # another one whenever the weights have changed
     _bytes: _ByteKernel | None
     _floats: Tensor | None
 
@@ -193,21 +176,20 @@ def quantise(module: nn.Module) -> nn.Module:
 
 def dequantise(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return the weights of the network that was quantised, in floats, by the names that they have in it."""
-    scales = {name: value for name, value in weights.items() if name.endswith(".scale")}
-    floats = {name: value for name, value in weights.items() if name not in scales}
-    for name, scale in scales.items():
-        own = name.removesuffix("scale") + "weight"
-        floats[own] = floats[own].float() * scale[:, None]
-    return floats
+    scales = {name.removesuffix(".scale") + ".weight": weights[name] for name in weights if name.endswith(".scale")}
+    return {
+        name: value.float() * scales[name][:, None] if name in scales else value
+        for name, value in weights.items()
+        if not name.endswith(".scale")
+    }
 
 
 # ---- no padding
 
-TOKENS = 2500
-"""computed at once, unless one text has more: what lies between two layers should fit the cache"""
+TOKENS = 2500  # computed at once, unless one text has more: what lies between two layers should fit the cache
+# The number of rows of a tensor is a multiple of this. For every other number oneDNN would make another kernel and keep
+# it, and memory would grow.
 _ROWS = 64
-"""the number of rows of a tensor is a multiple of this: for every other number oneDNN would make another kernel and
-keep it, and memory would grow"""
 
 
 class PackedEncoder(PretrainedEncoder):
@@ -221,8 +203,8 @@ class PackedEncoder(PretrainedEncoder):
         nn.Module.__init__(self)
         self.model, self.marks, self.width = encoder.model, encoder.marks, encoder.width
         self.training = encoder.training
+        # by the number of the layer: the versions of query, key and value, and the three in one
         self._fused: dict[int, tuple[list[object], Int8Linear]] = {}
-        """by the number of the layer: the versions of query, key and value, and the three in one"""
 
     def forward(self, ids: Tensor, marks: Tensor, lengths: Tensor, layers: int = 0) -> Tensor:
         """Return the states of tokens, [B, L, width], after some layers, or all.
@@ -241,42 +223,40 @@ class PackedEncoder(PretrainedEncoder):
             sizes = [sum(group) for group in groups]
             tokens = [each[is_token].split(sizes) for each in (ids, marks, positions.expand_as(ids))]  # [N] a group
             texts = zip(*tokens, groups, strict=True)
-            states = [self._encode(ids, marks, places, own, layers) for ids, marks, places, own in texts]
+            states = [self._encode_group(*of_group, layers) for of_group in texts]
             padded = torch.zeros(*ids.shape, self.width, dtype=states[0].dtype if states else None)
             if states:
                 padded[is_token] = torch.cat(states)
         return padded
 
-    def _encode(self, ids: Tensor, marks: Tensor, positions: Tensor, lengths: list[int], layers: int) -> Tensor:
+    def _encode_group(self, ids: Tensor, marks: Tensor, positions: Tensor, lengths: list[int], layers: int) -> Tensor:
         """Return the states of the texts of a group, [N] -> [N, width]."""
         filling = -len(ids) % _ROWS  # a text of zeros, which is not used
         states = pad(self._embed(ids, marks, positions), (0, 0, 0, filling))  # [N + filling, width]
         lengths = [*lengths, filling] if filling else lengths
-        for number, layer in enumerate(self._layers(layers)):
-            attended = _attend(self._project(number, layer.attention.self, states), lengths, self._heads)
-            states = _feed_forward(layer, attended, states)
-        return states[: len(ids)]
+        return self._encode(states, layers, partial(_attend, lengths=lengths))[: len(ids)]
 
     def _encode_padded(self, ids: Tensor, marks: Tensor, positions: Tensor, is_token: Tensor, layers: int) -> Tensor:
         """Return the states of texts of like length, [B, L] -> [B, L, width]: a GPU waits less for few large steps.
 
         It needs no transformers library, whose import takes longer than a GPU needs for thousands of questions.
         """
-        states = self._embed(ids, marks, positions)
-        for number, layer in enumerate(self._layers(layers)):
+
+        def attend(split: Iterable[Tensor]) -> Tensor:
+            query, key, value = (each.transpose(1, 2) for each in split)  # [B, heads, L, d]
+            attended = scaled_dot_product_attention(query, key, value, is_token[:, None, None])
+            return attended.transpose(1, 2).flatten(2)
+
+        return self._encode(self._embed(ids, marks, positions), layers, attend)
+
+    def _encode(self, states: Tensor, layers: int, attend: Callable[[Iterable[Tensor]], Tensor]) -> Tensor:
+        """Return the states of tokens after the first layers, or all (0); `attend` takes queries, keys and values."""
+        heads = int(self.model.config.num_attention_heads)
+        for number, layer in enumerate(islice(self.model.encoder.layer, layers or None)):
             projected = self._project(number, layer.attention.self, states)
-            query, key, value = (each.unflatten(-1, (self._heads, -1)).transpose(1, 2) for each in projected)
-            attended = scaled_dot_product_attention(query, key, value, is_token[:, None, None])  # [B, heads, L, d]
-            states = _feed_forward(layer, attended.transpose(1, 2).flatten(2), states)
+            attended = attend(each.unflatten(-1, (heads, -1)) for each in projected)
+            states = _feed_forward(layer, attended, states)
         return states
-
-    def _layers(self, count: int) -> Iterator[Any]:
-        """Return the first layers, or all (0)."""
-        return islice(self.model.encoder.layer, count or None)
-
-    @property
-    def _heads(self) -> int:
-        return int(self.model.config.num_attention_heads)
 
     def _embed(self, ids: Tensor, marks: Tensor, positions: Tensor) -> Tensor:
         """Return what the first layer is given, [..., L] -> [..., L, width]."""
@@ -325,12 +305,11 @@ def _groups(lengths: Sequence[int]) -> Iterator[list[int]]:
         yield group
 
 
-def _attend(projected: Sequence[Tensor], lengths: Sequence[int], heads: int) -> Tensor:
-    """Return the attention of each text to itself: queries, keys and values, [N, width] -> [N, width]."""
-    split = (each.unflatten(-1, (heads, -1)).split(lengths) for each in projected)  # [N, heads, d] -> [n, heads, d]
+def _attend(projected: Iterable[Tensor], lengths: list[int]) -> Tensor:
+    """Return the attention of each text to itself: queries, keys and values, [N, heads, d] -> [N, width]."""
     attended = [
         scaled_dot_product_attention(*(each.transpose(0, 1)[None] for each in text))  # [1, heads, n, d]
-        for text in zip(*split, strict=True)
+        for text in zip(*(each.split(lengths) for each in projected), strict=True)
     ]
     return torch.cat([text[0].transpose(0, 1).flatten(1) for text in attended])
 
@@ -349,8 +328,7 @@ def _feed_forward(layer: Any, attended: Tensor, states: Tensor) -> Tensor:
 
 # ---- threads
 
-_FEWEST_TOKENS = 1024
-"""that a thread computes at once: with fewer, the time that Python takes for each operation counts"""
+_FEWEST_TOKENS = 1024  # that a thread computes at once: with fewer, the time of Python for each operation counts
 _Item = TypeVar("_Item")
 _Outcome = TypeVar("_Outcome")
 
