@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rechain.reader.encoder_configs import MODEL_TYPES, check_size, shape_of
+from rechain.reader.encoders import MODEL_TYPES, check_size, shape_of
 
 BERT = {"model_type": "bert", "hidden_size": 8, "num_hidden_layers": 2, "layer_norm_eps": 1e-6, "hidden_act": "gelu"}
 

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from rechain.errors import RechainError
 from rechain.reader.cpu import PackedEncoder, packed, quantise
-from rechain.reader.encoder_configs import MODEL_TYPES
 from rechain.reader.encoders import (
+    MODEL_TYPES,
     BertLayers,
     PretrainedEncoder,
     in_transformers,

@@ -100,7 +100,7 @@ def load_model(path: Path, device: str = "cpu") -> "GameModel":
 
 def load_game(path: Path, vectors: Vectors | None = None, device: str = "cpu") -> "GameModel":
     """Read a model from the folder of a finished run, or from a file of weights whose vectors are passed."""
-    from rechain.reader.encoder_configs import check_shapes, shapes_alone
+    from rechain.reader.encoders import check_shapes, shapes_alone
 
     folder, path = (path, path / WEIGHTS) if path.is_dir() else (None, path)
     weights, metadata = load_tensors(path)

@@ -1,31 +1,153 @@
-"""Encoders of whole texts: from tokens, some of them marked, to a vector for each that depends on its neighbours."""
+"""Encoders of whole texts: from tokens, some of them marked, to a vector for each that depends on its neighbours.
+
+The config of an encoder is one of the transformers library, which has names for a model's shape and for much else:
+labels, decoding, warnings. Only the shape is passed on, and only if its values are of the right type and range.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from math import prod
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from rechain.errors import RechainError
-from rechain.reader.encoder_configs import check_shapes, check_size, shape_of, shapes_alone
+from rechain.system.settings import AboveZero, Count, Positive, Share, fault_of
 from rechain.system.tensors import Shapes
+
+# ---- what is accepted of a config
+
+_VOCABULARY = {"vocab_size": Positive, "max_position_embeddings": Positive, "pad_token_id": Count}
+_LAYERS = dict.fromkeys(("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size"), Positive)
+_BERT: dict[str, Any] = {
+    **_VOCABULARY,
+    **_LAYERS,
+    "type_vocab_size": Positive,
+    "layer_norm_eps": AboveZero,
+    "hidden_act": str,
+    **dict.fromkeys(("hidden_dropout_prob", "attention_probs_dropout_prob"), Share),
+    "position_embedding_type": Literal["absolute"],
+    **dict.fromkeys(("is_decoder", "add_cross_attention"), Literal[False]),
+}
+_DISTILBERT: dict[str, Any] = {
+    **_VOCABULARY,
+    **dict.fromkeys(("dim", "n_layers", "n_heads", "hidden_dim"), Positive),
+    "activation": str,
+    **dict.fromkeys(("dropout", "attention_dropout"), Share),
+    "sinusoidal_pos_embds": bool,
+}
+_ROTATION = {"rope_type": Literal["default"], "rope_theta": AboveZero}
+_MODERNBERT: dict[str, Any] = {
+    **_VOCABULARY,
+    **_LAYERS,
+    "hidden_activation": str,
+    "norm_eps": AboveZero,
+    **dict.fromkeys(("norm_bias", "attention_bias", "mlp_bias"), bool),
+    **dict.fromkeys(("attention_dropout", "embedding_dropout", "mlp_dropout"), Share),
+    **dict.fromkeys(("local_attention", "global_attn_every_n_layers"), Positive),
+    "layer_types": [Literal["full_attention", "sliding_attention"]],
+    "rope_parameters": {"full_attention": _ROTATION, "sliding_attention": _ROTATION},
+    **dict.fromkeys(("global_rope_theta", "local_rope_theta"), AboveZero),
+}
+_SHAPES: dict[str, dict[str, Any]] = {
+    "albert": _BERT | dict.fromkeys(("embedding_size", "num_hidden_groups", "inner_group_num"), Positive),
+    "bert": _BERT,
+    "camembert": _BERT,
+    "distilbert": _DISTILBERT,
+    "electra": _BERT | {"embedding_size": Positive},
+    "modernbert": _MODERNBERT,
+    "roberta": _BERT,
+    "xlm-roberta": _BERT,
+}
+"""what describes the shape of a model, with the type of each value: of a list that of its items, of names those of
+their values. What draws weights at random is not among it, as all of them are read"""
+MODEL_TYPES = tuple(_SHAPES)
+"""the library's models that can be an encoder: each is built and read with in a test"""
+_CODE = ("auto_map", "custom_pipelines", "quantization_config", "trust_remote_code")
+"""keys of a config by which the library would run code that comes with a model, or load another library for it"""
+_COUNTS = ("num_hidden_layers", "n_layers", "num_hidden_groups", "inner_group_num")
+"""numbers of repeated parts, which take time to build even without any memory"""
+_LARGEST_NUMBER = 2**20
+"""in a config of weights without any greater dimension: positions and ids of tokens stay far below"""
+
+
+def shape_of(config: Any) -> dict[str, Any]:
+    """Return the part of a config that describes the shape of an encoder; raise ValueError if it is not supported.
+
+    Null values are left to the default of the library.
+    """
+    if not isinstance(config, Mapping):
+        raise ValueError("the encoder should be described by names with values")
+    if code := next((name for name in config if name in _CODE), None):
+        raise ValueError(f"it names code of its own ({code}), which rechain never runs")
+    kind = config.get("model_type")
+    if not isinstance(kind, str) or kind not in _SHAPES:
+        raise ValueError(f"its model_type is {kind!r:.40}, but rechain reads {', '.join(MODEL_TYPES)}")
+    known = _SHAPES[kind]
+    shape = {name: value for name, value in config.items() if name in known and value is not None}
+    for name, value in shape.items():
+        if what := _fault(value, known[name]):
+            raise ValueError(f"its {name} should be {what}, not {value!r:.80}")
+    return {"model_type": kind, **shape}
+
+
+def _fault(value: Any, kind: Any) -> str | None:
+    """Return what a value should be to be of a type; None if it is."""
+    if isinstance(kind, list):
+        if not isinstance(value, list):
+            return "a list"
+        return next((what for item in value if (what := _fault(item, kind[0]))), None)
+    if isinstance(kind, dict):
+        if not isinstance(value, Mapping) or value.keys() != kind.keys():
+            return f"values for {', '.join(kind)}"
+        return next((what for name in kind if (what := _fault(value[name], kind[name]))), None)
+    return fault_of(value, kind)
+
+
+def check_size(shape: Mapping[str, Any], shapes: Shapes) -> None:
+    """Raise ValueError if weights of these shapes cannot be those of an encoder.
+
+    It is checked before anything is built: a number that has nothing to do with the weights could take all memory.
+    """
+    if prod(shape.get(name, 1) for name in _COUNTS) > len(shapes):
+        raise ValueError(f"it has more layers than its weights, which are {len(shapes)} tensors")
+    most = max((dimension for shape in shapes.values() for dimension in shape), default=0)
+    for name, value in shape.items():
+        if isinstance(value, int) and value > max(most, _LARGEST_NUMBER):
+            raise ValueError(f"its {name} is greater than anything in its weights, which have at most {most} rows")
+
+
+def check_shapes(network: nn.Module, shapes: Shapes) -> None:
+    """Raise ValueError with the first tensor of a network that weights of these shapes do not have."""
+    for name, value in network.state_dict().items():
+        if name not in shapes:
+            raise ValueError(f"{name} has no weights")
+        if shapes[name] != tuple(value.shape):
+            raise ValueError(f"{name} has the shape {list(shapes[name])}, not {list(value.shape)}")
+
+
+class _SkipInit(TorchFunctionMode):
+    """Within it, weights are not initialised: they have no memory, and torch would load a compiler for it."""
+
+    def __torch_function__(self, func: Any, _types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if getattr(func, "__module__", "") == "torch.nn.init":
+            return args[0] if args else kwargs["tensor"]
+        return func(*args, **(kwargs or {}))
+
+
+@contextmanager
+def shapes_alone() -> Iterator[None]:
+    """Within it, networks that are built have shapes, but no memory."""
+    with torch.device("meta"), _SkipInit():
+        yield
+
 
 # ---- a BERT without the transformers library, whose import alone takes longer than everything else at the start
 
-
-_SIZES = (
-    "vocab_size",
-    "hidden_size",
-    "num_hidden_layers",
-    "num_attention_heads",
-    "intermediate_size",
-    "max_position_embeddings",
-    "type_vocab_size",
-    "layer_norm_eps",
-    "pad_token_id",
-)
+_SIZES = {*_VOCABULARY, *_LAYERS, "type_vocab_size", "layer_norm_eps"}
 _PLAIN_BERT: dict[str, Any] = {
     "hidden_act": "gelu",
     "position_embedding_type": "absolute",
@@ -38,7 +160,7 @@ _PLAIN_BERT: dict[str, Any] = {
 def is_plain_bert(config: Mapping[str, Any]) -> bool:
     """Return whether this describes, in full, a BERT that reads both ways, with absolute positions and exact GELU."""
     is_plain = all(config.get(name, value) == value for name, value in _PLAIN_BERT.items())
-    return is_plain and config.get("model_type") == "bert" and config.keys() >= set(_SIZES)
+    return is_plain and config.get("model_type") == "bert" and config.keys() >= _SIZES
 
 
 class BertConfig(SimpleNamespace):
@@ -49,48 +171,43 @@ class BertConfig(SimpleNamespace):
         return dict(vars(self))
 
 
-def _check_heads(width: int, heads: int) -> None:
-    if width % heads:
-        raise ValueError(f"{heads} heads cannot share {width} units.")
-
-
-def _bert_layer(config: BertConfig) -> nn.ModuleDict:
-    width, inner, epsilon = config.hidden_size, config.intermediate_size, config.layer_norm_eps
-    projections = nn.ModuleDict({name: nn.Linear(width, width) for name in ("query", "key", "value")})
-    mixed = nn.ModuleDict({"dense": nn.Linear(width, width), "LayerNorm": nn.LayerNorm(width, epsilon)})
-    output = nn.ModuleDict({"dense": nn.Linear(inner, width), "LayerNorm": nn.LayerNorm(width, epsilon)})
-    return nn.ModuleDict(
-        {
-            "attention": nn.ModuleDict({"self": projections, "output": mixed}),
-            "intermediate": nn.ModuleDict({"dense": nn.Linear(width, inner)}),
-            "output": output,
-        }
-    )
-
-
 class BertLayers(nn.Module):
     """Embeddings and layers of a plain BERT under the library's names, for `reader.cpu.PackedEncoder` to call."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
-        """Make layers of a shape that `is_plain_bert` accepts; their weights are to be loaded."""
+        """Build layers of a shape that `is_plain_bert` accepts; their weights are to be loaded."""
         super().__init__()
         self.config = shape = BertConfig(**config)
-        width = shape.hidden_size
+        width, inner, epsilon = shape.hidden_size, shape.intermediate_size, shape.layer_norm_eps
         _check_heads(width, shape.num_attention_heads)
+
+        def output(inputs: int) -> nn.ModuleDict:
+            return nn.ModuleDict({"dense": nn.Linear(inputs, width), "LayerNorm": nn.LayerNorm(width, epsilon)})
+
+        def layer() -> nn.ModuleDict:
+            projections = nn.ModuleDict({name: nn.Linear(width, width) for name in ("query", "key", "value")})
+            attention = nn.ModuleDict({"self": projections, "output": output(width)})
+            intermediate = nn.ModuleDict({"dense": nn.Linear(width, inner)})
+            return nn.ModuleDict({"attention": attention, "intermediate": intermediate, "output": output(inner)})
+
         self.embeddings = nn.ModuleDict(
             {
                 "word_embeddings": nn.Embedding(shape.vocab_size, width, shape.pad_token_id),
                 "position_embeddings": nn.Embedding(shape.max_position_embeddings, width),
                 "token_type_embeddings": nn.Embedding(shape.type_vocab_size, width),
-                "LayerNorm": nn.LayerNorm(width, shape.layer_norm_eps),
+                "LayerNorm": nn.LayerNorm(width, epsilon),
             }
         )
-        layers = nn.ModuleList(_bert_layer(shape) for _ in range(shape.num_hidden_layers))
-        self.encoder = nn.ModuleDict({"layer": layers})
+        self.encoder = nn.ModuleDict({"layer": nn.ModuleList(layer() for _ in range(shape.num_hidden_layers))})
 
     def get_input_embeddings(self) -> Any:
         """Return the vectors of tokens."""
         return self.embeddings.word_embeddings
+
+
+def _check_heads(width: int, heads: int) -> None:
+    if width % heads:
+        raise ValueError(f"{heads} heads cannot share {width} units.")
 
 
 # ---- encoders
@@ -146,11 +263,6 @@ def _first_layers(model: Any, count: int) -> Iterator[None]:
         stack.layer = every
 
 
-_OPTIONS: dict[str, Any] = {"attn_implementation": "sdpa", "dtype": torch.float32, "trust_remote_code": False}
-"""of the library's models: torch's own attention; whatever the precision of the file, training starts in float32; and
-no code that a config names is ever run, nor are users asked whether to run it"""
-
-
 def pretrained(
     config: Mapping[str, Any], shapes: Shapes, read: Callable[[], Mapping[str, Tensor]], marks: int
 ) -> PretrainedEncoder:
@@ -159,18 +271,15 @@ def pretrained(
     check_size(shape, shapes)
     with shapes_alone():
         model = _from_config(shape)
-    own = {_own_name(name, model.base_model_prefix): name for name in shapes}
+    own = {}  # by the names that the weights of a whole model, heads and all, have in the encoder
+    for stored in shapes:
+        name = stored.removeprefix(f"{model.base_model_prefix}.")
+        own[name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")] = stored
     check_shapes(model, {name: shapes[stored] for name, stored in own.items()})
     weights = read()
     model = _from_config(shape)
     model.load_state_dict({name: weights[own[name]] for name in model.state_dict()})
     return PretrainedEncoder(model, marks)
-
-
-def _own_name(name: str, prefix: str) -> str:
-    """Return the name that weights of a whole model, heads and all, have in the encoder; old files say gamma, beta."""
-    name = name.removeprefix(f"{prefix}.")
-    return name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
 
 
 def untrained(config: Mapping[str, Any], marks: int) -> PretrainedEncoder:
@@ -196,10 +305,15 @@ def in_transformers(model: Any) -> Any:
 
 
 def _from_config(config: Mapping[str, Any]) -> Any:
-    """Return a model of the library without the layer that pools: `ChainReader` pools on its own."""
+    """Return a model of the library without the layer that pools: `ChainReader` pools on its own.
+
+    Attention is torch's own, and training starts in float32, whatever the precision of the file. No code that a config
+    names is ever run, nor are users asked whether to run it.
+    """
     from transformers import AutoConfig, AutoModel
 
-    model = AutoModel.from_config(AutoConfig.for_model(**config), **_OPTIONS)
+    options: dict[str, Any] = {"attn_implementation": "sdpa", "dtype": torch.float32, "trust_remote_code": False}
+    model = AutoModel.from_config(AutoConfig.for_model(**config), **options)
     _check_heads(model.config.hidden_size, model.config.num_attention_heads)  # which the library checks of some alone
     if getattr(model, "pooler", None) is not None:
         model.pooler = None

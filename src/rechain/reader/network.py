@@ -15,25 +15,19 @@ from rechain.reader.encoders import PretrainedEncoder
 from rechain.system.array_layout import LAST_END
 from rechain.system.tensors import Array, Arrays, precision
 
-NEVER = -1e4
-"""the logit of what cannot be; it fits into 16 bits"""
+NEVER = -1e4  # the logit of what cannot be; it fits into 16 bits
 
 
 class TextBatch(NamedTuple):
     """Texts as tokens."""
 
-    ids: Tensor
-    """tokens, [B, L]"""
-    marks: Tensor
-    """what each is marked as, [B, L]"""
-    slots: Tensor
-    """to which entity it belongs, from 1, [B, L]; 0: none"""
-    lengths: Tensor
-    """[B]"""
+    ids: Tensor  # [B, L]
+    marks: Tensor  # what each is marked as, [B, L]
+    slots: Tensor  # to which entity it belongs, from 1, [B, L]; 0: none
+    lengths: Tensor  # [B]
 
 
-Run = Callable[[Callable[[Tensor], Tensor], list[Tensor]], Iterable[Tensor]]
-"""does something with each of some tensors, as `map` does"""
+Run = Callable[[Callable[[Tensor], Tensor], list[Tensor]], Iterable[Tensor]]  # as `map` does
 
 
 class Texts:
@@ -82,7 +76,6 @@ class ChainReader(nn.Module):
     """One encoder with its heads, Ranker, Reasoner and maybe a judge, and the weights of cheap evidence."""
 
     judges: bool = False
-    """whether it has a judge"""
 
     def __init__(
         self,
@@ -110,20 +103,20 @@ class ChainReader(nn.Module):
     def rank(self, batch: TextBatch) -> Tensor:
         """Return the logit of each text to be a chain that leads to the answer, [B]: the Ranker."""
         # means, not the first token's state: with that the Ranker was worse (docs/measured/default_model.md)
-        means = _means(self._states(batch), _is_token(batch), batch.marks > 0)  # [B, 2d]
+        means = _means(self._states(batch), batch, batch.marks > 0)  # [B, 2d]
         hidden = self.dropout(gelu(_apply(self.hidden, means)))  # [B, d]
         return _apply(self.chain, hidden).squeeze(-1).float()
 
     def judge(self, batch: TextBatch) -> Tensor:
         """Return the logit of passages to support the answer before them, [B]: the judge."""
         states = self._states(batch, self.judge_layers)
-        means = _means(states, _is_token(batch), batch.slots == 1, batch.marks == LAST_END)  # [B, 3d]
+        means = _means(states, batch, batch.slots == 1, batch.marks == LAST_END)  # [B, 3d]
         hidden = self.dropout(gelu(_apply(self.judge_hidden, means)))  # [B, d]
         return _apply(self.support, hidden).squeeze(-1).float()
 
     def embed(self, batch: TextBatch) -> Tensor:
         """Return the mean state of each text, [B, d]: texts of similar meaning have similar states."""
-        return _means(self._states(batch), _is_token(batch)).float()
+        return _means(self._states(batch), batch).float()
 
     def name_links(self, batch: TextBatch, entities: int) -> Tensor:
         """Return the log-probability that each entity links a text to the one before, [B, entities]: the Reasoner.
@@ -152,14 +145,10 @@ class ChainReader(nn.Module):
         return states.double() if states.device.type == "cpu" and not self.training else states.float()
 
 
-def _is_token(batch: TextBatch) -> Tensor:
-    """Return whether each place is a token, not padding, [B, L]."""
-    return torch.arange(batch.ids.shape[1], device=batch.ids.device) < batch.lengths[:, None]
-
-
-def _means(states: Tensor, *masks: Tensor) -> Tensor:
-    """Return the means of the states [B, L, d] that each of some masks [B, L] counts, side by side, [B, masks * d]."""
-    counted = [mask.to(states.dtype)[..., None] for mask in masks]  # [B, L, 1] each
+def _means(states: Tensor, batch: TextBatch, *masks: Tensor) -> Tensor:
+    """Return the means of states [B, L, d] over all tokens and over each of some masks [B, L], [B, (1 + masks) d]."""
+    is_token = torch.arange(states.shape[1], device=states.device) < batch.lengths[:, None]  # [B, L]: not padding
+    counted = [mask.to(states.dtype)[..., None] for mask in (is_token, *masks)]  # [B, L, 1] each
     means = [(states * mask).sum(1) / mask.sum(1).clamp(min=1) for mask in counted]  # zeros where nothing counts
     return torch.cat(means, dim=-1)
 
@@ -173,11 +162,8 @@ def _apply(layer: nn.Linear, inputs: Tensor) -> Tensor:
 
 # ---- reading in recovery
 
-TOKENS_AT_ONCE = 8192
-"""read at a time on a CPU at most"""
-_GPU_TOKENS = 2**15
-"""read at a time on a GPU: with fewer, it waits for the program between two layers"""
-
+TOKENS_AT_ONCE = 8192  # read at a time on a CPU at most
+_GPU_TOKENS = 2**15  # read at a time on a GPU: with fewer, it waits for the program between two layers
 Head = Literal["rank", "name_links", "judge", "embed"]
 
 
@@ -185,14 +171,11 @@ class Reading(NamedTuple):
     """Texts that a head of the network is to read; it can be sent to another process."""
 
     head: Head
-    texts: Arrays
-    """as `flat_texts` returns them"""
-    entities: int = 0
-    """of `name_links`: how many entities a text may have"""
+    texts: Arrays  # as `flat_texts` returns them
+    entities: int = 0  # of `name_links`: how many entities a text may have
 
 
-Read = Callable[[Reading], Array]
-"""returns the output of the head for each text"""
+Read = Callable[[Reading], Array]  # returns the output of the head for each text
 
 
 class NetworkReader:
@@ -204,12 +187,15 @@ class NetworkReader:
     def __call__(self, reading: Reading) -> Array:
         """Return the output of a head for each text: a number, or a row of them."""
         device = self._network.evidence.weight.device
+        head = getattr(self._network, reading.head)
+        if reading.head == "name_links":
+            head = partial(head, entities=reading.entities)
         with torch.inference_mode(), precision(device):
             texts = Texts(reading.texts, device)
             most, run = _GPU_TOKENS, cast(Run, map)
             if device.type == "cpu":
                 most, run = min(TOKENS_AT_ONCE, tokens_a_thread(int(texts.lengths.sum()))), in_threads
-            outputs = texts.read(torch.arange(len(texts.lengths)), self._head(reading), most, run)
+            outputs = texts.read(torch.arange(len(texts.lengths)), head, most, run)
         return outputs.float().cpu().numpy()
 
     def read_all(self, readings: Sequence[Reading]) -> list[Array]:
@@ -223,12 +209,6 @@ class NetworkReader:
             for number, one, part in zip(numbers, some, parts, strict=True):
                 outputs[number] = part[:, : one.entities] if head == "name_links" else part
         return [outputs[number] for number in range(len(readings))]
-
-    def _head(self, reading: Reading) -> Callable[[TextBatch], Tensor]:
-        if reading.head == "name_links":
-            return partial(self._network.name_links, entities=reading.entities)
-        head: Callable[[TextBatch], Tensor] = getattr(self._network, reading.head)
-        return head
 
 
 def joined_texts(parts: Sequence[Arrays]) -> dict[str, Array]:

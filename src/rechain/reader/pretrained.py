@@ -14,11 +14,14 @@ from torch import Tensor
 
 from rechain.errors import InputError, RechainError
 from rechain.reader.cpu import dequantise, packed, quantise
-from rechain.reader.encoder_configs import check_shapes, check_size, shape_of, shapes_alone
 from rechain.reader.encoders import (
     BertLayers,
     PretrainedEncoder,
+    check_shapes,
+    check_size,
     pretrained,
+    shape_of,
+    shapes_alone,
     unfilled,
     untrained,
 )
