@@ -112,8 +112,7 @@ class Batch(NamedTuple):
 
 def weighed(model: ChainReaderModel, batch: Sequence[Candidates]) -> list[WeighedQuestion]:
     """Do the first step of the default model: weigh cheap evidence, and choose what is worth reading."""
-    weights: Array = model.network.evidence.weight.detach().float().cpu().numpy()[0]
-    return [WeighedQuestion(candidates, weights, model.settings) for candidates in batch]
+    return [model.weighed(candidates, model.settings) for candidates in batch]
 
 
 Written = tuple[list[TokenText], list[TokenText]]
@@ -419,7 +418,7 @@ def reading_ways(questions: Sequence[Question]) -> Ways:
     from reader import TIMED, CrossEncoderLoop
 
     candidates = list(islice(candidates_of(questions, find_candidates), TIMED))
-    model, loop = load(), CrossEncoderLoop(ChainReaderModel(*load_trainable()))  # the one in bytes, the other in floats
+    model, loop = load(), CrossEncoderLoop(load_trainable())  # the one in bytes, the other in floats
     name = "scoring C: a loop over sentence-transformers' CrossEncoder"
     return name, len(candidates), lambda: model.score_many(candidates), lambda: loop.read(candidates)
 

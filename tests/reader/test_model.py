@@ -368,7 +368,6 @@ def test_the_best_chain_of_each_question_is_judged(tokenizer: Tokenizer) -> None
         assert (case.passages, case.edges, case.answer) == (best.passages, best.edges, "Ostrela")
         assert case.spans[best.passages[-1]]
         assert scores.support == [len(ChainTexts(candidates, tokenizer, 100).case(case, 100).ids)]
-    assert judging.judge([]).tolist() == []
 
 
 def test_a_model_without_a_judge_says_nothing_of_support(tokenizer: Tokenizer) -> None:

@@ -195,7 +195,7 @@ def test_another_reads_for_a_model_once_it_is_told_to(default_model: ChainReader
 
     model = ChainReaderModel(default_model.network, default_model.tokenizer, default_model.settings)
     expected = model.meaning(["a claim"], ["a sentence", "another"])
-    model.read_by(ask)
+    model.ask = ask
     assert model.meaning(["a claim"], ["a sentence", "another"]) == expected
     assert [one.head for one in asked] == ["embed"]
 

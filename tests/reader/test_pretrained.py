@@ -27,7 +27,6 @@ from rechain.reader.pretrained import (
     CONFIG,
     TOKENIZER,
     WEIGHTS,
-    _with_judge,
     find,
     load,
     load_trainable,
@@ -147,21 +146,22 @@ def test_a_model_can_be_trained_further_from_its_weights(
     if in_int8:
         quantise(model.network.encoder.model)  # type: ignore[attr-defined]
     save(model, tmp_path)
-    network, tokenizer, settings = load_trainable(tmp_path)
-    assert settings == model.settings
+    trainable = load_trainable(tmp_path)
+    network = trainable.network
+    assert trainable.settings == model.settings
     assert all(weight.requires_grad and weight.dtype == torch.float32 for weight in network.parameters())
     assert not any(isinstance(layer, Int8Linear) for layer in network.modules())
     for name, value in model.network.state_dict().items():
         if value.dtype != torch.int8 and not name.endswith(".scale"):
             assert torch.equal(network.state_dict()[name], value)
-    again = ChainReaderModel(network, tokenizer, settings).score_many(asked)
-    for scores, before in zip(again, load(tmp_path).score_many(asked), strict=True):
+    for scores, before in zip(trainable.score_many(asked), load(tmp_path).score_many(asked), strict=True):
         assert scores.confidences == pytest.approx(before.confidences, abs=0.01)
 
 
 def test_the_bundled_model_can_be_trained_further() -> None:
-    network, _, settings = load_trainable(settings=ReaderSettings(dropout=0.5))
-    assert network.training and network.dropout.p == settings.dropout == 0.5
+    trainable = load_trainable(settings=ReaderSettings(dropout=0.5))
+    network = trainable.network.train()
+    assert network.dropout.p == trainable.settings.dropout == 0.5
     batch = TextBatch(*torch.ones(3, 1, 4, dtype=torch.long), torch.tensor([4]))
     (network.rank(batch).sum() + network.name_links(batch, 1).sum()).backward()
     assert all(weight.grad is not None for weight in network.encoder.model.parameters())  # type: ignore[attr-defined]
@@ -185,8 +185,7 @@ def test_an_encoder_gets_new_heads_and_the_prior(encoder: Path, tiny_reader: Mak
     assert torch.equal(one.evidence.weight, expected.evidence.weight)
     name = "encoder.model.encoder.layer.0.output.dense.weight"
     assert torch.equal(one.state_dict()[name], expected.state_dict()[name])
-    network, tokenizer, settings = load_trainable(encoder)
-    save(ChainReaderModel(network, tokenizer, settings), tmp_path / "saved")
+    save(load_trainable(encoder), tmp_path / "saved")
     assert load(tmp_path / "saved").settings == ReaderSettings()
 
 
@@ -409,7 +408,8 @@ def test_a_bundled_file_cut_short_is_damaged(tmp_path: Path) -> None:
 
 
 def test_a_judge_is_kept(tiny_reader: Make, tokenizer: Tokenizer, asked: list[Candidates], tmp_path: Path) -> None:
-    judging = ChainReaderModel(_with_judge(tiny_reader(0), True), tokenizer, ReaderSettings(max_tokens=300))
+    save(ChainReaderModel(tiny_reader(0), tokenizer, ReaderSettings(max_tokens=300)), tmp_path / "without")
+    judging = load_trainable(tmp_path / "without", judges=True)
     save(judging, tmp_path)
     found, before = (
         [logit for scores in one.score_many(asked) for logit in scores.support or ()]

@@ -1,7 +1,6 @@
 """The chain reader as a model: cheap evidence for all chains, the network for those whose place it can still change."""
 
 from collections.abc import Sequence
-from itertools import islice
 from math import exp
 from typing import Self
 
@@ -10,7 +9,7 @@ from tokenizers import Tokenizer
 
 from rechain.reader.network import ChainReader, Head, NetworkReader, Read, Reading
 from rechain.reader.settings import ReaderSettings
-from rechain.reader.texts import Arrivals, Case, ChainTexts, TokenText, flat_texts
+from rechain.reader.texts import Arrivals, Case, ChainTexts, TokenText, flat_texts, unmarked
 from rechain.schema import Shape
 from rechain.scoring.document_weights import is_of_documents, score_documents
 from rechain.scoring.entity_pairs import weigh_beside
@@ -19,14 +18,13 @@ from rechain.scoring.interface import ALONE, Contributions, PlayerStep, Scores
 from rechain.scoring.shape_weights import shape_odds, weigh_answer, weigh_prior
 from rechain.scoring.verdict_weights import best_passage
 from rechain.system.tensors import Array
-from rechain.text.candidates import Candidate, Candidates
+from rechain.text.candidates import Candidates
 
 _UNLIKELY = 0.02
 """chains of a length that is less likely than this are not read: the network compares chains of one length alone, and
 cannot make up for that"""
 
-_SENTENCE_TOKENS = 96
-"""tokens of a sentence or claim whose meaning is compared"""
+_SENTENCE_TOKENS = 96  # of a sentence or claim whose meaning is compared
 
 Group = tuple[Shape, int]
 """candidates that are compared with one another: chains of one length, singles, parallels"""
@@ -43,61 +41,41 @@ class ChainReaderModel:
         self.network = network.eval()
         self.tokenizer = tokenizer
         self.settings = settings
-        self._evidence = network.evidence.weight.detach().float().cpu().numpy()[0]  # [features]
+        self.evidence: Array = network.evidence.weight.detach().float().cpu().numpy()[0]  # its weights, [features]
         self.reader = NetworkReader(self.network)
-        """reads with the network"""
-        self._ask: Read = self.reader
+        self.ask: Read = self.reader  # or another process with the same network
 
     def to(self, device: str) -> Self:
         """Move it to a device."""
         self.network.to(device)
         return self
 
-    def read_by(self, ask: Read) -> None:
-        """Read with another process from now on, one with the same network, which `ask` calls."""
-        self._ask = ask
-
     def score_many(self, batch: Sequence[Candidates]) -> list[Scores]:
         """Return the scores of every question; the network knows entries alone, and reads no parts of documents."""
-        of_documents = list(map(is_of_documents, batch))
-        entries = [candidates for candidates, is_of in zip(batch, of_documents, strict=True) if not is_of]
-        read = iter(self._score_entries(entries))
+        questions = [None if is_of_documents(one) else self.weighed(one, self.settings) for one in batch]
+        written = [question.write(self.tokenizer) if question else ([], []) for question in questions]
+        ranks = self.read("rank", [chains for chains, _ in written])
+        entities = max((question.entities for question in questions if question), default=0)
+        links = self.read("name_links", [arrivals for _, arrivals in written], entities)
         scores = [
-            score_documents(candidates) if is_of else next(read)
-            for candidates, is_of in zip(batch, of_documents, strict=True)
+            question.scores(*outputs) if question else score_documents(candidates)
+            for candidates, question, *outputs in zip(batch, questions, ranks, links, strict=True)
         ]
         if not self.network.judges:
             return scores
-        # In documents verdicts come without the judge, which has read entries alone; where the data names the entity of
-        # the answer, there is none.
-        cases = [
-            [] if is_of or candidates.question.answer_entity else best_cases(candidates, one)
-            for candidates, one, is_of in zip(batch, scores, of_documents, strict=True)
-        ]
-        support = iter(self.judge([case for of_question in cases for case in of_question]).tolist())
-        return [
-            one._replace(support=list(islice(support, len(of_question))))
-            for one, of_question in zip(scores, cases, strict=True)
-        ]
-
-    def _score_entries(self, batch: Sequence[Candidates]) -> list[Scores]:
-        """Return the scores of questions about entries; the chains that are worth reading are read together."""
-        questions = [self.weighed(candidates, self.settings) for candidates in batch]
-        written = [question.write(self.tokenizer) for question in questions]
-        ranks = self.read("rank", [chains for chains, _ in written])
-        entities = max((question.entities for question in questions), default=0)
-        links = self.read("name_links", [arrivals for _, arrivals in written], entities)
-        return [question.scores(*outputs) for question, *outputs in zip(questions, ranks, links, strict=True)]
+        # Verdicts on documents come without the judge, which has read entries alone. If the data names the entity of
+        # the answer, there is no verdict.
+        most, texts = self.settings.judge_tokens, []
+        for candidates, question, one in zip(batch, questions, scores, strict=True):
+            is_judged = question and not candidates.question.answer_entity
+            cases = best_cases(candidates, one) if is_judged else []
+            texts.append([ChainTexts(candidates, self.tokenizer, most).case(case, most) for case in cases])
+        support = self.read("judge", texts)
+        return [one._replace(support=logits.tolist()) for one, logits in zip(scores, support, strict=True)]
 
     def weighed(self, candidates: Candidates, settings: ReaderSettings) -> "WeighedQuestion":
         """Return the candidates of a question with the cheap evidence for them."""
-        return WeighedQuestion(candidates, self._evidence, settings)
-
-    def judge(self, cases: Sequence[Case]) -> Array:
-        """Return the logit of the judge that the passages support the answer, for each of some cases."""
-        most, tokenizer = self.settings.judge_tokens, self.tokenizer
-        texts = [[ChainTexts(case.candidates, tokenizer, most).case(case, most)] for case in cases]
-        return np.array([logit for (logit,) in self.read("judge", texts)], dtype=float)
+        return WeighedQuestion(candidates, self.evidence, settings)
 
     def meaning(self, claims: Sequence[str], sentences: Sequence[str]) -> list[list[float]]:
         """Return the similarity of each claim to each sentence by the mean states of the encoder, from 0 to 1."""
@@ -116,7 +94,7 @@ class ChainReaderModel:
 
     def embed(self, texts: Sequence[str], most: int) -> Array:
         """Return the mean states of the encoder for texts, cut to `most` tokens, each of unit length, [texts, d]."""
-        cut = [_cut_to(encoding.ids, most) for encoding in self.tokenizer.encode_batch(texts)]
+        cut = [unmarked(encoding.ids[:most]) for encoding in self.tokenizer.encode_batch(texts)]
         (states,) = self.read("embed", [cut])
         unit: Array = states / np.linalg.norm(states, axis=1, keepdims=True).clip(1e-9)
         return unit
@@ -126,15 +104,8 @@ class ChainReaderModel:
         flat = [text for of_question in texts for text in of_question]
         if not flat:
             return [np.zeros(0)] * len(texts)
-        outputs = self._ask(Reading(head, flat_texts(flat), entities))
+        outputs = self.ask(Reading(head, flat_texts(flat), entities))
         return np.split(outputs, np.cumsum([len(of_question) for of_question in texts])[:-1])
-
-
-def _cut_to(ids: Sequence[int], most: int) -> TokenText:
-    """Return a text as tokens without marks, its beginning if it is very long."""
-    kept = np.array(ids[:most], dtype=np.uint32)
-    nothing_marked = np.zeros(len(kept), dtype=np.uint8)
-    return TokenText(kept, nothing_marked, nothing_marked)
 
 
 def best_cases(candidates: Candidates, scores: Scores) -> list[Case]:
@@ -161,46 +132,35 @@ class WeighedQuestion:
         self._settings = settings
         features = weigh(candidates)  # [chains, features]
         self._evidence = features @ weights  # [chains]
-        answer = weigh_answer(candidates)  # [chains]
-        # They weigh what they weigh: learning begins with them, but they are no features whose weights are learnt.
-        beside = weigh_beside(candidates)
-        self._beside = {**beside, "answer": answer} if answer.any() else beside
-        """what else tells for every chain, by its name"""
-        others = np.sum([*beside.values(), answer], axis=0)
-        self._cheap = self._evidence + others
-        """all that tells for every chain before the network reads"""
         self._nothing = float(nothing(features) @ weights)
-        groups = [_group(chain) for chain in candidates.chains]
+        # Further evidence has fixed weights: learning begins with them.
+        beside, answer = weigh_beside(candidates), weigh_answer(candidates)  # [chains] each
+        self._beside = {**beside, "answer": answer} if answer.any() else beside
+        others = np.sum([*beside.values(), answer], axis=0)
+        self._cheap = self._evidence + others  # all that tells for a chain before the network reads it
+        groups = [(chain.shape, len(chain.passages) * (chain.shape == "chain")) for chain in candidates.chains]
         self._members: dict[Group, Array] = {
-            group: np.array([number for number, other in enumerate(groups) if other == group])
-            for group in dict.fromkeys(groups)
+            group: np.flatnonzero([other == group for other in groups]) for group in dict.fromkeys(groups)
         }
-        """the numbers of the candidates of each group"""
         # The prior, not what was learnt: training compares chains of one length, so it teaches nothing about lengths.
         prior = weigh_prior(features, others)
-        self._shapes = shape_odds(candidates, features, prior)
-        """the log-probability of each shape"""
-        self._odds = self._group_odds(prior)
-        """the log-probability of each group"""
+        self._shapes = shape_odds(candidates, features, prior)  # the log-probability of each shape
+        # that of each group: of its shape and, of chains, their length among those of chains
+        lengths = {g: float(prior[members].max()) for g, members in self._members.items() if g[0] == "chain"}
+        total = _log_sum(np.array(list(lengths.values()))) if lengths else 0.0
+        self._odds = {g: self._shapes[g[0]] + (lengths[g] - total if g in lengths else 0.0) for g in groups}
         self.chosen = self._worth_reading()
-        """the numbers of the chains that are worth reading"""
         self._arrivals = Arrivals(candidates.chains[number] for number in self.chosen)
+        # by their numbers, the arrivals to which more than one entity could lead; of others there is no doubt
         self.open = {number: arrival for number, arrival in enumerate(self._arrivals.all) if len(arrival.ways) > 1}
-        """the arrivals to which more than one entity could lead, by their numbers; of others there is no doubt"""
 
     @property
     def entities(self) -> int:
         """The greatest number of entities that could lead to one of the open arrivals."""
         return max((len(arrival.ways) for arrival in self.open.values()), default=0)
 
-    def _group_odds(self, prior: Array) -> dict[Group, float]:
-        """Return the log-probability of each group: of its shape and, of chains, their length among those of chains."""
-        lengths = {g: float(prior[members].max()) for g, members in self._members.items() if g[0] == "chain"}
-        total = _log_sum(np.array(list(lengths.values()))) if lengths else 0.0
-        return {g: self._shapes[g[0]] + (lengths[g] - total if g in lengths else 0.0) for g in self._members}
-
     def _worth_reading(self) -> list[int]:
-        """Return the chains to read: of each likely length the best, if the network can still change which that is."""
+        """Return the numbers of the chains to read: of each likely length the best, if that can still change."""
         chosen = []
         for group, members in self._members.items():
             ranked = members[np.argsort(-self._cheap[members], kind="stable")]
@@ -271,13 +231,11 @@ class WeighedQuestion:
         The best candidate of each shape has then the probability of its shape, by which shapes are compared.
         """
         added = np.zeros(len(joint))
-        of_shape: dict[Shape, list[Array]] = {}
         for group, members in self._members.items():
             added[members] = self._odds[group] - _log_sum(joint[members])
-            of_shape.setdefault(group[0], []).append(members)
-        for shape, groups in of_shape.items():
-            members = np.concatenate(groups)
-            added[members] += self._shapes[shape] - (joint + added)[members].max()
+        for shape, odds in self._shapes.items():
+            members = np.concatenate([of_group for group, of_group in self._members.items() if group[0] == shape])
+            added[members] += odds - (joint + added)[members].max()
         return added + float(joint.max())  # so that scores stay about as large as evidence
 
     def _steps(self, ranks: Array, named: Sequence[Sequence[float]]) -> list[list[PlayerStep]]:
@@ -289,10 +247,6 @@ class WeighedQuestion:
             of_links = [PlayerStep("reasoner", exp(value), at + 1, at) for at, value in enumerate(named[place])]
             steps[number] = [PlayerStep("ranker", float(np.exp(ranks[place] - _log_sum(rivals)))), *of_links]
         return steps
-
-
-def _group(chain: Candidate) -> Group:
-    return chain.shape, len(chain.passages) if chain.shape == "chain" else 0
 
 
 def _log_sum(logits: Array) -> float:

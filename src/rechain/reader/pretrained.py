@@ -6,10 +6,11 @@ from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
+from tokenizers import Tokenizer
 from torch import Tensor
 
 from rechain.errors import InputError, RechainError
@@ -32,18 +33,12 @@ from rechain.scoring.evidence import FEATURES, PRIOR
 from rechain.scoring.interface import BUNDLED, bundled_folder
 from rechain.system.array_layout import TEXT_MARKS
 from rechain.system.files import SHA256, file_digest, opened_seal, read_json, regular, sealed, write_atomically
-from rechain.system.tensors import Shapes, not_finite, open_tensors, read_shapes
-
-if TYPE_CHECKING:
-    from tokenizers import Tokenizer
+from rechain.system.tensors import not_finite, open_tensors, read_shapes
 
 WEIGHTS, CONFIG, TOKENIZER, CARD = "model.safetensors", "config.json", "tokenizer.json", "README.md"
-_FORMAT = 3
-"""of the folder"""
-_SEALED = (WEIGHTS, TOKENIZER)
-"""the files whose SHA-256 a config has, next to its own"""
-_KEYS = {"library", "format", "encoder", "quantised", "judges", "features", "settings", SHA256}
-"""of a config"""
+_FORMAT = 3  # of the folder
+_SEALED = (WEIGHTS, TOKENIZER)  # the files whose SHA-256 a config has, next to its own
+_KEYS = {"library", "format", "encoder", "quantised", "judges", "features", "settings", SHA256}  # of a config
 
 
 def find(name: str | Path) -> Path:
@@ -52,15 +47,11 @@ def find(name: str | Path) -> Path:
         return bundled_folder()
     if Path(name).is_dir():
         return Path(name)
-    return _fetch(str(name))
-
-
-def _fetch(name: str) -> Path:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
     try:
-        return Path(snapshot_download(name, allow_patterns=[WEIGHTS, CONFIG, TOKENIZER, CARD]))
+        return Path(snapshot_download(str(name), allow_patterns=[WEIGHTS, CONFIG, TOKENIZER, CARD]))
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
         reason = _first_line(error)
         raise RechainError(f"there is no folder '{name}', and it cannot be fetched from the Hub: {reason}") from error
@@ -78,17 +69,9 @@ def load(name: str | Path = BUNDLED, device: str = "cpu") -> ChainReaderModel:
     return ChainReaderModel(network, tokenizer, config["settings"], text).to(device)
 
 
-class Trainable(NamedTuple):
-    """A network in floats, and what goes with it."""
-
-    network: ChainReader
-    tokenizer: "Tokenizer"
-    settings: ReaderSettings
-
-
 def load_trainable(
     name: str | Path = BUNDLED, settings: ReaderSettings | None = None, seed: int = 0, judges: bool | None = None
-) -> Trainable:
+) -> ChainReaderModel:
     """Load a network to train: that of a model, or a new one on top of an encoder of the transformers library.
 
     The folder, or the name on the Hub, is one of either; int8 weights of a model become floats. Settings are those of
@@ -99,25 +82,18 @@ def load_trainable(
     torch.manual_seed(seed)
     if is_model(folder / CONFIG):
         config = _read_config(folder / CONFIG)
-        network = _load_network(folder, config, (settings or config["settings"]).dropout)
-        network = network if judges is None else _with_judge(network, judges)
         own = settings or config["settings"]
+        network = _load_network(folder, config, own.dropout)
+        if judges is not None and network.judges != judges:
+            trained = network
+            network = ChainReader(trained.encoder, len(FEATURES), own.dropout, judges, trained.judge_layers)
+            network.load_state_dict(trained.state_dict(), strict=False)  # all but the judge
     else:
         own = settings or ReaderSettings()
         network = ChainReader(_read_encoder(folder), len(FEATURES), own.dropout, bool(judges), own.judge_layers)
         network.evidence.weight.data.copy_(torch.from_numpy(PRIOR)[None])
     tokenizer = _read_fitting_tokenizer(network.encoder, own, folder, is_passed=settings is not None)
-    return Trainable(network, tokenizer, own)
-
-
-def _with_judge(network: ChainReader, judges: bool) -> ChainReader:
-    """Return a network of the same weights with a judge, a new one if it had none, or without one."""
-    if network.judges == judges:
-        return network
-    other = ChainReader(network.encoder, len(FEATURES), network.dropout.p, judges, network.judge_layers)
-    weights = {name: value for name, value in network.state_dict().items() if name in other.state_dict()}
-    other.load_state_dict(other.state_dict() | weights)
-    return other
+    return ChainReaderModel(network, tokenizer, own)
 
 
 def is_model(path: Path) -> bool:
@@ -232,7 +208,7 @@ def _first_line(error: Exception) -> str:
     return str(error).strip().split("\n")[0]
 
 
-def read_tokenizer(path: Path) -> "Tokenizer":
+def read_tokenizer(path: Path) -> Tokenizer:
     """Read a tokeniser, which cuts nothing off and pads nothing."""
     from tokenizers import Tokenizer
 
@@ -248,7 +224,7 @@ def read_tokenizer(path: Path) -> "Tokenizer":
 
 def _read_fitting_tokenizer(
     encoder: PretrainedEncoder, settings: ReaderSettings, folder: Path, is_passed: bool = False
-) -> "Tokenizer":
+) -> Tokenizer:
     """Read the tokeniser of a folder; say where it or the settings do not fit the encoder, before a text is read."""
     tokenizer = read_tokenizer(folder / TOKENIZER)
     shape: Any = encoder.model.config
@@ -318,7 +294,14 @@ def _load_network(folder: Path, config: Mapping[str, Any], dropout: float | None
         shapes = read_shapes(path)
     except (SafetensorError, OSError, ValueError) as error:
         raise InputError(f"{path} is damaged or no safetensors file: {error!s:.300}.") from error
-    config, network = _empty_network(config, shapes, folder / CONFIG)
+    try:
+        config = {**config, "encoder": shape_of(config["encoder"])}
+        check_size(config["encoder"], shapes)
+        with shapes_alone():
+            network = _build(config)
+    except Exception as error:  # the library raises much for a shape that cannot be
+        reason = _first_line(error).removesuffix(".")
+        raise InputError(f"{folder / CONFIG} does not describe an encoder that can be built: {reason:.300}.") from error
     try:
         check_shapes(network, shapes)
         weights = _fitting(network, _read_weights(path))
@@ -335,20 +318,8 @@ def _load_network(folder: Path, config: Mapping[str, Any], dropout: float | None
     return network
 
 
-def _empty_network(config: Mapping[str, Any], shapes: Shapes, path: Path) -> tuple[dict[str, Any], ChainReader]:
-    """Return a config with no more than the shape of its encoder, and its network, which has shapes, but no memory."""
-    try:
-        shape = shape_of(config["encoder"])
-        check_size(shape, shapes)
-        config = {**config, "encoder": shape}
-        with shapes_alone():
-            return config, _build(config)
-    except Exception as error:  # the library raises much for a shape that cannot be
-        reason = _first_line(error).removesuffix(".")
-        raise InputError(f"{path} does not describe an encoder that can be built: {reason:.300}.") from error
-
-
 def _build(config: Mapping[str, Any]) -> ChainReader:
+    """Return the network that a config describes, to recover with."""
     encoder, layers = unfilled(config["encoder"], TEXT_MARKS), config["settings"].judge_layers
     network = ChainReader(encoder, len(FEATURES), judges=config["judges"], judge_layers=layers)
     if config["quantised"]:

@@ -158,7 +158,7 @@ class ChainTexts:
         The case may be of another answer than that of these candidates.
         """
         answer = _cut(self._encode(case.answer[:_ANSWER_CHARACTERS]), min(_ANSWER_TOKENS, max_tokens // _QUESTION_PART))
-        start = _joined([self._start(max_tokens), _unmarked(answer, slot=1), _unmarked([self._separator])])
+        start = _joined([self._start(max_tokens), unmarked(answer, slot=1), unmarked([self._separator])])
         marks = [
             self._link_marks(passage, place, case.edges) | {LAST_END: case.spans.get(passage, ())}
             for place, passage in enumerate(case.passages)
@@ -171,7 +171,7 @@ class ChainTexts:
     def _start(self, max_tokens: int) -> TokenText:
         """Return the question as every text begins with it."""
         question = _cut(self._question, max_tokens // _QUESTION_PART)
-        return _unmarked([self._first, *question, self._separator])
+        return unmarked([self._first, *question, self._separator])
 
     def _link_marks(self, passage: int, place: int, edges: Sequence[Edge]) -> dict[int, Sequence[Span | None]]:
         """Return the places of the links of a passage to those before and after it."""
@@ -210,7 +210,7 @@ class ChainTexts:
             passage.write(share, marked, slotted, answer)
             for passage, share, marked, slotted, answer in zip(tokens, shares, marks, slots, answers, strict=True)
         ]
-        end = _unmarked([self._separator])
+        end = unmarked([self._separator])
         return _joined([start, *(text for part in parts for text in (part, end))])
 
     def _tokens(self, passages: Collection[int]) -> list["_PassageTokens"]:
@@ -314,7 +314,8 @@ def _cut(ids: list[int], most: int) -> list[int]:
     return ids if len(ids) <= most else ids[: most // 2] + ids[-(most - most // 2) :]
 
 
-def _unmarked(ids: Sequence[int], slot: int = 0) -> TokenText:
+def unmarked(ids: Sequence[int], slot: int = 0) -> TokenText:
+    """Return tokens without marks, all of one slot."""
     return TokenText(
         np.array(ids, dtype=np.uint32), np.zeros(len(ids), dtype=np.uint8), np.full(len(ids), slot, dtype=np.uint8)
     )

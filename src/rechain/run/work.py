@@ -159,7 +159,7 @@ class Worker:
         self._recoverer = (replace(config, corpus=passages) if config.corpus is None else config).load()
         if work.reader is not None:
             ask: Asker[Reading, Array] = Asker(work.reader)
-            self._recoverer.reader().read_by(ask)
+            self._recoverer.reader().ask = ask
         index = self._recoverer.index
         named = index if passages is None else passages
         self._reader = QuestionReader(named, work.only, work.mapping, needs_passages=index is None)
