@@ -223,7 +223,7 @@ class PackedEncoder(PretrainedEncoder):
             sizes = [sum(group) for group in groups]
             tokens = [each[is_token].split(sizes) for each in (ids, marks, positions.expand_as(ids))]  # [N] a group
             texts = zip(*tokens, groups, strict=True)
-            states = [self._encode_group(*of_group, layers) for of_group in texts]
+            states = [self._encode_group(ids, marks, places, own, layers) for ids, marks, places, own in texts]
             padded = torch.zeros(*ids.shape, self.width, dtype=states[0].dtype if states else None)
             if states:
                 padded[is_token] = torch.cat(states)
