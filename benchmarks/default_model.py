@@ -171,7 +171,7 @@ def train(stage: Path, name: str, fold: int | None, changes: Sequence[str]) -> N
     from safetensors.torch import save_file
 
     from rechain.reader.cpu import quantise
-    from rechain.reader.train import Judged, JudgeData, Questions, ReaderData, ReaderTraining
+    from rechain.reader.train import JudgeData, ReaderData, ReaderTraining
     from rechain.system.training import TrainingLog
 
     class Lines(TrainingLog):
@@ -189,14 +189,12 @@ def train(stage: Path, name: str, fold: int | None, changes: Sequence[str]) -> N
     arrays, answers = load_arrays(stage / QUESTIONS), load_arrays(stage / JUDGED)
     arrays["shared"] = arrays["shared"][FOLDS if fold is None else fold]
     data, numbers = ReaderData(arrays, device), np.arange(len(arrays["fold"]))
-    learned = numbers if fold is None else numbers[arrays["fold"] != fold]
+    judged = JudgeData(answers, device)
+    data.learned = learned = numbers if fold is None else numbers[arrays["fold"] != fold]
+    judged.learned = np.flatnonzero(answers["fold"] != (-9 if fold is None else fold))
     start = time.perf_counter()
-    training = ReaderTraining(
-        untaught(stage / ENCODER, settings.seed, settings).to(device),
-        Questions(data, learned),
-        settings,
-        judged=Judged(JudgeData(answers, device), np.flatnonzero(answers["fold"] != (-9 if fold is None else fold))),
-    )
+    reader = untaught(stage / ENCODER, settings.seed, settings).to(device)
+    training = ReaderTraining(reader, data, settings, judged=judged)
     training.state.start(log=Lines())
     training.train()
     print(f"{name}: {len(learned)} questions learnt in {time.perf_counter() - start:.1f} s on {device}", flush=True)
@@ -216,7 +214,7 @@ def train(stage: Path, name: str, fold: int | None, changes: Sequence[str]) -> N
 def judgements_on(model: "ChainReader", stage: Path, fold: int | None) -> dict[str, Array]:
     """Return the judge's logits for the answers that it was not trained on, and the numbers of their questions."""
     from rechain.evaluation.statistics import auc
-    from rechain.reader.train import JudgeData, examine_judge
+    from rechain.reader.train import JudgeData, examine, judge_cases
 
     outputs: dict[str, Array] = {}
     for name, file in (("judged", JUDGED), ("verdicts", VERDICTS)):
@@ -225,7 +223,8 @@ def judgements_on(model: "ChainReader", stage: Path, fold: int | None) -> dict[s
         unseen = np.flatnonzero(folds < 0 if fold is None else folds == fold)
         if name == "verdicts" and fold is not None:
             unseen = np.flatnonzero((folds == fold) | (folds < 0))
-        judged = list(examine_judge(model, JudgeData(arrays, next(model.parameters()).device), unseen))
+        data = JudgeData(arrays, next(model.parameters()).device)
+        judged = list(examine(judge_cases, model, data, unseen))
         logits = np.concatenate([values[batch.is_case].float().cpu().numpy() for batch, values in judged])
         is_right = np.concatenate([(batch.is_case.cumsum(1) == 1)[batch.is_case].cpu().numpy() for batch, _ in judged])
         print(f"fold {fold}: AUC of the judge {auc(logits, is_right):.3f} on {name}", flush=True)
@@ -261,10 +260,10 @@ def untaught(encoder: Path, seed: int, settings: ReaderSettings) -> "ChainReader
 
 def views_on(model: "ChainReader", data: "ReaderData", questions: Array) -> dict[str, Array]:
     """Return the scores of the three views of a reader for the chains of questions, and the numbers of these chains."""
-    from rechain.reader.train import examine
+    from rechain.reader.train import examine, look
 
     parts: dict[str, list[Array]] = {name: [] for name in ("chains", *VIEWS)}
-    for batch, views in examine(model, data, questions):
+    for batch, views in examine(look, model, data, questions):
         parts["chains"].append(batch.chains[batch.is_chain.cpu()].numpy())
         for name, values in zip(VIEWS, views, strict=True):
             parts[name].append(values[batch.is_chain].float().cpu().numpy())
@@ -273,12 +272,12 @@ def views_on(model: "ChainReader", data: "ReaderData", questions: Array) -> dict
 
 def time_reading(model: "ChainReader", data: "ReaderData") -> None:
     """Print how many questions a second are read from prepared tensors, every kept chain of them; the second time."""
-    from rechain.reader.train import examine
+    from rechain.reader.train import examine, look
 
     questions = np.arange(len(data))
     for _ in range(2):
         start = time.perf_counter()
-        for _, views in examine(model, data, questions, 512):
+        for _, views in examine(look, model, data, questions, 512):
             views.ranker.sum().item()
         speed = len(questions) / (time.perf_counter() - start)
     print(f"{speed:.0f} questions/s from prepared tensors on {data.device}", flush=True)

@@ -15,15 +15,13 @@ from rechain.reader.settings import ReaderSettings
 from rechain.reader.train import (
     Beliefs,
     CaseBatch,
-    Judged,
     JudgeData,
     QuestionBatch,
-    Questions,
     ReaderData,
     ReaderTraining,
     Views,
     examine,
-    examine_judge,
+    judge_cases,
     judge_loss,
     look,
     masked_softmax,
@@ -39,7 +37,8 @@ QUICK = ReaderSettings(learning_rate=0.02, head_learning_rate=0.02, epochs=4, ba
 
 
 def set_up(make: Make, data: ReaderData, settings: ReaderSettings, learned: Array) -> ReaderTraining:
-    return ReaderTraining(make(settings.seed), Questions(data, learned), settings)
+    data.learned = learned
+    return ReaderTraining(make(settings.seed), data, settings)
 
 
 def train(*arguments: Any) -> ChainReader:
@@ -228,7 +227,7 @@ def accuracy(reader: ChainReader, arrays: dict[str, Array], view: str) -> float:
     """Return the share of questions in which a view finds the right one of the two chains."""
     data = ReaderData(arrays, "cpu")
     right = []
-    for batch, views in examine(reader, data, np.arange(len(data)), size=7):
+    for batch, views in examine(look, reader, data, np.arange(len(data)), size=7):
         right += (getattr(views, view).argmax(1) == _is_right(arrays, batch).int().argmax(1)).tolist()
     return sum(right) / len(right)
 
@@ -261,11 +260,11 @@ def test_beliefs_are_estimated_again(toy_reader: Make, toy_arrays: Arrays) -> No
 
 def test_a_trained_reader_is_believed_from_the_beginning(toy_reader: Make, toy_arrays: Arrays) -> None:
     data, reader = ReaderData(toy_arrays(8), "cpu"), toy_reader(3)
-    batch, questions = data.batch(np.arange(8)), Questions(data, np.arange(8))
+    batch = data.batch(np.arange(8))
     with torch.inference_mode():
         views = look(reader.eval(), data, batch)
-    assert not ReaderTraining(reader, questions, QUICK).beliefs.ranker.any()
-    belief = ReaderTraining(reader, questions, QUICK, is_trained=True).beliefs.joint(batch, views.evidence)
+    assert not ReaderTraining(reader, data, QUICK).beliefs.ranker.any()
+    belief = ReaderTraining(reader, data, QUICK, is_trained=True).beliefs.joint(batch, views.evidence)
     torch.testing.assert_close(belief, masked_softmax(views.joint(QUICK), batch))
 
 
@@ -299,7 +298,8 @@ def test_agreement_is_the_probability_that_ranker_and_evidence_draw_the_same_cha
     toy_reader: Make, toy_arrays: Arrays
 ) -> None:
     data = ReaderData(toy_arrays(6), "cpu")
-    training = ReaderTraining(toy_reader(0), Questions(data, np.arange(3), np.arange(3, 6)), QUICK)
+    data.learned, data.held_out = np.arange(3), np.arange(3, 6)
+    training = ReaderTraining(toy_reader(0), data, QUICK)
     with torch.no_grad():
         training.reader.evidence.weight.fill_(-9.0)  # what evidence weighs now does not count
         batch = data.batch(np.arange(3, 6))
@@ -319,8 +319,9 @@ def test_agreement_grows_as_the_reader_learns_and_does_not_when_it_learns_mistak
         arrays = toy_arrays(96)
         if flipped:  # evidence says of the questions that are learnt what is wrong of those that are held out
             arrays["features"][: 2 * 64] = toy_arrays(96, flipped=True)["features"][: 2 * 64]
-        questions = Questions(ReaderData(arrays, "cpu"), np.arange(64), np.arange(64, 96))
-        training = ReaderTraining(toy_reader(0), questions, replace(QUICK, patience=9))
+        data = ReaderData(arrays, "cpu")
+        data.learned, data.held_out = np.arange(64), np.arange(64, 96)
+        training = ReaderTraining(toy_reader(0), data, replace(QUICK, patience=9))
         training.train()
         ends.append([epoch["agreement"] for epoch in training.state.progress.curve])
     assert ends[0][-1] > 0.65
@@ -339,20 +340,21 @@ def test_right_and_wrong_count_alike_however_many_are_wrong() -> None:
 
 
 def test_the_reader_learns_to_judge(toy_reader: Make, toy_arrays: Arrays, toy_cases: Arrays) -> None:
-    questions = Questions(ReaderData(toy_arrays(48), "cpu"), np.arange(40), np.arange(40, 48))
-    judged = Judged(JudgeData(toy_cases(48), "cpu"), np.arange(40), np.arange(40, 48))
-    settings = replace(QUICK, judge_weight=1.0)
-    training = ReaderTraining(toy_reader(0), questions, settings, judged=judged)
+    data, judged = ReaderData(toy_arrays(48), "cpu"), JudgeData(toy_cases(48), "cpu")
+    for rows in (data, judged):
+        rows.hold_out(1 / 6, seed=0)
+    training = ReaderTraining(toy_reader(0), data, replace(QUICK, judge_weight=1.0), judged=judged)
     training.train()
     assert training.state.progress.curve[-1]["preference"] == 1
     assert training.state.progress.curve[-1]["judge"] < training.state.progress.curve[-4]["judge"]
-    for batch, logits in examine_judge(training.reader, JudgeData(toy_cases(20, seed=1), "cpu"), np.arange(20), size=7):
+    others = JudgeData(toy_cases(20, seed=1), "cpu")
+    for batch, logits in examine(judge_cases, training.reader, others, np.arange(20), size=7):
         assert (logits[:, 0] > 0).all() and (logits[:, 1:][batch.is_case[:, 1:]] < 0).all()
 
 
 def test_every_answer_is_learnt_once_an_epoch(toy_reader: Make, toy_arrays: Arrays, toy_cases: Arrays) -> None:
-    data = ReaderData(toy_arrays(40), "cpu")
-    judged = Judged(JudgeData(toy_cases(25), "cpu"), np.arange(5, 25))
-    training = ReaderTraining(toy_reader(0), Questions(data, np.arange(40)), QUICK, judged=judged)
-    orders = [[int(number) for batch in training.batches(epoch) for number in batch.judged] for epoch in (0, 1)]
+    data, judged = ReaderData(toy_arrays(40), "cpu"), JudgeData(toy_cases(25), "cpu")
+    judged.learned = np.arange(5, 25)
+    training = ReaderTraining(toy_reader(0), data, QUICK, judged=judged)
+    orders = [[int(number) for _, numbers in training.batches(epoch) for number in numbers] for epoch in (0, 1)]
     assert orders[0] != orders[1] and sorted(orders[0]) == sorted(orders[1]) == list(range(5, 25))

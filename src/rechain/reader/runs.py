@@ -6,16 +6,16 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from tokenizers import Tokenizer
 
 from rechain.errors import InputError, QuestionError, RechainError
 from rechain.reader.model import ChainReaderModel
 from rechain.reader.prepare import JudgePreparation, ReaderPreparation, answer_spans
 from rechain.reader.pretrained import CONFIG, find, is_model, load_trainable, save
 from rechain.reader.settings import ReaderSettings
-from rechain.reader.train import Judged, JudgeData, Questions, ReaderData, ReaderTraining
+from rechain.reader.train import JudgeData, ReaderData, ReaderTraining
 from rechain.reader.wrong_answers import WrongAnswers
 from rechain.schema import Question
 from rechain.scoring.interface import BUNDLED
@@ -26,12 +26,7 @@ from rechain.text.candidates import CandidateSettings, find_candidates
 from rechain.text.collection import Statistics
 from rechain.text.passage_views import PassageView, first_sentences
 
-if TYPE_CHECKING:
-    from tokenizers import Tokenizer
-
-
-_FEWEST_JUDGED = 200
-"""questions with wrong answers: from fewer a judge would learn them by heart"""
+_FEWEST_JUDGED = 200  # questions with wrong answers: from fewer a judge would learn them by heart
 
 
 @dataclass(frozen=True)
@@ -39,15 +34,11 @@ class ReaderMaterial:
     """What a chain reader is trained from."""
 
     questions: Mapping[str, Array]
-    judged: Mapping[str, Array] | None
-    """right and wrong answers; None if too few questions have wrong ones"""
-    sentences: Sequence[str]
-    """of different questions, with different meanings"""
-    left_out: Mapping[str, int]
-    """the number of questions without a chain by the reason"""
-    tokenizer: "Tokenizer"
-    encoder: Path | None
-    """the folder of an encoder or a model to start from; None: the bundled model"""
+    judged: Mapping[str, Array] | None  # right and wrong answers; None if too few questions have wrong ones
+    sentences: Sequence[str]  # of different questions, with different meanings
+    left_out: Mapping[str, int]  # the number of questions without a chain by the reason
+    tokenizer: Tokenizer
+    encoder: Path | None  # the folder of an encoder or a model to start from; None: the bundled model
 
     @cached_property
     def record(self) -> dict[str, str | None]:
@@ -92,7 +83,7 @@ def prepare_reader(
 
 
 def _prepare_judge(
-    questions: Sequence[Question], tokenizer: "Tokenizer", settings: ReaderSettings, candidates: CandidateSettings
+    questions: Sequence[Question], tokenizer: Tokenizer, settings: ReaderSettings, candidates: CandidateSettings
 ) -> dict[str, Array] | None:
     """Return right and wrong answers of questions, or None if too few have wrong ones.
 
@@ -129,33 +120,18 @@ def train_reader(
         folder.begin(record)
     training.state.start(folder.checkpoint, log)
     training.train()
-    save(_trained_model(training, material), folder.path)
+    model = ChainReaderModel(training.reader, material.tokenizer, settings)  # of floats, as they were trained
+    cosine, layers = model.mean_unrelated_cosine(material.sentences), training.reader.judge_layers
+    model.settings = settings.but(unlike=cosine, judge_layers=layers)
+    save(model, folder.path)
     return training.state
 
 
 def start_training(material: ReaderMaterial, settings: ReaderSettings, device: str) -> ReaderTraining:
     """Return a run that is about to begin; some of the questions are held out."""
-    judges = material.judged is not None
-    network = load_trainable(material.start, settings, settings.seed, judges).network.to(device)
+    judged = None if material.judged is None else JudgeData(material.judged, device)
+    network = load_trainable(material.start, settings, settings.seed, judged is not None).network.to(device)
     data = ReaderData(material.questions, device)
-    judged = None
-    if material.judged is not None:
-        answers = JudgeData(material.judged, device)
-        judged = Judged(answers, *_split(len(answers), settings))
-    is_trained = is_model(material.start / CONFIG)
-    return ReaderTraining(network, Questions(data, *_split(len(data), settings)), settings, is_trained, judged)
-
-
-def _split(count: int, settings: ReaderSettings) -> tuple[Array, Array]:
-    """Return the numbers of questions to learn from and of those that are held out."""
-    shuffled = np.random.default_rng([settings.seed, 0]).permutation(count)
-    start = int(count * settings.held_out)
-    return np.sort(shuffled[start:]), np.sort(shuffled[:start])
-
-
-def _trained_model(training: ReaderTraining, material: ReaderMaterial) -> ChainReaderModel:
-    """Return the model at the end of a run; its weights are floats, as they were trained."""
-    model = ChainReaderModel(training.reader, material.tokenizer, training.settings)
-    cosine, layers = model.mean_unrelated_cosine(material.sentences), training.reader.judge_layers
-    model.settings = training.settings.but(unlike=cosine, judge_layers=layers)
-    return model
+    for rows in filter(None, (data, judged)):
+        rows.hold_out(settings.held_out, settings.seed)
+    return ReaderTraining(network, data, settings, is_model(material.start / CONFIG), judged)

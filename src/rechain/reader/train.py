@@ -1,17 +1,13 @@
-"""How the chain reader learns from questions and answers alone.
+"""How the chain reader learns from questions and answers alone, from prepared arrays on any GPU machine.
 
 Three views look at every candidate chain: cheap evidence, the Ranker that reads the chain, and the Reasoner that names
 the link of every passage but the first from that passage alone. What they believe together, with what other questions
-say about the same steps (E step), is what each of them learns (M step). Training starts from the prior of the evidence.
-
-If wrong answers are known too, the judge learns to distinguish the right answer of a question, with its best evidence,
-from wrong ones with theirs.
-
-This module needs torch, numpy and safetensors alone: it trains from prepared arrays on any GPU machine.
+say about the same steps (E step), is what each of them learns (M step). If wrong answers are known too, the judge
+learns to distinguish the right answer of a question, with its best evidence, from wrong ones with theirs.
 """
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -23,47 +19,68 @@ from rechain.reader.settings import ReaderSettings
 from rechain.system.tensors import Array, Arrays, precision
 from rechain.system.training import TrainingState
 
-_FEW = 8
-"""questions that show whether a reader's scores are still finite"""
+_FEW = 8  # questions that show whether a reader's scores are still finite
+_Batch = TypeVar("_Batch")
+_Outputs = TypeVar("_Outputs")
 
 # ---- data
 
 
-class QuestionBatch(NamedTuple):
-    """The chains of B questions, up to K each."""
+class _Rows:
+    """Rows of questions, each with texts, on a device; some questions are learned from, others are held out."""
 
-    is_chain: Tensor
-    """[B, K] whether there is a chain; all else is padded if there is none"""
-    chains: Tensor
-    """[B, K] numbers of the chains, on the CPU, where texts are gathered"""
-    features: Tensor
-    """[B, K, F] cheap evidence"""
-    fixed: Tensor
-    """[B, K] further evidence, whose weights are not learned"""
-    shared: Tensor
-    """[B, K] what other questions say about each chain by the steps they share"""
-
-
-class ReaderData:
-    """The best chains of questions, on a device, cut into batches without a loop."""
-
-    def __init__(self, arrays: Arrays, device: torch.device | str) -> None:
+    def __init__(self, arrays: Arrays, starts: str, device: torch.device | str) -> None:
         self.device = torch.device(device)
         self.texts = Texts(arrays, device)
-        self.chain_text = torch.from_numpy(arrays["chain_text"])
-        self.link_text = torch.from_numpy(arrays["link_text"])  # [chains, links]
-        self.link_slot = torch.from_numpy(arrays["link_slot"])
-        self._starts = torch.from_numpy(arrays["chain_start"])
-        columns = (arrays["features"], arrays["fixed"], arrays["shared"])
-        self._columns = [torch.from_numpy(column).to(self.device) for column in columns]
+        self._starts = torch.from_numpy(arrays[starts])
+        self.learned, self.held_out = np.arange(len(self)), np.arange(0)
 
     def __len__(self) -> int:
         """Return the number of questions."""
         return len(self._starts) - 1
 
+    def hold_out(self, share: float, seed: int) -> None:
+        """Hold out a share of the questions, drawn at random."""
+        shuffled = np.random.default_rng([seed, 0]).permutation(len(self))
+        start = int(len(self) * share)
+        self.learned, self.held_out = np.sort(shuffled[start:]), np.sort(shuffled[:start])
+
+    def _members(self, questions: Array) -> tuple[Tensor, Tensor]:
+        """Return the numbers of each question's rows, [B, K], and whether there is a row, [B, K].
+
+        Rows go from a question's start to that of the next one; padding repeats the first row.
+        """
+        numbers = torch.as_tensor(questions)
+        first, after = self._starts[numbers, None], self._starts[numbers + 1, None]  # [B, 1]
+        place = torch.arange(int((after - first).max()))  # [K]
+        exists = place < after - first  # [B, K]
+        return (first + place).where(exists, first), exists
+
+
+class QuestionBatch(NamedTuple):
+    """The chains of B questions, up to K each."""
+
+    is_chain: Tensor  # [B, K]; all else is padded if there is no chain
+    chains: Tensor  # numbers of the chains, [B, K], on the CPU, where texts are gathered
+    features: Tensor  # cheap evidence, [B, K, F]
+    fixed: Tensor  # further evidence, whose weights are not learned, [B, K]
+    shared: Tensor  # what other questions say about each chain by the steps they share, [B, K]
+
+
+class ReaderData(_Rows):
+    """The best chains of questions, cut into batches without a loop."""
+
+    def __init__(self, arrays: Arrays, device: torch.device | str) -> None:
+        super().__init__(arrays, "chain_start", device)
+        self.chain_text = torch.from_numpy(arrays["chain_text"])
+        self.link_text = torch.from_numpy(arrays["link_text"])  # [chains, links]
+        self.link_slot = torch.from_numpy(arrays["link_slot"])
+        columns = (arrays["features"], arrays["fixed"], arrays["shared"])
+        self._columns = [torch.from_numpy(column).to(self.device) for column in columns]
+
     def batch(self, questions: Array) -> QuestionBatch:
         """Return the chains of questions of these numbers, [B]."""
-        chains, is_chain = _members(self._starts, questions)
+        chains, is_chain = self._members(questions)
         index = chains.to(self.device)
         return QuestionBatch(is_chain.to(self.device), chains, *(column[index] for column in self._columns))
 
@@ -71,56 +88,20 @@ class ReaderData:
 class CaseBatch(NamedTuple):
     """The answers to judge of B questions, up to K each; the first of each is right, the others wrong."""
 
-    is_case: Tensor
-    """[B, K] whether there is an answer"""
-    texts: Tensor
-    """[cases] the numbers of their texts, on the CPU"""
+    is_case: Tensor  # [B, K]
+    texts: Tensor  # the numbers of their texts, [cases], on the CPU
 
 
-class JudgeData:
+class JudgeData(_Rows):
     """Right and wrong answers of questions with their evidence, as the judge reads them."""
 
     def __init__(self, arrays: Arrays, device: torch.device | str) -> None:
-        self.device = torch.device(device)
-        self.texts = Texts(arrays, device)
-        self._starts = torch.from_numpy(arrays["case_start"])
-
-    def __len__(self) -> int:
-        """Return the number of questions."""
-        return len(self._starts) - 1
+        super().__init__(arrays, "case_start", device)
 
     def batch(self, questions: Array) -> CaseBatch:
         """Return the answers to questions of these numbers, [B]."""
-        cases, is_case = _members(self._starts, questions)
+        cases, is_case = self._members(questions)
         return CaseBatch(is_case.to(self.device), cases[is_case])
-
-
-def _members(starts: Tensor, questions: Array) -> tuple[Tensor, Tensor]:
-    """Return the numbers of each question's rows, [B, K], and whether there is a row, [B, K].
-
-    Rows go from a question's start to that of the next one; padding repeats the first row.
-    """
-    numbers = torch.as_tensor(questions)
-    first, after = starts[numbers, None], starts[numbers + 1, None]  # [B, 1]
-    place = torch.arange(int((after - first).max()))  # [K]
-    exists = place < after - first  # [B, K]
-    return (first + place).where(exists, first), exists
-
-
-class Questions(NamedTuple):
-    """The numbers of the questions to learn from, and of those that are held out."""
-
-    data: ReaderData
-    learned: Array
-    held_out: Array = np.arange(0)
-
-
-class Judged(NamedTuple):
-    """The same for questions with wrong answers."""
-
-    data: JudgeData
-    learned: Array
-    held_out: Array = np.arange(0)
 
 
 # ---- views, beliefs and losses
@@ -224,32 +205,24 @@ def judge_loss(logits: Tensor, batch: CaseBatch) -> Tensor:
 # ---- the loop
 
 
-class Batch(NamedTuple):
-    """The questions of a step, and the questions whose answers are judged."""
-
-    questions: Array
-    judged: Array
-
-
 class ReaderTraining:
     """A training run of the chain reader by expectation maximisation (EM)."""
 
     def __init__(
         self,
         reader: ChainReader,
-        questions: Questions,
+        data: ReaderData,
         settings: ReaderSettings,
         is_trained: bool = False,
-        judged: Judged | None = None,
+        judged: JudgeData | None = None,
     ) -> None:
         """Set up a run; the beliefs of a reader that is trained already count from the beginning."""
-        self.reader, self.questions, self.judged, self.settings = reader, questions, judged, settings
-        self.device = questions.data.device
+        self.reader, self.data, self.judged, self.settings = reader, data, judged, settings
         self.optimiser = _optimiser(reader, settings)
         self._prior = reader.evidence.weight.detach().clone()  # [1, features]
-        self.beliefs = Beliefs(len(questions.data.chain_text), self.device, settings)
+        self.beliefs = Beliefs(len(data.chain_text), data.device, settings)
         if is_trained:
-            for batch, views in examine(reader, questions.data, questions.learned):
+            for batch, views in examine(look, reader, data, data.learned):
                 self.beliefs.update(batch, views)
         self.state = TrainingState(
             reader,
@@ -269,44 +242,49 @@ class ReaderTraining:
             while state.progress.epoch < settings.epochs and state.progress.worse < settings.patience:
                 batches = self.batches(state.progress.epoch)
                 self.reader.train()
-                for batch in batches[state.progress.step :]:
-                    state.end_step(self.step(batch), len(batches))
-                state.end_epoch(self.held_out_figures(), self._few_scores())
+                for questions, judged in batches[state.progress.step :]:
+                    state.end_step(self.step(questions, judged), len(batches))
+                figures = self.held_out_figures()
+                few = examine(look, self.reader, self.data, self.data.learned[:_FEW])
+                state.end_epoch(figures, torch.cat([torch.stack(views).flatten() for _, views in few]))
             state.restore_best()
             state.end_phase()
 
-    def batches(self, epoch: int) -> list[Batch]:
-        """Return the batches of an epoch in random order; a resumed epoch has the same ones."""
+    def batches(self, epoch: int) -> list[tuple[Array, Array]]:
+        """Return the batches of an epoch in random order, each the questions to learn from and those to judge.
+
+        A resumed epoch has the same ones.
+        """
         generator, size = np.random.default_rng(self.settings.seed), self.settings.batch_size
         for _ in range(epoch + 1):  # one generator shuffles all epochs
-            order = generator.permutation(self.questions.learned)
+            order = generator.permutation(self.data.learned)
         parts = [order[start : start + size] for start in range(0, len(order), size)]
         judged = np.arange(0)
         if self.judged:
             judged = np.random.default_rng([self.settings.seed, epoch]).permutation(self.judged.learned)
-        return [Batch(*both) for both in zip(parts, np.array_split(judged, len(parts)), strict=True)]
+        return list(zip(parts, np.array_split(judged, len(parts)), strict=True))
 
-    def step(self, batch: Batch) -> dict[str, Tensor]:
+    def step(self, questions: Array, judged: Array) -> dict[str, Tensor]:
         """Take one step of the optimiser; return the losses by name."""
-        reader, settings, judge = self.reader, self.settings, {}
-        if self.judged and len(batch.judged):
-            cases = self.judged.data.batch(batch.judged)
-            with precision(self.device):
-                loss = judge_loss(judge_cases(reader, self.judged.data, cases), cases)
+        reader, data, settings, judge = self.reader, self.data, self.settings, {}
+        if self.judged and len(judged):
+            cases = self.judged.batch(judged)
+            with precision(data.device):
+                loss = judge_loss(judge_cases(reader, self.judged, cases), cases)
             (settings.judge_weight * loss).backward()
             judge["judge"] = loss.detach()
-        questions = self.questions.data.batch(batch.questions)
-        with precision(self.device):
-            views = look(reader, self.questions.data, questions)
-            belief = self.beliefs.joint(questions, views.evidence.detach())  # E step
-            losses = view_losses(views, belief, questions)  # M step
+        batch = data.batch(questions)
+        with precision(data.device):
+            views = look(reader, data, batch)
+            belief = self.beliefs.joint(batch, views.evidence.detach())  # E step
+            losses = view_losses(views, belief, batch)  # M step
         pull = (reader.evidence.weight - self._prior).square().sum()
         (losses.sum() + settings.evidence_pull * pull).backward()
         nn.utils.clip_grad_norm_(reader.parameters(), settings.clip)
         self._set_rates()
         self.optimiser.step()
         self.optimiser.zero_grad(set_to_none=True)
-        self.beliefs.update(questions, views)
+        self.beliefs.update(batch, views)
         return dict(zip(("ranker", "evidence", "reasoner"), losses.detach(), strict=True)) | judge
 
     def _set_rates(self) -> None:
@@ -314,73 +292,52 @@ class ReaderTraining:
 
         They depend on the number of the step alone, so a resumed run needs no state of a schedule.
         """
-        epoch_steps, progress = -(-len(self.questions.learned) // self.settings.batch_size), self.state.progress
+        epoch_steps, progress = -(-len(self.data.learned) // self.settings.batch_size), self.state.progress
         step, steps = progress.epoch * epoch_steps + progress.step, self.settings.epochs * epoch_steps
         warm_up = max(self.settings.warm_up_share * steps, 1.0)
         share = min((step + 1) / warm_up, max((steps - step) / max(steps - warm_up, 1.0), 0.0))
-        for group, rate in zip(self.optimiser.param_groups, _rates(self.settings), strict=True):
-            group["lr"] = rate * share
+        for group in self.optimiser.param_groups:
+            group["lr"] = group["rate"] * share
 
     def held_out_figures(self) -> dict[str, float]:
-        """Return the agreement of Ranker and evidence on held-out questions, which needs no label, and the judge's.
+        """Return figures on held-out questions, none of which needs a label: an agreement and the judge's preference.
 
-        It is the probability that a chain drawn by the Ranker is one drawn by the evidence, as this weighed at the
-        start. Evidence and Ranker look at different things, so a Ranker that has learned what chains look like agrees
-        on questions it has not seen, and one that has learned its own mistakes by heart does not. The joint belief
-        would be no measure: the Ranker is part of it, and a surer Ranker would agree more with itself.
+        The agreement is the probability that a chain drawn by the Ranker is one drawn by the evidence, as this weighed
+        at the start. Evidence and Ranker look at different things, so a Ranker that has learned what chains look like
+        agrees on questions it has not seen, and one that has learned its own mistakes by heart does not. The joint
+        belief would be no measure: the Ranker is part of it, and a surer Ranker would agree more with itself.
+
+        The preference is how often the judge prefers the right answer.
         """
-        data, _, held_out = self.questions
-        if not len(held_out):
+        data, judged, agreement, preference = self.data, self.judged, [], []
+        if not len(data.held_out):
             return {}
-        agreement = []
-        for batch, views in examine(self.reader, data, held_out):
+        for batch, views in examine(look, self.reader, data, data.held_out):
             prior = batch.features @ self._prior[0] + batch.fixed
             agreement.append((masked_softmax(views.ranker, batch) * masked_softmax(prior, batch)).sum(-1))
-        return {"agreement": float(torch.cat(agreement).mean())} | self._preference()
-
-    def _preference(self) -> dict[str, float]:
-        """Return how often the judge prefers the right answer of a held-out question."""
-        if not self.judged or not len(self.judged.held_out):
-            return {}
-        data, _, held_out = self.judged
-        shares = [
-            ((logits[:, :1] > logits[:, 1:]) & batch.is_case[:, 1:]).sum(-1) / batch.is_case[:, 1:].sum(-1)
-            for batch, logits in examine_judge(self.reader, data, held_out)
-        ]
-        return {"preference": float(torch.cat(shares).mean())}
-
-    def _few_scores(self) -> Tensor:
-        """Return the logits of the chains of a few questions."""
-        data, learned, _ = self.questions
-        return torch.cat([torch.stack(views).flatten() for _, views in examine(self.reader, data, learned[:_FEW])])
+        figures = {"agreement": float(torch.cat(agreement).mean())}
+        if not judged or not len(judged.held_out):
+            return figures
+        for cases, logits in examine(judge_cases, self.reader, judged, judged.held_out):
+            is_wrong = cases.is_case[:, 1:]
+            preference.append(((logits[:, :1] > logits[:, 1:]) & is_wrong).sum(-1) / is_wrong.sum(-1))
+        return {**figures, "preference": float(torch.cat(preference).mean())}
 
 
 def examine(
-    model: ChainReader, data: ReaderData, questions: Array, size: int = 256
-) -> Iterator[tuple[QuestionBatch, Views]]:
-    """Yield a reader's views of the chains of questions, many at a time."""
+    read: Callable[[ChainReader, Any, _Batch], _Outputs],
+    model: ChainReader,
+    data: ReaderData | JudgeData,
+    questions: Array,
+    size: int = 256,
+) -> Iterator[tuple[_Batch, _Outputs]]:
+    """Yield what a reader returns for questions, many at a time; `read` is `look` or `judge_cases`."""
     model.eval()
     for start in range(0, len(questions), size):
-        batch = data.batch(questions[start : start + size])
+        batch: Any = data.batch(questions[start : start + size])
         with torch.inference_mode(), precision(data.device):
-            views = look(model, data, batch)
-        yield batch, views
-
-
-def examine_judge(
-    model: ChainReader, data: JudgeData, questions: Array, size: int = 256
-) -> Iterator[tuple[CaseBatch, Tensor]]:
-    """Yield the judge's logits of the answers to questions, many at a time."""
-    model.eval()
-    for start in range(0, len(questions), size):
-        batch = data.batch(questions[start : start + size])
-        with torch.inference_mode(), precision(data.device):
-            logits = judge_cases(model, data, batch)
-        yield batch, logits
-
-
-def _rates(settings: ReaderSettings) -> tuple[float, float, float]:
-    return settings.learning_rate, settings.head_learning_rate, settings.evidence_learning_rate
+            outputs = read(model, data, batch)
+        yield batch, outputs
 
 
 def _optimiser(model: ChainReader, settings: ReaderSettings) -> torch.optim.Optimizer:
@@ -389,8 +346,9 @@ def _optimiser(model: ChainReader, settings: ReaderSettings) -> torch.optim.Opti
     for name, parameter in model.named_parameters():
         part = name.split(".")[0]
         groups[part if part in groups and "marks" not in name else "new"].append(parameter)
+    rates = (settings.learning_rate, settings.head_learning_rate, settings.evidence_learning_rate)
     decays = (settings.weight_decay, 0.0, 0.0)
     return torch.optim.AdamW(
-        {"params": group, "lr": rate, "weight_decay": decay}
-        for group, rate, decay in zip(groups.values(), _rates(settings), decays, strict=True)
+        {"params": group, "lr": rate, "rate": rate, "weight_decay": decay}
+        for group, rate, decay in zip(groups.values(), rates, decays, strict=True)
     )
