@@ -40,8 +40,7 @@ from default_model_figures import (
     sections,
 )
 
-from rechain.reader.settings import ReaderSettings
-from rechain.system.array_layout import TEXT_MARKS
+from rechain.reader.settings import TEXT_MARKS, ReaderSettings
 from rechain.system.tensors import Array, load_arrays, save_arrays
 
 if TYPE_CHECKING:

@@ -140,7 +140,7 @@ def make_encoder(folder: Path) -> None:
 
     from rechain.reader.encoders import untrained
     from rechain.reader.pretrained import BUNDLED, TOKENIZER, find
-    from rechain.system.array_layout import TEXT_MARKS
+    from rechain.reader.settings import TEXT_MARKS
 
     torch.manual_seed(0)
     shape = {"model_type": "bert", "vocab_size": 30522, "hidden_size": 8, "num_hidden_layers": 1}

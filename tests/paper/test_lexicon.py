@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rechain.paper.lexicon import MAX_NGRAMS, Lexicon, vector_rows
-from rechain.system.array_layout import NGRAM_BUCKETS
+from rechain.paper.settings import NGRAM_BUCKETS
 from rechain.text.rarity import idf
 
 

@@ -8,9 +8,8 @@ import torch
 from rechain.paper.data import Batch, Steps
 from rechain.paper.ranker import Ranker
 from rechain.paper.reasoner import Reasoner
-from rechain.paper.settings import GameSettings
+from rechain.paper.settings import ANSWER, ASKED, STEP_FEATURES, GameSettings
 from rechain.paper.steps import PACE, entity_states, joints
-from rechain.system.array_layout import ANSWER, ASKED, STEP_FEATURES
 
 # (passage, enter, leave, role) of the steps of the first question of `tiny`, then of the second, whose last is padding.
 STEPS = [[(0, -1, 0, 0), (1, 0, 1, 1), (2, 1, -1, 2), (2, 0, 1, 1)], [(0, -1, 0, 0), (1, 0, -1, 2), (1, -1, 1, 0)]]

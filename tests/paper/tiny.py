@@ -9,8 +9,7 @@ from torch import Tensor, nn
 from rechain.paper.data import Batch, WordTable
 from rechain.paper.game import Players
 from rechain.paper.reasoner import Prediction
-from rechain.paper.settings import GameSettings
-from rechain.system.array_layout import MARKS
+from rechain.paper.settings import MARKS, GameSettings
 
 WIDTH = 4
 WORDS = 13

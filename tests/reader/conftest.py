@@ -11,9 +11,9 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from rechain.reader.encoders import untrained
 from rechain.reader.network import ChainReader
 from rechain.reader.pretrained import BUNDLED, TOKENIZER, find, read_tokenizer
+from rechain.reader.settings import LAST_END, TEXT_MARKS
 from rechain.schema import Passage, Question
 from rechain.scoring.evidence import FEATURES, PRIOR
-from rechain.system.array_layout import LAST_END, TEXT_MARKS
 from rechain.system.tensors import Array
 from rechain.text.candidates import Candidates, find_candidates
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
+from rechain.reader.settings import FIRST_END, FROM_BEFORE, LAST_END, TO_NEXT
 from rechain.reader.texts import Arrival, Arrivals, Case, ChainTexts, TokenText, flat_texts, share_out
 from rechain.schema import Mention, Passage, Question
-from rechain.system.array_layout import FIRST_END, FROM_BEFORE, LAST_END, TO_NEXT
 from rechain.text.candidates import Candidates, CandidateSettings, find_candidates, find_of_any_shape
 
 FILLING = ["It rained on that day.", "Some went home early.", "Nothing else is known.", "The others slept on."]

@@ -7,7 +7,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from rechain.schema import VERDICTS, Chain, Question, Recovered
-from rechain.system.terminal import printable
+from rechain.system.log import printable
 from rechain.text.highlights import ANSWER, CLAIM, QUESTION, Highlighter, link_role
 from rechain.text.passage_views import PassageView
 

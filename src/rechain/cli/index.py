@@ -8,8 +8,7 @@ from typer import Argument, Option
 
 from rechain.cli.options import Log
 from rechain.errors import RechainError
-from rechain.system.log import RunLog, bar
-from rechain.system.terminal import print_records
+from rechain.system.log import RunLog, bar, print_records
 
 if TYPE_CHECKING:
     from rechain.formats.documents import Refusal

@@ -23,7 +23,7 @@ from rechain.cli.reproduce import reproduce
 from rechain.cli.serve import serve
 from rechain.cli.train import train
 from rechain.errors import RechainError
-from rechain.system.terminal import note, printable
+from rechain.system.log import note, printable
 from rechain.version import __version__
 
 _STOPPED: dict[int, str] = {ExitCode.INTERRUPTED: "interrupted", ExitCode.TERMINATED: "stopped by SIGTERM"}

@@ -13,9 +13,8 @@ from typer import Argument, Option
 
 from rechain.errors import QuestionError, RechainError
 from rechain.system.files import replacing
-from rechain.system.log import LogFormat, RunLog, bar, working
+from rechain.system.log import LogFormat, RunLog, bar, note, print_records, working
 from rechain.system.stores import is_local, path_of
-from rechain.system.terminal import note, print_records
 
 if TYPE_CHECKING:
     from rechain.formats.datasets import Entry

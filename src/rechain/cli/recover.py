@@ -29,9 +29,8 @@ from rechain.cli.options import (
 from rechain.errors import QuestionError, RechainError, ResumableError
 from rechain.run import Engine, PartFormat
 from rechain.system.files import LostOutputError
-from rechain.system.log import RunLog, bar, working
+from rechain.system.log import RunLog, bar, note, print_records, working
 from rechain.system.stores import is_local, path_of, without_keys
-from rechain.system.terminal import note, print_records
 
 if TYPE_CHECKING:
     from rechain.run.ray import Cluster

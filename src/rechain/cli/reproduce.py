@@ -9,8 +9,7 @@ from rechain.cli.options import Device, GoldFile, Log, Passages, Questions, Ques
 from rechain.cli.tables import print_table
 from rechain.cli.train import VectorsFile, read_vectors_of
 from rechain.errors import RechainError
-from rechain.system.log import RunLog
-from rechain.system.terminal import note
+from rechain.system.log import RunLog, note
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

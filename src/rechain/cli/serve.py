@@ -24,9 +24,8 @@ from rechain.cli.options import (
     grouped,
 )
 from rechain.errors import InputError, MissingExtraError, RechainError
-from rechain.system.log import working
+from rechain.system.log import note, working
 from rechain.system.stores import path_of
-from rechain.system.terminal import note
 from rechain.version import __version__
 
 if TYPE_CHECKING:

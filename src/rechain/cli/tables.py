@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from rechain.system.terminal import print_records, printable
+from rechain.system.log import print_records, printable
 
 if TYPE_CHECKING:
     from rechain.evaluation.statistics import Figure

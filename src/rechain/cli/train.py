@@ -10,8 +10,7 @@ from typer import Option
 
 from rechain.cli.options import CandidateOptions, Device, Log, QuestionsInput, grouped
 from rechain.errors import RechainError
-from rechain.system.log import RunLog
-from rechain.system.terminal import note
+from rechain.system.log import RunLog, note
 
 if TYPE_CHECKING:
     from rechain.paper.vectors import Vectors
@@ -64,10 +63,9 @@ def train(
     from rechain.paper.settings import GameSettings
     from rechain.reader.settings import ReaderSettings
     from rechain.scoring.interface import bundled_folder
-    from rechain.system.distributed import is_first, join
     from rechain.system.provenance import describe_input, heading, write_provenance
     from rechain.system.tensors import device_named
-    from rechain.system.training import WEIGHTS, RunFolder, TrainingLog
+    from rechain.system.training import WEIGHTS, RunFolder, TrainingLog, is_first, join
 
     folder = RunFolder(out)
     _check_folder(folder, resume)

@@ -17,8 +17,7 @@ import torch
 from torch import Tensor
 
 from rechain.errors import InputError
-from rechain.paper.settings import GameSettings
-from rechain.system.array_layout import ASKED, BESIDE, MARKS
+from rechain.paper.settings import ASKED, BESIDE, MARKS, GameSettings
 from rechain.system.tensors import Array, Arrays
 
 

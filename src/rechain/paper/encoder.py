@@ -7,7 +7,7 @@ from torch.nn.functional import embedding
 from rechain.paper.data import Batch, WordTable
 from rechain.paper.features import TOKEN_FEATURES, passage_token_features, question_token_features
 from rechain.paper.gru import run_gru
-from rechain.system.array_layout import NGRAM_BUCKETS
+from rechain.paper.settings import NGRAM_BUCKETS
 
 DROPOUT = 0.2
 """of inputs and states; with 0.4 both players were worse"""

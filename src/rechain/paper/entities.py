@@ -8,9 +8,9 @@ from bisect import bisect
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from rechain.paper.settings import ANSWER, ASKED, BESIDE
 from rechain.scoring.entity_pairs import EntityPairs
 from rechain.scoring.steps import END
-from rechain.system.array_layout import ANSWER, ASKED, BESIDE
 from rechain.text.answers.matcher import AnswerMatcher
 from rechain.text.candidates import Candidates
 from rechain.text.linking.linkers import Entity

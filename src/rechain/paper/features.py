@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from rechain.paper.data import Batch
-from rechain.system.array_layout import MARKS
+from rechain.paper.settings import MARKS
 
 TOKEN_FEATURES = 4 + MARKS
 MATCH_FEATURES = 7

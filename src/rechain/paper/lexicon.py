@@ -9,7 +9,7 @@ from zlib import crc32
 
 import numpy as np
 
-from rechain.system.array_layout import NGRAM_BUCKETS
+from rechain.paper.settings import NGRAM_BUCKETS
 from rechain.system.tensors import Array
 from rechain.text.rarity import idf
 from rechain.text.words import fold

@@ -19,10 +19,9 @@ from rechain.paper.train import Training, save_players
 from rechain.paper.vectors import Vectors, no_vectors
 from rechain.schema import Question
 from rechain.scoring.interface import Contributions, PlayerStep
-from rechain.system.distributed import is_first
 from rechain.system.files import write_atomically
 from rechain.system.tensors import Array, load_arrays, load_tensors, not_finite, save_arrays
-from rechain.system.training import WEIGHTS, RunFolder, TrainingLog, TrainingState, fingerprint, no_chain
+from rechain.system.training import WEIGHTS, RunFolder, TrainingLog, TrainingState, fingerprint, is_first, no_chain
 from rechain.text.candidates import Candidates, CandidateSettings
 from rechain.text.collection import Statistics
 

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-from rechain.system.array_layout import CLOSENESS, STEP_FEATURES
 from rechain.system.settings import Count, Limits, NotNegative, Rate, Seed, Settings, Share
 
 DATA_SETS = ("hotpotqa", "drughop", "medhop")
@@ -16,6 +15,20 @@ AFTER_PRETRAINING = frozenset(("bonus", "sure_share", "reasoner_epochs", "game_e
 Row = Literal["independent", "head to tail", "tail to head", "cooperative", "as written", "untaught"]
 _Size = Annotated[int, Limits(least=1, most=100_000)]
 """so that a typing error is an error in one sentence and does not fill the memory"""
+
+NGRAM_BUCKETS = 4096
+"""buckets of hashed n-grams; 0 is none"""
+
+ASKED, ANSWER, BESIDE = 0, 1, 2
+"""what is marked of a word: it mentions an entity of the question, of the answer; BESIDE is added to either where the
+word stands in a sentence with one"""
+MARKS = 4
+"""the number of kinds of marks"""
+
+STEP_FEATURES = 5
+"""numbers about the two entities of a step: three about how close they are, two about how rare"""
+CLOSENESS = 3
+"""how many of them are about closeness; these come first"""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from rechain.paper.data import Batch, Steps
-from rechain.system.array_layout import ANSWER, ASKED
+from rechain.paper.settings import ANSWER, ASKED
 
 JOINTS = 2
 """numbers: whether a step is entered, or left, by the entity of a step that was selected before"""

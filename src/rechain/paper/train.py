@@ -16,9 +16,8 @@ from rechain.paper.data import Batch, Prepared
 from rechain.paper.decode import decode
 from rechain.paper.game import Players
 from rechain.paper.settings import GameSettings
-from rechain.system.distributed import Share, average, average_gradients, own_share, total
 from rechain.system.tensors import Array, not_finite, save_tensors
-from rechain.system.training import TrainingState
+from rechain.system.training import Share, TrainingState, average, average_gradients, own_share, total
 
 PHASES = ("pretraining", "reasoner", "game")
 PATIENCE = 4

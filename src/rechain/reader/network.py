@@ -12,7 +12,7 @@ from torch.nn.functional import gelu, linear
 
 from rechain.reader.cpu import in_threads, tokens_a_thread
 from rechain.reader.encoders import PretrainedEncoder
-from rechain.system.array_layout import LAST_END
+from rechain.reader.settings import LAST_END
 from rechain.system.tensors import Array, Arrays, precision
 
 NEVER = -1e4  # the logit of what cannot be; it fits into 16 bits

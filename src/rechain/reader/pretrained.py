@@ -28,10 +28,9 @@ from rechain.reader.encoders import (
 )
 from rechain.reader.model import ChainReaderModel
 from rechain.reader.network import ChainReader
-from rechain.reader.settings import ReaderSettings
+from rechain.reader.settings import TEXT_MARKS, ReaderSettings
 from rechain.scoring.evidence import FEATURES, PRIOR
 from rechain.scoring.interface import BUNDLED, bundled_folder
-from rechain.system.array_layout import TEXT_MARKS
 from rechain.system.files import SHA256, file_digest, opened_seal, read_json, regular, sealed, write_atomically
 from rechain.system.tensors import not_finite, open_tensors, read_shapes
 

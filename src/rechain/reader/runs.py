@@ -19,9 +19,8 @@ from rechain.reader.train import JudgeData, ReaderData, ReaderTraining
 from rechain.reader.wrong_answers import WrongAnswers
 from rechain.schema import Question
 from rechain.scoring.interface import BUNDLED
-from rechain.system.distributed import is_shared
 from rechain.system.tensors import Array
-from rechain.system.training import WEIGHTS, RunFolder, TrainingLog, TrainingState, fingerprint, no_chain
+from rechain.system.training import WEIGHTS, RunFolder, TrainingLog, TrainingState, fingerprint, is_shared, no_chain
 from rechain.text.candidates import CandidateSettings, find_candidates
 from rechain.text.collection import Statistics
 from rechain.text.passage_views import PassageView, first_sentences

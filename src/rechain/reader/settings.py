@@ -20,6 +20,12 @@ from rechain.system.settings import (
 Weight = Annotated[float, Limits(least=-1e6, most=1e6)]
 """of a score; a score times the greatest, by the least temperature, is still a finite number of 32 bits"""
 
+TO_NEXT, FROM_BEFORE, FIRST_END, LAST_END = range(1, 5)
+"""what a token of a chain is marked as: the link to the next passage, the link from the one before, or an end of the
+chain that the data names"""
+TEXT_MARKS = 5
+"""the kinds of marks in chains, with 0 for none"""
+
 
 @dataclass(frozen=True)
 class ReaderSettings(Settings):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from tokenizers import Encoding, Tokenizer
 
-from rechain.system.array_layout import FIRST_END, FROM_BEFORE, LAST_END, TO_NEXT
+from rechain.reader.settings import FIRST_END, FROM_BEFORE, LAST_END, TO_NEXT
 from rechain.system.tensors import Array
 from rechain.text.candidates import Candidate, Candidates
 from rechain.text.linking import Edge

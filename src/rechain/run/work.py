@@ -18,9 +18,8 @@ from rechain.schema import Recovered
 from rechain.scoring import BASELINES
 from rechain.scoring.beliefs import Offer
 from rechain.system.batches import batches
-from rechain.system.processes import in_order, usable_cores
+from rechain.system.processes import Asker, Service, in_order, usable_cores
 from rechain.system.provenance import describe_input
-from rechain.system.service import Asker, Service
 
 if TYPE_CHECKING:
     from rechain.reader.network import Reading

@@ -1,6 +1,7 @@
-"""A pool of worker processes: tasks in, results out in the order of the tasks. Standard library alone.
+"""Processes: a pool of workers, and one that answers the requests of many. Standard library alone.
 
-It is not `concurrent.futures` or `multiprocessing.Pool`, which break promises that are kept here:
+The pool takes tasks and yields results in their order. `concurrent.futures` and `multiprocessing.Pool` break promises
+that are kept here:
 
 - A process that is killed is replaced and its tasks are repeated, and a task that kills three is named. An executor is
   unusable after one death; a Pool waits forever for the lost result.
@@ -16,6 +17,7 @@ import multiprocessing
 import os
 import pickle
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -23,11 +25,14 @@ import traceback
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from multiprocessing import current_process, resource_tracker
-from multiprocessing.connection import Connection, wait
+from multiprocessing import AuthenticationError, current_process, resource_tracker
+from multiprocessing.connection import Client, Connection, Listener, Pipe, wait
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from shutil import rmtree
-from typing import Any, Generic, NamedTuple, TypeVar, cast
+from tempfile import mkdtemp
+from typing import Any, Generic, NamedTuple, Self, TypeVar, cast
+from weakref import finalize
 
 from rechain.errors import RechainError, ResumableError
 from rechain.system.batches import DeferredErrors
@@ -247,7 +252,7 @@ def _start(process: Any) -> None:
     """Start a process; a fork server that was killed just now is replaced by multiprocessing after a moment."""
     for seconds in (0.1, 0.5, None):
         try:
-            with interrupts_blocked():
+            with _interrupts_blocked():
                 process.start()
             return
         except (OSError, EOFError) as error:
@@ -258,7 +263,7 @@ def _start(process: Any) -> None:
 
 
 @contextmanager
-def interrupts_blocked() -> Iterator[None]:
+def _interrupts_blocked() -> Iterator[None]:
     """Block Ctrl-C in processes that are started meanwhile: it would end them before they can ignore it."""
     resource_tracker.ensure_running()  # which lets interrupts through when it is started
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -280,13 +285,13 @@ def _work(parent: Connection, make_worker: bytes, threads: int) -> None:
     _limit_threads(threads)
 
     def load() -> Answers:
-        worker = load_worker(make_worker)
+        worker = _load_worker(make_worker)
         return lambda tasks: [worker(task) for task in tasks]
 
-    answer_requests(parent, SimpleQueue(), load, at_once=1)
+    _answer_requests(parent, SimpleQueue(), load, at_once=1)
 
 
-def answer_requests(
+def _answer_requests(
     parent: Connection, requests: Requests, load: Callable[[], Answers], at_once: int, folder: str = ""
 ) -> None:
     """Answer requests until the starting process closes its connection; the first outcome is that of `load`.
@@ -327,7 +332,7 @@ def _answer(answers: Answers, requests: Sequence[bytes]) -> list[bytes]:
         return [outcome for request in requests for outcome in _answer(answers, [request])]
 
 
-def load_worker(make_worker: bytes) -> Callable[[Any], Any]:
+def _load_worker(make_worker: bytes) -> Callable[[Any], Any]:
     """Return what a pickled function makes."""
     try:
         make = pickle.loads(make_worker)
@@ -353,13 +358,13 @@ def _pickled_error(error: Exception) -> bytes:
 
 def _receive_tasks(parent: Connection, requests: Requests, folder: str) -> None:
     """Receive tasks while others are done; exit at once when the starting process is gone, however it ended."""
-    receive(parent, requests)
+    _receive(parent, requests)
     if folder:
         rmtree(folder, ignore_errors=True)
     os._exit(0)
 
 
-def receive(connection: Connection, requests: Requests) -> None:
+def _receive(connection: Connection, requests: Requests) -> None:
     """Put all requests of a connection into a queue, until it is closed."""
     with suppress(EOFError, OSError):
         while True:
@@ -400,3 +405,135 @@ def trim_memory(last: float) -> float:
     with suppress(OSError, TypeError, AttributeError):  # other C libraries lack it
         ctypes.CDLL(None).malloc_trim(0)
     return time.monotonic()
+
+
+# One process that answers the requests of others, all that are waiting at once
+
+Request = TypeVar("Request")
+Answer = TypeVar("Answer")
+MakeAnswers = Callable[[], Callable[[Sequence[Request]], Sequence[Answer]]]
+"""makes, in the process, the function that answers requests, several or one"""
+
+_MOST_TOGETHER = 256
+"""requests that are answered together; a process that asks waits for its answer, so there are no more than processes"""
+_DIED = "the process that computes for all workers has died; it may need more memory than there is."
+
+
+class Service(Generic[Request, Answer]):
+    """A process that answers requests; it is started when it is needed, and again after it has died.
+
+    What it loads, such as a network on a GPU, exists once, however many processes use it. It is a new interpreter and
+    no fork, so that any process can start one: a worker too, and a script that is not written to be imported.
+    """
+
+    def __init__(self, make_answers: MakeAnswers[Request, Answer], is_shared: bool = False) -> None:
+        """Take what makes its function. If it is shared, other processes reach it by an `Asker` of its address."""
+        self._make_answers = pickle.dumps(make_answers)
+        self._is_shared = is_shared
+        self._lock = threading.RLock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self.starts = 0
+        """how often the process was started"""
+        self.address = ""
+
+    def __call__(self, request: Request) -> Answer:
+        """Return the answer to a request or raise its error; raises ResumableError if the process dies over it."""
+        with self._lock:
+            # a process that was forked from the one that has started it needs another
+            if self._process is None or self._owner != os.getpid() or self._process.poll() is not None:
+                self.start()
+            try:
+                outcome = _ask(self._connection, request)
+            except ResumableError:
+                self.close()
+                raise
+        return cast(Answer, outcome.unwrap())
+
+    def start(self) -> None:
+        """Start the process; raises why it cannot do its work."""
+        with self._lock:
+            self.close()
+            folder = mkdtemp(prefix="rechain-") if self._is_shared else ""
+            self.address = folder and str(Path(folder, "requests"))
+            self._connection, theirs = Pipe()
+            serve = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import serve; serve({theirs.fileno()})"
+            with _interrupts_blocked():
+                self._process = subprocess.Popen(
+                    [sys.executable, "-c", serve], pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL
+                )
+            theirs.close()
+            self.starts += 1
+            self._owner = os.getpid()
+            self._end = finalize(self, _end_service, self._connection, self._process, folder)
+            try:
+                _ask(self._connection, (self._make_answers, self.address, bytes(current_process().authkey))).unwrap()
+            except BaseException:
+                self.close()
+                raise
+
+    def close(self) -> None:
+        """End the process, whatever it is doing."""
+        if self._process is not None:
+            self._process = None
+            self._end()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _end_service(connection: Connection, process: "subprocess.Popen[bytes]", folder: str) -> None:
+    connection.close()
+    process.kill()
+    process.wait()
+    if folder:
+        rmtree(folder, ignore_errors=True)
+
+
+class Asker(Generic[Request, Answer]):
+    """Asks a shared Service that another process of the same program has started."""
+
+    def __init__(self, address: str) -> None:
+        """Connect."""
+        try:
+            self._connection = Client(address, authkey=current_process().authkey)
+        except (EOFError, OSError) as error:
+            raise ResumableError(_DIED) from error
+
+    def __call__(self, request: Request) -> Answer:
+        """Return the answer to a request, or raise its error."""
+        return cast(Answer, _ask(self._connection, request).unwrap())
+
+
+def _ask(connection: Connection, request: object) -> Outcome:
+    try:
+        connection.send(request)
+        return cast(Outcome, connection.recv())
+    except (EOFError, OSError) as error:
+        raise ResumableError(_DIED) from error
+
+
+def serve(descriptor: int) -> None:
+    """Answer requests: the body of the process."""
+    parent = Connection(descriptor)
+    make_answers, address, authkey = parent.recv()
+    current_process().authkey = authkey
+    requests: Requests = SimpleQueue()
+
+    def load() -> Answers:
+        answers = _load_worker(make_answers)
+        if address:
+            listener = Listener(address, backlog=256, authkey=authkey)
+            threading.Thread(target=_accept, args=(listener, requests), daemon=True).start()
+        return answers
+
+    _answer_requests(parent, requests, load, _MOST_TOGETHER, folder=address and str(Path(address).parent))
+
+
+def _accept(listener: Listener, requests: Requests) -> None:
+    while True:
+        with suppress(OSError, EOFError, AuthenticationError):  # a process that died while it connected
+            threading.Thread(target=_receive, args=(listener.accept(), requests), daemon=True).start()

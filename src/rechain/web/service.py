@@ -21,7 +21,7 @@ from rechain.formats.datasets import Entry
 from rechain.recoverer import BATCH_SIZE, RecovererConfig
 from rechain.schema import Question, Recovered
 from rechain.scoring.results import Options
-from rechain.system.service import Service
+from rechain.system.processes import Service
 
 MOST_WAITING = 256
 """questions that may wait, and that one request may have"""

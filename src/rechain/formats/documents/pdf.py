@@ -14,7 +14,7 @@ from rechain.errors import InputError, MissingExtraError, ResumableError
 from rechain.formats.documents.characters import clean, open_source
 from rechain.formats.documents.layout import Document, Heading, drop_repeated, one_line
 from rechain.formats.documents.source_files import Source
-from rechain.system.service import Service
+from rechain.system.processes import Service
 
 MOST_SECONDS = 120
 """of a core's time for one file: 100,000 pages of prose, and thirty times the longest of books. A limit by the clock
