@@ -41,7 +41,7 @@ from rechain.formats.datasets import read_questions
 from rechain.labels.queue import Queue
 from rechain.labels.store import Label, LabelStore
 from rechain.schema import Question
-from rechain.text.candidates.label_units import Unit
+from rechain.text.label_units import Unit
 
 USERS = 50
 SECONDS = 20

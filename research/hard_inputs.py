@@ -18,7 +18,7 @@ from rechain.formats.datasets import read_questions
 from rechain.labels.queue import Queue
 from rechain.labels.store import Label, LabelStore
 from rechain.recoverer import Recoverer
-from rechain.text.candidates.label_units import Unit
+from rechain.text.label_units import Unit
 from rechain.text.words import Text, strip_suffix
 
 REPEATS = 3

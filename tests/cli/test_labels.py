@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rechain.labels.store import Label, LabelStore
-from rechain.text.candidates.label_units import Unit
+from rechain.text.label_units import Unit
 
 Command = Callable[..., Any]
 

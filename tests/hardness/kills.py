@@ -359,7 +359,7 @@ def label_server(story: Story) -> None:
     """Kill the server while two annotators label: what it has acknowledged is there."""
     from rechain.formats.datasets import read_questions
     from rechain.labels.store import LabelStore
-    from rechain.text.candidates.label_units import find_units
+    from rechain.text.label_units import find_units
 
     write_questions(story.folder / "questions.jsonl", 1000)
     acknowledged = set[str]()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rechain.labels.store import Label, LabelStore
-from rechain.text.candidates.label_units import Unit
+from rechain.text.label_units import Unit
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rechain.labels.agreement import STATES, Status, agreements, decided, doubts, overall, statuses
 from rechain.labels.store import Label, LabelStore
-from rechain.text.candidates.label_units import Unit
+from rechain.text.label_units import Unit
 
 Said = Callable[..., Label]
 

@@ -14,7 +14,7 @@ from rechain.formats.datasets import read_questions
 from rechain.labels.exchange import Imported, export_gold, export_pairs, gold_from_labels, labels_from_rows
 from rechain.labels.store import Label, LabelStore
 from rechain.schema import Gold, GoldChain, Question
-from rechain.text.candidates.label_units import Unit, Units, find_units
+from rechain.text.label_units import Unit, Units, find_units
 
 RIGHT = GoldChain(passages=["0", "1", "2"], links=["protein:P12345", "protein:Q23456"])
 OTHER = GoldChain(passages=["0", "3", "2"], links=["protein:P99999", "protein:Q23456"])

@@ -9,7 +9,7 @@ from rechain.errors import RechainError
 from rechain.labels.database import Database
 from rechain.labels.queue import Queue
 from rechain.labels.store import Label, LabelStore
-from rechain.text.candidates.label_units import Unit, Value
+from rechain.text.label_units import Unit, Value
 
 Said = Callable[..., Label]
 IDS = [f"q{number}" for number in range(6)]

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from rechain.errors import InputError, RechainError
 from rechain.labels.database import restore_labels
 from rechain.labels.store import Label, LabelStore, checked_annotator
-from rechain.text.candidates.label_units import Unit
+from rechain.text.label_units import Unit
 
 Said = Callable[..., Label]
 
@@ -208,7 +208,7 @@ WRITER = """
 import sys
 from rechain.labels.database import restore_labels
 from rechain.labels.store import Label, LabelStore
-from rechain.text.candidates.label_units import Unit
+from rechain.text.label_units import Unit
 path, name, count = sys.argv[1:]
 store = LabelStore(path)
 print("ready", flush=True)

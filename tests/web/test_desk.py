@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 from rechain.errors import QuestionError
 from rechain.labels.store import Label
 from rechain.schema import Mention, Passage, Question
-from rechain.text.candidates.label_units import Unit
+from rechain.text.label_units import Unit
 from rechain.text.passage_views import find_identifiers
 from rechain.web.desk import ANNOTATOR_COOKIE
 from rechain.web.question_index import PAGE_SIZE

@@ -8,7 +8,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from rechain.schema import Passage, Question
-from rechain.text.candidates.label_units import find_units
+from rechain.text.label_units import find_units
 from rechain.web.chains import remember
 from rechain.web.label_api import _in_parts
 from rechain.web.site import Site

@@ -13,7 +13,7 @@ from rechain.schema import WHOLE, Gold, GoldChain, NotBlank, Question, Same
 from rechain.system.stores import path_of
 from rechain.text.answers.matcher import AnswerMatcher
 from rechain.text.candidates import CandidateSettings
-from rechain.text.candidates.label_units import find_units
+from rechain.text.label_units import find_units
 
 _ALL = CandidateSettings(limit=1_000_000)
 """every candidate chain, as the pairs of all of them were labelled"""

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, get_args
 
 from rechain.evaluation.statistics import Kappa, kappa_with_interval
 from rechain.labels.store import Common, Label, LabelStore
-from rechain.text.candidates.label_units import Mode, Unit, Value
+from rechain.text.label_units import Mode, Unit, Value
 
 Decision = Literal["yes", "no"]
 

@@ -15,8 +15,8 @@ from rechain.labels.agreement import Decision, by_unit, decided
 from rechain.labels.store import Label, LabelStore, checked_annotator
 from rechain.schema import Gold, GoldChain, Question, Same
 from rechain.text.candidates import CandidateSettings
-from rechain.text.candidates.label_units import THE_QUESTION, Unit, Units, Value, find_units
 from rechain.text.collection import Statistics
+from rechain.text.label_units import THE_QUESTION, Unit, Units, Value, find_units
 from rechain.text.passage_views import identifier
 
 UNTOUCHED, UNDECIDED = "untouched", "undecided"

@@ -7,7 +7,7 @@ from hashlib import sha256
 
 from rechain.errors import RechainError
 from rechain.labels.store import LabelStore
-from rechain.text.candidates.label_units import Mode, Unit, Value
+from rechain.text.label_units import Mode, Unit, Value
 
 Waiting = Callable[[str, Mapping[Unit, Value]], Sequence[Unit]]
 """Returns the units of a question that are yet to be labelled, after the labels that somebody gave."""

@@ -23,7 +23,7 @@ from pydantic import (
 from rechain.errors import InputError, RechainError
 from rechain.labels.database import CHANGE, EVENT, Database, restore_labels
 from rechain.schema import SPACES
-from rechain.text.candidates.label_units import Mode, Unit, Value
+from rechain.text.label_units import Mode, Unit, Value
 
 if TYPE_CHECKING:
     import sqlite3

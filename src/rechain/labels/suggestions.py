@@ -5,7 +5,7 @@ from math import inf
 from typing import NamedTuple
 
 from rechain.schema import Chain
-from rechain.text.candidates.label_units import Mode, Unit, Units
+from rechain.text.label_units import Mode, Unit, Units
 
 
 class Suggestion(NamedTuple):

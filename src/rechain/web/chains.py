@@ -10,8 +10,8 @@ from rechain.errors import QuestionError
 from rechain.evaluation.judging import is_correct
 from rechain.schema import Chain, Gold, Question, Recovered
 from rechain.text.candidates import Candidate, Candidates, CandidateSettings, find_of_any_shape
-from rechain.text.candidates.label_units import Units, find_units
 from rechain.text.collection import Statistics
+from rechain.text.label_units import Units, find_units
 from rechain.text.passage_views import PassageView
 
 T = TypeVar("T")

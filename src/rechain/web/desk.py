@@ -14,7 +14,7 @@ from rechain.labels.agreement import MODES, STATES, State, Status, agreements, b
 from rechain.labels.store import Label, checked_annotator
 from rechain.labels.suggestions import Suggestions
 from rechain.schema import Question
-from rechain.text.candidates.label_units import Mode, Unit, Units, Value
+from rechain.text.label_units import Mode, Unit, Units, Value
 from rechain.web.chains import best_chain
 from rechain.web.filters import PageNumber, PageQuery
 from rechain.web.forms import read_form

@@ -14,7 +14,7 @@ from rechain.labels.agreement import agreements
 from rechain.labels.exchange import export_gold, export_pairs, labels_from_rows
 from rechain.labels.store import Annotator, Label, Note
 from rechain.schema import WHOLE, Gold, NotBlank, Question
-from rechain.text.candidates.label_units import Mode, Unit, Value
+from rechain.text.label_units import Mode, Unit, Value
 from rechain.web.api import CHAINS, PAIR, refusals
 from rechain.web.responses import iterate_long, run_long
 from rechain.web.site import AtSite, ConflictError, NotThereError, Site

@@ -21,7 +21,7 @@ from rechain.scoring.interface import BUNDLED
 from rechain.scoring.results import Options
 from rechain.system.provenance import Facts
 from rechain.text.candidates import CandidateSettings
-from rechain.text.candidates.label_units import Units
+from rechain.text.label_units import Units
 from rechain.text.languages import read_segmenter
 from rechain.web.chains import BoundedCache, ChainList, recent_units
 from rechain.web.forms import Results

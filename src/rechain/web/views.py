@@ -10,8 +10,8 @@ from rechain.evaluation.judging import judge
 from rechain.labels.store import Label
 from rechain.labels.suggestions import Suggestion
 from rechain.schema import Chain, Claim, Gold, GoldChain, Link, Passage, Question, Recovered, Shape
-from rechain.text.candidates.label_units import THE_QUESTION, Unit, Units
 from rechain.text.highlights import ANSWER, CLAIM, QUESTION, Highlighter, Piece, cut, link_role
+from rechain.text.label_units import THE_QUESTION, Unit, Units
 from rechain.text.passage_views import PassageView
 from rechain.web.chains import ChainList, best_chain, is_gold
 from rechain.web.link_graph import Graph, GraphView

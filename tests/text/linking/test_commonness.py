@@ -8,8 +8,8 @@ import pytest
 from rechain.errors import QuestionError
 from rechain.schema import LinkKind, Passage, Question
 from rechain.text.candidates import find_candidates
-from rechain.text.candidates.label_units import find_units
 from rechain.text.collection import PassageCollection
+from rechain.text.label_units import find_units
 from rechain.text.linking.content import is_everywhere, less_where_shared
 from rechain.text.linking.linkers import Entity
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rechain.formats.datasets import read_questions
-from rechain.text.candidates.label_units import find_units
+from rechain.text.label_units import find_units
 
 pytestmark = pytest.mark.web
 

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from rechain.schema import Mention, Passage, Question
 from rechain.text.candidates import Candidate, CandidateSettings, find_candidates
-from rechain.text.candidates.label_units import THE_QUESTION, Unit, Units, find_units
+from rechain.text.label_units import THE_QUESTION, Unit, Units, find_units
 
 
 def pair(passage: str, one: str, two: str) -> Unit:

@@ -8,7 +8,7 @@ import pytest
 from rechain.schema import Passage, Question
 from rechain.text.answers.claims import Claim
 from rechain.text.answers.matcher import HeldClaim, Holding, Holdings
-from rechain.text.candidates.parallels import find_parallels
+from rechain.text.candidates import find_parallels
 from rechain.text.passage_views import PassageView
 from rechain.text.rarity import idf
 
