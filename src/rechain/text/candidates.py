@@ -381,10 +381,10 @@ def _linkers(question: Question, types: Sequence[str], settings: CandidateSettin
 
 # --- Passages side by side --------------------------------------------------------------------------------------------
 #
-# Each is about one of the things that a question compares or an answer lists. "Which is older, A or B?" names its things
-# at both sides of a conjunction, and its evidence is a passage about each. No link is needed between them; the answer may
-# be one of the things, something that both passages hold, or a mere "yes". An answer that makes several claims may need
-# several passages, too.
+# Each is about one of the things that a question compares or an answer lists. "Which is older, A or B?" names its
+# things at both sides of a conjunction, and its evidence is a passage about each. No link is needed between them; the
+# answer may be one of the things, something that both passages hold, or a mere "yes". An answer that makes several
+# claims may need several passages, too.
 
 _CONJUNCTIONS = frozenset(
     ("or", "and", "vs", "versus", "oder", "und", "sowie", "bzw", "ou", "et", "o", "y", "или", "и", *"或和与及跟")
