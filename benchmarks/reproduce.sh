@@ -12,6 +12,8 @@
 # environment:
 #   TABLES="hotpotqa drughop"
 #   CONDITIONS="paper features ours"   of HotpotQA
+#   DRUGHOP_CONDITIONS="paper ours"    of DrugHop
+#   SEEDS=3                            of HotpotQA
 #   OPTIONS="--config tiny.toml --folds 2 --seeds 1 --no-ablations"   of `rechain reproduce`, for a trial
 #   PROCESSES=12   plays that share the GPU
 #   LIMIT=540      seconds after which `play` stops and packs what there is
@@ -22,11 +24,12 @@ tables=${TABLES:-hotpotqa drughop}
 
 options() { # of one table; DATA and OUT are set
     case $1 in
-    hotpotqa) echo "hotpotqa $data/hotpotqa/open.json.gz --vectors $data/vectors/glove.6B.100d.subset.npz --out $out/hotpotqa
-        $(printf -- '--table %s ' ${CONDITIONS:-paper features ours}) --folds 5 --seeds 2" ;;
+    hotpotqa) echo "hotpotqa $data/hotpotqa/open.json.gz --more $data/hotpotqa/train_914.jsonl.gz
+        --vectors $data/vectors/glove.6B.100d.subset.npz --out $out/hotpotqa
+        $(printf -- '--table %s ' ${CONDITIONS:-paper features ours}) --folds 5 --seeds ${SEEDS:-3}" ;;
     drughop) echo "drughop $data/drughop/open.jsonl.gz --passages $data/drughop/passages.jsonl.gz
         --gold $data/drughop/open.gold.jsonl.gz --vectors $data/vectors/bio.100d.npz --out $out/drughop
-        --seeds 1" ;;
+        $(printf -- '--table %s ' ${DRUGHOP_CONDITIONS:-paper ours}) --seeds 1" ;;
     esac
 }
 

@@ -21,7 +21,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGES: list[Any] = ["README.md", "docs/index.md", "docs/guide/audit.md", "docs/guide/documents.md"]
 RETRIEVER = "docs/recipes/retriever.md"
-PAGES += sorted({str(p.relative_to(ROOT)) for p in ROOT.glob("docs/recipes/*.md")} - {RETRIEVER})
+GAME = "docs/recipes/change_the_game.md"
+PAGES += sorted({str(p.relative_to(ROOT)) for p in ROOT.glob("docs/recipes/*.md")} - {RETRIEVER, GAME})
 PAGES += [pytest.param("docs/guide/logs.md", marks=pytest.mark.slow)]  # the tools take long to import
 BLOCK = re.compile(r"^(?:<!-- not run: (?P<why>.+?) -->\n)?```(?P<language>\w+)\n(?P<code>.*?)^```$", re.M | re.S)
 HANG_GUARD_S = 600
@@ -83,13 +84,48 @@ def test_retrievers_are_trained_as_the_recipe_says(
     assert all((tmp_path / out / "model.safetensors").exists() for out in ("two-steps", "selector"))
 
 
-def test_the_notebook_has_the_blocks_of_the_recipe(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.slow
+def test_parts_of_the_game_are_changed_as_the_recipe_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, one_thread: None
+) -> None:
+    """On made-up questions: real ones take minutes."""
+    questions, vectors = tmp_path / "hotpot.json", tmp_path / "vectors.txt"
+    questions.write_text(json.dumps([opera(number) for number in range(100)]))
+    vectors.write_text("was 1 0 0\nborn 0 1 0\nopera 0 0 1\n")
+    monkeypatch.setenv("HOTPOTQA", str(questions))
+    monkeypatch.setenv("VECTORS", str(vectors))
+    test_page_does_what_it_says(GAME, tmp_path, monkeypatch)
+    report = (tmp_path / "lab" / "report.md").read_text()
+    assert "| cooperative, head counts twice, paper |" in report
+    assert "| cooperative, gated, paper |" in report
+    assert "| cooperative - tail-to-head |" in report
+
+
+def opera(number: int) -> dict[str, Any]:
+    """Return a question in HotpotQA's layout, with a head and a passage that only looks like one."""
+    name = f"Quill{number}feather"
+    return {
+        "_id": f"h{number}",
+        "question": f"Where was the composer of opera number {number} born?",
+        "answer": "Prague",
+        "type": "bridge",
+        "supporting_facts": [[f"Opera number {number}", 0], [name, 0]],
+        "context": [
+            [f"Opera number {number}", [f"An opera by {name}."]],
+            ["A rumour", [f"It is said that {name} went away."]],
+            [name, [f"{name} was born in Prague."]],
+        ],
+    }
+
+
+@pytest.mark.parametrize(("recipe", "name"), [(RETRIEVER, "train_retriever"), (GAME, "change_the_game")])
+def test_the_notebook_has_the_blocks_of_the_recipe(recipe: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "docs"))
-    written = (ROOT / "examples" / "train_retriever.ipynb").read_text(encoding="utf-8")
-    made = import_module("notebook").notebook((ROOT / RETRIEVER).read_text(encoding="utf-8"))
-    assert written == made, "python docs/notebook.py docs/recipes/retriever.md examples/train_retriever.ipynb"
+    written = (ROOT / "examples" / f"{name}.ipynb").read_text(encoding="utf-8")
+    made = import_module("notebook").notebook((ROOT / recipe).read_text(encoding="utf-8"))
+    assert written == made, f"python docs/notebook.py {recipe} examples/{name}.ipynb"
     sources = ["".join(cell["source"]) for cell in json.loads(written)["cells"] if cell["cell_type"] == "code"]
-    run = [block.code.strip() for block in blocks(RETRIEVER) if block.language in ("sh", "python")]
+    run = [block.code.strip() for block in blocks(recipe) if block.language in ("sh", "python")]
     assert [source.removeprefix("%%bash\n") for source in sources] == run
 
 

@@ -26,6 +26,9 @@ def reproduce(
     test: Annotated[
         Path | None, Option(metavar="FILE", help="Test questions; without them, folds are tested in turn.")
     ] = None,
+    more: Annotated[
+        Path | None, Option(metavar="FILE", help="Questions that are only trained on, in one more row of `paper`.")
+    ] = None,
     passages: Passages = None,
     vectors: VectorsFile = None,
     gold: GoldFile = None,
@@ -69,6 +72,7 @@ def reproduce(
             data_set,
             questions,
             test,
+            more,
             lambda path: source.at(path).readable("Reading questions", run),
         )
         # What is wrong with gold, or with a folder of an earlier run, is said before hours of training.
@@ -84,7 +88,8 @@ def reproduce(
                 with working("Preparing"):
                     stage(out, table_questions, words, CandidateSettings(), folds=folds, collection=collection)
             check_material(out, HOPS[data_set], vectors if was_prepared else None)
-            plays = contest(tables, HOPS[data_set], 1 if test else folds, seeds, not no_ablations)
+            tested_folds = 1 if test else folds
+            plays = contest(tables, HOPS[data_set], tested_folds, seeds, not no_ablations, has_more=more is not None)
             write_plays(plays, out)
             if prepare_only:
                 run.end(f"{out} is prepared; `python -m rechain.paper.plays {out}` plays it.")

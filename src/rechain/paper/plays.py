@@ -19,6 +19,7 @@ import torch
 from rechain.errors import InputError, RechainError
 from rechain.paper.data import Prepared
 from rechain.paper.decode import decode
+from rechain.paper.game import Players
 from rechain.paper.settings import AFTER_PRETRAINING, DECODING, GameSettings
 from rechain.paper.train import Training, save_players
 from rechain.system.files import read_sealed, write_sealed
@@ -29,22 +30,27 @@ QUESTIONS, VECTORS = "questions.safetensors", "vectors.safetensors"
 PLAYS = "plays.json"
 SCORES = {"ranker": np.float32, "reasoner": np.float32, "predicted": np.int16}
 """what is kept of the scores of chains"""
+ONLY_TRAINED = -1
+"""the fold of questions that are never tested; only branches that ask for more questions learn from them"""
 
 
 @dataclass(frozen=True)
 class Branch:
-    """A row of a table: how the players are trained, on what share of the training questions."""
+    """A row of a table: how the players are trained, and on which of the training questions."""
 
     row: str
     settings: GameSettings
     share: float = 1.0
+    """of the questions of the other folds"""
+    with_more: bool = False
+    """whether it also learns from the questions that are only trained on"""
 
     @property
-    def pretraining(self) -> tuple[float, str, GameSettings]:
+    def pretraining(self) -> tuple[float, bool, str, GameSettings]:
         """What two branches must agree in to share a pretraining: all but the Reasoner and the game."""
         row = self.settings.row if self.settings.row in ("independent", "head to tail") else "tail to head"
         defaults = {name: getattr(GameSettings(), name) for name in AFTER_PRETRAINING}
-        return self.share, row, self.settings.but(row="independent", **defaults)
+        return self.share, self.with_more, row, self.settings.but(row="independent", **defaults)
 
 
 @dataclass(frozen=True)
@@ -111,7 +117,7 @@ def read_plays(folder: Path) -> list[Play]:
     try:
         for record in read_sealed(folder / PLAYS)["plays"]:
             branches = [
-                Branch(branch["row"], GameSettings.recorded(branch["settings"], PLAYS), branch["share"])
+                Branch(**branch | {"settings": GameSettings.recorded(branch["settings"], PLAYS)})
                 for branch in record.pop("branches")
             ]
             plays.append(Play(branches=tuple(branches), done=tuple(record.pop("done", ())), **record))
@@ -123,8 +129,9 @@ def read_plays(folder: Path) -> list[Play]:
 class Stage:
     """A prepared folder, loaded onto a device."""
 
-    def __init__(self, folder: Path, device: str) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, device: str = "cpu", players: type[Players] = Players) -> None:
+        """Load a folder; `players` may be a class that changes a reward, a loss or a network of the game."""
+        self.folder, self._players = folder, players
         arrays, vectors = load_arrays(folder / QUESTIONS), load_arrays(folder / VECTORS)
         if not arrays.keys() >= {"fold", "merged_passages"} or "vectors" not in vectors:
             raise InputError(f"{folder} is not prepared to be played, or by another version; prepare another folder.")
@@ -141,15 +148,22 @@ class Stage:
 
         Branches that were written before an interruption stay as they are: none depends on another.
         """
-        others = np.random.default_rng(play.seed).permutation(np.flatnonzero(self.folds != play.fold))
-        for (share, *_), branches in groupby(play.waiting(self.folder), key=lambda branch: branch.pretraining):
-            self._play_branches(play, list(branches), np.sort(others[: max(round(share * len(others)), 1)]))
+        for _, branches in groupby(play.waiting(self.folder), key=lambda branch: branch.pretraining):
+            self._play_branches(play, list(branches))
 
-    def _play_branches(self, play: Play, branches: Sequence[Branch], questions: Array) -> None:
-        """Pretrain on some questions, then play the game of every branch."""
+    def training_questions(self, play: Play, branch: Branch) -> Array:
+        """Return the questions that a branch learns from: a share of the other folds', and more if it asks for them."""
+        is_other = (self.folds != play.fold) & (self.folds != ONLY_TRAINED)
+        others = np.random.default_rng(play.seed).permutation(np.flatnonzero(is_other))
+        more = np.flatnonzero(self.folds == ONLY_TRAINED) if branch.with_more else others[:0]
+        return np.sort(np.concatenate([others[: max(round(branch.share * len(others)), 1)], more]))
+
+    def _play_branches(self, play: Play, branches: Sequence[Branch]) -> None:
+        """Pretrain once, then play the game of every branch."""
         start = time.perf_counter()
         settings = branches[0].settings.but(seed=play.seed)
-        pretrained = Training(self.vectors, self.questions(settings, play.fold), settings, questions)
+        questions = self.training_questions(play, branches[0])
+        pretrained = Training(self.vectors, self.questions(settings, play.fold), settings, questions, self._players)
         pretrained.run(until="reasoner")
         metadata = {"questions": len(questions), "pretraining_seconds": time.perf_counter() - start}
         for branch in branches:

@@ -12,7 +12,7 @@ import numpy as np
 from rechain.evaluation.statistics import Figure
 from rechain.paper.judge import LEXICAL, VOTE, Game, Results, Row, common_games, difference, difference_over_games
 from rechain.paper.plays import PLAYS, read_plays
-from rechain.paper.tables import CONDITIONS, CONTROL, ROWS, condition_of, row_name
+from rechain.paper.tables import CONDITIONS, CONTROL, ROWS, WITH_MORE, condition_of, row_name
 from rechain.paper.train import PHASES
 
 REPORT = "report.md"
@@ -41,7 +41,8 @@ _COLUMNS = {
     "links": "links, if the passages are right, %",
     "named": "entities named from the right passages, %",
 }
-_SHARE = re.compile(r", on (\d+)%")
+_SHARE = re.compile(rf", (?:on (\d+)%|{WITH_MORE})")
+"""the note of a row that learns from a share of the questions, or from more"""
 
 Table = tuple[Sequence[str], Sequence[Sequence[str]]]
 """header and rows"""
@@ -66,7 +67,9 @@ def conditions_of(results: Results) -> list[str]:
 
 def _table_rows(results: Results, condition: str) -> dict[str, Row]:
     """Return the rows of a table that were played, by what they are called in it."""
-    names = {"random": "random"} | {name: row_name(name, condition) for name in ROWS} | {"lexical": "lexical"}
+    with_more = {f"cooperative, {WITH_MORE}": row_name("cooperative", condition, WITH_MORE)}
+    names = {"random": "random"} | {name: row_name(name, condition) for name in ROWS} | with_more
+    names["lexical"] = "lexical"
     return {name: row for name, full in names.items() if (row := results.rows.get(full)) and row.games}
 
 
@@ -110,14 +113,12 @@ def pairs_table(figures: Mapping[str, Figure]) -> Table:
 def write_report(folder: Path, results: Results, data_set: str, pairs: Mapping[str, Figure] | None = None) -> Path:
     """Write the report and its plots into a folder, and return its path."""
     sections = list(_opening(folder, results, data_set))
-    curves: dict[str, list[CurvePoint]] = {}
     if results.with_gold:
         for condition in conditions_of(results):
             sections.append(_section(TITLES[condition], main_table(results, data_set, condition)))
             sections += _differences(results, condition)
+            sections += _learning_curve(results, condition)
         sections += [*_bonus_without_gold(results), _ablations(results)]
-        curves, games = learning_curves(results)
-        sections.append(_learning_curve(curves, games))
     if pairs:
         note = (
             "How well a score tells pairs that interact from those that do not, 50 % being chance, with intervals over"
@@ -125,7 +126,7 @@ def write_report(folder: Path, results: Results, data_set: str, pairs: Mapping[s
             " mentions."
         )
         sections.append(_section("Interacting pairs", pairs_table(pairs), note))
-    sections += [*_times(results), *_plots(folder, results, curves)]
+    sections += [*_times(results), *_plots(folder, results, data_set)]
     path = folder / REPORT
     path.write_text("\n\n".join(sections) + "\n", encoding="utf-8")
     return path
@@ -197,6 +198,7 @@ def _differences(results: Results, condition: str) -> Iterator[str]:
     pairs += [(name, "tail-to-head") for name in ROWS if name.startswith("cooperative")]
     pairs += [("cooperative" + way, CONTROL + way) for way in ("", VOTE)]
     pairs += [("cooperative" + way, "cooperative") for way in (VOTE, LEXICAL)]
+    pairs += [(f"cooperative, {WITH_MORE}{way}", "cooperative" + way) for way in ("", VOTE)]
     pairs += [("lexical", "cooperative"), ("cooperative" + LEXICAL, "lexical")]
     body = [_compare(f"{one} - {two}", rows[one], rows[two]) for one, two in pairs if {one, two} <= rows.keys()]
     note = "Paired: question by question, or game by game, on the folds and seeds that both rows have."
@@ -265,43 +267,43 @@ def _ablations(results: Results) -> str:
 
 
 class CurvePoint(NamedTuple):
-    """Accuracy with a share of the training questions."""
+    """Accuracy with some of the training questions, or with more."""
 
-    share: int
+    share: str
     questions: float
     accuracy: Figure
 
 
-def learning_curves(results: Results) -> tuple[dict[str, list[CurvePoint]], list[Game]]:
-    """Return every row's learning curve, and the games that all of them have in common."""
-    shares: dict[str, dict[int, Row]] = {}
+def learning_curves(results: Results, condition: str = "ours") -> tuple[dict[str, list[CurvePoint]], list[Game]]:
+    """Return the learning curve of every row of a table that has one, and the games that all its points share."""
+    shares: dict[str, dict[str, Row]] = {}
     for name, row in results.rows.items():
-        if (match := _SHARE.search(name)) and _is_own(name):
-            plain = name[: match.start()]
-            shares.setdefault(plain, {})[int(match[1])] = row
+        if (match := _SHARE.search(name)) and _is_own(name) and condition_of(name) == condition:
+            plain = name[: match.start()] + name[match.end() :]
+            shares.setdefault(plain, {})[f"{match[1]} %" if match[1] else f"100 %, {WITH_MORE}"] = row
             if plain in results.rows:
-                shares[plain][100] = results.rows[plain]
+                shares[plain]["100 %"] = results.rows[plain]
     games = common_games(row for rows in shares.values() for row in rows.values())
     curves: dict[str, list[CurvePoint]] = {}
     for name, rows in sorted(shares.items()):
-        for share, row in sorted(rows.items()):
+        for share, row in rows.items():
             counts = [row.metadata[game].get("questions", 0) for game in games or row.games]
             if accuracy := row.figure(games=games or None):
                 curves.setdefault(name, []).append(CurvePoint(share, float(np.mean(counts)), accuracy))
+        curves.get(name, []).sort(key=lambda point: (point.questions, point.share))
     return curves, games
 
 
-def _learning_curve(curves: Mapping[str, Sequence[CurvePoint]], games: Sequence[Game]) -> str:
-    if not curves:
-        return "## Learning curve\n\nNone was played."
+def _learning_curve(results: Results, condition: str) -> Iterator[str]:
+    curves, games = learning_curves(results, condition)
+    points = {point.share: point.questions for curve in curves.values() for point in curve}
     body = []
-    for share in sorted({point.share for curve in curves.values() for point in curve}):
-        cells = {name: point for name, curve in curves.items() for point in curve if point.share == share}
-        questions = np.mean([point.questions for point in cells.values()])
-        accuracies = [percent(cells[name].accuracy) if name in cells else "" for name in curves]
-        body.append([f"{share} %", f"{questions:.0f}", *accuracies])
-    note = f"Chain accuracy in %, on what all of these have in common ({_list_games(games)})."
-    return _section("Learning curve", (("share", "questions", *curves), body), note)
+    for share, questions in sorted(points.items(), key=lambda item: item[1]):
+        cells = [[percent(point.accuracy) for point in curve if point.share == share] for curve in curves.values()]
+        body.append([share, f"{questions:.0f}", *("".join(cell) for cell in cells)])
+    if body:
+        note = f"Chain accuracy in %, on what all of these have in common ({_list_games(games)})."
+        yield _section(f"Learning curve, {condition}", (("share", "questions", *curves), body), note)
 
 
 def _times(results: Results) -> Iterator[str]:
@@ -322,22 +324,26 @@ def _times(results: Results) -> Iterator[str]:
         yield _section("Time", (("", "games", "seconds", "seconds a game"), body), note)
 
 
-def _plots(folder: Path, results: Results, curves: Mapping[str, Sequence[CurvePoint]]) -> Iterator[str]:
+def _plots(folder: Path, results: Results, data_set: str) -> Iterator[str]:
     try:
         import matplotlib  # noqa: F401 - of the extra `train`
     except ImportError:
         yield "## Plots\n\nThey need matplotlib: pip install 'rechain[train]'."
         return
     images = []
-    if curves:
-        _draw_learning_curve(folder / "learning_curve.svg", curves)
-        images.append("![Learning curve](learning_curve.svg)")
     for condition in conditions_of(results):
-        path = folder / ("reward.svg" if condition == "ours" else f"reward_{condition}.svg")
-        lines = {name: line for name, row in _table_rows(results, condition).items() if (line := mean_rewards(row))}
+        rows, curves = _table_rows(results, condition), learning_curves(results, condition)[0]
+        lines = {name: line for name, row in rows.items() if (line := mean_rewards(row))}
+        note = "" if condition == "ours" else f"_{condition}"
+        if rows:
+            _draw_order(folder / f"order{note}.svg", rows, PAPER[data_set])
+            images.append(f"![The rows of the table, {condition}](order{note}.svg)")
+        if curves:
+            _draw_learning_curve(folder / f"learning_curve{note}.svg", curves)
+            images.append(f"![Learning curve, {condition}](learning_curve{note}.svg)")
         if lines:
-            _draw_rewards(path, lines)
-            images.append(f"![Reward on held-out questions after each epoch]({path.name})")
+            _draw_rewards(folder / f"reward{note}.svg", lines)
+            images.append(f"![Reward on held-out questions after each epoch](reward{note}.svg)")
     if images:
         yield "\n\n".join(["## Plots", *images])
 
@@ -356,11 +362,25 @@ def _in_time(epoch: tuple[str, int]) -> tuple[int, int]:
     return PHASES.index(epoch[0]), epoch[1]
 
 
+def _draw_order(path: Path, rows: Mapping[str, Row], paper: Mapping[str, str]) -> None:
+    """Draw the accuracy of every row as a bar, with its interval over questions, and the paper's figure next to it."""
+    axes = _axes()
+    figures = {name: figure for name, row in rows.items() if (figure := row.figure())}
+    places = np.arange(len(figures))
+    value, low, high = (100 * np.array([figure[part] for figure in figures.values()]) for part in range(3))
+    axes.bar(places, value, 0.5, yerr=[value - low, high - value], capsize=3, label="here")
+    printed = [(place, float(paper[name].split()[0])) for place, name in enumerate(figures) if name in paper]
+    axes.plot(*zip(*printed, strict=True), "kD", label="the paper")
+    axes.set_xticks(places, list(figures), rotation=30, ha="right")
+    axes.set_ylabel("chain accuracy, %")
+    _save(axes, path)
+
+
 def _draw_learning_curve(path: Path, curves: Mapping[str, Sequence[CurvePoint]]) -> None:
     """Draw chain accuracy against the number of training questions, with intervals."""
     axes = _axes()
     for name, curve in curves.items():
-        questions = [point.questions or point.share for point in curve]
+        questions = [point.questions for point in curve]
         value, low, high = (100 * np.array([point.accuracy[place] for point in curve]) for place in range(3))
         axes.errorbar(questions, value, [value - low, high - value], label=name, marker="o", capsize=3)
     axes.set_xlabel("training questions")

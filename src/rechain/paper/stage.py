@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from rechain.errors import InputError, RechainError
 from rechain.paper.lexicon import Lexicon, vector_rows
-from rechain.paper.plays import QUESTIONS, VECTORS
+from rechain.paper.plays import ONLY_TRAINED, QUESTIONS, VECTORS
 from rechain.paper.prepare import Preparation
 from rechain.paper.vectors import Vectors, read_vectors
 from rechain.schema import Question
@@ -33,24 +34,34 @@ class TableQuestions:
     training: Sequence[Question]
     test: Sequence[Question] | None
     """questions to test on; without them, folds of the training questions are tested in turn"""
+    more: Sequence[Question] = ()
+    """questions that are only trained on, for a row of their own"""
 
     @classmethod
     def read(
-        cls, data_set: str, path: Path, test: Path | None, read: Callable[[Path], Iterable[Question]]
+        cls,
+        data_set: str,
+        path: Path,
+        test: Path | None,
+        more: Path | None,
+        read: Callable[[Path], Iterable[Question]],
     ) -> "TableQuestions":
-        """Read the files of a table and choose the questions of its type."""
+        """Read the files of a table and choose the questions of its type; of `more` those without a type as well."""
         kind = _TYPES.get(data_set)
 
         def chosen(file: Path) -> list[Question]:
-            questions = [question for question in read(file) if kind in (None, question.type)]
+            kinds = (kind, None) if file == more else (kind,)
+            questions = [question for question in read(file) if kind is None or question.type in kinds]
             if not questions:
                 raise RechainError(f"{file} has no question of type {kind}.")
             return questions
 
-        training, tested = chosen(path), None if test is None else chosen(test)
-        if shared := {q.id for q in training} & {q.id for q in tested or ()}:
-            raise RechainError(f"{path} and {test} share the question '{min(shared)}'; test on other questions.")
-        return cls(training, tested)
+        training, tested, added = chosen(path), test and chosen(test), chosen(more) if more else ()
+        parts = [(path, training), (test, tested or ()), (more, added)]
+        for (one, first), (other, second) in combinations(parts, 2):
+            if shared := {q.id for q in first} & {q.id for q in second}:
+                raise RechainError(f"{one} and {other} share the question '{min(shared)}'; test on other questions.")
+        return cls(training, tested, added)
 
     @property
     def tested(self) -> Sequence[Question]:
@@ -59,8 +70,8 @@ class TableQuestions:
 
     @property
     def all(self) -> list[Question]:
-        """Test and training questions, in the order in which a folder has them."""
-        return [*(self.test or ()), *self.training]
+        """Test, training and more questions, in the order in which a folder has them."""
+        return [*(self.test or ()), *self.training, *self.more]
 
 
 def stage(
@@ -81,14 +92,16 @@ def stage(
     folds = 2 if has_test else folds
     preparation = Preparation(Lexicon(vector_rows(vectors.words)), settings, collection)
     kept = [question for question in questions.all if preparation.take(question)]
-    tested = {question.id for question in questions.test or ()}
-    numbers = [int(q.id not in tested) for q in kept] if has_test else folds_of(kept, folds)
+    tested, more = ({question.id for question in part or ()} for part in (questions.test, questions.more))
+    in_table = [question for question in kept if question.id not in more]
+    numbers = [int(q.id not in tested) for q in in_table] if has_test else folds_of(in_table, folds)
     if not numbers:
         raise RechainError("no question has a candidate chain; `rechain candidates` explains why.")
     if empty := sorted(set(range(folds)) - set(numbers)):
         raise RechainError(f"fold {empty[0]} of {folds} has no question with a candidate chain; there are too few.")
     # beliefs about steps come from the questions that the players of a fold learn from
     beliefs = preparation.beliefs([[n for n, other in enumerate(numbers) if other != fold] for fold in range(folds)])
+    numbers += [ONLY_TRAINED] * (len(kept) - len(in_table))
     arrays = preparation.arrays() | beliefs | {"fold": np.array(numbers)}
     used = np.unique(np.append(arrays["vector_row"], 0))  # rows of other words are not kept
     arrays["vector_row"] = np.searchsorted(used, arrays["vector_row"]).astype(np.int32)

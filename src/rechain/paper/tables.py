@@ -12,8 +12,10 @@ from rechain.paper.settings import DATA_SETS, GameSettings
 
 HOPS = {"hotpotqa": 2, "drughop": 3, "medhop": 3}
 """passages in a chain of each data set"""
-SHARES = (0.1, 0.25, 0.5)
+SHARES = (0.25, 0.5)
 """of the training questions, for the learning curve; the table itself is its last point"""
+WITH_MORE = "with more questions"
+"""the note of a row that also learns from questions that are only trained on"""
 
 CONDITIONS: Mapping[str, Mapping[str, Any]] = {
     # The paper leaves the update's start and the pretraining's loss open. An update that begins at random forgets the
@@ -90,11 +92,14 @@ def table_settings(data_set: str, config: Path | None = None) -> dict[str, GameS
     return {name: settings.but(**{**condition, **changes}) for name, condition in CONDITIONS.items()}
 
 
-def contest(tables: Mapping[str, GameSettings], hops: int, folds: int, seeds: int, ablations: bool) -> list[Play]:
+def contest(
+    tables: Mapping[str, GameSettings], hops: int, folds: int, seeds: int, ablations: bool, has_more: bool = False
+) -> list[Play]:
     """Return all plays of some tables, the longest first, as they run side by side.
 
-    First the rows that share a pretraining, table by table; then those with one of their own, seed by seed; then the
-    ablations, of the first seed alone and, but for those of the table `paper`, of the first fold.
+    First the rows that share a pretraining, table by table; then those with one of their own, seed by seed, and the
+    row of the table `paper` with more questions, if there are any; then the ablations and the learning curve, of the
+    first seed alone and, but for those of the table `paper`, of the first fold.
     """
     plays = []
     for condition, settings in tables.items():
@@ -107,16 +112,24 @@ def contest(tables: Mapping[str, GameSettings], hops: int, folds: int, seeds: in
     for seed, (condition, settings), name in product(range(seeds), tables.items(), alone):
         branch = Branch(row_name(name, condition), settings.but(row=ROWS[name]))
         plays += [Play(fold, seed, (branch,)) for fold in range(folds)]
+    if has_more and (paper := tables.get("paper")):
+        more = tuple(_pair(WITH_MORE, paper, "paper", with_more=True))
+        plays += [Play(fold, seed, more) for seed, fold in product(range(seeds), range(folds))]
     if ablations and hops == 2 and (paper := tables.get("paper")):
-        changes = [(fold, note, change) for note, change in PAPER_ABLATIONS.items() for fold in range(folds)]
-        plays += [Play(fold, 0, tuple(_pair(note, paper.but(**c), condition="paper"))) for fold, note, c in changes]
+        changed = [tuple(_pair(note, paper.but(**change), "paper")) for note, change in PAPER_ABLATIONS.items()]
+        plays += [Play(fold, 0, branches) for branches in (*changed, _curve(paper, "paper")) for fold in range(folds)]
     if ablations and (ours := tables.get("ours")):
-        plays += [Play(0, 0, tuple(_pair(name, ours.but(**c)))) for name, c in ABLATIONS[ours.selects].items()]
-        plays.append(Play(0, 0, tuple(b for share in SHARES for b in _pair(f"on {share:.0%}", ours, share))))
+        changed = [tuple(_pair(note, ours.but(**change))) for note, change in ABLATIONS[ours.selects].items()]
+        plays += [Play(0, 0, branches) for branches in (*changed, _curve(ours))]
     return plays
 
 
-def _pair(note: str, settings: GameSettings, share: float = 1.0, condition: str = "ours") -> Iterator[Branch]:
-    """Yield the cooperative row and the one without a Reasoner."""
+def _curve(settings: GameSettings, condition: str = "ours") -> tuple[Branch, ...]:
+    """Return the rows of a learning curve."""
+    return tuple(b for share in SHARES for b in _pair(f"on {share:.0%}", settings, condition, share=share))
+
+
+def _pair(note: str, settings: GameSettings, condition: str = "ours", **questions: Any) -> Iterator[Branch]:
+    """Yield the cooperative row and the one without a Reasoner; `questions` are those that a branch learns from."""
     for name in ("cooperative", "tail-to-head"):
-        yield Branch(row_name(name, condition, note), settings.but(row=ROWS[name]), share)
+        yield Branch(row_name(name, condition, note), settings.but(row=ROWS[name]), **questions)

@@ -39,13 +39,18 @@ class Training:
     """A run of the game: the players, their optimisers, and the state of the run."""
 
     def __init__(
-        self, table: Tensor, data: Prepared, settings: GameSettings, questions: Sequence[int] | Array | None = None
+        self,
+        table: Tensor,
+        data: Prepared,
+        settings: GameSettings,
+        questions: Sequence[int] | Array | None = None,
+        players: type[Players] = Players,
     ) -> None:
         """Set up a run with a table of word vectors on some of the questions of a data set, or on all."""
         torch.manual_seed(settings.seed)
         self.settings, self.data = settings, data
         self.use(np.arange(len(data)) if questions is None else np.asarray(questions))
-        self.players = Players(table.to(data.device), data.hops, settings).to(data.device)
+        self.players = players(table.to(data.device), data.hops, settings).to(data.device)
         self.optimisers = {
             name: torch.optim.Adam(player.parameters(), lr=settings.learning_rate)
             for name, player in (("ranker", self.players.ranker), ("reasoner", self.players.reasoner))

@@ -1,20 +1,27 @@
 """Plays: what is done is not played again, tables do not mix settings, and branches do not depend on each other."""
 
 import shutil
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from rechain.errors import InputError, RechainError
 from rechain.paper import plays
+from rechain.paper.game import Players
 from rechain.paper.plays import Branch, Play, Stage, play_all, read_plays, write_plays
 from rechain.paper.settings import GameSettings
+from rechain.paper.stage import TableQuestions, stage
 from rechain.paper.tables import contest, table_settings
+from rechain.paper.vectors import Vectors
+from rechain.schema import Question
 from rechain.system.files import read_sealed, write_sealed
 from rechain.system.tensors import load_arrays
+from rechain.text.candidates import CandidateSettings
 
 PLAYS = [Play(fold, 0, (Branch("cooperative", GameSettings()),)) for fold in range(3)]
 
@@ -110,6 +117,32 @@ def test_a_branch_that_is_played_again_has_the_same_scores_and_others_are_left_a
     Stage(folder, "cpu").play(play)
     assert removed.read_bytes() == written[removed][0]
     assert all(path.stat().st_mtime_ns == written[path][1] for path in paths if path != removed)
+
+
+def test_a_branch_learns_from_a_share_of_the_other_folds_and_from_more_only_if_it_asks(
+    folder: Path, tmp_path: Path, questions: list[Question], vectors: Vectors
+) -> None:
+    stage(tmp_path / "more", TableQuestions(questions[:5], None, questions[5:]), vectors, CandidateSettings(), folds=2)
+    loaded, settings = Stage(tmp_path / "more"), GameSettings()
+    play = Play(1, 0, ())
+    others = np.flatnonzero(loaded.folds == 0).tolist()
+    assert loaded.training_questions(play, Branch("a", settings)).tolist() == others
+    assert loaded.training_questions(play, Branch("b", settings, with_more=True)).tolist() == [*others, 5, 6]
+    (one,) = loaded.training_questions(play, Branch("c", settings, share=1 / len(others))).tolist()
+    assert one in others
+
+
+def test_a_part_of_the_game_can_be_changed_by_a_class_of_ones_own(folder: Path) -> None:
+    asked = []
+
+    class Watched(Players):
+        def rewards(self, *arguments: Any) -> Tensor:
+            asked.append(arguments)
+            return super().rewards(*arguments)
+
+    play = paper_play()
+    Stage(folder, players=Watched).play(replace(play, branches=play.branches[:1]))
+    assert asked
 
 
 def test_rows_of_a_table_share_the_pretraining_and_have_schedules_of_their_own(folder: Path) -> None:

@@ -99,7 +99,7 @@ def test_what_is_not_played_is_left_out_with_a_sentence(folder: Path, fabricate:
     scores.unlink()
     assert "Of 6 plays 6 are still to be played" in write_report(folder, judge(), "hotpotqa").read_text()
     assert "## Ablations\n\nNone was played." in text
-    assert "## Learning curve\n\nNone was played." in text
+    assert "Learning curve" not in text
     assert "learning_curve.svg" not in text
 
 
@@ -135,8 +135,8 @@ def test_the_learning_curve_is_on_the_same_games(folder: Path, fabricate: Fabric
     curves, games = learning_curves(results)
     assert games == [Game(0, 0)]
     assert {name: [point.share for point in curve] for name, curve in curves.items()} == {
-        "cooperative": [10, 50, 100],
-        "tail-to-head": [10, 100],
+        "cooperative": ["10 %", "50 %", "100 %"],
+        "tail-to-head": ["10 %", "100 %"],
     }
     text = write_report(folder, results, "hotpotqa").read_text()
     assert [cells(text, f"{share} %")[0][1] for share in (10, 50, 100)] == ["10", "50", "100"]
@@ -144,6 +144,28 @@ def test_the_learning_curve_is_on_the_same_games(folder: Path, fabricate: Fabric
     assert cells(text, "50 %")[0][3] == ""
     assert (folder / "learning_curve.svg").read_text().startswith("<?xml")
     assert cells(text, "tail-to-head")[0][2].startswith("80.0 (")
+
+
+def test_a_row_with_more_questions_is_in_the_table_and_ends_the_learning_curve(
+    folder: Path, fabricate: Fabricate, judge: Judge
+) -> None:
+    fabricate("cooperative, on 25%, paper", 0, 0, ["q0"], metadata(questions=25))
+    fabricate("cooperative, paper", 0, 0, ["q0", "q1"], metadata(questions=100))
+    fabricate("cooperative, with more questions, paper", 0, 0, FOLD_0, metadata(questions=120))
+    fabricate("cooperative", 0, 0, [], metadata(questions=90))
+    results = judge()
+    assert learning_curves(results) == ({}, [])
+    (curve,) = learning_curves(results, "paper")[0].values()
+    assert [(point.share, point.questions) for point in curve] == [
+        ("25 %", 25),
+        ("100 %", 100),
+        ("100 %, with more questions", 120),
+    ]
+    text = write_report(folder, results, "hotpotqa").read_text()
+    assert cells(text, "cooperative, with more questions")[0][2].startswith("80.0 (")
+    assert cells(text, "cooperative, with more questions - cooperative")[0][1].startswith("+40.0 (")
+    for plot in ("order_paper.svg", "learning_curve_paper.svg", "order.svg"):
+        assert (folder / plot).read_text().startswith("<?xml")
 
 
 def test_times_that_rows_share_count_once_in_all(folder: Path, fabricate: Fabricate, judge: Judge) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rechain.errors import RechainError
-from rechain.paper.stage import TableQuestions, folds_of, read_index, stage
+from rechain.paper.stage import TableQuestions, folds_of, is_prepared, read_index, stage
 from rechain.paper.vectors import Vectors
 from rechain.schema import Question
 from rechain.system.tensors import load_arrays
@@ -59,6 +59,32 @@ def test_test_questions_are_the_first_fold_and_all_others_the_second(
     index = read_index(tmp_path)
     assert (index["folds"], index["has_test"]) == (2, True)
     assert load_arrays(tmp_path / "questions.safetensors")["fold"].tolist() == [0, 0, 0, 1, 1, 1, 1]
+
+
+def test_more_questions_are_in_no_fold_and_move_none(
+    tmp_path: Path, questions: list[Question], vectors: Vectors
+) -> None:
+    stage(tmp_path / "alone", TableQuestions(questions[:5], None), vectors, SETTINGS, folds=2)
+    stage(tmp_path / "more", TableQuestions(questions[:5], None, questions[5:]), vectors, SETTINGS, folds=2)
+    alone, more = (
+        load_arrays(tmp_path / name / "questions.safetensors")["fold"].tolist() for name in ("alone", "more")
+    )
+    assert more == [*alone, -1, -1]  # the last question has no chain
+    assert is_prepared(tmp_path / "more", TableQuestions(questions[:5], None, questions[5:]), 2)
+    with pytest.raises(RechainError, match="prepared for other questions"):
+        is_prepared(tmp_path / "more", TableQuestions(questions[:5], None), 2)
+
+
+def test_more_questions_may_lack_a_type_but_not_be_those_of_the_table(
+    tmp_path: Path, questions: list[Question]
+) -> None:
+    typed = [question.model_copy(update={"type": "bridge"}) for question in questions[:3]]
+    other = [questions[4].model_copy(update={"type": "comparison"}), questions[5]]
+    files = {tmp_path / "table": typed, tmp_path / "more": other, tmp_path / "same": typed[:1]}
+    read = TableQuestions.read("hotpotqa", tmp_path / "table", None, tmp_path / "more", files.__getitem__)
+    assert (read.training, read.more) == (typed, [questions[5]])
+    with pytest.raises(RechainError, match=r"table and .*same share the question 'q0'"):
+        TableQuestions.read("hotpotqa", tmp_path / "table", None, tmp_path / "same", files.__getitem__)
 
 
 def test_questions_without_any_chain_cannot_be_prepared(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rechain.errors import RechainError
-from rechain.paper.plays import Play, read_plays, write_plays
+from rechain.paper.plays import Branch, Play, read_plays, write_plays
 from rechain.paper.settings import GameSettings
 from rechain.paper.tables import (
     ABLATIONS,
@@ -69,6 +69,18 @@ def test_cooperative_rows_of_every_table_come_before_those_with_their_own_pretra
         ("head-to-tail", 1),
         ("independent", 1),
     ]
+
+
+def test_the_papers_table_has_a_row_with_more_questions_and_a_learning_curve_in_every_fold() -> None:
+    tables = table_settings("hotpotqa")
+    plays = contest(tables, 2, 2, 3, ablations=True, has_more=True)
+    more = [play for play in plays if play.branches[0].with_more]
+    assert {(play.fold, play.seed) for play in more} == {(f, s) for f in range(2) for s in range(3)}
+    assert more[0].branches[0] == Branch("cooperative, with more questions, paper", tables["paper"], with_more=True)
+    curve = [play for play in plays if play.branches[0].row == "cooperative, on 25%, paper"]
+    assert [(play.fold, play.seed) for play in curve] == [(0, 0), (1, 0)]
+    assert [branch.share for branch in curve[0].branches] == [0.25, 0.25, 0.5, 0.5]
+    assert not [b for play in contest(tables, 2, 2, 3, ablations=True) for b in play.branches if b.with_more]
 
 
 def test_no_two_plays_write_the_same_file_and_they_are_read_again(tmp_path: Path) -> None:
