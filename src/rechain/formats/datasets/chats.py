@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from rechain.errors import QuestionError
-from rechain.formats.datasets.formats import Format, has_text, make_passages, split_text
+from rechain.formats.datasets.formats import Format, MissingFieldsError, has_text, make_passages, split_text
 from rechain.formats.datasets.tool_logs import first_of, logged_question, present_of
-from rechain.formats.datasets.validation import MissingFieldsError
 from rechain.schema import Question
 
 _CHATS = ("messages", "user_input")  # fields of the messages; the second is that of Ragas' samples of several turns

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rechain.errors import DamagedInputError, InputError, QuestionError
+from rechain.formats.datasets.json_records import LARGEST_RECORD, Located, PathLike
 
 SEPARATORS = ("\t", ";", ",")
 # A table of questions has a column for the question, the answer and the passages at least; a sentence that is no table
@@ -48,16 +49,11 @@ def _cells(line: str, separator: str) -> list[str]:
         return []
 
 
-def read_table(
-    path: object, stream: io.BufferedReader, separator: str, encoding: str, longest: int
-) -> Iterator[tuple[str, int, dict[str, Any] | QuestionError]]:
-    """Yield the place, the number and the cells by name of every row, or why it cannot be read.
-
-    No row may have a cell of more characters than `longest`.
-    """
-    csv.field_size_limit(longest)  # csv has this limit for all readers alone, and 131,072 is too low for passages
+def read_table(path: PathLike, stream: io.BufferedReader, separator: str, encoding: str) -> Iterator[Located]:
+    """Yield the place, the number and the cells by name of every row, or why it cannot be read."""
+    csv.field_size_limit(LARGEST_RECORD)  # csv has one limit for all readers, and 131,072 is too low for passages
     text = io.TextIOWrapper(stream, encoding, errors="surrogateescape", newline="")
-    rows = csv.reader(_lines(path, text, longest), delimiter=separator, strict=True)
+    rows = csv.reader(_lines(path, text), delimiter=separator, strict=True)
     names = _names(path, rows)
     number = 0
     while True:
@@ -79,14 +75,14 @@ def read_table(
         number += 1
 
 
-def _lines(path: object, text: io.TextIOWrapper, longest: int) -> Iterator[str]:
-    while line := text.readline(longest + 1):
-        if len(line) > longest:
-            raise InputError(f"{path} has a line of more than {longest >> 20} MB, which is no row of a table.")
+def _lines(path: PathLike, text: io.TextIOWrapper) -> Iterator[str]:
+    while line := text.readline(LARGEST_RECORD + 1):
+        if len(line) > LARGEST_RECORD:
+            raise InputError(f"{path} has a line of more than {LARGEST_RECORD >> 20} MB, which is no row of a table.")
         yield line
 
 
-def _names(path: object, rows: Iterator[list[str]]) -> list[str]:
+def _names(path: PathLike, rows: Iterator[list[str]]) -> list[str]:
     try:
         names = [name.strip() for name in next((row for row in rows if any(row)), [])]
     except csv.Error as error:

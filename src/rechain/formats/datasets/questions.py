@@ -1,6 +1,7 @@
 """From a file of any known format to questions; a record that cannot be read takes its place as an error."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain, islice
 from math import inf
 from pathlib import Path
@@ -10,15 +11,12 @@ from pydantic import ValidationError
 
 from rechain.errors import InputError, QuestionError
 from rechain.formats.datasets.chats import Chats
-from rechain.formats.datasets.formats import Format
-from rechain.formats.datasets.hotpotqa import HotpotQA, TwoWiki
+from rechain.formats.datasets.formats import Format, bad_record, listed
 from rechain.formats.datasets.json_records import LARGEST_RECORD
-from rechain.formats.datasets.musique import MuSiQue
 from rechain.formats.datasets.plain import FieldMap, Mapped, Plain
-from rechain.formats.datasets.qangaroo import Qangaroo
+from rechain.formats.datasets.published import HotpotQA, MuSiQue, Qangaroo, TwoWiki
 from rechain.formats.datasets.records import RawRecord, read_by_id, read_parts
 from rechain.formats.datasets.tool_logs import Haystack, LangChain, LlamaIndex, Log, Ragas
-from rechain.formats.datasets.validation import MissingFieldsError, bad_record, fields_of, listed
 from rechain.schema import Gold, Passage, Question, Same, number_as_text
 from rechain.system.batches import batches
 from rechain.system.stores import path_of
@@ -111,11 +109,6 @@ class QuestionReader:
                 yield entry
 
 
-def _formats(mapping: FieldMap | None) -> Sequence[Format]:
-    """Return the formats that a file may have: with a mapping that one alone."""
-    return (Mapped(mapping),) if mapping else tuple(FORMATS.values())
-
-
 def read_chunks(
     path: str | Path, size: int, mapping: FieldMap | None = None, needs_passages: bool = True
 ) -> Iterator[Chunk]:
@@ -143,7 +136,7 @@ def chunks_of(
     remaining = iter(records)
     first: list[RawRecord] = []
     form: Format | None = None
-    formats = _formats(mapping)
+    formats = (Mapped(mapping),) if mapping else tuple(FORMATS.values())
     for raw in islice(remaining, _UNKNOWN_RECORDS):
         first.append(raw)
         value = raw.parsed(keep_nulls=mapping is not None).value
@@ -165,7 +158,7 @@ def _recognised(record: dict[str, Any], formats: Sequence[Format], needs_passage
 
 def is_record(value: dict[str, Any], needs_passages: bool = True) -> bool:
     """Return whether an object is a question of a known format, by its fields."""
-    return _recognised(value, _formats(None), needs_passages) is not None
+    return _recognised(value, tuple(FORMATS.values()), needs_passages) is not None
 
 
 def _nearest(record: dict[str, Any]) -> Format:
@@ -265,10 +258,10 @@ def read_gold_of_questions(path: str | Path) -> Iterator[tuple[Gold, Question | 
 def read_sentences(path: str | Path) -> Iterator[tuple[str | None, Mapping[str, Sequence[str]]]]:
     """Yield the id of every question and, of formats that give them, the sentences of its passages."""
     for record, form in _records_with_format(path):
-        try:
-            yield _identity(record, ""), form.sentences(record) if form else {}
-        except (ValidationError, QuestionError):
-            yield _identity(record, ""), {}
+        sentences: Mapping[str, Sequence[str]] = {}
+        with suppress(ValidationError, QuestionError):
+            sentences = form.sentences(record) if form else {}
+        yield _identity(record, ""), sentences
 
 
 def same_chain(path: str | Path) -> Same:
@@ -287,7 +280,6 @@ def _records_with_format(path: str | Path) -> Iterator[tuple[dict[str, Any], For
 
 def _entry(raw: RawRecord, form: Format | None) -> Entry:
     """Return the question of a parsed record, or why it is none; where no format is known the plain one says why."""
-    where, share, name = raw.where, raw.share, raw.name
     record: Any = raw.value
     content: Question | QuestionError
     try:
@@ -296,15 +288,11 @@ def _entry(raw: RawRecord, form: Format | None) -> Entry:
         elif not isinstance(record, dict):
             raise QuestionError("bad_record", "a question should be an object, in braces")
         else:
-            content = (form or _nearest(record)).question(_with_identity(record, name))
-    except ValidationError as error:
-        content = bad_record(where, error, record)
-    except MissingFieldsError as error:
-        content = QuestionError(error.code, f"{where}: {error}{fields_of(record)}.")
-    except QuestionError as error:
-        content = QuestionError(error.code, f"{where}: {error}.")
-    identity = content.id if isinstance(content, Question) else _identity(record, name)
-    return Entry(where, identity, content, share)
+            content = (form or _nearest(record)).question(_with_identity(record, raw.name))
+    except (ValidationError, QuestionError) as error:
+        content = bad_record(raw.where, error, record)
+    identity = content.id if isinstance(content, Question) else _identity(record, raw.name)
+    return Entry(raw.where, identity, content, raw.share)
 
 
 def _with_identity(record: dict[str, Any], name: str) -> dict[str, Any]:

@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
-from rechain.formats.datasets.formats import Format, items_of, make_passages
-from rechain.formats.datasets.validation import MissingFieldsError
+from rechain.formats.datasets.formats import Format, MissingFieldsError, items_of, make_passages
 from rechain.schema import Question
 
 
