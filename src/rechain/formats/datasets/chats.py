@@ -69,7 +69,12 @@ class Chats(Format):
             who = "user" if asked is None and end is not None else "assistant"
             raise QuestionError("missing_field", f"{field} hold no message of the {who}")
         answer = record[other] if other else messages[end].text
-        texts, question = [part for message in messages[:end] for part in _passages(message)], messages[asked].text
+        question, texts = messages[asked].text, []
+        for role, text in messages[:end]:
+            if role == "tool":
+                texts += _results(text)
+            elif role == "system":
+                texts += [part for context in _CONTEXT.finditer(text) for part in _texts_of(context)]
         if not texts:
             question, texts = _split_prompt(question)
         passages = make_passages(field, texts, logged=True)
@@ -84,7 +89,9 @@ def _messages(field: str, messages: list[Any]) -> Iterator[_Message]:
         if role == "tool":
             yield from _tool_messages(parts)
             continue
-        results = [part for part in parts if _is_result(part)] if isinstance(parts, list) else []
+        # Anthropic's interface has what a tool returned as a part of a user's message.
+        of_parts = [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+        results = [part for part in of_parts if part.get("type") == "tool_result"]
         for part in results:
             yield from _tool_messages(part.get("content"))
         text = _text(parts)
@@ -102,11 +109,6 @@ def _role(message: dict[str, Any]) -> str:
     return _ROLES.get(role, role) if isinstance(role, str) else ""
 
 
-def _is_result(part: Any) -> bool:
-    """Return whether a part of a user's message is what a tool returned, as Anthropic's interface has it."""
-    return isinstance(part, dict) and part.get("type") == "tool_result"
-
-
 def _text(content: Any) -> str:
     """Return the text of a message, which may come in parts, among them images."""
     if isinstance(content, str):
@@ -120,14 +122,6 @@ def _last(messages: Sequence[_Message], role: str, end: int) -> int | None:
     """Return the place of the last message of a role before an end; a blank one only if there is no other."""
     places = [place for place in range(end) if messages[place].role == role]
     return next((place for place in reversed(places) if messages[place].text.strip()), places[-1] if places else None)
-
-
-def _passages(message: _Message) -> list[Any]:
-    if message.role == "tool":
-        return _results(message.text)
-    if message.role == "system":
-        return [part for context in _CONTEXT.finditer(message.text) for part in _texts_of(context)]
-    return []
 
 
 def _texts_of(context: re.Match[str]) -> list[Any]:

@@ -16,7 +16,7 @@ from rechain.formats.datasets.json_records import LARGEST_RECORD
 from rechain.formats.datasets.plain import FieldMap, Mapped, Plain
 from rechain.formats.datasets.published import HotpotQA, MuSiQue, Qangaroo, TwoWiki
 from rechain.formats.datasets.records import RawRecord, read_by_id, read_parts
-from rechain.formats.datasets.tool_logs import Haystack, LangChain, LlamaIndex, Log, Ragas
+from rechain.formats.datasets.tool_logs import Haystack, LangChain, LlamaIndex, Ragas
 from rechain.schema import Gold, Passage, Question, Same, number_as_text
 from rechain.system.batches import batches
 from rechain.system.stores import path_of
@@ -163,8 +163,7 @@ def is_record(value: dict[str, Any], needs_passages: bool = True) -> bool:
 
 def _nearest(record: dict[str, Any]) -> Format:
     """Return the format that says best what a record of no known format lacks."""
-    logs = (form for form in FORMATS.values() if isinstance(form, Log) and "question" not in record)
-    return next((form for form in logs if form.lacks_passages(record)), FORMATS[Plain.name])
+    return next((form for form in FORMATS.values() if form.without_passages(record)), FORMATS[Plain.name])
 
 
 def _no_format(path: str | Path, records: Sequence[RawRecord], mapping: FieldMap | None) -> InputError:
@@ -248,11 +247,9 @@ def read_gold_of_questions(path: str | Path) -> Iterator[tuple[Gold, Question | 
     Only `rechain.evaluation.gold` calls this.
     """
     for record, form in _records_with_format(path):
-        try:
+        with suppress(ValidationError, QuestionError):
             if form and (gold := form.gold(record)):
                 yield gold, form.question(record) if form.gold_tail_holds_answer else None
-        except (ValidationError, QuestionError):
-            continue
 
 
 def read_sentences(path: str | Path) -> Iterator[tuple[str | None, Mapping[str, Sequence[str]]]]:

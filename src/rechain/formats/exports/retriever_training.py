@@ -21,7 +21,12 @@ def triplets(joined: Joined, negatives: int = 1, weights: bool = False) -> list[
     hardest = hard_negatives(joined)[:negatives]
     if not hardest:
         raise QuestionError("no_negative", "every passage is on a chain")
-    weight = {"score": _weight_of(joined)} if weights else {}
+    if weights and joined.best.confidence is None:
+        raise InputError(
+            f"the model that recovered the chain of the question '{joined.question.id}' tells no confidence, "
+            "so it cannot be a weight; leave --weights out."
+        )
+    weight = {"score": joined.best.confidence} if weights else {}
     return [
         {"query": joined.question.question, "positive": text_of(passage), "negative": text_of(negative), **weight}
         for passage, _ in joined.passages
@@ -117,16 +122,6 @@ def text_of(passage: Passage) -> str:
     """Return "title: text", or the text alone if it begins with the title or there is none."""
     title = title_before(passage)
     return f"{title}: {passage.text}" if title else passage.text
-
-
-def _weight_of(joined: Joined) -> float:
-    """Return the confidence of a question's chain, as its weight in training."""
-    if joined.best.confidence is None:
-        raise InputError(
-            f"the model that recovered the chain of the question '{joined.question.id}' tells no confidence, "
-            "so it cannot be a weight; leave --weights out."
-        )
-    return joined.best.confidence
 
 
 def hard_negatives(joined: Joined) -> list[Passage]:
