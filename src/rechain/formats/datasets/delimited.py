@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rechain.errors import DamagedInputError, InputError, QuestionError
-from rechain.formats.datasets.json_records import LARGEST_RECORD, Located, PathLike
+from rechain.formats.datasets.json_records import LARGEST_RECORD, Numbered, PathLike
 
 SEPARATORS = ("\t", ";", ",")
 # A table of questions has a column for the question, the answer and the passages at least; a sentence that is no table
@@ -49,29 +49,28 @@ def _cells(line: str, separator: str) -> list[str]:
         return []
 
 
-def read_table(path: PathLike, stream: io.BufferedReader, separator: str, encoding: str) -> Iterator[Located]:
-    """Yield the place, the number and the cells by name of every row, or why it cannot be read."""
+def read_table(path: PathLike, stream: io.BufferedReader, separator: str, encoding: str) -> Iterator[Numbered]:
+    """Yield the cells by name of every row, or why it cannot be read."""
     csv.field_size_limit(LARGEST_RECORD)  # csv has one limit for all readers, and 131,072 is too low for passages
     text = io.TextIOWrapper(stream, encoding, errors="surrogateescape", newline="")
     rows = csv.reader(_lines(path, text), delimiter=separator, strict=True)
     names = _names(path, rows)
-    number = 0
+    number = 1  # of a row that is not blank
     while True:
-        where = f"{path}, row {number + 1}"
         try:
             cells = next(rows, None)
         except csv.Error as error:
             if "unexpected end" in str(error) or "field limit" in str(error):
                 raise DamagedInputError(
-                    f"{where}: a quotation mark is not closed. What came before was read."
+                    f"{path}, row {number}: a quotation mark is not closed. What came before was read."
                 ) from error
-            yield where, number + 1, QuestionError("bad_record", f"{where}: not a row of a table ({error}).")
+            yield "row", number, QuestionError("bad_record", f"not a row of a table ({error})")
         else:
             if cells is None:
                 return
             if not any(cell.strip() for cell in cells):
                 continue
-            yield where, number + 1, _row(where, names, cells)
+            yield "row", number, _row(names, cells)
         number += 1
 
 
@@ -92,11 +91,9 @@ def _names(path: PathLike, rows: Iterator[list[str]]) -> list[str]:
     return names
 
 
-def _row(where: str, names: list[str], cells: list[str]) -> dict[str, Any] | QuestionError:
+def _row(names: list[str], cells: list[str]) -> dict[str, Any] | QuestionError:
     if len(cells) > len(names) and any(cells[len(names) :]):
-        return QuestionError(
-            "bad_record", f"{where}: the row has {len(cells)} cells, but there are {len(names)} columns."
-        )
+        return QuestionError("bad_record", f"the row has {len(cells)} cells, but there are {len(names)} columns")
     if any("\udc80" <= character <= "\udcff" for cell in cells for character in cell if not cell.isascii()):
-        return QuestionError("bad_encoding", f"{where}: not valid UTF-8; save the table as UTF-8 (Excel: CSV UTF-8).")
+        return QuestionError("bad_encoding", "not valid UTF-8; save the table as UTF-8 (Excel: CSV UTF-8)")
     return {name: cell if cell.strip() else None for name, cell in zip(names, cells, strict=False) if name}

@@ -46,10 +46,10 @@ def as_entry(
     if isinstance(question, Question):
         return Entry("", question.id, question)
     try:
-        is_pair = isinstance(question, tuple) and len(question) == 2
-        has_passages = is_pair and (collection is not None or as_record(question[1]) is not None)
-        if has_passages or (isinstance(question, tuple) and len(question) == 3):
-            return Entry("", name, as_question(where, name, *question))
+        if isinstance(question, tuple):
+            has_passages = len(question) == 2 and (collection is not None or as_record(question[1]) is not None)
+            if has_passages or len(question) == 3:
+                return Entry("", name, as_question(where, name, *question))
         record = as_record(question)
         if record is None:
             kinds = "a Question, a dict or a tuple of question, answer and passages"
@@ -207,13 +207,13 @@ def _is_table(text: str, separator: str) -> bool:
 def _rows(text: str, separator: str) -> list[Any]:
     stream = cast(io.BufferedReader, io.BytesIO(text.encode("utf-8", "replace")))
     try:
-        rows = [row for _, _, row in read_table("the table", stream, separator, "utf-8")]
-    except RechainError as error:  # a file would say so of itself
+        rows = list(read_table("the table", stream, separator, "utf-8"))
+    except RechainError as error:  # a mistake in a file, but here in a question
         raise QuestionError("bad_record", str(error)) from error
-    for row in rows:
+    for unit, number, row in rows:
         if isinstance(row, QuestionError):
-            raise row
-    return [without_nulls(row) for row in rows]
+            raise bad_record(f"the table, {unit} {number}", row)
+    return [without_nulls(row) for _, _, row in rows]
 
 
 def _pasted(values: Sequence[Any], number: int, needs_passages: bool) -> Pasted:

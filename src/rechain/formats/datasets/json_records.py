@@ -20,8 +20,8 @@ _BUFFER = 1 << 17  # bytes at a time from a file; larger ones are no faster
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile)  # what reading a damaged gzip stream raises
 
-Located = tuple[str, int, bytes | dict[str, Any] | QuestionError]
-"""The place of a record, its number in the file, and its JSON or its cells or why it cannot be read."""
+Numbered = tuple[str, int, bytes | dict[str, Any] | QuestionError]
+"""The unit of a record (line, record, row), its number in the file, and its JSON or cells or why it cannot be read."""
 Stream = io.BufferedReader | gzip.GzipFile
 PathLike = Path | str  # A local path or, for files that `system.stores` opens, an address.
 
@@ -66,17 +66,16 @@ def read_about(stream: Stream, size: int) -> bytes:
     return b"".join(parts)
 
 
-def json_lines(path: PathLike, stream: io.BufferedReader, first: int) -> Iterator[Located]:
+def json_lines(stream: io.BufferedReader, first: int) -> Iterator[Numbered]:
     """Yield every line that is not blank; `first` is the number of the first."""
     number = first
     while line := stream.readline(LARGEST_RECORD + 1):
-        where = f"{path}, line {number}"
         if len(line) > LARGEST_RECORD and not line.endswith(b"\n"):
-            yield where, number, _too_long(where)
+            yield "line", number, _too_long()
             while line and not line.endswith(b"\n"):
                 line = stream.readline(_CHUNK)
         elif not line.isspace():
-            yield where, number, line
+            yield "line", number, line
         else:
             number += _skip_blank_lines(stream)
         number += 1
@@ -90,11 +89,10 @@ def _skip_blank_lines(stream: io.BufferedReader) -> int:
     return blank.count(b"\n")
 
 
-def json_objects(path: PathLike, stream: io.BufferedReader, is_array: bool) -> Iterator[Located]:
+def json_objects(path: PathLike, stream: io.BufferedReader, is_array: bool) -> Iterator[Numbered]:
     """Yield the outermost objects of an array, or of a file of objects spread over several lines."""
-    places = ((f"{path}, record {number}", number) for number in count(1))
-    scanner, rest = _Scanner(), bytearray()  # what follows the last object
-    start, too_long = -1, ""  # where in the rest an object begins; the place of one that is passed over
+    scanner, rest, numbers = _Scanner(), bytearray(), count(1)  # the rest follows the last object
+    start, too_long = -1, 0  # where in the rest an object begins; the number of one that is passed over
     for piece in iter(partial(read_about, stream, _CHUNK), b""):
         before, end = len(rest), 0
         rest += piece
@@ -104,24 +102,24 @@ def json_objects(path: PathLike, stream: io.BufferedReader, is_array: bool) -> I
                 continue
             if not too_long:
                 if _is_stray(rest[end:start]):
-                    yield _not_an_object(*next(places))
-                where, number = next(places)
+                    yield "record", next(numbers), _not_an_object()
                 record = bytes(rest[start : before + edge + 1])
-                yield where, number, record if len(record) <= LARGEST_RECORD else _too_long(where)
-            start, end, too_long = -1, before + edge + 1, ""
+                yield "record", next(numbers), record if len(record) <= LARGEST_RECORD else _too_long()
+            start, end, too_long = -1, before + edge + 1, 0
         del rest[:end]
         start = max(start - end, -1)
         if len(rest) > LARGEST_RECORD and not too_long:
-            too_long, number = next(places)
+            too_long = next(numbers)
             if start < 0:
-                raise InputError(f"{too_long}: no record begins within {LARGEST_RECORD >> 20} MB.")
-            yield too_long, number, _too_long(too_long)
+                raise InputError(f"{path}, record {too_long}: no record begins within {LARGEST_RECORD >> 20} MB.")
+            yield "record", too_long, _too_long()
         if too_long:
             rest.clear()
     if too_long or b"{" in rest:
-        raise DamagedInputError(f"{too_long or next(places)[0]}: the file ends in the middle of the record.")
+        number = too_long or next(numbers)
+        raise DamagedInputError(f"{path}, record {number}: the file ends in the middle of the record.")
     if _is_stray(rest):
-        yield _not_an_object(*next(places))
+        yield "record", next(numbers), _not_an_object()
     if is_array and b"]" not in rest:
         raise DamagedInputError(f"{path} ends in the middle of its array.")
 
@@ -161,9 +159,9 @@ def _is_stray(between: bytes | bytearray) -> bool:
     return between.removeprefix(BYTE_ORDER_MARK).strip(b" \t\r\n,[]") != b""
 
 
-def _not_an_object(where: str, number: int) -> Located:
-    return where, number, QuestionError("bad_record", f"{where}: a question should be an object, in braces.")
+def _not_an_object() -> QuestionError:
+    return QuestionError("bad_record", "a question should be an object, in braces")
 
 
-def _too_long(where: str) -> QuestionError:
-    return QuestionError("too_long", f"{where}: the record is longer than {LARGEST_RECORD >> 20} MB.")
+def _too_long() -> QuestionError:
+    return QuestionError("too_long", f"the record is longer than {LARGEST_RECORD >> 20} MB")

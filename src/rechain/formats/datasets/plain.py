@@ -160,14 +160,12 @@ def _follow(path: str, value: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Mapped(Format):
+class Mapped(Plain):
     """Records whose fields a map names; otherwise the plain format."""
 
     name = "mapped"
-    same = Plain.same
 
-    fields: FieldMap
-    plain: Plain = field(default_factory=Plain)
+    fields: FieldMap = field(kw_only=True)
 
     def recognises(self, record: dict[str, Any]) -> bool:
         return bool(self.fields.values(record))
@@ -181,4 +179,4 @@ class Mapped(Format):
         if "passages" in record:
             items = map(self.fields.applied_to_passage, items_of("passages", record["passages"]))
             record["passages"] = make_passages("passages", map(without_nulls, items), logged=True)
-        return self.plain.question(record)
+        return super().question(record)

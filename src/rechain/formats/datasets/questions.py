@@ -92,8 +92,8 @@ class QuestionReader:
         in a collection.
         """
         by_id = passages if isinstance(passages, Mapping | None) else read_by_id(path_of(passages), Passage)
-        plain = Plain(by_id)
-        self._formats = {Mapped.name: Mapped(mapping, plain)} if mapping else {**FORMATS, Plain.name: plain}
+        formats = {Mapped.name: Mapped(by_id, fields=mapping)} if mapping else {Plain.name: Plain(by_id)}
+        self._formats: Mapping[str, Format] = {**FORMATS, **formats}
         self._only = frozenset(only)
         self._needs_passages = needs_passages
 
@@ -101,12 +101,24 @@ class QuestionReader:
         """Yield the questions of a chunk that are of a wanted type, and the errors among them."""
         form = self._formats[chunk.form] if chunk.form else None
         for raw in chunk.records:
-            parsed = raw.parsed(keep_nulls=isinstance(form, Mapped))
-            if form and not self._needs_passages and isinstance(parsed.value, dict):
-                parsed = parsed._replace(value=form.without_passages(parsed.value) or parsed.value)
-            entry = _entry(parsed, form)
+            entry = self._entry(raw.parsed(keep_nulls=isinstance(form, Mapped)), form)
             if not self._only or isinstance(entry.content, QuestionError) or entry.content.type in self._only:
                 yield entry
+
+    def _entry(self, raw: RawRecord, form: Format | None) -> Entry:
+        """Return the question of a parsed record, or why it is none: the nearest format names what an unknown lacks."""
+        record: Any = raw.value
+        if isinstance(record, QuestionError):  # which names its place already
+            return Entry(raw.where, None, record, raw.share)
+        try:
+            if not isinstance(record, dict):
+                raise QuestionError("bad_record", "a question should be an object, in braces")
+            if form and not self._needs_passages:
+                record = form.without_passages(record) or record
+            question = (form or _nearest(record)).question(_with_identity(record, raw.name))
+            return Entry(raw.where, question.id, question, raw.share)
+        except (ValidationError, QuestionError) as error:
+            return Entry(raw.where, _identity(record, raw.name), bad_record(raw.where, error, record), raw.share)
 
 
 def read_chunks(
@@ -136,7 +148,7 @@ def chunks_of(
     remaining = iter(records)
     first: list[RawRecord] = []
     form: Format | None = None
-    formats = (Mapped(mapping),) if mapping else tuple(FORMATS.values())
+    formats = (Mapped(fields=mapping),) if mapping else tuple(FORMATS.values())
     for raw in islice(remaining, _UNKNOWN_RECORDS):
         first.append(raw)
         value = raw.parsed(keep_nulls=mapping is not None).value
@@ -273,23 +285,6 @@ def _records_with_format(path: str | Path) -> Iterator[tuple[dict[str, Any], For
         if isinstance(raw.value, dict):
             record = _with_identity(raw.value, raw.name)
             yield record, FORMATS.get(chunk.form or "")
-
-
-def _entry(raw: RawRecord, form: Format | None) -> Entry:
-    """Return the question of a parsed record, or why it is none; where no format is known the plain one says why."""
-    record: Any = raw.value
-    content: Question | QuestionError
-    try:
-        if isinstance(record, QuestionError):  # which names its place already
-            content = record
-        elif not isinstance(record, dict):
-            raise QuestionError("bad_record", "a question should be an object, in braces")
-        else:
-            content = (form or _nearest(record)).question(_with_identity(record, raw.name))
-    except (ValidationError, QuestionError) as error:
-        content = bad_record(raw.where, error, record)
-    identity = content.id if isinstance(content, Question) else _identity(record, raw.name)
-    return Entry(raw.where, identity, content, raw.share)
 
 
 def _with_identity(record: dict[str, Any], name: str) -> dict[str, Any]:

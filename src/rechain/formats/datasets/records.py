@@ -24,7 +24,7 @@ from rechain.formats.datasets.formats import bad_record
 from rechain.formats.datasets.json_records import (
     BYTE_ORDER_MARK,
     DAMAGE,
-    Located,
+    Numbered,
     PathLike,
     Stream,
     json_lines,
@@ -197,15 +197,17 @@ def read_opened(path: PathLike, file: io.BufferedReader, size: int) -> Iterator[
     stream = replayed(start, file)
     try:
         packed = start.startswith(_GZIP)
-        for where, number, value in _values(path, gzip.GzipFile(fileobj=stream) if packed else stream):
-            yield RawRecord(where, value, min(file.tell() / size, 1.0) if size else None, str(number))
+        for unit, number, value in _values(path, gzip.GzipFile(fileobj=stream) if packed else stream):
+            where = f"{path}, {unit} {number}"
+            checked = bad_record(where, value) if isinstance(value, QuestionError) else value
+            yield RawRecord(where, checked, min(file.tell() / size, 1.0) if size else None, str(number))
     except EOFError as error:
         raise DamagedInputError(f"{path} is cut off: its gzip stream ends early. What came before was read.") from error
     except DAMAGE as error:
         raise DamagedInputError(f"{path} is damaged: {error}. What came before was read.") from error
 
 
-def _values(path: PathLike, stream: Stream) -> Iterator[Located]:
+def _values(path: PathLike, stream: Stream) -> Iterator[Numbered]:
     """Yield every JSON line, every outermost object of an array or of objects on several lines, or every row."""
     start, blank_lines = read_about(stream, len(BYTE_ORDER_MARK)).removeprefix(BYTE_ORDER_MARK), 0
     while _UNDECIDED.fullmatch(start):
@@ -218,12 +220,12 @@ def _values(path: PathLike, stream: Stream) -> Iterator[Located]:
     if text.startswith(b"[") or text.split(b"\n", 1)[0].strip() == b"{":
         yield from json_objects(path, whole, is_array=text.startswith(b"["))
     elif text.startswith(b"{"):
-        yield from json_lines(path, whole, blank_lines + 1)
+        yield from json_lines(whole, blank_lines + 1)
     elif text:
         yield from _rows(path, start, stream)
 
 
-def _rows(path: PathLike, start: bytes, stream: Stream) -> Iterator[Located]:
+def _rows(path: PathLike, start: bytes, stream: Stream) -> Iterator[Numbered]:
     """Yield the rows of a table of text; raises InputError for a file that begins like none."""
     start = start.lstrip(b"\r\n")
     while b"\n" not in start and len(start) < _LONGEST_HEADER and (more := stream.read1(_LONGEST_HEADER)):
