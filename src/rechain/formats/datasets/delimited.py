@@ -4,6 +4,7 @@ import csv
 import io
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from rechain.errors import DamagedInputError, InputError, QuestionError
@@ -34,19 +35,14 @@ def separator_of(start: bytes) -> str | None:
     """Return what separates the cells of a table that begins so, or None if it begins like no table."""
     first = start.decode(encoding_of(start), "replace").lstrip("\r\n").partition("\n")[0].rstrip("\r")
     for separator in SEPARATORS:
-        names = _cells(first, separator)
+        names: list[str] = []
+        with suppress(csv.Error):
+            names = next(csv.reader([first], delimiter=separator, strict=True), [])
         named = names[1:] if names and not names[0] else names  # the numbers of the rows, as pandas writes them
         is_table = len(names) >= _FEWEST_COLUMNS or frozenset(map(str.casefold, names)) in _TWO_COLUMNS
         if is_table and all(map(_NAME.fullmatch, named)):
             return separator
     return None
-
-
-def _cells(line: str, separator: str) -> list[str]:
-    try:
-        return next(csv.reader([line], delimiter=separator, strict=True), [])
-    except csv.Error:
-        return []
 
 
 def read_table(path: PathLike, stream: io.BufferedReader, separator: str, encoding: str) -> Iterator[Numbered]:

@@ -177,7 +177,21 @@ def read_pasted(text: str, number: int = 1, needs_passages: bool = True) -> Past
         values = _rows(text, separator)
     else:
         return None
-    return _pasted(values, number, needs_passages)
+    first = values[0] if values else None
+    if isinstance(first, dict) and is_record(first, needs_passages):
+        if number > len(values):
+            raise QuestionError("bad_record", f"there is no record {number}: {len(values)} were pasted.")
+        chosen = values[number - 1]
+        if not isinstance(chosen, dict):
+            raise QuestionError("bad_record", f"record {number}: a question should be an object, in braces.")
+        return Pasted(record=chosen, records=len(values))
+    if len(values) == 1 and isinstance(first, dict) and not has_text(first):
+        field = next((name for name in _FIELDS if first.get(name)), None)
+        if field is None:
+            has = f"; it has {listed(first)}" if first else ""
+            raise QuestionError("bad_record", f"what was pasted holds neither passages nor a question{has}.")
+        return Pasted(items_of(field, first[field]))
+    return Pasted(values)
 
 
 def _json_values(text: str) -> list[Any]:
@@ -214,21 +228,3 @@ def _rows(text: str, separator: str) -> list[Any]:
         if isinstance(row, QuestionError):
             raise bad_record(f"the table, {unit} {number}", row)
     return [without_nulls(row) for _, _, row in rows]
-
-
-def _pasted(values: Sequence[Any], number: int, needs_passages: bool) -> Pasted:
-    first = values[0] if values else None
-    if isinstance(first, dict) and is_record(first, needs_passages):
-        if number > len(values):
-            raise QuestionError("bad_record", f"there is no record {number}: {len(values)} were pasted.")
-        chosen = values[number - 1]
-        if not isinstance(chosen, dict):
-            raise QuestionError("bad_record", f"record {number}: a question should be an object, in braces.")
-        return Pasted(record=chosen, records=len(values))
-    if len(values) == 1 and isinstance(first, dict) and not has_text(first):
-        field = next((name for name in _FIELDS if first.get(name)), None)
-        if field is None:
-            has = f"; it has {listed(first)}" if first else ""
-            raise QuestionError("bad_record", f"what was pasted holds neither passages nor a question{has}.")
-        return Pasted(items_of(field, first[field]))
-    return Pasted(values)

@@ -123,12 +123,8 @@ class ChainColumns:
 
     def of(self, rows: Sequence[tuple[str, str, Mapping[str, Any]]]) -> dict[str, list[Any]]:
         """Return the columns for rows, each given with its place and with the id that it gets if it has none."""
-        records = map(to_row, self.recover([as_entry(*row, self.mapping, self.index) for row in rows]))
-        columns: dict[str, list[Any]] = {name: [] for name in self.names}
-        for record in records:
-            for name, values in columns.items():
-                values.append(record[name])
-        return columns
+        records = list(map(to_row, self.recover([as_entry(*row, self.mapping, self.index) for row in rows])))
+        return {name: [record[name] for record in records] for name in self.names}
 
     def check(self, names: Iterable[str]) -> None:
         """Raise RechainError if a column of the table's own would be lost; those of an earlier run are replaced."""
