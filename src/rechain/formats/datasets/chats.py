@@ -30,7 +30,7 @@ _CONTEXT = re.compile(
 )
 # The question of a prompt that has its context before or after it, and the label of the answer at its end.
 _ASKED = re.compile(
-    r"^[^\w\n]*(?:(?:user )?(?:question|query)|frage)[^\w\n]*:[*\s]*(?P<asked>[^*\s][^\n]*)",
+    r"^[^\w\n]*(?:(?:user )?(?:question|query)|frage)[^\w\n]*:[*\s]*(?P<query>[^*\s][^\n]*)",
     re.IGNORECASE | re.MULTILINE,
 )
 _ANSWER_LABEL = re.compile(r"\n[^\w\n]*(?:\w+ )?(?:answer|antwort)[^\w\n]*+\s*+$", re.IGNORECASE)
@@ -64,12 +64,12 @@ class Chats(Format):
         last = _last(messages, "assistant", len(messages))
         other = first_of(_ANSWERS, record) if last is not None else present_of(_ANSWERS, record)
         end = len(messages) if other else last
-        asked = _last(messages, "user", end or 0)
-        if asked is None or end is None:
-            who = "user" if asked is None and end is not None else "assistant"
+        query = _last(messages, "user", end or 0)
+        if query is None or end is None:
+            who = "user" if query is None and end is not None else "assistant"
             raise QuestionError("missing_field", f"{field} hold no message of the {who}")
         answer = record[other] if other else messages[end].text
-        question, texts = messages[asked].text, []
+        question, texts = messages[query].text, []
         for role, text in messages[:end]:
             if role == "tool":
                 texts += _results(text)
@@ -135,7 +135,7 @@ def _split_prompt(prompt: str) -> tuple[str, list[Any]]:
     context = _CONTEXT.search(rest)
     if context is None or not (label or context["tagged"]):
         return prompt, []
-    question = label["asked"] if label else f"{rest[: context.start()]}{rest[context.end() :]}"
+    question = label["query"] if label else f"{rest[: context.start()]}{rest[context.end() :]}"
     return question.strip() or prompt, _texts_of(context)
 
 

@@ -235,7 +235,7 @@ def bad_record(where: str, error: ValidationError | QuestionError, record: Any =
         code, message, is_of_record = error.code, str(error), isinstance(error, MissingFieldsError)
     else:
         code, message = describe(error)
-        is_of_record = code == "missing_field" and len(_missing(error)[0]["loc"]) == 1
+        is_of_record = next((len(one["loc"]) == 1 for one in error.errors() if one["type"] == "missing"), False)
     if is_of_record and isinstance(record, Mapping):
         has = f"the record has {listed(record)}: name the right ones with --map (mapping in Python)"
         message += f"; {has if record else 'the record is empty'}"
@@ -259,19 +259,15 @@ def _are_missing(names: Sequence[str]) -> str:
     return f"the field{'s' * (len(names) > 1)} {listed(names)} {'are' if len(names) > 1 else 'is'} missing"
 
 
-def _missing(error: ValidationError) -> list[ErrorDetails]:
-    return [one for one in error.errors(include_url=False) if one["type"] == "missing"]
-
-
 def describe(error: ValidationError, place: tuple[str | int, ...] = ()) -> tuple[str, str]:
     """Return the code and a description of all that is missing or else of the first thing that is wrong.
 
     `place` is where in the record the data stands.
     """
-    if missing := _missing(error):
-        return "missing_field", _are_missing([_field((*place, *one["loc"])) for one in missing])
-    first = error.errors(include_url=False)[0]
-    return describe_detail({**first, "loc": (*place, *first["loc"])})
+    details = error.errors(include_url=False)
+    if missing := [_field((*place, *one["loc"])) for one in details if one["type"] == "missing"]:
+        return "missing_field", _are_missing(missing)
+    return describe_detail({**details[0], "loc": (*place, *details[0]["loc"])})
 
 
 def _field(place: Iterable[str | int]) -> str:
