@@ -15,7 +15,6 @@ from rechain.errors import InputError, MissingExtraError, RechainError
 from rechain.formats.datasets.inputs import as_entry
 from rechain.formats.datasets.plain import FieldMap
 from rechain.formats.datasets.questions import Entry
-from rechain.formats.exports.joining import FileExport
 from rechain.schema import Passage, Recovered
 from rechain.system.batches import batches
 from rechain.system.files import replacing
@@ -169,6 +168,3 @@ class ChainColumns:
         gone = {removed} if isinstance(removed, str) else set(removed)
         kept = {name: kind for name, kind in dataset.features.items() if name not in gone}
         return Features({**kept, **{name: ours[name] for name in self.names}})
-
-
-PARQUET = FileExport("Parquet", write)

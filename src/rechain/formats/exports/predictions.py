@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from rechain.errors import InputError
-from rechain.formats.exports.joining import Joined, LineExport
+from rechain.formats.exports.joining import Joined
 from rechain.text.answers.matcher import AnswerMatcher
 from rechain.text.passage_views import PassageView
 from rechain.text.words import Span
@@ -96,6 +96,3 @@ def _overlapping(sentences: Iterable[Sentence], spans: Sequence[Span]) -> list[i
         for number, (start, end) in sentences
         if any(start < span_end and span_start < end for span_start, span_end in spans)
     ]
-
-
-HOTPOTQA = LineExport(row, needs_sentences=True, gather=prediction)

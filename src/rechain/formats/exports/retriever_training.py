@@ -3,7 +3,7 @@
 from typing import Any
 
 from rechain.errors import InputError, QuestionError
-from rechain.formats.exports.joining import Joined, LineExport
+from rechain.formats.exports.joining import Joined
 from rechain.schema import Passage
 from rechain.text.answers.matcher import AnswerMatcher
 from rechain.text.passage_views import PassageView, bm25_scores, title_before
@@ -146,8 +146,3 @@ def hard_negatives(joined: Joined) -> list[Passage]:
     ranked = sorted(range(len(views)), key=lambda number: (not could_be_on_chain(views[number]), -alike[number]))
     passages = (views[number].passage for number in ranked)
     return [passage for passage in passages if passage.id not in on_chains and text_of(passage) not in positives]
-
-
-TRIPLETS = LineExport(triplets, options=("negatives", "weights"))
-PATHS = LineExport(path)
-MDR = LineExport(mdr)
