@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 
 from rechain.evaluation.statistics import mean_with_interval
 from rechain.formats.datasets import read_entries
-from rechain.formats.datasets.hotpotqa import SupportingFacts
+from rechain.formats.datasets.published import SupportingFacts
 from rechain.formats.datasets.records import read_records
 from rechain.formats.exports.joining import Joined, Selection, join, with_sentences
 from rechain.formats.exports.predictions import Evidence, Fact, Rule, facts, supporting

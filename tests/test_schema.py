@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from rechain.formats.datasets.validation import describe
+from rechain.formats.datasets.formats import describe
 from rechain.schema import NOT_BLANK as PATTERN
 from rechain.schema import (
     Chain,

@@ -54,7 +54,7 @@ def test_linker(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_export(bridge_question: Question) -> None:
     recovered = Recoverer("lexical").recover(bridge_question)
-    (row,) = example("Add an export")["EXPORT"].rows(Joined(bridge_question, recovered, {}))
+    (row,) = example("Add an export")["rows"](Joined(bridge_question, recovered, {}))
     assert row == {"question": bridge_question.question, "entity": "Anton Quillfeather"}
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from rechain.formats.datasets.validation import describe
+from rechain.formats.datasets.formats import describe
 from rechain.web.filters import PageFilters
 from rechain.web.pages import ListQuery
 

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from rechain.errors import InputError
 from rechain.evaluation.gold import PairLabel, with_default
 from rechain.evaluation.judging import is_correct
-from rechain.formats.datasets.validation import describe
+from rechain.formats.datasets.formats import describe
 from rechain.labels.agreement import Decision, by_unit, decided
 from rechain.labels.store import Label, LabelStore, checked_annotator
 from rechain.schema import Gold, GoldChain, Question, Same

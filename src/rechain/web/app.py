@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.routing import Match, Mount
 
 from rechain.errors import RechainError
-from rechain.formats.datasets.validation import describe_detail
+from rechain.formats.datasets.formats import describe_detail
 from rechain.recoverer import NoConfidenceError
 from rechain.version import __version__
 from rechain.web import api, desk, document_pages, label_api, metrics, pages, try_pages

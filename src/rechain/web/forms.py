@@ -15,8 +15,7 @@ from pydantic import BaseModel, ValidationError
 from rechain.errors import QuestionError
 from rechain.formats.datasets import Entry
 from rechain.formats.datasets.formats import make_passages
-from rechain.formats.datasets.inputs import as_entry
-from rechain.formats.datasets.pasted import read_pasted
+from rechain.formats.datasets.inputs import as_entry, read_pasted
 from rechain.schema import Passage, Question, Recovered
 from rechain.web.filters import PageNumber, PageQuery
 from rechain.web.question_index import TemporaryDatabase
@@ -45,7 +44,7 @@ class PastedQuestion(PageQuery):
     question: str = ""
     answer: str = ""
     passages: str = ""
-    """text, JSON or a table; see `datasets.pasted`"""
+    """text, JSON or a table; see `read_pasted`"""
     hops: str = ""
     """kept as text: anything but a small number counts as none"""
     record: PageNumber = 1

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rechain.errors import InputError
-from rechain.formats.datasets import read_entries, read_questions, records
+from rechain.formats.datasets import delimited, read_entries, read_questions
 from rechain.schema import Question
 
 NAMES = ["user_input", "response", "retrieved_contexts"]
@@ -104,7 +104,7 @@ def test_a_quotation_mark_that_is_not_closed_is_a_damaged_file(tmp_path: Path) -
 
 
 def test_a_row_without_an_end_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records, "LARGEST_RECORD", 1 << 16)
+    monkeypatch.setattr(delimited, "LARGEST_RECORD", 1 << 16)
     path = tmp_path / "log.csv"
     for content in ('Who?,"' + "Anton,\n" * 20_000, "Who?," + "a" * 200_000 + "\n"):
         path.write_text(table(NAMES, ROW) + content)

@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from rechain.errors import QuestionError
-from rechain.formats.datasets.formats import Format, has_text, make_passages, split_text
+from rechain.formats.datasets.formats import Format, MissingFieldsError, has_text, make_passages, split_text
 from rechain.formats.datasets.tool_logs import first_of, logged_question, present_of
-from rechain.formats.datasets.validation import MissingFieldsError
 from rechain.schema import Question
 
 _CHATS = ("messages", "user_input")  # fields of the messages; the second is that of Ragas' samples of several turns
@@ -31,7 +30,7 @@ _CONTEXT = re.compile(
 )
 # The question of a prompt that has its context before or after it, and the label of the answer at its end.
 _ASKED = re.compile(
-    r"^[^\w\n]*(?:(?:user )?(?:question|query)|frage)[^\w\n]*:[*\s]*(?P<asked>[^*\s][^\n]*)",
+    r"^[^\w\n]*(?:(?:user )?(?:question|query)|frage)[^\w\n]*:[*\s]*(?P<query>[^*\s][^\n]*)",
     re.IGNORECASE | re.MULTILINE,
 )
 _ANSWER_LABEL = re.compile(r"\n[^\w\n]*(?:\w+ )?(?:answer|antwort)[^\w\n]*+\s*+$", re.IGNORECASE)
@@ -65,12 +64,17 @@ class Chats(Format):
         last = _last(messages, "assistant", len(messages))
         other = first_of(_ANSWERS, record) if last is not None else present_of(_ANSWERS, record)
         end = len(messages) if other else last
-        asked = _last(messages, "user", end or 0)
-        if asked is None or end is None:
-            who = "user" if asked is None and end is not None else "assistant"
+        query = _last(messages, "user", end or 0)
+        if query is None or end is None:
+            who = "user" if query is None and end is not None else "assistant"
             raise QuestionError("missing_field", f"{field} hold no message of the {who}")
         answer = record[other] if other else messages[end].text
-        texts, question = [part for message in messages[:end] for part in _passages(message)], messages[asked].text
+        question, texts = messages[query].text, []
+        for role, text in messages[:end]:
+            if role == "tool":
+                texts += _results(text)
+            elif role == "system":
+                texts += [part for context in _CONTEXT.finditer(text) for part in _texts_of(context)]
         if not texts:
             question, texts = _split_prompt(question)
         passages = make_passages(field, texts, logged=True)
@@ -85,7 +89,9 @@ def _messages(field: str, messages: list[Any]) -> Iterator[_Message]:
         if role == "tool":
             yield from _tool_messages(parts)
             continue
-        results = [part for part in parts if _is_result(part)] if isinstance(parts, list) else []
+        # Anthropic's interface has what a tool returned as a part of a user's message.
+        of_parts = [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+        results = [part for part in of_parts if part.get("type") == "tool_result"]
         for part in results:
             yield from _tool_messages(part.get("content"))
         text = _text(parts)
@@ -103,11 +109,6 @@ def _role(message: dict[str, Any]) -> str:
     return _ROLES.get(role, role) if isinstance(role, str) else ""
 
 
-def _is_result(part: Any) -> bool:
-    """Return whether a part of a user's message is what a tool returned, as Anthropic's interface has it."""
-    return isinstance(part, dict) and part.get("type") == "tool_result"
-
-
 def _text(content: Any) -> str:
     """Return the text of a message, which may come in parts, among them images."""
     if isinstance(content, str):
@@ -123,14 +124,6 @@ def _last(messages: Sequence[_Message], role: str, end: int) -> int | None:
     return next((place for place in reversed(places) if messages[place].text.strip()), places[-1] if places else None)
 
 
-def _passages(message: _Message) -> list[Any]:
-    if message.role == "tool":
-        return _results(message.text)
-    if message.role == "system":
-        return [part for context in _CONTEXT.finditer(message.text) for part in _texts_of(context)]
-    return []
-
-
 def _texts_of(context: re.Match[str]) -> list[Any]:
     return split_text(context["tagged"] or context["inline"] or context["rest"] or "")
 
@@ -142,7 +135,7 @@ def _split_prompt(prompt: str) -> tuple[str, list[Any]]:
     context = _CONTEXT.search(rest)
     if context is None or not (label or context["tagged"]):
         return prompt, []
-    question = label["asked"] if label else f"{rest[: context.start()]}{rest[context.end() :]}"
+    question = label["query"] if label else f"{rest[: context.start()]}{rest[context.end() :]}"
     return question.strip() or prompt, _texts_of(context)
 
 

@@ -4,9 +4,11 @@ import csv
 import io
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from rechain.errors import DamagedInputError, InputError, QuestionError
+from rechain.formats.datasets.json_records import LARGEST_RECORD, Numbered, PathLike
 
 SEPARATORS = ("\t", ";", ",")
 # A table of questions has a column for the question, the answer and the passages at least; a sentence that is no table
@@ -33,7 +35,9 @@ def separator_of(start: bytes) -> str | None:
     """Return what separates the cells of a table that begins so, or None if it begins like no table."""
     first = start.decode(encoding_of(start), "replace").lstrip("\r\n").partition("\n")[0].rstrip("\r")
     for separator in SEPARATORS:
-        names = _cells(first, separator)
+        names: list[str] = []
+        with suppress(csv.Error):
+            names = next(csv.reader([first], delimiter=separator, strict=True), [])
         named = names[1:] if names and not names[0] else names  # the numbers of the rows, as pandas writes them
         is_table = len(names) >= _FEWEST_COLUMNS or frozenset(map(str.casefold, names)) in _TWO_COLUMNS
         if is_table and all(map(_NAME.fullmatch, named)):
@@ -41,52 +45,39 @@ def separator_of(start: bytes) -> str | None:
     return None
 
 
-def _cells(line: str, separator: str) -> list[str]:
-    try:
-        return next(csv.reader([line], delimiter=separator, strict=True), [])
-    except csv.Error:
-        return []
-
-
-def read_table(
-    path: object, stream: io.BufferedReader, separator: str, encoding: str, longest: int
-) -> Iterator[tuple[str, int, dict[str, Any] | QuestionError]]:
-    """Yield the place, the number and the cells by name of every row, or why it cannot be read.
-
-    No row may have a cell of more characters than `longest`.
-    """
-    csv.field_size_limit(longest)  # csv has this limit for all readers alone, and 131,072 is too low for passages
+def read_table(path: PathLike, stream: io.BufferedReader, separator: str, encoding: str) -> Iterator[Numbered]:
+    """Yield the cells by name of every row, or why it cannot be read."""
+    csv.field_size_limit(LARGEST_RECORD)  # csv has one limit for all readers, and 131,072 is too low for passages
     text = io.TextIOWrapper(stream, encoding, errors="surrogateescape", newline="")
-    rows = csv.reader(_lines(path, text, longest), delimiter=separator, strict=True)
+    rows = csv.reader(_lines(path, text), delimiter=separator, strict=True)
     names = _names(path, rows)
-    number = 0
+    number = 1  # of a row that is not blank
     while True:
-        where = f"{path}, row {number + 1}"
         try:
             cells = next(rows, None)
         except csv.Error as error:
             if "unexpected end" in str(error) or "field limit" in str(error):
                 raise DamagedInputError(
-                    f"{where}: a quotation mark is not closed. What came before was read."
+                    f"{path}, row {number}: a quotation mark is not closed. What came before was read."
                 ) from error
-            yield where, number + 1, QuestionError("bad_record", f"{where}: not a row of a table ({error}).")
+            yield "row", number, QuestionError("bad_record", f"not a row of a table ({error})")
         else:
             if cells is None:
                 return
             if not any(cell.strip() for cell in cells):
                 continue
-            yield where, number + 1, _row(where, names, cells)
+            yield "row", number, _row(names, cells)
         number += 1
 
 
-def _lines(path: object, text: io.TextIOWrapper, longest: int) -> Iterator[str]:
-    while line := text.readline(longest + 1):
-        if len(line) > longest:
-            raise InputError(f"{path} has a line of more than {longest >> 20} MB, which is no row of a table.")
+def _lines(path: PathLike, text: io.TextIOWrapper) -> Iterator[str]:
+    while line := text.readline(LARGEST_RECORD + 1):
+        if len(line) > LARGEST_RECORD:
+            raise InputError(f"{path} has a line of more than {LARGEST_RECORD >> 20} MB, which is no row of a table.")
         yield line
 
 
-def _names(path: object, rows: Iterator[list[str]]) -> list[str]:
+def _names(path: PathLike, rows: Iterator[list[str]]) -> list[str]:
     try:
         names = [name.strip() for name in next((row for row in rows if any(row)), [])]
     except csv.Error as error:
@@ -96,11 +87,9 @@ def _names(path: object, rows: Iterator[list[str]]) -> list[str]:
     return names
 
 
-def _row(where: str, names: list[str], cells: list[str]) -> dict[str, Any] | QuestionError:
+def _row(names: list[str], cells: list[str]) -> dict[str, Any] | QuestionError:
     if len(cells) > len(names) and any(cells[len(names) :]):
-        return QuestionError(
-            "bad_record", f"{where}: the row has {len(cells)} cells, but there are {len(names)} columns."
-        )
+        return QuestionError("bad_record", f"the row has {len(cells)} cells, but there are {len(names)} columns")
     if any("\udc80" <= character <= "\udcff" for cell in cells for character in cell if not cell.isascii()):
-        return QuestionError("bad_encoding", f"{where}: not valid UTF-8; save the table as UTF-8 (Excel: CSV UTF-8).")
+        return QuestionError("bad_encoding", "not valid UTF-8; save the table as UTF-8 (Excel: CSV UTF-8)")
     return {name: cell if cell.strip() else None for name, cell in zip(names, cells, strict=False) if name}

@@ -1,4 +1,4 @@
-"""What every format module offers, and what several of them need: passages, however they are written.
+"""What every format module offers, and what several need: passages, however they are written, and errors of records.
 
 LangChain   {"page_content", "metadata", "id"}, also as `dumps` of langchain writes it
 LlamaIndex  {"node": {"id_", "text", "metadata"}, "score"}, or the node alone
@@ -12,16 +12,16 @@ import tokenize
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from io import StringIO
-from itertools import chain, count
+from itertools import chain, count, islice
 from numbers import Real
 from typing import Any, ClassVar
 
 import orjson
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from rechain.errors import QuestionError
-from rechain.formats.datasets.validation import describe
-from rechain.schema import Gold, Passage, Question, Same, number_as_text
+from rechain.schema import NOT_BLANK, Gold, Passage, Question, Same, number_as_text
 
 
 class Format(ABC):
@@ -55,6 +55,9 @@ class Format(ABC):
     def sentences(self, record: dict[str, Any]) -> Mapping[str, Sequence[str]]:
         """Return the sentences of the passages, by passage id, where the record gives them."""
         return {}
+
+
+# ---- passages
 
 
 def join_sentences(sentences: Iterable[str]) -> str:
@@ -136,7 +139,11 @@ def passage_fields(item: Any) -> Fields:
         item = {"node": item[0] if isinstance(item[0], Mapping) else {"text": item[0]}, "score": item[1]}
     if not isinstance(item, Mapping):
         raise QuestionError("bad_field", f"should be a text, a dict or a Passage, not {reprlib.repr(item)}")
-    item = _unwrapped(item)
+    for _ in range(_MOST_WRAPPERS):
+        inner = next((item[name] for name in _INNER if name in item and isinstance(item[name], Mapping)), None)
+        if inner is None:
+            break
+        item = {"score": item["score"], **inner} if item.get("score") is not None else inner
     metadata = _metadata(item)
     text, name = _first_of(_TEXTS, item), _first_of(_IDS, item)
     fields = {field: value for field, value in item.items() if field not in (text, name, *_VECTORS)}
@@ -162,16 +169,6 @@ def _first_of(names: Sequence[str], item: Fields) -> str | None:
     return next((name for name in names if item.get(name)), next((name for name in names if name in item), None))
 
 
-def _unwrapped(item: Fields) -> Fields:
-    """Return the passage itself, with the score next to it."""
-    for _ in range(_MOST_WRAPPERS):
-        inner = next((item[name] for name in _INNER if name in item and isinstance(item[name], Mapping)), None)
-        if inner is None:
-            break
-        item = {"score": item["score"], **inner} if item.get("score") is not None else inner
-    return item
-
-
 def make_passages(field: str, items: Iterable[Any], *, logged: bool = False) -> list[Passage]:
     """Make passages of the items of a field, which errors name; a passage that is repeated word for word is taken once.
 
@@ -185,13 +182,17 @@ def make_passages(field: str, items: Iterable[Any], *, logged: bool = False) -> 
         if logged and item is None:
             continue
         fields = _fields_of(field, number, item, logged)
-        if logged and _is_blank(fields):
+        text = fields.get("text", 0)  # one of the wrong type is left to the schema
+        if logged and (text is None or (isinstance(text, str) and not text.strip())):
             continue
         identity = number_as_text(fields.get("id"))
         name = _free_name(fields, number, used) if identity is None else identity
         if logged and name in used:
             name = next(numbered for n in count(2) if (numbered := f"{name}.{n}") not in used)
-        passage = _validated(field, number, {**fields, "id": name})
+        try:
+            passage = Passage.model_validate({**fields, "id": name})
+        except ValidationError as error:
+            raise QuestionError(*describe(error, (field, number))) from error
         key = (None if logged else identity, passage.title, passage.text)
         if key not in passages:
             passages[key] = passage
@@ -211,12 +212,6 @@ def _fields_of(field: str, number: int, item: Any, logged: bool) -> Fields:
         raise QuestionError(error.code, f"{field}[{number}] {error}") from error
 
 
-def _is_blank(fields: Fields) -> bool:
-    """Return whether a passage says nothing; a text of the wrong type is left to the schema."""
-    text = fields.get("text", 0)
-    return text is None or (isinstance(text, str) and not text.strip())
-
-
 def _free_name(fields: Fields, number: int, used: set[str]) -> str:
     title = fields.get("title")
     titles = [title] if isinstance(title, str) and title else []
@@ -224,9 +219,76 @@ def _free_name(fields: Fields, number: int, used: set[str]) -> str:
     return next(name for name in names if name not in used)
 
 
-def _validated(field: str, number: int, fields: Fields) -> Passage:
-    try:
-        return Passage.model_validate(fields)
-    except ValidationError as error:
-        code, message = describe(error, (field, number))
-        raise QuestionError(code, message) from error
+# ---- sentences about data that does not fit the schema
+
+# Checks that `schema` adds to pydantic's, whose messages begin with the field, and the codes of their errors.
+_OWN_CHECKS = {"bad_span": "bad_field", "link_types": "bad_field", "repeated_id": "duplicate_passage"}
+# pydantic's names of values that are longer than the schema allows, and their units.
+_TOO_LARGE = {"too_long": "items", "string_too_long": "characters"}
+# Number and length of the names of fields that an error lists, as it is one sentence.
+_MOST_NAMES, _LONGEST_NAME = 20, 40
+
+
+def bad_record(where: str, error: ValidationError | QuestionError, record: Any = None) -> QuestionError:
+    """Return an error that says in one sentence which field of a record is wrong, and how."""
+    if isinstance(error, QuestionError):
+        code, message, is_of_record = error.code, str(error), isinstance(error, MissingFieldsError)
+    else:
+        code, message = describe(error)
+        is_of_record = next((len(one["loc"]) == 1 for one in error.errors() if one["type"] == "missing"), False)
+    if is_of_record and isinstance(record, Mapping):
+        has = f"the record has {listed(record)}: name the right ones with --map (mapping in Python)"
+        message += f"; {has if record else 'the record is empty'}"
+    return QuestionError(code, f"{where}: {message}.")
+
+
+class MissingFieldsError(QuestionError):
+    """A record lacks fields; all of them are named."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__("missing_field", _are_missing(names))
+
+
+def listed(names: Iterable[Any]) -> str:
+    """Return names as people list them: "a, b and c"; few and short ones, however many or long they are."""
+    short = [str(name)[:_LONGEST_NAME] for name in islice(names, _MOST_NAMES)]
+    return " and ".join(filter(None, [", ".join(short[:-1]), *short[-1:]]))
+
+
+def _are_missing(names: Sequence[str]) -> str:
+    return f"the field{'s' * (len(names) > 1)} {listed(names)} {'are' if len(names) > 1 else 'is'} missing"
+
+
+def describe(error: ValidationError, place: tuple[str | int, ...] = ()) -> tuple[str, str]:
+    """Return the code and a description of all that is missing or else of the first thing that is wrong.
+
+    `place` is where in the record the data stands.
+    """
+    details = error.errors(include_url=False)
+    if missing := [_field((*place, *one["loc"])) for one in details if one["type"] == "missing"]:
+        return "missing_field", _are_missing(missing)
+    return describe_detail({**details[0], "loc": (*place, *details[0]["loc"])})
+
+
+def _field(place: Iterable[str | int]) -> str:
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
+    return "".join(parts).removeprefix(".")
+
+
+def describe_detail(first: ErrorDetails) -> tuple[str, str]:
+    """Return the code and a description of one thing that is wrong."""
+    field = _field(first["loc"])
+    if first["type"] == "missing":
+        return "missing_field", _are_missing([field])
+    if first["type"] == "string_pattern_mismatch":
+        if first["ctx"]["pattern"] != NOT_BLANK:
+            return "bad_field", f"{field} holds characters that it should not"
+        return "empty_field", f"{field} is empty"
+    if first["type"] in _TOO_LARGE:
+        length, unit = len(first["input"]), _TOO_LARGE[first["type"]]
+        return "too_large", f"{field} has {length:,} {unit}; the most are {first['ctx']['max_length']:,}"
+    if first["type"] == "too_deep":
+        return "too_deep", f"{field} {first['msg']}"
+    if first["type"] in _OWN_CHECKS:
+        return _OWN_CHECKS[first["type"]], f"{field}.{first['msg']}".removeprefix(".")
+    return "bad_field", f"{field}: {first['msg'][:1].lower()}{first['msg'][1:]}"

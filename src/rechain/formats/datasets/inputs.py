@@ -1,23 +1,26 @@
-"""Questions that callers of the Python API and of HTTP give as dicts, tuples, or objects of other libraries.
+"""Questions that come without a file: as objects of Python and of other libraries, by HTTP, or pasted by a user.
 
 Models of pydantic (Ragas, LangChain, LlamaIndex), dataclasses (Haystack, LlamaIndex' responses), arrays, rows and whole
 tables of pandas and Arrow are read by what they offer: no library is imported for it.
 """
 
 import dataclasses
+import io
+import re
 import reprlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, cast
 
+import orjson
 from pydantic import ValidationError
 
 from rechain.errors import QuestionError, RechainError
-from rechain.formats.datasets.formats import make_passages
+from rechain.formats.datasets.delimited import read_table, separator_of
+from rechain.formats.datasets.formats import bad_record, has_text, items_of, listed, make_passages, split_text
 from rechain.formats.datasets.plain import FieldMap
-from rechain.formats.datasets.questions import Entry, read_record
+from rechain.formats.datasets.questions import Entry, is_record, read_record
 from rechain.formats.datasets.records import without_nulls
-from rechain.formats.datasets.validation import bad_record
 from rechain.schema import Passage, Question
 
 PassageLike = Passage | Mapping[str, Any] | str | Any
@@ -43,13 +46,11 @@ def as_entry(
     if isinstance(question, Question):
         return Entry("", question.id, question)
     try:
-        if isinstance(question, tuple) and len(question) in (2, 3):
-            has_response = (
-                len(question) == 2 and not isinstance(question[1], str) and as_record(question[1]) is not None
-            )
-            if len(question) == 3 or collection is not None or has_response:
+        if isinstance(question, tuple):
+            has_passages = len(question) == 2 and (collection is not None or as_record(question[1]) is not None)
+            if has_passages or len(question) == 3:
                 return Entry("", name, as_question(where, name, *question))
-        record = None if isinstance(question, str) else as_record(question)
+        record = as_record(question)
         if record is None:
             kinds = "a Question, a dict or a tuple of question, answer and passages"
             raise QuestionError("bad_record", f"{where}: a question should be {kinds}, not {reprlib.repr(question)}.")
@@ -60,8 +61,7 @@ def as_entry(
 
 def as_question(where: str, name: str, question: str, answer: Any, passages: Iterable[PassageLike] = ()) -> Question:
     """Make a question of its parts; an answer may be a response that holds its passages. Raises QuestionError."""
-    response = None if answer is None or isinstance(answer, str) else as_record(answer)
-    if response is not None:
+    if (response := as_record(answer)) is not None:
         content = read_record(where, {"query": question, **response}, name).content
         if isinstance(content, QuestionError):
             raise content
@@ -72,10 +72,8 @@ def as_question(where: str, name: str, question: str, answer: Any, passages: Ite
         passage_list = make_passages("passages", (without_nulls(plain_value(passage)) for passage in passages))
         fields = {"id": name, "question": question, "answer": plain_value(answer), "passages": passage_list}
         return Question.model_validate(fields)
-    except ValidationError as error:
+    except (ValidationError, QuestionError) as error:
         raise bad_record(where, error) from error
-    except QuestionError as error:
-        raise QuestionError(error.code, f"{where}: {error}.") from error
 
 
 # As deep as the readers of files look: a result has an answer, which has nodes, which have a node with metadata.
@@ -127,8 +125,8 @@ def _fields_of(value: Any) -> Mapping[Any, Any] | None:
 def rows_of(table: Any) -> Iterable[Any]:
     """Return the rows of a table of pandas or Arrow; anything else that yields questions is returned as it is."""
     if isinstance(table, str | Mapping):
-        is_text = isinstance(table, str)
-        kind = "a text is none: read a file with read_entries" if is_text else "a dict is one: see recover"
+        is_dict = isinstance(table, Mapping)
+        kind = "a dict is one: see recover" if is_dict else "a text is none: read a file with read_entries"
         raise RechainError(f"recover_many takes many questions, and {kind}.")
     if hasattr(table, "itertuples"):  # pandas
         names = _distinct([str(name) for name in table.columns])
@@ -147,3 +145,86 @@ def _distinct(names: list[str]) -> list[str]:
     if repeated := next((name for name, number in Counter(names).items() if number > 1), None):
         raise RechainError(f"two columns of the table have the name '{repeated:.80}'; rename one of them.")
     return names
+
+
+# ---- pasted text
+
+# A passage may begin with a bracket, as "[1] Polonium was ..." does; JSON continues with another bracket or a quote.
+_JSON = re.compile(r"""\[\s*[\[\]{"']|\{\s*["'}]""")
+_FIELDS = ("passages", "retrieved_contexts", "contexts", "context", "source_documents", "documents", "nodes", "results")
+"""fields of an object that hold passages, where nothing else of it is known"""
+
+
+class Pasted(NamedTuple):
+    """Passages, in the notation of any tool, or a whole question as one has logged it."""
+
+    passages: Sequence[Any] = ()
+    record: Mapping[str, Any] | None = None
+    records: int = 1
+    """how many records there are, of which this is one"""
+
+
+def read_pasted(text: str, number: int = 1, needs_passages: bool = True) -> Pasted | None:
+    """Return what JSON or a table holds, of several records that of a number, from 1; None for plain text.
+
+    Raises QuestionError where it begins like one of them and cannot be read. Where an index finds passages, a record
+    needs none.
+    """
+    text = text.lstrip("\ufeff \t\r\n")
+    if _JSON.match(text):
+        values = _json_values(text)
+    elif (separator := separator_of(text.partition("\n")[0].encode("utf-8", "replace"))) and _is_table(text, separator):
+        values = _rows(text, separator)
+    else:
+        return None
+    first = values[0] if values else None
+    if isinstance(first, dict) and is_record(first, needs_passages):
+        if number > len(values):
+            raise QuestionError("bad_record", f"there is no record {number}: {len(values)} were pasted.")
+        chosen = values[number - 1]
+        if not isinstance(chosen, dict):
+            raise QuestionError("bad_record", f"record {number}: a question should be an object, in braces.")
+        return Pasted(record=chosen, records=len(values))
+    if len(values) == 1 and isinstance(first, dict) and not has_text(first):
+        field = next((name for name in _FIELDS if first.get(name)), None)
+        if field is None:
+            has = f"; it has {listed(first)}" if first else ""
+            raise QuestionError("bad_record", f"what was pasted holds neither passages nor a question{has}.")
+        return Pasted(items_of(field, first[field]))
+    return Pasted(values)
+
+
+def _json_values(text: str) -> list[Any]:
+    """Return the values of a JSON array, of JSON lines, or of a list as Python prints it."""
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        try:
+            return [orjson.loads(line) for line in text.splitlines() if line.strip()]
+        except orjson.JSONDecodeError:
+            items = split_text(text)
+            if len(items) > 1 or not isinstance(items[0], str) or items[0] != text.strip():
+                return items
+            raise QuestionError(
+                "bad_json", f"the passages begin like JSON but are not valid JSON ({error})."
+            ) from error
+    return value if isinstance(value, list) else [value]
+
+
+def _is_table(text: str, separator: str) -> bool:
+    """Return whether the names of columns are known: a sentence with commas should not become a table."""
+    names = [name.strip().strip('"') for name in text.partition("\n")[0].split(separator)]
+    header = dict.fromkeys(names, "x")
+    return has_text(header) or is_record(header, needs_passages=False)
+
+
+def _rows(text: str, separator: str) -> list[Any]:
+    stream = cast(io.BufferedReader, io.BytesIO(text.encode("utf-8", "replace")))
+    try:
+        rows = list(read_table("the table", stream, separator, "utf-8"))
+    except RechainError as error:  # a mistake in a file, but here in a question
+        raise QuestionError("bad_record", str(error)) from error
+    for unit, number, row in rows:
+        if isinstance(row, QuestionError):
+            raise bad_record(f"the table, {unit} {number}", row)
+    return [without_nulls(row) for _, _, row in rows]

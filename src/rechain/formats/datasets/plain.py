@@ -14,9 +14,8 @@ from typing import Any, cast
 import orjson
 
 from rechain.errors import InputError, QuestionError, RechainError
-from rechain.formats.datasets.formats import Format, items_of, make_passages
+from rechain.formats.datasets.formats import Format, MissingFieldsError, items_of, make_passages
 from rechain.formats.datasets.records import without_nulls
-from rechain.formats.datasets.validation import MissingFieldsError
 from rechain.schema import Passage, Question, number_as_text
 
 _NEEDED = ("question", "answer", "passages")
@@ -111,36 +110,28 @@ class FieldMap:
         """Return the map as `--map` takes it."""
         return ",".join(f"{target}={path}" for target, path in self.paths)
 
+    def values(self, record: Mapping[str, Any], of_passage: bool = False) -> dict[str, Any]:
+        """Return what a record has of what the map names: of a question or, if it is a passage, of that."""
+        paths = [(target, path) for target, path in self.paths if target.startswith(_OF_PASSAGES) == of_passage]
+        values = {target.removeprefix(_OF_PASSAGES): _follow(path, record) for target, path in paths}
+        return {name: value for name, value in values.items() if value is not _ABSENT}
+
     def applied(self, record: dict[str, Any]) -> dict[str, Any]:
         """Return a record with the fields of the plain format; raises QuestionError where it lacks a needed one."""
-        fields = {target: _follow(path, record) for target, path in self._of_question()}
-        if missing := [path for target, path in self._of_question() if target in _NEEDED and fields[target] is _ABSENT]:
+        values = self.values(record)
+        if missing := [path for target, path in self.paths if target in _NEEDED and target not in values]:
             raise MissingFieldsError(missing)
-        used = {path for _, path in self.paths} - fields.keys()
+        used = {path for _, path in self.paths} - dict(self.paths).keys()
         rest = {name: value for name, value in record.items() if name not in used}
-        values = {target: value for target, value in fields.items() if value is not _ABSENT}
         if "id" in values:
             values["id"] = number_as_text(values["id"])
         if values.get("passages", ()) is None:
             values["passages"] = []  # none were retrieved
         return cast(dict[str, Any], without_nulls({**rest, **values}))
 
-    def names_of(self, record: dict[str, Any]) -> list[str]:
-        """Return what the map names and a record has."""
-        return [target for target, path in self._of_question() if _follow(path, record) is not _ABSENT]
-
-    def _of_question(self) -> list[tuple[str, str]]:
-        return [(target, path) for target, path in self.paths if not target.startswith(_OF_PASSAGES)]
-
-    def passage(self, item: Any) -> Any:
+    def applied_to_passage(self, item: Any) -> Any:
         """Return the fields of a passage by their names in the plain format."""
-        paths = [
-            (target.removeprefix(_OF_PASSAGES), path) for target, path in self.paths if target.startswith(_OF_PASSAGES)
-        ]
-        if not paths or not isinstance(item, Mapping):
-            return item
-        fields = {name: _follow(path, item) for name, path in paths}
-        return {**item, **{name: value for name, value in fields.items() if value is not _ABSENT}}
+        return {**item, **self.values(item, of_passage=True)} if isinstance(item, Mapping) else item
 
 
 def _follow(path: str, value: Any) -> Any:
@@ -169,25 +160,23 @@ def _follow(path: str, value: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Mapped(Format):
+class Mapped(Plain):
     """Records whose fields a map names; otherwise the plain format."""
 
     name = "mapped"
-    same = Plain.same
 
-    fields: FieldMap
-    plain: Plain = field(default_factory=Plain)
+    fields: FieldMap = field(kw_only=True)
 
     def recognises(self, record: dict[str, Any]) -> bool:
-        return bool(self.fields.names_of(record))
+        return bool(self.fields.values(record))
 
     def without_passages(self, record: dict[str, Any]) -> dict[str, Any] | None:
-        has_passages = {"passages", "passage_ids"} & {*self.fields.names_of(record), *record}
+        has_passages = {"passages", "passage_ids"} & {*self.fields.values(record), *record}
         return {**record, "passages": []} if self.recognises(record) and not has_passages else None
 
     def question(self, record: dict[str, Any]) -> Question:
         record = self.fields.applied(record)
         if "passages" in record:
-            items = [without_nulls(self.fields.passage(item)) for item in items_of("passages", record["passages"])]
-            record["passages"] = make_passages("passages", items, logged=True)
-        return self.plain.question(record)
+            items = map(self.fields.applied_to_passage, items_of("passages", record["passages"]))
+            record["passages"] = make_passages("passages", map(without_nulls, items), logged=True)
+        return super().question(record)

@@ -1,6 +1,7 @@
 """From a file of any known format to questions; a record that cannot be read takes its place as an error."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain, islice
 from math import inf
 from pathlib import Path
@@ -10,15 +11,12 @@ from pydantic import ValidationError
 
 from rechain.errors import InputError, QuestionError
 from rechain.formats.datasets.chats import Chats
-from rechain.formats.datasets.formats import Format
-from rechain.formats.datasets.hotpotqa import HotpotQA, TwoWiki
+from rechain.formats.datasets.formats import Format, bad_record, listed
 from rechain.formats.datasets.json_records import LARGEST_RECORD
-from rechain.formats.datasets.musique import MuSiQue
 from rechain.formats.datasets.plain import FieldMap, Mapped, Plain
-from rechain.formats.datasets.qangaroo import Qangaroo
+from rechain.formats.datasets.published import HotpotQA, MuSiQue, Qangaroo, TwoWiki
 from rechain.formats.datasets.records import RawRecord, read_by_id, read_parts
-from rechain.formats.datasets.tool_logs import Haystack, LangChain, LlamaIndex, Log, Ragas
-from rechain.formats.datasets.validation import MissingFieldsError, bad_record, fields_of, listed
+from rechain.formats.datasets.tool_logs import Haystack, LangChain, LlamaIndex, Ragas
 from rechain.schema import Gold, Passage, Question, Same, number_as_text
 from rechain.system.batches import batches
 from rechain.system.stores import path_of
@@ -94,8 +92,8 @@ class QuestionReader:
         in a collection.
         """
         by_id = passages if isinstance(passages, Mapping | None) else read_by_id(path_of(passages), Passage)
-        plain = Plain(by_id)
-        self._formats = {Mapped.name: Mapped(mapping, plain)} if mapping else {**FORMATS, Plain.name: plain}
+        formats = {Mapped.name: Mapped(by_id, fields=mapping)} if mapping else {Plain.name: Plain(by_id)}
+        self._formats: Mapping[str, Format] = {**FORMATS, **formats}
         self._only = frozenset(only)
         self._needs_passages = needs_passages
 
@@ -103,17 +101,24 @@ class QuestionReader:
         """Yield the questions of a chunk that are of a wanted type, and the errors among them."""
         form = self._formats[chunk.form] if chunk.form else None
         for raw in chunk.records:
-            parsed = raw.parsed(keep_nulls=isinstance(form, Mapped))
-            if form and not self._needs_passages and isinstance(parsed.value, dict):
-                parsed = parsed._replace(value=form.without_passages(parsed.value) or parsed.value)
-            entry = _entry(parsed, form)
+            entry = self._entry(raw.parsed(keep_nulls=isinstance(form, Mapped)), form)
             if not self._only or isinstance(entry.content, QuestionError) or entry.content.type in self._only:
                 yield entry
 
-
-def _formats(mapping: FieldMap | None) -> Sequence[Format]:
-    """Return the formats that a file may have: with a mapping that one alone."""
-    return (Mapped(mapping),) if mapping else tuple(FORMATS.values())
+    def _entry(self, raw: RawRecord, form: Format | None) -> Entry:
+        """Return the question of a parsed record, or why it is none: the nearest format names what an unknown lacks."""
+        record: Any = raw.value
+        if isinstance(record, QuestionError):  # which names its place already
+            return Entry(raw.where, None, record, raw.share)
+        try:
+            if not isinstance(record, dict):
+                raise QuestionError("bad_record", "a question should be an object, in braces")
+            if form and not self._needs_passages:
+                record = form.without_passages(record) or record
+            question = (form or _nearest(record)).question(_with_identity(record, raw.name))
+            return Entry(raw.where, question.id, question, raw.share)
+        except (ValidationError, QuestionError) as error:
+            return Entry(raw.where, _identity(record, raw.name), bad_record(raw.where, error, record), raw.share)
 
 
 def read_chunks(
@@ -143,7 +148,7 @@ def chunks_of(
     remaining = iter(records)
     first: list[RawRecord] = []
     form: Format | None = None
-    formats = _formats(mapping)
+    formats = (Mapped(fields=mapping),) if mapping else tuple(FORMATS.values())
     for raw in islice(remaining, _UNKNOWN_RECORDS):
         first.append(raw)
         value = raw.parsed(keep_nulls=mapping is not None).value
@@ -165,13 +170,12 @@ def _recognised(record: dict[str, Any], formats: Sequence[Format], needs_passage
 
 def is_record(value: dict[str, Any], needs_passages: bool = True) -> bool:
     """Return whether an object is a question of a known format, by its fields."""
-    return _recognised(value, _formats(None), needs_passages) is not None
+    return _recognised(value, tuple(FORMATS.values()), needs_passages) is not None
 
 
 def _nearest(record: dict[str, Any]) -> Format:
     """Return the format that says best what a record of no known format lacks."""
-    logs = (form for form in FORMATS.values() if isinstance(form, Log) and "question" not in record)
-    return next((form for form in logs if form.lacks_passages(record)), FORMATS[Plain.name])
+    return next((form for form in FORMATS.values() if form.without_passages(record)), FORMATS[Plain.name])
 
 
 def _no_format(path: str | Path, records: Sequence[RawRecord], mapping: FieldMap | None) -> InputError:
@@ -255,20 +259,18 @@ def read_gold_of_questions(path: str | Path) -> Iterator[tuple[Gold, Question | 
     Only `rechain.evaluation.gold` calls this.
     """
     for record, form in _records_with_format(path):
-        try:
+        with suppress(ValidationError, QuestionError):
             if form and (gold := form.gold(record)):
                 yield gold, form.question(record) if form.gold_tail_holds_answer else None
-        except (ValidationError, QuestionError):
-            continue
 
 
 def read_sentences(path: str | Path) -> Iterator[tuple[str | None, Mapping[str, Sequence[str]]]]:
     """Yield the id of every question and, of formats that give them, the sentences of its passages."""
     for record, form in _records_with_format(path):
-        try:
-            yield _identity(record, ""), form.sentences(record) if form else {}
-        except (ValidationError, QuestionError):
-            yield _identity(record, ""), {}
+        sentences: Mapping[str, Sequence[str]] = {}
+        with suppress(ValidationError, QuestionError):
+            sentences = form.sentences(record) if form else {}
+        yield _identity(record, ""), sentences
 
 
 def same_chain(path: str | Path) -> Same:
@@ -283,28 +285,6 @@ def _records_with_format(path: str | Path) -> Iterator[tuple[dict[str, Any], For
         if isinstance(raw.value, dict):
             record = _with_identity(raw.value, raw.name)
             yield record, FORMATS.get(chunk.form or "")
-
-
-def _entry(raw: RawRecord, form: Format | None) -> Entry:
-    """Return the question of a parsed record, or why it is none; where no format is known the plain one says why."""
-    where, share, name = raw.where, raw.share, raw.name
-    record: Any = raw.value
-    content: Question | QuestionError
-    try:
-        if isinstance(record, QuestionError):  # which names its place already
-            content = record
-        elif not isinstance(record, dict):
-            raise QuestionError("bad_record", "a question should be an object, in braces")
-        else:
-            content = (form or _nearest(record)).question(_with_identity(record, name))
-    except ValidationError as error:
-        content = bad_record(where, error, record)
-    except MissingFieldsError as error:
-        content = QuestionError(error.code, f"{where}: {error}{fields_of(record)}.")
-    except QuestionError as error:
-        content = QuestionError(error.code, f"{where}: {error}.")
-    identity = content.id if isinstance(content, Question) else _identity(record, name)
-    return Entry(where, identity, content, share)
 
 
 def _with_identity(record: dict[str, Any], name: str) -> dict[str, Any]:

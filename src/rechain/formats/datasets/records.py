@@ -9,9 +9,9 @@ import io
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import nullcontext
-from itertools import chain, count, islice
+from itertools import chain, islice
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -20,11 +20,11 @@ from pydantic import BaseModel, ValidationError
 
 from rechain.errors import DamagedInputError, InputError, MissingExtraError, QuestionError, RechainError
 from rechain.formats.datasets.delimited import encoding_of, read_table, separator_of
+from rechain.formats.datasets.formats import bad_record
 from rechain.formats.datasets.json_records import (
     BYTE_ORDER_MARK,
     DAMAGE,
-    LARGEST_RECORD,
-    Located,
+    Numbered,
     PathLike,
     Stream,
     json_lines,
@@ -32,7 +32,6 @@ from rechain.formats.datasets.json_records import (
     read_about,
     replayed,
 )
-from rechain.formats.datasets.validation import bad_record
 from rechain.schema import Gold, Passage, Recovered
 from rechain.system.stores import is_local, open_binary, reading
 
@@ -198,15 +197,17 @@ def read_opened(path: PathLike, file: io.BufferedReader, size: int) -> Iterator[
     stream = replayed(start, file)
     try:
         packed = start.startswith(_GZIP)
-        for where, number, value in _values(path, gzip.GzipFile(fileobj=stream) if packed else stream):
-            yield RawRecord(where, value, min(file.tell() / size, 1.0) if size else None, str(number))
+        for unit, number, value in _values(path, gzip.GzipFile(fileobj=stream) if packed else stream):
+            where = f"{path}, {unit} {number}"
+            checked = bad_record(where, value) if isinstance(value, QuestionError) else value
+            yield RawRecord(where, checked, min(file.tell() / size, 1.0) if size else None, str(number))
     except EOFError as error:
         raise DamagedInputError(f"{path} is cut off: its gzip stream ends early. What came before was read.") from error
     except DAMAGE as error:
         raise DamagedInputError(f"{path} is damaged: {error}. What came before was read.") from error
 
 
-def _values(path: PathLike, stream: Stream) -> Iterator[Located]:
+def _values(path: PathLike, stream: Stream) -> Iterator[Numbered]:
     """Yield every JSON line, every outermost object of an array or of objects on several lines, or every row."""
     start, blank_lines = read_about(stream, len(BYTE_ORDER_MARK)).removeprefix(BYTE_ORDER_MARK), 0
     while _UNDECIDED.fullmatch(start):
@@ -219,12 +220,12 @@ def _values(path: PathLike, stream: Stream) -> Iterator[Located]:
     if text.startswith(b"[") or text.split(b"\n", 1)[0].strip() == b"{":
         yield from json_objects(path, whole, is_array=text.startswith(b"["))
     elif text.startswith(b"{"):
-        yield from json_lines(path, whole, blank_lines + 1)
+        yield from json_lines(whole, blank_lines + 1)
     elif text:
         yield from _rows(path, start, stream)
 
 
-def _rows(path: PathLike, start: bytes, stream: Stream) -> Iterator[Located]:
+def _rows(path: PathLike, start: bytes, stream: Stream) -> Iterator[Numbered]:
     """Yield the rows of a table of text; raises InputError for a file that begins like none."""
     start = start.lstrip(b"\r\n")
     while b"\n" not in start and len(start) < _LONGEST_HEADER and (more := stream.read1(_LONGEST_HEADER)):
@@ -236,19 +237,7 @@ def _rows(path: PathLike, start: bytes, stream: Stream) -> Iterator[Located]:
     if separator is None:
         quoted = repr(start[:20].decode("utf-8", "replace"))
         raise InputError(f"{path} is neither JSON nor a table of three columns or more: it begins with {quoted}.")
-    yield from read_table(path, replayed(start, stream), separator, encoding, LARGEST_RECORD)
-
-
-def _table_rows(batch: Any) -> Iterator[dict[str, Any] | None]:
-    """Yield the rows of a batch; None for one that is not UTF-8, which should cost one row, not the batch."""
-    try:
-        yield from batch.to_pylist()  # row by row, reading passages takes nearly twice as long
-    except UnicodeDecodeError:
-        for row in range(batch.num_rows):
-            try:
-                yield from batch.slice(row, 1).to_pylist()
-            except UnicodeDecodeError:
-                yield None
+    yield from read_table(path, replayed(start, stream), separator, encoding)
 
 
 def _read_parquet(path: PathLike, opened: io.BufferedReader) -> Iterator[RawRecord]:
@@ -257,15 +246,9 @@ def _read_parquet(path: PathLike, opened: io.BufferedReader) -> Iterator[RawReco
         import pyarrow.parquet
     except ImportError as error:
         raise MissingExtraError("Reading Parquet", "parquet") from error
-    numbers = count(1)
     try:
         with pyarrow.parquet.ParquetFile(opened) as file:
-            for batch in file.iter_batches(batch_size=_TABLE_BATCH):
-                for row in _table_rows(batch):
-                    number = next(numbers)
-                    where, share = f"{path}, row {number}", number / file.metadata.num_rows
-                    value = QuestionError("bad_encoding", f"{where}: not valid UTF-8.") if row is None else row
-                    yield RawRecord(where, value, share, str(number))
+            yield from _table_records(path, file.iter_batches(batch_size=_TABLE_BATCH), file.metadata.num_rows)
     except pyarrow.ArrowException as error:
         raise InputError(f"{path} is not a readable Parquet file: {str(error).rstrip('.')}.") from error
 
@@ -280,36 +263,48 @@ def _read_dataset(path: Path) -> Iterator[RawRecord]:
         if isinstance(loaded, datasets.DatasetDict):
             splits = ", ".join(str(path / name) for name in loaded)
             raise InputError(f"{path} holds several splits; name one of them: {splits}.")
-        numbers = count(1)
-        for rows in loaded.with_format("arrow").iter(_TABLE_BATCH):
-            rows.validate(
-                full=True
-            )  # a damaged offset leads out of the file's memory, and the system kills who follows
-            for record, number in zip(rows.to_pylist(), numbers, strict=False):
-                yield RawRecord(f"{path}, row {number}", record, number / len(loaded), str(number))
-    except (RechainError, OSError):  # which say by themselves what is wrong
+        yield from _table_records(path, map(_checked, loaded.with_format("arrow").iter(_TABLE_BATCH)), len(loaded))
+    except (RechainError, OSError):  # whose messages name the reason
         raise
     except Exception as error:  # the library raises much for a folder that it cannot read
         raise InputError(f"{path} is not a readable Hugging Face dataset: {error or type(error).__name__}.") from error
 
 
-def without_nulls(value: Any) -> Any:
+def _checked(table: Any) -> Any:
+    """Check a table: a damaged offset leads out of the file's memory, and the system kills a process that follows."""
+    table.validate(full=True)
+    return table
+
+
+def _table_records(path: PathLike, tables: Iterable[Any], total: int) -> Iterator[RawRecord]:
+    """Yield the rows of Arrow tables."""
+    for number, row in enumerate(chain.from_iterable(map(_table_rows, tables)), start=1):
+        where = f"{path}, row {number}"
+        value = QuestionError("bad_encoding", f"{where}: not valid UTF-8.") if row is None else row
+        yield RawRecord(where, value, number / total, str(number))
+
+
+def _table_rows(table: Any) -> Iterator[dict[str, Any] | None]:
+    """Yield the rows of a table; None for one that is not UTF-8, which should cost one row, not the table."""
+    try:
+        yield from table.to_pylist()  # row by row, reading passages takes nearly twice as long
+    except UnicodeDecodeError:
+        for row in range(table.num_rows):
+            try:
+                yield from table.slice(row, 1).to_pylist()
+            except UnicodeDecodeError:
+                yield None
+
+
+def without_nulls(value: Any, levels: int = _READ_LEVELS, kept: Collection[str] = _TELLING_NULLS) -> Any:
     """Drop fields that are null: tables have a column for every field, JSON leaves absent ones out.
 
     An answer that is null stays, as none was given, and so do the passages of a log.
     """
-    if not isinstance(value, dict):
-        return _without_nulls(value, _READ_LEVELS)
-    kept = {name: field for name, field in value.items() if field is not None or name in _TELLING_NULLS}
-    return {name: _without_nulls(field, _READ_LEVELS - 1) for name, field in kept.items()}
-
-
-def _without_nulls(value: Any, levels: int) -> Any:
-    if not levels:
-        return value
-    if isinstance(value, dict):
-        return {name: _without_nulls(field, levels - 1) for name, field in value.items() if field is not None}
-    return [_without_nulls(item, levels - 1) for item in value] if isinstance(value, list) else value
+    if isinstance(value, dict) and levels:
+        fields = ((name, field) for name, field in value.items() if field is not None or name in kept)
+        return {name: without_nulls(field, levels - 1, ()) for name, field in fields}
+    return [without_nulls(item, levels - 1, ()) for item in value] if isinstance(value, list) and levels else value
 
 
 def read_rows(path: Path, kind: type[Row]) -> Iterator[tuple[str, Row]]:

@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
-from rechain.formats.datasets.formats import Format, items_of, make_passages
-from rechain.formats.datasets.validation import MissingFieldsError
+from rechain.formats.datasets.formats import Format, MissingFieldsError, items_of, make_passages
 from rechain.schema import Question
 
 
@@ -28,13 +27,9 @@ class Log(Format):
         """Return the fields of a record, which may be in an object within it."""
         return record
 
-    def lacks_passages(self, record: dict[str, Any]) -> bool:
-        """Return whether a record has a question and an answer of this format, but no field for its passages."""
-        return bool(first_of(self.questions, record) and first_of(self.answers, record))
-
     def without_passages(self, record: dict[str, Any]) -> dict[str, Any] | None:
-        lacks = self.lacks_passages(record) and present_of(self.contexts, record) is None
-        return {**record, self.contexts[0]: []} if lacks else None
+        has_rest = first_of(self.questions, record) and first_of(self.answers, record)
+        return {**record, self.contexts[0]: []} if has_rest and not present_of(self.contexts, record) else None
 
     def question(self, record: dict[str, Any]) -> Question:
         record = self.unwrapped(record)

@@ -7,9 +7,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from rechain.errors import DamagedInputError, InputError, MissingExtraError, QuestionError, RechainError
-from rechain.formats.datasets.formats import Fields, passage_fields
+from rechain.formats.datasets.formats import Fields, bad_record, passage_fields
 from rechain.formats.datasets.records import RawRecord, read_opened
-from rechain.formats.datasets.validation import bad_record
 from rechain.formats.documents.characters import open_source
 from rechain.formats.documents.source_files import Refusal, Source
 from rechain.schema import Passage, number_as_text

@@ -15,7 +15,6 @@ from rechain.errors import InputError, MissingExtraError, RechainError
 from rechain.formats.datasets.inputs import as_entry
 from rechain.formats.datasets.plain import FieldMap
 from rechain.formats.datasets.questions import Entry
-from rechain.formats.exports.joining import FileExport
 from rechain.schema import Passage, Recovered
 from rechain.system.batches import batches
 from rechain.system.files import replacing
@@ -123,12 +122,8 @@ class ChainColumns:
 
     def of(self, rows: Sequence[tuple[str, str, Mapping[str, Any]]]) -> dict[str, list[Any]]:
         """Return the columns for rows, each given with its place and with the id that it gets if it has none."""
-        records = map(to_row, self.recover([as_entry(*row, self.mapping, self.index) for row in rows]))
-        columns: dict[str, list[Any]] = {name: [] for name in self.names}
-        for record in records:
-            for name, values in columns.items():
-                values.append(record[name])
-        return columns
+        records = list(map(to_row, self.recover([as_entry(*row, self.mapping, self.index) for row in rows])))
+        return {name: [record[name] for record in records] for name in self.names}
 
     def check(self, names: Iterable[str]) -> None:
         """Raise RechainError if a column of the table's own would be lost; those of an earlier run are replaced."""
@@ -173,6 +168,3 @@ class ChainColumns:
         gone = {removed} if isinstance(removed, str) else set(removed)
         kept = {name: kind for name, kind in dataset.features.items() if name not in gone}
         return Features({**kept, **{name: ours[name] for name in self.names}})
-
-
-PARQUET = FileExport("Parquet", write)

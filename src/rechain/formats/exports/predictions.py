@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from rechain.errors import InputError
-from rechain.formats.exports.joining import Joined, LineExport
+from rechain.formats.exports.joining import Joined
 from rechain.text.answers.matcher import AnswerMatcher
 from rechain.text.passage_views import PassageView
 from rechain.text.words import Span
@@ -48,7 +48,10 @@ def facts(joined: Joined, rule: Rule = supporting) -> list[Fact]:
     for place, (passage, links) in enumerate(passages, start=1):
         view = PassageView(passage)
         answers = _answers(view, answer, joined) if is_parallel or place == len(passages) else []
-        numbers = rule(_evidence(view, links, answers, joined.sentences.get(passage.id)))
+        texts = joined.sentences.get(passage.id)
+        sentences = list(numbered(texts) if texts else enumerate(view.sentences))
+        every = [number for number, _ in sentences]
+        numbers = rule(Evidence(every, _overlapping(sentences, links), _overlapping(sentences, answers)))
         pairs += [(passage.title or passage.id, number) for number in sorted(set(numbers))]
     return list(dict.fromkeys(pairs))
 
@@ -86,15 +89,6 @@ def numbered(sentences: Iterable[str]) -> Iterator[Sentence]:
             at += length + 1
 
 
-def _evidence(
-    view: PassageView, links: Sequence[Span], answers: Sequence[Span], texts: Sequence[str] | None
-) -> Evidence:
-    """Return what the sentences of a passage hold."""
-    sentences = list(numbered(texts) if texts else enumerate(view.sentences))
-    numbers = [number for number, _ in sentences]
-    return Evidence(numbers, _overlapping(sentences, links), _overlapping(sentences, answers))
-
-
 def _overlapping(sentences: Iterable[Sentence], spans: Sequence[Span]) -> list[int]:
     """Return the numbers of the sentences that overlap one of some spans."""
     return [
@@ -102,6 +96,3 @@ def _overlapping(sentences: Iterable[Sentence], spans: Sequence[Span]) -> list[i
         for number, (start, end) in sentences
         if any(start < span_end and span_start < end for span_start, span_end in spans)
     ]
-
-
-HOTPOTQA = LineExport(row, needs_sentences=True, gather=prediction)

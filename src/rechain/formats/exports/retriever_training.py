@@ -3,7 +3,7 @@
 from typing import Any
 
 from rechain.errors import InputError, QuestionError
-from rechain.formats.exports.joining import Joined, LineExport
+from rechain.formats.exports.joining import Joined
 from rechain.schema import Passage
 from rechain.text.answers.matcher import AnswerMatcher
 from rechain.text.passage_views import PassageView, bm25_scores, title_before
@@ -21,7 +21,12 @@ def triplets(joined: Joined, negatives: int = 1, weights: bool = False) -> list[
     hardest = hard_negatives(joined)[:negatives]
     if not hardest:
         raise QuestionError("no_negative", "every passage is on a chain")
-    weight = {"score": _weight_of(joined)} if weights else {}
+    if weights and joined.best.confidence is None:
+        raise InputError(
+            f"the model that recovered the chain of the question '{joined.question.id}' tells no confidence, "
+            "so it cannot be a weight; leave --weights out."
+        )
+    weight = {"score": joined.best.confidence} if weights else {}
     return [
         {"query": joined.question.question, "positive": text_of(passage), "negative": text_of(negative), **weight}
         for passage, _ in joined.passages
@@ -119,16 +124,6 @@ def text_of(passage: Passage) -> str:
     return f"{title}: {passage.text}" if title else passage.text
 
 
-def _weight_of(joined: Joined) -> float:
-    """Return the confidence of a question's chain, as its weight in training."""
-    if joined.best.confidence is None:
-        raise InputError(
-            f"the model that recovered the chain of the question '{joined.question.id}' tells no confidence, "
-            "so it cannot be a weight; leave --weights out."
-        )
-    return joined.best.confidence
-
-
 def hard_negatives(joined: Joined) -> list[Passage]:
     """Return the passages on none of a question's chains, the hardest first.
 
@@ -151,8 +146,3 @@ def hard_negatives(joined: Joined) -> list[Passage]:
     ranked = sorted(range(len(views)), key=lambda number: (not could_be_on_chain(views[number]), -alike[number]))
     passages = (views[number].passage for number in ranked)
     return [passage for passage in passages if passage.id not in on_chains and text_of(passage) not in positives]
-
-
-TRIPLETS = LineExport(triplets, options=("negatives", "weights"))
-PATHS = LineExport(path)
-MDR = LineExport(mdr)

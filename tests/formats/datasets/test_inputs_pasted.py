@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rechain.errors import QuestionError
-from rechain.formats.datasets.pasted import Pasted, read_pasted
+from rechain.formats.datasets.inputs import Pasted, read_pasted
 
 RAGAS = {"user_input": "Who?", "response": "Anna", "retrieved_contexts": ["Anna."]}
 

@@ -11,7 +11,7 @@ from tests.formats.datasets.layouts import write_array, write_dataset, write_lin
 from rechain.errors import QuestionError
 from rechain.evaluation.gold import read_gold
 from rechain.formats.datasets import read_entries, read_questions
-from rechain.formats.datasets.hotpotqa import TwoWiki
+from rechain.formats.datasets.published import TwoWiki
 from rechain.schema import Gold, GoldChain, Passage, Question, Shape
 
 RECORD: dict[str, Any] = {

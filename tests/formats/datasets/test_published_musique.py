@@ -10,7 +10,7 @@ from tests.formats.datasets.layouts import LAYOUTS, check_bad_record, write_line
 
 from rechain.evaluation.gold import read_gold
 from rechain.formats.datasets import read_entries, read_questions
-from rechain.formats.datasets.musique import MuSiQue
+from rechain.formats.datasets.published import MuSiQue
 from rechain.schema import Gold, GoldChain, Passage, Question
 
 

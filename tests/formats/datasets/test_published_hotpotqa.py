@@ -10,7 +10,7 @@ from tests.formats.datasets.layouts import LAYOUTS, check_bad_record, write_arra
 
 from rechain.evaluation.gold import read_gold
 from rechain.formats.datasets import read_questions
-from rechain.formats.datasets.hotpotqa import HotpotQA
+from rechain.formats.datasets.published import HotpotQA
 from rechain.schema import Gold, GoldChain, Passage, Question
 
 RECORD: dict[str, Any] = {

@@ -8,7 +8,7 @@ import pytest
 from tests.formats.datasets.layouts import LAYOUTS, check_bad_record
 
 from rechain.formats.datasets import read_questions
-from rechain.formats.datasets.qangaroo import Qangaroo
+from rechain.formats.datasets.published import Qangaroo
 from rechain.schema import Passage, Question
 
 MEDHOP: dict[str, Any] = {
