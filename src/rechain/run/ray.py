@@ -38,8 +38,7 @@ from rechain.run.parts import ExistingParts, Manifest, Part, PartsFolder, input_
 from rechain.run.ray_shards import with_shards
 from rechain.run.work import Tally, Work, Worker, WorkResult
 from rechain.scoring import BASELINES
-from rechain.system.batches import DeferredErrors, batches
-from rechain.system.processes import relax_collector, trim_memory
+from rechain.system.processes import DeferredErrors, batches, relax_collector, trim_memory
 from rechain.system.stores import Storage
 
 # Shares of a core for cutting a file and for an actor. They add up to one, so that there is an actor a core.

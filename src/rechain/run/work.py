@@ -17,8 +17,7 @@ from rechain.recoverer import RecovererConfig
 from rechain.schema import Recovered
 from rechain.scoring import BASELINES
 from rechain.scoring.beliefs import Offer
-from rechain.system.batches import batches
-from rechain.system.processes import Asker, Service, in_order, usable_cores
+from rechain.system.processes import Asker, Service, batches, in_order, usable_cores
 from rechain.system.provenance import describe_input
 
 if TYPE_CHECKING:
