@@ -28,9 +28,8 @@ from rechain.cli.options import (
 )
 from rechain.errors import QuestionError, RechainError, ResumableError
 from rechain.run import Engine, PartFormat
-from rechain.system.files import LostOutputError
+from rechain.system.files import LostOutputError, is_local, path_of, without_keys
 from rechain.system.log import RunLog, bar, note, print_records, working
-from rechain.system.stores import is_local, path_of, without_keys
 
 if TYPE_CHECKING:
     from rechain.run.ray import Cluster

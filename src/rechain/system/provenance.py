@@ -20,8 +20,18 @@ from typing import Any
 import orjson
 
 from rechain.errors import InputError, ResumableError
-from rechain.system.files import SHA256, WatchedFile, file_digest, opened_seal, read_json, regular, replacing
-from rechain.system.stores import is_local, path_of, reading
+from rechain.system.files import (
+    SHA256,
+    WatchedFile,
+    file_digest,
+    is_local,
+    opened_seal,
+    path_of,
+    read_json,
+    reading,
+    regular,
+    replacing,
+)
 from rechain.version import __version__
 
 MANIFEST = "_rechain.json"

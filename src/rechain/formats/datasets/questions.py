@@ -20,8 +20,8 @@ from rechain.formats.datasets.records import RawRecord, read_by_id, read_parts
 from rechain.formats.datasets.tool_logs import Haystack, LangChain, LlamaIndex, Log, Ragas
 from rechain.formats.datasets.validation import MissingFieldsError, bad_record, fields_of, listed
 from rechain.schema import Gold, Passage, Question, Same, number_as_text
+from rechain.system.files import path_of
 from rechain.system.processes import batches
-from rechain.system.stores import path_of
 from rechain.text.collection import PassageCollection
 
 MappingLike = FieldMap | Mapping[str, str] | str
