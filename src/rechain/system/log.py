@@ -5,7 +5,6 @@ Control characters in data are shown on a terminal, never executed by it.
 
 import json
 import os
-import re
 import sys
 import threading
 import time
@@ -27,22 +26,26 @@ Show = Callable[[float | None, int, str], None]
 # Often enough to see that a run is alive, seldom enough to read the log of a night.
 _EVERY_SECONDS = 30.0
 _VARIABLE = "RECHAIN_LOG_SECONDS"
-_MEGABYTE = 1 << 20
 _UNITS = {"mb": " MB", "s": " s"}
 _is_logged: ContextVar[bool] = ContextVar("is_logged", default=False)
 """whether a log was requested, which replaces all bars"""
 
 
-# Control characters, which move the cursor, set a title or begin such a sequence (C0, DELETE, C1); characters that turn
-# the direction of text around, so that it reads as something else (CVE-2021-42574); invisible separators of
-# lines; halves of surrogate pairs, by which Python names files that are not UTF-8 and which cannot be printed.
-_UNSAFE = "\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
-_IN_A_LINE = re.compile(f"[{_UNSAFE}]")
-_IN_A_TEXT = re.compile(f"(?![\n\t])[{_UNSAFE}]")
-_PICTURES = 0x2400  # of control characters in Unicode: U+241B is that of ESCAPE
-_DELETE, _SPACE = 0x7F, 0x20
 _LONGEST = 2000
 """characters of a line for people; a name that it quotes may be a whole text"""
+
+# Control characters, which move the cursor, set a title or begin such a sequence (C0, DELETE, C1), and their pictures,
+# if Unicode has any; characters that turn the direction of text around, so that it reads as something else
+# (CVE-2021-42574); invisible separators of lines; halves of surrogate pairs, by which Python names files that are not
+# UTF-8 and which cannot be printed.
+_UNSAFE = {
+    **{code: 0x2400 + code for code in range(0x20)},
+    0x7F: 0x2421,
+    **dict.fromkeys(
+        (*range(0x80, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A), *range(0xD800, 0xE000)), 0xFFFD
+    ),
+}
+_UNSAFE_IN_TEXT = {code: picture for code, picture in _UNSAFE.items() if chr(code) not in "\n\t"}
 
 
 def printable(text: object, *, keep_lines: bool = False) -> str:
@@ -50,14 +53,7 @@ def printable(text: object, *, keep_lines: bool = False) -> str:
 
     So are line ends and tabs, unless `keep_lines`: a name must not look like another line of output.
     """
-    return (_IN_A_TEXT if keep_lines else _IN_A_LINE).sub(_picture, str(text))
-
-
-def _picture(match: re.Match[str]) -> str:
-    code = ord(match[0])
-    if code == _DELETE:
-        return "\u2421"
-    return chr(_PICTURES + code) if code < _SPACE else "\ufffd"
+    return str(text).translate(_UNSAFE_IN_TEXT if keep_lines else _UNSAFE)
 
 
 def note(text: object) -> None:
@@ -75,7 +71,7 @@ def write_line(line: str) -> None:
 def print_records(lines: str) -> None:
     """Print lines of JSON: exactly, but on a terminal with control characters as JSON escapes."""
     if sys.stdout.isatty():
-        lines = _IN_A_TEXT.sub(lambda match: f"\\u{ord(match[0]):04x}", lines)
+        lines = lines.translate({code: f"\\u{code:04x}" for code in _UNSAFE_IN_TEXT})
     sys.stdout.write(lines)
 
 
@@ -255,15 +251,14 @@ def memory() -> tuple[int | None, int | None]:
     below, new = set[int](), {os.getpid()}
     while new := {process for process, parent in parents.items() if parent in new}:
         below |= new
-    return _memory_of(os.getpid()) // _MEGABYTE, sum(map(_memory_of, below)) // _MEGABYTE
 
+    def used(process: int) -> int:
+        with suppress(OSError, IndexError):  # it may have ended, or be of the system
+            rollup = Path(f"/proc/{process}/smaps_rollup").read_text()
+            return int(rollup.partition("\nPss:")[2].split(maxsplit=1)[0])
+        return 0
 
-def _memory_of(process: int) -> int:
-    with suppress(OSError):  # it may have ended
-        for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
-            if line.startswith("Pss:"):
-                return int(line.split()[1]) * 1024
-    return 0
+    return used(os.getpid()) // 1024, sum(map(used, below)) // 1024
 
 
 def shows_bars() -> bool:

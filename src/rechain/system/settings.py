@@ -66,7 +66,7 @@ class Settings:
         for field in fields(self):
             value = getattr(self, field.name)
             if what := fault_of(value, kinds[field.name]):
-                raise wrong_setting(field.name, value, what)
+                raise RechainError(f"the setting {field.name} should be {what}, not {value!r:.80}.")
 
     @classmethod
     def read(cls, path: Path, **changes: Any) -> Self:
@@ -109,11 +109,6 @@ class Settings:
     def but(self, **changes: Any) -> Self:
         """Return the settings with some changes."""
         return replace(self, **changes)
-
-
-def wrong_setting(name: str, value: object, what: str) -> RechainError:
-    """Return the error about a wrong setting."""
-    return RechainError(f"the setting {name} should be {what}, not {value!r:.80}.")
 
 
 def fault_of(value: Any, kind: Any) -> str | None:
