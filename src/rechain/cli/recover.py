@@ -213,8 +213,7 @@ def _recover_jointly(
     work: "Work", questions: Path, batch_size: int, workers: int, output: OutputOptions, resume: bool, run: RunLog
 ) -> Outcome:
     """Recover chains in two passes: candidates of all questions into a file, then from these the chains."""
-    from rechain.run.joint import JointPass, offers_beside, remove_offers, tally_of_finished
-    from rechain.run.work import Tally
+    from rechain.run.work import JointPass, Tally, offers_beside, remove_offers, tally_of_finished
 
     out = output.out
     with TemporaryDirectory() as folder:

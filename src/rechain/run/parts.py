@@ -8,7 +8,6 @@ import hashlib
 import io
 import os
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -261,8 +260,7 @@ class PartsFolder:
         try:
             fields = orjson.loads(self.storage.read(hidden))
             opened_seal(fields, hidden)
-            tally = Tally(fields["questions"], fields["with_chain"], Counter(fields["errors"]))
-            tally.verdicts.update(fields.get("verdicts", {}))
+            tally = Tally.of_counts(fields)
             return Part(fields["records"], fields["input"], fields["size"], fields["part"], tally)
         except (InputError, ValueError, AttributeError, LookupError):
             return None

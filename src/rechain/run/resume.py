@@ -72,8 +72,14 @@ def find_progress(
     `head` says with what the file is resumed. Raises RechainError if that is another model or option, if the provenance
     file is damaged, or if the lines that the checkpoint covers have changed.
     """
-    size = path.stat().st_size
-    heads, checkpoint, doubt = _read_history(path, size)
+    size, has_provenance = path.stat().st_size, sidecar_of(path).is_file()
+    doubt = "" if has_provenance or not size else f"there is no {sidecar_of(path)}"
+    heads, checkpoint = list[Facts](), Checkpoint()
+    for fields in read_lines(sidecar_of(path)) if has_provenance and size else ():  # next to an empty file it is old
+        if is_first_line(fields):
+            heads.append(fields)
+        elif "records" in fields and fields["size"] <= size:  # after a power cut the file may be shorter
+            checkpoint = Checkpoint(**fields)
     if heads and (difference := next(differences(heads[-1], head), None)):
         raise RechainError(f"{path} was begun with {difference}; resume it with the same, {_OVERWRITE}")
     if heads and not contains_input(questions, head["input"], heads[-1].get("input")):
@@ -83,21 +89,6 @@ def find_progress(
     tally, digest = _read_kept(path, checkpoint)
     history = [*heads, checkpoint._asdict()] if checkpoint.records else heads
     return Progress(size, checkpoint, history, tally, digest), _without(chunks, checkpoint.records)
-
-
-def _read_history(path: Path, size: int) -> tuple[list[Facts], Checkpoint, str]:
-    """Return what made an output of some size, run after run, its last checkpoint, and why there is none."""
-    if not size:  # what is next to an empty file says nothing about it
-        return [], Checkpoint(), ""
-    if not sidecar_of(path).is_file():
-        return [], Checkpoint(), f"there is no {sidecar_of(path)}"
-    heads, checkpoint = [], Checkpoint()
-    for fields in read_lines(sidecar_of(path)):
-        if is_first_line(fields):
-            heads.append(fields)
-        elif "records" in fields and fields["size"] <= size:  # after a power cut the file may be shorter
-            checkpoint = Checkpoint(**fields)
-    return heads, checkpoint, ""
 
 
 def _read_kept(path: Path, checkpoint: Checkpoint) -> tuple[Tally, "hashlib._Hash"]:
@@ -205,31 +196,26 @@ class GrowingFile(AbstractContextManager["GrowingFile"]):
 
     def _begun(self) -> WatchedFile:
         """Return the file, opened and without what is to be replaced, and with provenance if it is no device."""
-        if not self._file:
-            self._file = self._open()
-            if self._file.is_regular:
-                history = self._progress.history if self._progress else []
-                self._provenance = ProvenanceFile(self._path, [*history, self._head])
-            self._file.truncate(self._size)
-        return self._file
-
-    def _open(self) -> WatchedFile:
+        if self._file:
+            return self._file
         try:
-            file = WatchedFile(self._path, is_new=self._is_new or not self._path.exists())
+            self._file = WatchedFile(self._path, is_new=self._is_new or not self._path.exists())
         except FileExistsError as error:
             raise RechainError(f"{self._path} has come into being meanwhile; name another file.") from error
-        try:  # keeps other runs from writing; the system unlocks the file when this process ends
+        try:  # keeps other runs from writing; the system unlocks the file when it is closed, or this process ends
             if fcntl:
-                fcntl.flock(file.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(self._file.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            file.close()
             raise RechainError(f"{self._path} is being written by another run; wait for it or stop it.") from error
         except OSError:
             pass  # not every file system has locks
-        if self._progress and file.size != self._progress.size:
-            file.close()
+        if self._progress and self._file.size != self._progress.size:
             raise RechainError(f"{self._path} was changed meanwhile, perhaps by another run; start this one again.")
-        return file
+        if self._file.is_regular:
+            history = self._progress.history if self._progress else []
+            self._provenance = ProvenanceFile(self._path, [*history, self._head])
+        self._file.truncate(self._size)
+        return self._file
 
 
 def _is_of_bad_json(lines: bytes) -> bool:
