@@ -7,8 +7,9 @@ provenance, or with another input, everything is recovered again and must be wha
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from io import BufferedReader
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -49,17 +50,18 @@ class Checkpoint(NamedTuple):
     """of their lines"""
 
 
-class Progress(NamedTuple):
-    """What is kept of an earlier run."""
+@dataclass(frozen=True)
+class Progress:
+    """What is kept of an earlier run; by default nothing."""
 
-    size: int
-    """of the whole file"""
-    checkpoint: Checkpoint
-    history: list[Facts]
+    size: int | None = None
+    """of the whole file, if it is continued"""
+    checkpoint: Checkpoint = field(default_factory=Checkpoint)
+    history: Sequence[Facts] = ()
     """the lines of the provenance file that are kept"""
-    tally: Tally
+    tally: Tally = field(default_factory=Tally)
     """of the questions that the checkpoint covers"""
-    digest: "hashlib._Hash"
+    digest: "hashlib._Hash" = field(default_factory=hashlib.sha256)
     doubt: str = ""
     """why the file is compared with what is recovered again; else what follows the checkpoint is replaced"""
 
@@ -85,7 +87,7 @@ def find_progress(
     if heads and not contains_input(questions, head["input"], heads[-1].get("input")):
         doubt = f"{questions} is not the input of before"
     if doubt:
-        return Progress(size, Checkpoint(), [], Tally(), hashlib.sha256(), doubt), iter(chunks)
+        return Progress(size, doubt=doubt), iter(chunks)
     tally, digest = _read_kept(path, checkpoint)
     history = [*heads, checkpoint._asdict()] if checkpoint.records else heads
     return Progress(size, checkpoint, history, tally, digest), _without(chunks, checkpoint.records)
@@ -120,16 +122,14 @@ class GrowingFile(AbstractContextManager["GrowingFile"]):
 
     def __init__(self, path: Path, head: Facts, progress: Progress | None = None, overwrite: bool = False) -> None:
         """Write a new file, resume one, or replace one; `head` describes what makes it."""
-        self._path, self._head, self._progress = path, head, progress
+        self._path, self._head, self._kept = path, head, progress or Progress()
         self._is_new = progress is None and not overwrite
-        kept = progress.checkpoint if progress else Checkpoint()
-        self._records, self._size = kept.records, kept.size
-        self._digest = progress.digest.copy() if progress else hashlib.sha256()
+        self._records, self._size, _ = self._kept.checkpoint
+        self._digest = self._kept.digest.copy()
         self.tally = Tally()
         """of all questions of the file"""
-        if progress:
-            self.tally.add(progress.tally)
-        self._old: BufferedReader | None = path.open("rb") if progress and progress.doubt else None
+        self.tally.add(self._kept.tally)
+        self._old: BufferedReader | None = path.open("rb") if self._kept.doubt else None
         """the lines of an earlier run, until all of them have been compared"""
         self._file: WatchedFile | None = None
         self._provenance: ProvenanceFile | None = None
@@ -163,7 +163,7 @@ class GrowingFile(AbstractContextManager["GrowingFile"]):
         """State that the file is complete, and wait until it is on the disk."""
         if self._old and self._old.peek(1):
             raise RechainError(f"{self._path} has more lines than there are questions; {_OVERWRITE}")
-        if not self._file and not self._progress:
+        if not self._file and self._kept.size is None:
             return
         file = self._begun()
         if not self._is_cut:
@@ -177,11 +177,10 @@ class GrowingFile(AbstractContextManager["GrowingFile"]):
         """Return whether the file has these lines from an earlier run; raises RechainError if it has others."""
         there = self._old.read(len(lines)) if self._old else b""
         if not lines.startswith(there):
-            assert self._progress
             pairs = enumerate(zip(lines.split(b"\n"), there.split(b"\n"), strict=False), start=self.tally.questions + 1)
             number = next(number for number, (one, other) in pairs if one != other)
             raise RechainError(
-                f"{self._path}, line {number}: {self._progress.doubt}, and its chains are others; {_OVERWRITE}"
+                f"{self._path}, line {number}: {self._kept.doubt}, and its chains are others; {_OVERWRITE}"
             )
         if self._old and len(there) < len(lines):
             self._old.close()
@@ -209,11 +208,10 @@ class GrowingFile(AbstractContextManager["GrowingFile"]):
             raise RechainError(f"{self._path} is being written by another run; wait for it or stop it.") from error
         except OSError:
             pass  # not every file system has locks
-        if self._progress and self._file.size != self._progress.size:
+        if self._kept.size not in (None, self._file.size):
             raise RechainError(f"{self._path} was changed meanwhile, perhaps by another run; start this one again.")
         if self._file.is_regular:
-            history = self._progress.history if self._progress else []
-            self._provenance = ProvenanceFile(self._path, [*history, self._head])
+            self._provenance = ProvenanceFile(self._path, [*self._kept.history, self._head])
         self._file.truncate(self._size)
         return self._file
 
