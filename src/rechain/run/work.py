@@ -18,7 +18,7 @@ from rechain.schema import Recovered
 from rechain.scoring import BASELINES
 from rechain.scoring.beliefs import Beliefs, Offer, Offers
 from rechain.system.files import replacing
-from rechain.system.processes import Asker, Service, batches, in_order, usable_cores
+from rechain.system.processes import Service, asking, batches, in_order, usable_cores
 from rechain.system.provenance import Facts, describe_input, differences, read_provenance, sidecar_of, write_provenance
 
 if TYPE_CHECKING:
@@ -150,8 +150,7 @@ class Worker:
         config = work.config if work.reader is None else replace(work.config, device="cpu")
         self._recoverer = (replace(config, corpus=passages) if config.corpus is None else config).load()
         if work.reader is not None:
-            ask: Asker[Reading, Array] = Asker(work.reader)
-            self._recoverer.reader().ask = ask
+            self._recoverer.reader().ask = asking(work.reader)
         index = self._recoverer.index
         named = index if passages is None else passages
         self._reader = QuestionReader(named, work.only, work.mapping, needs_passages=index is None)

@@ -85,6 +85,15 @@ def write_atomically(path: Path, content: bytes) -> None:
         file.write(content)
 
 
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn what goes wrong while a file grows into one sentence."""
+    try:
+        yield
+    except OSError as error:
+        raise ResumableError(f"{path} cannot be written: {error.strerror}.") from error
+
+
 class WatchedFile:
     """A file that is only added to, without a buffer: what was written is in it, whatever kills this process.
 
@@ -109,7 +118,7 @@ class WatchedFile:
         """Add bytes; if that fails, what was there before stays."""
         self.check()
         rest = memoryview(content)
-        with self._named_errors():
+        with writing(self.path):
             try:
                 while rest:
                     rest = rest[self.file.write(rest) :]
@@ -143,16 +152,9 @@ class WatchedFile:
     def sync(self) -> None:
         """Wait until the file is on the disk, and check it."""
         if self.is_regular:
-            with self._named_errors():
+            with writing(self.path):
                 os.fsync(self.file.fileno())
             self.check()
-
-    @contextmanager
-    def _named_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise ResumableError(f"{self.path} cannot be written: {error.strerror}.") from error
 
     def close(self) -> None:
         """Close the file."""

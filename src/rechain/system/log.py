@@ -29,8 +29,6 @@ _VARIABLE = "RECHAIN_LOG_SECONDS"
 _UNITS = {"mb": " MB", "s": " s"}
 _is_logged: ContextVar[bool] = ContextVar("is_logged", default=False)
 """whether a log was requested, which replaces all bars"""
-
-
 _LONGEST = 2000
 """characters of a line for people; a name that it quotes may be a whole text"""
 
@@ -38,13 +36,9 @@ _LONGEST = 2000
 # if Unicode has any; characters that turn the direction of text around, so that it reads as something else
 # (CVE-2021-42574); invisible separators of lines; halves of surrogate pairs, by which Python names files that are not
 # UTF-8 and which cannot be printed.
-_UNSAFE = {
-    **{code: 0x2400 + code for code in range(0x20)},
-    0x7F: 0x2421,
-    **dict.fromkeys(
-        (*range(0x80, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A), *range(0xD800, 0xE000)), 0xFFFD
-    ),
-}
+_UNSAFE = {**{code: 0x2400 + code for code in range(0x20)}, 0x7F: 0x2421}
+for _codes in (range(0x80, 0xA0), range(0x2028, 0x202F), range(0x2066, 0x206A), range(0xD800, 0xE000)):
+    _UNSAFE |= dict.fromkeys(_codes, 0xFFFD)
 _UNSAFE_IN_TEXT = {code: picture for code, picture in _UNSAFE.items() if chr(code) not in "\n\t"}
 
 
@@ -188,11 +182,11 @@ class RunLog(AbstractContextManager["RunLog"]):
 
     def _state(self) -> dict[str, object]:
         elapsed = self._clock() - self._start
+        own, others = memory()
         state: dict[str, object] = {"doing": self.doing, "questions": self.questions}
         if self.questions is not None:
             state["questions_a_second"] = round(self.questions / max(elapsed, 1e-3), 2)
             state["errors"] = dict(self.errors.most_common())
-        own, others = memory()
         state |= {"share": self.share and round(self.share, 4), "left_s": self._left(elapsed)}
         return state | {"memory_mb": own, "workers_memory_mb": others, "elapsed_s": round(elapsed, 1)}
 
@@ -200,9 +194,7 @@ class RunLog(AbstractContextManager["RunLog"]):
         """Return how many seconds are left, by the pace since the share was first known."""
         if self.share is None:
             return None
-        if self._first is None:
-            self._first = elapsed, self.share
-        since, before = self._first
+        self._first = since, before = self._first or (elapsed, self.share)
         done = self.share - before
         return round((1 - self.share) * (elapsed - since) / done, 1) if done > 0 else None
 

@@ -259,7 +259,16 @@ class _Process:
         """whether it has loaded its worker, which is the first that it reports"""
         self.connection, theirs = context.Pipe()
         self._process = context.Process(target=_work, args=(theirs, make_worker, threads), daemon=True)
-        _start(self._process)
+        for seconds in (0.1, 0.5, None):
+            try:
+                with _interrupts_blocked():
+                    self._process.start()
+                break
+            except (OSError, EOFError) as error:  # a fork server that was killed just now is replaced after a moment
+                if seconds is None:
+                    reason = getattr(error, "strerror", None) or type(error).__name__
+                    raise ResumableError(f"a worker process cannot be started: {reason}; try fewer workers.") from error
+                time.sleep(seconds)
         theirs.close()
 
     def end(self) -> str:
@@ -268,20 +277,6 @@ class _Process:
         self._process.join()
         code = self._process.exitcode or 0
         return f"signal {-code}" if code < 0 else f"exit code {code}"
-
-
-def _start(process: Any) -> None:
-    """Start a process; a fork server that was killed just now is replaced by multiprocessing after a moment."""
-    for seconds in (0.1, 0.5, None):
-        try:
-            with _interrupts_blocked():
-                process.start()
-            return
-        except (OSError, EOFError) as error:
-            if seconds is None:
-                reason = getattr(error, "strerror", None) or type(error).__name__
-                raise ResumableError(f"a worker process cannot be started: {reason}; try fewer workers.") from error
-            time.sleep(seconds)
 
 
 @contextmanager
@@ -437,7 +432,7 @@ class Service(Generic[Task, Result]):
     """
 
     def __init__(self, make_answers: MakeAnswers[Task, Result], is_shared: bool = False) -> None:
-        """Take what makes its function. If it is shared, other processes reach it by an `Asker` of its address."""
+        """Take what makes its function. If it is shared, other processes ask it by its address."""
         self._make_answers = pickle.dumps(make_answers)
         self._is_shared = is_shared
         self._lock = threading.RLock()
@@ -503,19 +498,13 @@ def _end_service(connection: Connection, process: "subprocess.Popen[bytes]", fol
         rmtree(folder, ignore_errors=True)
 
 
-class Asker(Generic[Task, Result]):
-    """Asks a shared Service that another process of the same program has started."""
-
-    def __init__(self, address: str) -> None:
-        """Connect."""
-        try:
-            self._connection = Client(address, authkey=current_process().authkey)
-        except (EOFError, OSError) as error:
-            raise ResumableError(_DIED) from error
-
-    def __call__(self, request: Task) -> Result:
-        """Return the answer to a request, or raise its error."""
-        return cast(Result, _ask(self._connection, request).unwrap())
+def asking(address: str) -> Callable[[Any], Any]:
+    """Return a function that asks a shared Service, which another process of the same program has started."""
+    try:
+        connection = Client(address, authkey=current_process().authkey)
+    except (EOFError, OSError) as error:
+        raise ResumableError(_DIED) from error
+    return lambda request: _ask(connection, request).unwrap()
 
 
 def _ask(connection: Connection, request: object) -> Outcome:

@@ -18,7 +18,7 @@ from typing import Any
 
 import orjson
 
-from rechain.errors import InputError, ResumableError
+from rechain.errors import InputError
 from rechain.system.files import (
     SHA256,
     WatchedFile,
@@ -30,6 +30,7 @@ from rechain.system.files import (
     reading,
     regular,
     replacing,
+    writing,
 )
 from rechain.version import __version__
 
@@ -151,12 +152,10 @@ class ProvenanceFile(WatchedFile):
     def __init__(self, output: Path, lines: Iterable[Mapping[str, Any]]) -> None:
         """Write a file that begins with lines, all or none of them."""
         path, self._sealer = sidecar_of(output), Sealer()
-        try:
+        with writing(path):
             with replacing(path) as file:
                 file.writelines(map(self._sealer.line, lines))
             super().__init__(path)
-        except OSError as error:
-            raise ResumableError(f"{path} cannot be written: {error.strerror}.") from error
 
     def add(self, fields: Mapping[str, Any]) -> None:
         """Add a line."""

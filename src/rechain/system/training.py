@@ -34,7 +34,7 @@ from torch.nn import Parameter
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from rechain.errors import InputError, RechainError
-from rechain.system.files import file_digest, read_sealed, write_sealed
+from rechain.system.files import file_digest, read_sealed, reading, write_sealed
 from rechain.system.tensors import Array, Arrays, DamagedFileError, load_tensors, save_tensors
 
 if TYPE_CHECKING:
@@ -392,10 +392,8 @@ class RunFolder:
     def check_files(self) -> None:
         """Raise InputError with the first file of the model that has changed since the run was started."""
         for name, digest in self.record()["files"].items():
-            try:
+            with reading(self.path / name):
                 is_same = file_digest(self.path / name) == digest
-            except OSError as error:
-                raise InputError(f"{self.path / name} cannot be read: {error.strerror or error}.") from error
             if not is_same:
                 raise InputError(
                     f"{self.path / name} is damaged: its SHA-256 is not the one in {RUN_FILE}; take it from a copy, or "
