@@ -111,7 +111,7 @@ def read_plays(folder: Path) -> list[Play]:
     try:
         for record in read_sealed(folder / PLAYS)["plays"]:
             branches = [
-                Branch(branch["row"], GameSettings.recorded(branch["settings"], PLAYS), branch["share"])
+                Branch(branch["row"], GameSettings.of(branch["settings"], PLAYS), branch["share"])
                 for branch in record.pop("branches")
             ]
             plays.append(Play(branches=tuple(branches), done=tuple(record.pop("done", ())), **record))

@@ -56,9 +56,6 @@ class Settings:
 
     names: ClassVar[Sequence[str]] = ()
     """under which the package has such settings; an error names them where a file is missing"""
-    before: ClassVar[Mapping[str, Any]] = {}
-    """the values of settings that did not exist yet when earlier versions recorded theirs, where these are not the
-    defaults of today: what was trained without a setting is read as it was trained"""
 
     def __post_init__(self) -> None:
         """Raise an error that names the wrong setting; settings may come from a file."""
@@ -100,11 +97,6 @@ class Settings:
             return cls(**{**values, **changes})
         except RechainError as error:
             raise RechainError(f"{where}: {error}") from error
-
-    @classmethod
-    def recorded(cls, values: Mapping[str, Any], where: str) -> Self:
-        """Return settings that this version or an earlier one has recorded in a file."""
-        return cls.of({**cls.before, **values} if isinstance(values, Mapping) else values, where)
 
     def but(self, **changes: Any) -> Self:
         """Return the settings with some changes."""
