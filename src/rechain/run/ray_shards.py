@@ -140,12 +140,12 @@ def _nodes(ray: Any, index: Index) -> list[_Node]:
 
 def _visible(folder: Path, info: IndexInfo) -> list[int]:
     """Return the shards of an index whose files are here, whole."""
-    seen = []
+    visible = []
     for number in range(info.shards):
         with suppress(InputError):
             check_files(folder, info, f"{shard_name(number)}/")
-            seen.append(number)
-    return seen
+            visible.append(number)
+    return visible
 
 
 def deal(index: Index, nodes: Sequence[_Node]) -> Mapping[int, _Node]:

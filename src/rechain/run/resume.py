@@ -122,14 +122,14 @@ class GrowingFile(AbstractContextManager["GrowingFile"]):
 
     def __init__(self, path: Path, head: Facts, progress: Progress | None = None, overwrite: bool = False) -> None:
         """Write a new file, resume one, or replace one; `head` describes what makes it."""
-        self._path, self._head, self._kept = path, head, progress or Progress()
+        self._path, self._head, self._earlier = path, head, progress or Progress()
         self._is_new = progress is None and not overwrite
-        self._records, self._size, _ = self._kept.checkpoint
-        self._digest = self._kept.digest.copy()
+        self._records, self._size, _ = self._earlier.checkpoint
+        self._digest = self._earlier.digest.copy()
         self.tally = Tally()
         """of all questions of the file"""
-        self.tally.add(self._kept.tally)
-        self._old: BufferedReader | None = path.open("rb") if self._kept.doubt else None
+        self.tally.add(self._earlier.tally)
+        self._old: BufferedReader | None = path.open("rb") if self._earlier.doubt else None
         """the lines of an earlier run, until all of them have been compared"""
         self._file: WatchedFile | None = None
         self._provenance: ProvenanceFile | None = None
@@ -163,7 +163,7 @@ class GrowingFile(AbstractContextManager["GrowingFile"]):
         """State that the file is complete, and wait until it is on the disk."""
         if self._old and self._old.peek(1):
             raise RechainError(f"{self._path} has more lines than there are questions; {_OVERWRITE}")
-        if not self._file and self._kept.size is None:
+        if not self._file and self._earlier.size is None:
             return
         file = self._begun()
         if not self._is_cut:
@@ -180,7 +180,7 @@ class GrowingFile(AbstractContextManager["GrowingFile"]):
             pairs = enumerate(zip(lines.split(b"\n"), there.split(b"\n"), strict=False), start=self.tally.questions + 1)
             number = next(number for number, (one, other) in pairs if one != other)
             raise RechainError(
-                f"{self._path}, line {number}: {self._kept.doubt}, and its chains are others; {_OVERWRITE}"
+                f"{self._path}, line {number}: {self._earlier.doubt}, and its chains are others; {_OVERWRITE}"
             )
         if self._old and len(there) < len(lines):
             self._old.close()
@@ -208,10 +208,10 @@ class GrowingFile(AbstractContextManager["GrowingFile"]):
             raise RechainError(f"{self._path} is being written by another run; wait for it or stop it.") from error
         except OSError:
             pass  # not every file system has locks
-        if self._kept.size not in (None, self._file.size):
+        if self._earlier.size not in (None, self._file.size):
             raise RechainError(f"{self._path} was changed meanwhile, perhaps by another run; start this one again.")
         if self._file.is_regular:
-            self._provenance = ProvenanceFile(self._path, [*self._kept.history, self._head])
+            self._provenance = ProvenanceFile(self._path, [*self._earlier.history, self._head])
         self._file.truncate(self._size)
         return self._file
 
