@@ -71,21 +71,17 @@ def batches(
 
     What was read before an error is yielded before it is raised.
     """
-    batch: list[Task] = []
-    weight = 0
-    try:
-        for item in items:
-            batch.append(item)
-            weight += weigh(item)
-            if len(batch) == size or weight >= heaviest:
-                yield batch
-                batch, weight = [], 0
-    except Exception:
-        if batch:
+    source, batch, weight = DeferredErrors(items), list[Task](), 0
+    for item in source:
+        batch.append(item)
+        weight += weigh(item)
+        if len(batch) == size or weight >= heaviest:
             yield batch
-        raise
+            batch, weight = [], 0
     if batch:
         yield batch
+    if source.error:
+        raise source.error
 
 
 def usable_cores() -> int:
