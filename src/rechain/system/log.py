@@ -40,6 +40,7 @@ _UNSAFE = {**{code: 0x2400 + code for code in range(0x20)}, 0x7F: 0x2421}
 for _codes in (range(0x80, 0xA0), range(0x2028, 0x202F), range(0x2066, 0x206A), range(0xD800, 0xE000)):
     _UNSAFE |= dict.fromkeys(_codes, 0xFFFD)
 _UNSAFE_IN_TEXT = {code: picture for code, picture in _UNSAFE.items() if chr(code) not in "\n\t"}
+_ESCAPES = {code: f"\\u{code:04x}" for code in _UNSAFE_IN_TEXT}
 
 
 def printable(text: object, *, keep_lines: bool = False) -> str:
@@ -65,7 +66,7 @@ def write_line(line: str) -> None:
 def print_records(lines: str) -> None:
     """Print lines of JSON: exactly, but on a terminal with control characters as JSON escapes."""
     if sys.stdout.isatty():
-        lines = lines.translate({code: f"\\u{code:04x}" for code in _UNSAFE_IN_TEXT})
+        lines = lines.translate(_ESCAPES)
     sys.stdout.write(lines)
 
 
@@ -97,7 +98,6 @@ class RunLog(AbstractContextManager["RunLog"]):
         facts: Mapping[str, object],
         *,
         clock: Callable[[], float] = time.monotonic,
-        every: float | None = None,
     ) -> None:
         """Take the format, the command, and the facts of the first line; those that are None are left out."""
         self.shows_bar = format is None and sys.stderr.isatty()
@@ -107,8 +107,7 @@ class RunLog(AbstractContextManager["RunLog"]):
         self.errors: Counter[str] = Counter()
         self._is_chosen = format is not None
         self._command, self._facts = command, facts
-        self._clock, self._every = clock, _every_seconds() if every is None else every
-        self._start = clock()
+        self._clock, self._start, self._every = clock, clock(), _every_seconds()
         self._first: tuple[float, float] | None = None
         """when the share of the input was first known, and that share: a resumed run does not begin at 0"""
         self._has_begun = False
