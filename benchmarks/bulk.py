@@ -52,8 +52,7 @@ from rechain.run.work import Tally, WorkResult
 from rechain.schema import Question, Recovered
 from rechain.scoring.interface import Scores
 from rechain.scoring.results import Options, score, to_recovered
-from rechain.system.batches import batches
-from rechain.system.processes import usable_cores
+from rechain.system.processes import batches, usable_cores
 from rechain.system.tensors import Array, Arrays
 from rechain.text.candidates import Candidates, find_candidates, find_of_any_shape
 

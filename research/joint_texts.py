@@ -19,7 +19,7 @@ from rechain.evaluation.statistics import mean_with_interval
 from rechain.recoverer import Recoverer
 from rechain.scoring.beliefs import Offers
 from rechain.scoring.steps import step_name
-from rechain.system.batches import batches
+from rechain.system.processes import batches
 from rechain.system.tensors import Array
 from rechain.text.candidates import Candidate, Candidates
 

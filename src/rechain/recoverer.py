@@ -19,7 +19,7 @@ from rechain.scoring.beliefs import Offer, Offers
 from rechain.scoring.interface import BUNDLED, BatchModel, Model, Scores
 from rechain.scoring.results import Options, probabilities, ranking, score, to_recovered, without_chain
 from rechain.scoring.steps import find_steps
-from rechain.system.batches import batches
+from rechain.system.processes import batches, in_order
 from rechain.text.candidates import Candidates, CandidateSettings, find_candidates, find_of_any_shape
 from rechain.text.collection import Statistics, is_collection
 
@@ -267,8 +267,6 @@ class Recoverer:
         self._move(device)
         tasks = batches(enumerate(rows), batch_size if workers or isinstance(self._model, BatchModel) else 1)
         if workers:
-            from rechain.system.processes import in_order
-
             make = partial(partial, self._do_batch, do, fields)
             preload = [__name__, *network_modules(self.config.model)]
             done = in_order(make, tasks, workers, lambda batch: f"questions[{batch[0][0]}]", preload=preload)

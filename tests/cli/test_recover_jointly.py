@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from rechain.run import joint
+from rechain.run.work import JointPass, offers_beside
 from rechain.schema import Question
 from rechain.system.provenance import read_provenance, sidecar_of
 
@@ -131,7 +131,7 @@ def interrupted(recover: Command, monkeypatch: pytest.MonkeyPatch, *arguments: o
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(joint.JointPass, "write", fail)
+        patch.setattr(JointPass, "write", fail)
         return recover(*arguments)
 
 
@@ -139,7 +139,7 @@ def test_it_is_resumed_between_the_passes(
     recover: Command, questions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected, out = recover(questions).out, tmp_path / "chains.jsonl"
-    offers = joint.offers_beside(out)
+    offers = offers_beside(out)
     failed = interrupted(recover, monkeypatch, questions, "--out", out)
     assert failed.code == 2
     assert f"is in {offers}: go on with --resume" in failed.err
@@ -208,7 +208,7 @@ def test_a_line_that_is_not_an_offer_is_named(
     recover: Command, questions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "chains.jsonl"
-    offers = joint.offers_beside(out)
+    offers = offers_beside(out)
     interrupted(recover, monkeypatch, questions, "--out", out, "--batch-size", 5)
     sidecar_of(offers).unlink()  # else it shows that the line was changed
     offers.write_text(offers.read_text().replace('"steps":', '"stops":', 1))

@@ -116,9 +116,9 @@ def test_but_changes_a_copy_and_checks_it() -> None:
 
 def test_recorded_settings_are_read_again() -> None:
     settings = GameSettings(hidden=7, row="untaught")
-    assert GameSettings.recorded(asdict(settings), "run.json") == settings
+    assert GameSettings.of(asdict(settings), "run.json") == settings
     with pytest.raises(RechainError, match="should be names with values"):
-        GameSettings.recorded([], "run.json")  # type: ignore[arg-type]
+        GameSettings.of([], "run.json")  # type: ignore[arg-type]
 
 
 def test_features_add_up() -> None:

@@ -16,7 +16,7 @@ from rechain.formats.datasets.questions import Chunk, read_chunks
 from rechain.formats.datasets.records import read_rows
 from rechain.recoverer import RecovererConfig
 from rechain.run import PartFormat
-from rechain.run.parts import ExistingParts, Manifest, PartsFolder
+from rechain.run.parts import PartsFolder
 from rechain.run.work import Tally, Work, Worker
 from rechain.schema import Recovered
 from rechain.system.files import LostOutputError
@@ -25,10 +25,10 @@ from rechain.text.candidates import CandidateSettings
 from rechain.version import __version__
 
 LEXICAL = RecovererConfig("lexical")
-MANIFEST = Manifest({"a.jsonl": 7}, {"model": ("lexical",)})
-NOTHING = ExistingParts()
+FILES = {"a.jsonl": 7}
+OPTIONS: dict[str, Any] = {"model": ("lexical",)}
 
-Begin = Callable[..., ExistingParts]
+Begin = Callable[..., PartsFolder]
 
 
 def content(folder: Path) -> dict[str, bytes]:
@@ -48,19 +48,21 @@ def out(tmp_path: Path) -> Path:
 def begin(out: Path) -> Begin:
     """Begin with a folder."""
 
-    def begin(manifest: Manifest = MANIFEST, *, overwrite: bool = False, resume: bool = False) -> ExistingParts:
+    def begin(
+        files: dict[str, int] = FILES, options: Any = OPTIONS, *, overwrite: bool = False, resume: bool = False
+    ) -> PartsFolder:
         folder = PartsFolder(str(out), PartFormat.jsonl)
-        existing = folder.inspect(manifest, overwrite, resume)
-        folder.begin(manifest, existing, overwrite)
-        return existing
+        folder.inspect(files, options, overwrite, resume)
+        folder.begin(overwrite)
+        return folder
 
     return begin
 
 
-def finish(out: Path, manifest: Manifest = MANIFEST) -> None:
+def finish(out: Path) -> None:
     folder = PartsFolder(str(out), PartFormat.jsonl)
-    folder.inspect(manifest, False, True)
-    folder.finish(manifest, {})
+    folder.inspect(FILES, OPTIONS, False, True)
+    folder.finish({})
 
 
 @pytest.mark.parametrize("options", [{}, {"overwrite": True}, {"resume": True}], ids=str)
@@ -68,7 +70,8 @@ def finish(out: Path, manifest: Manifest = MANIFEST) -> None:
 def test_a_folder_that_is_not_there_or_empty_is_begun(out: Path, begin: Begin, options: Any, is_there: bool) -> None:
     if is_there:
         out.mkdir()
-    assert begin(**options) == NOTHING
+    folder = begin(**options)
+    assert (folder.names, folder.parts) == (frozenset(), {})
     (made_by,) = content(out).values()
     fields = json.loads(made_by)
     assert fields.pop("sha256").keys() == {"_rechain.json"}
@@ -107,19 +110,19 @@ def test_resume_tells_which_parts_are_there_and_keeps_them(out: Path, begin: Beg
 @pytest.mark.parametrize(
     "manifest",
     [
-        Manifest({"a.jsonl": 7}, {"model": ("bm25",)}),
-        Manifest({"b.jsonl": 7}, {"model": ("lexical",)}),
-        Manifest({"a.jsonl": 7, "b.jsonl": 1}, {"model": ("lexical",)}),
-        Manifest({"a.jsonl": 7}, {"model": ("lexical",), "top": 2}),
+        (FILES, {"model": ("bm25",)}),
+        ({"b.jsonl": 7}, OPTIONS),
+        ({"a.jsonl": 7, "b.jsonl": 1}, OPTIONS),
+        (FILES, {"model": ("lexical",), "top": 2}),
     ],
     ids=str,
 )
-def test_resume_with_anything_else_is_refused_and_changes_nothing(out: Path, begin: Begin, manifest: Manifest) -> None:
+def test_resume_with_anything_else_is_refused_and_changes_nothing(out: Path, begin: Begin, manifest: Any) -> None:
     begin()
     (out / "00000-000000.jsonl").write_text("a part")
     before = content(out)
     with pytest.raises(RechainError) as raised:
-        begin(manifest, resume=True)
+        begin(*manifest, resume=True)
     assert str(raised.value) == (
         f"{out} was begun with another input, model or option (see _rechain.json in it); "
         "name another folder, or replace it with --overwrite."
@@ -134,7 +137,7 @@ def test_overwrite_takes_away_what_this_command_made_with_whatever_and_nothing_e
     ours = ("00000-000000.jsonl", "00000-000001.parquet", half, entry, f".{entry}.{16 * 'b'}", "_SUCCESS")
     for name in (*ours, "notes.txt", ".notes"):
         (out / name).write_text("old")
-    begin(Manifest({}, {"model": ("bm25",)}), overwrite=True)
+    begin({}, {"model": ("bm25",)}, overwrite=True)
     assert sorted(content(out)) == [".notes", "_rechain.json", "notes.txt"]
     assert json.loads(content(out)["_rechain.json"])["model"] == ["bm25"]
 
@@ -160,10 +163,10 @@ def test_a_file_of_the_folders_name_is_refused_and_untouched(out: Path, begin: B
 
 def test_what_a_folder_is_made_by_is_written_the_same_way_in_any_order(out: Path, begin: Begin) -> None:
     kinds = ["protein", "drug", "gene", "cell"]
-    begin(Manifest({}, {"b": frozenset(kinds), "a": Path("p.jsonl"), "settings": CandidateSettings(hops=3)}))
+    begin({}, {"b": frozenset(kinds), "a": Path("p.jsonl"), "settings": CandidateSettings(hops=3)})
     before = content(out)
     turned = {"settings": CandidateSettings(hops=3), "a": Path("p.jsonl"), "b": frozenset(kinds[::-1])}
-    begin(Manifest({}, turned), resume=True)
+    begin({}, turned, resume=True)
     assert content(out) == before
 
 
@@ -180,26 +183,26 @@ def test_what_a_folder_is_made_by_is_written_the_same_way_in_any_order(out: Path
 )
 def test_work_that_comes_to_something_else_is_told_apart(begin: Begin, other: Work) -> None:
     work = Work(RecovererConfig("lexical", settings=CandidateSettings(), top=1))
-    begin(Manifest({}, work.described()))
-    assert begin(Manifest({}, work.described()), resume=True).names
+    begin({}, work.described())
+    assert begin({}, work.described(), resume=True).names
     with pytest.raises(RechainError, match="another input, model or option"):
-        begin(Manifest({}, other.described()), resume=True)
+        begin({}, other.described(), resume=True)
 
 
 def test_where_a_model_computes_and_what_stops_the_work_make_no_difference(begin: Begin) -> None:
-    begin(Manifest({}, Work(RecovererConfig("default", device="cuda"), strict=True).described()))
-    assert begin(Manifest({}, Work(RecovererConfig("default", device="cpu")).described()), resume=True).names
+    begin({}, Work(RecovererConfig("default", device="cuda"), strict=True).described())
+    assert begin({}, Work(RecovererConfig("default", device="cpu")).described(), resume=True).names
 
 
 def test_a_model_that_was_trained_again_is_told_apart(begin: Begin, tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "weights").write_text("old")
     work = Work(RecovererConfig(str(tmp_path / "run")))
-    begin(Manifest({}, work.described()))
-    assert begin(Manifest({}, work.described()), resume=True).names
+    begin({}, work.described())
+    assert begin({}, work.described(), resume=True).names
     (tmp_path / "run" / "weights").write_text("newer")
     with pytest.raises(RechainError, match="another input, model or option"):
-        begin(Manifest({}, work.described()), resume=True)
+        begin({}, work.described(), resume=True)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"questions": ["a.jsonl"]}'])
@@ -219,7 +222,7 @@ def test_inspection_changes_nothing(out: Path, begin: Begin) -> None:
     finish(out)
     before = content(out)
     for options in ((True, False), (False, True)):
-        PartsFolder(str(out), PartFormat.jsonl).inspect(MANIFEST, *options)
+        PartsFolder(str(out), PartFormat.jsonl).inspect(FILES, OPTIONS, *options)
     assert content(out) == before
 
 
@@ -304,10 +307,11 @@ def test_what_is_finished_tells_the_counts_of_all_parts(out: Path, chunks: list[
     worker = Worker(Work(LEXICAL))
     for resume in (False, True):
         folder = PartsFolder(str(out), form)
-        folder.begin(MANIFEST, folder.inspect(MANIFEST, False, resume), False)
+        folder.inspect(FILES, OPTIONS, False, resume)
+        folder.begin(False)
         name = folder.name(0, int(resume))
         part = folder.make(name, chunks[resume::2], worker)
-    folder.finish(MANIFEST, {name: part})
+    folder.finish({name: part})
     provenance = read_provenance(out)
     assert provenance and provenance.end
     assert not provenance.misfits()
@@ -323,9 +327,10 @@ def test_what_is_finished_tells_the_counts_of_all_parts(out: Path, chunks: list[
 def finished(out: Path, chunks: list[Chunk]) -> list[Path]:
     """The parts of a finished folder."""
     folder = PartsFolder(str(out), PartFormat.jsonl)
-    folder.begin(MANIFEST, folder.inspect(MANIFEST, False, False), False)
+    folder.inspect(FILES, OPTIONS, False, False)
+    folder.begin(False)
     worker = Worker(Work(LEXICAL))
-    folder.finish(MANIFEST, {(name := folder.name(0, n)): folder.make(name, [chunks[n]], worker) for n in range(3)})
+    folder.finish({(name := folder.name(0, n)): folder.make(name, [chunks[n]], worker) for n in range(3)})
     return sorted(out.glob("0*"))
 
 
@@ -351,10 +356,10 @@ def test_a_finished_folder_whose_parts_were_changed_is_told(out: Path, finished:
 
 @pytest.mark.parametrize("grown", [False, True], ids=["the same input", "a longer one"])
 def test_a_resumed_folder_counts_the_parts_that_it_keeps(out: Path, finished: list[Path], grown: bool) -> None:
-    manifest = Manifest({"a.jsonl": 7 + grown}, MANIFEST.options)
     folder = PartsFolder(str(out), PartFormat.jsonl)
-    folder.begin(manifest, folder.inspect(manifest, False, True), False)
-    folder.finish(manifest, {})
+    folder.inspect({"a.jsonl": 7 + grown}, OPTIONS, False, True)
+    folder.begin(False)
+    folder.finish({})
     provenance = read_provenance(out)
     assert provenance and provenance.end and not provenance.misfits()
     assert provenance.end["questions"] == folder.tally.questions == 13
@@ -364,7 +369,7 @@ def test_a_resumed_folder_counts_the_parts_that_it_keeps(out: Path, finished: li
 def test_a_part_of_another_size_than_it_was_written_with_is_not_kept(out: Path, finished: list[Path]) -> None:
     finished[1].write_text(finished[1].read_text() + "{}\n")
     with pytest.raises(RechainError) as raised:
-        PartsFolder(str(out), PartFormat.jsonl).inspect(MANIFEST, False, True)
+        PartsFolder(str(out), PartFormat.jsonl).inspect(FILES, OPTIONS, False, True)
     assert str(raised.value) == (f"{finished[1]} was changed after it was written; delete it and go on with --resume.")
 
 
@@ -374,8 +379,9 @@ def test_a_part_of_which_nobody_knows_what_it_was_made_of_is_made_again(
 ) -> None:
     entry = out / f".{finished[1].name}.provenance"
     entry.unlink() if damage is None else entry.write_bytes(damage)
-    existing = PartsFolder(str(out), PartFormat.jsonl).inspect(MANIFEST, False, True)
-    assert existing.parts.keys() == {finished[0].name, finished[2].name}
+    folder = PartsFolder(str(out), PartFormat.jsonl)
+    folder.inspect(FILES, OPTIONS, False, True)
+    assert folder.parts.keys() == {finished[0].name, finished[2].name}
 
 
 DISTURBANCES: dict[str, tuple[Callable[[Path], object], str]] = {
@@ -392,11 +398,12 @@ def test_parts_that_others_disturb_are_no_success(
 ) -> None:
     for resume in (False, True):
         folder = PartsFolder(str(out), PartFormat.jsonl)
-        folder.begin(MANIFEST, folder.inspect(MANIFEST, False, resume), False)
+        folder.inspect(FILES, OPTIONS, False, resume)
+        folder.begin(False)
         part = folder.make(folder.name(0, int(resume)), chunks, Worker(Work(LEXICAL)))
     disturb(out)
     with pytest.raises(LostOutputError, match=message):
-        folder.finish(MANIFEST, {folder.name(0, 1): part})
+        folder.finish({folder.name(0, 1): part})
     assert not (out / "_SUCCESS").exists()
 
 

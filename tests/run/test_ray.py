@@ -15,14 +15,14 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from rechain.errors import InputError, QuestionError, RechainError
+from rechain.errors import DamagedInputError, InputError, QuestionError, RechainError
 from rechain.formats.datasets.questions import read_chunks
 from rechain.formats.datasets.records import read_rows
 from rechain.formats.exports.arrow import from_row
 from rechain.recoverer import Recoverer, RecovererConfig
 from rechain.run import PartFormat
 from rechain.run.parts import PartsFolder
-from rechain.run.ray import Cluster, _actors, _results, recover_dataset, recover_parts
+from rechain.run.ray import Cluster, _actors, _results, _StopError, recover_dataset, recover_parts
 from rechain.run.work import Tally, Work, WorkResult, recover_chunks
 from rechain.schema import Question, Recovered
 from rechain.scoring import BASELINES
@@ -467,22 +467,14 @@ def test_after_a_strict_stop_one_can_go_on_without(nodes: Any, questions: Path, 
 
 
 def test_what_is_wrong_with_a_file_is_told_last_and_all_else_at_once() -> None:
-    def row(questions: int, *, unread: str = "", problem: str = "") -> dict[str, Any]:
-        result = pickle.dumps((WorkResult(b"", Tally(questions), 0.25), None))
-        outcome = {
-            "result": result,
-            "unread": unread,
-            "is_damaged": bool(unread),
-            "problem": problem,
-            "part": "a",
-        }
-        return {"file": "a.jsonl"} | outcome
+    def row(questions: int, error: RechainError | None = None) -> dict[str, Any]:
+        return {"part": "a", "content": pickle.dumps((WorkResult(b"", Tally(questions), 0.25), None, error))}
 
-    told = _results([row(3), row(0, unread="a file is damaged."), row(4)], {})
+    told = _results([row(3), row(0, DamagedInputError("a file is damaged.")), row(4)], {})
     assert [next(told).tally.questions for _ in range(3)] == [3, 0, 4]
-    with pytest.raises(InputError, match="a file is damaged"):
+    with pytest.raises(DamagedInputError, match="a file is damaged"):
         next(told)
-    told = _results([row(3), row(0, problem="there is no model."), row(4)], {})
+    told = _results([row(3), row(0, _StopError("there is no model.")), row(4)], {})
     assert next(told).tally.questions == 3
     with pytest.raises(InputError, match="there is no model"):
         next(told)

@@ -111,9 +111,10 @@ def test_an_actor_needs_no_files_but_those_of_its_shard(collection: Path, tmp_pa
     index = Index(collection / f"{SHARDS}.index")
     shutil.copytree(index.folder / "generation-1" / "shard-2", tmp_path / "generation-1" / "shard-2")
     asks = [Ask(("maker", "native"), limit=50)]
-    assert ShardActor(tmp_path, index.info, 2).search(asks) == ShardActor(index.folder, index.info, 2).search(asks)
+    copied, own = (ShardActor(folder, index.info, 2).answer("search", asks) for folder in (tmp_path, index.folder))
+    assert copied == own
     with pytest.raises(InputError, match=r"the node .* cannot read shard 1 of the index: .* is missing"):
-        ShardActor(tmp_path, index.info, 1).count([Condition("phrase", ("native",))])
+        ShardActor(tmp_path, index.info, 1).answer("count", [Condition("phrase", ("native",))])
 
 
 # ---- the same index in another process

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rechain.system.batches import DeferredErrors, batches
+from rechain.system.processes import DeferredErrors, batches
 
 ITEMS = st.lists(st.integers(), max_size=40)
 SIZES = st.integers(1, 12)

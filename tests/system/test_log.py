@@ -125,7 +125,8 @@ def test_lines_come_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
             return written
 
     monkeypatch.setattr("sys.stderr", lines := Lines())
-    with RunLog(LogFormat.json, "recover", {}, every=0.001):
+    monkeypatch.setenv("RECHAIN_LOG_SECONDS", "0.001")
+    with RunLog(LogFormat.json, "recover", {}):
         assert three.wait(300)
     assert events(lines.getvalue())[-1]["event"] == "end"
 

@@ -15,7 +15,7 @@ import pytest
 
 from rechain.errors import InputError, MissingExtraError, QuestionError, RechainError, ResumableError
 from rechain.recoverer import Recoverer
-from rechain.system.processes import Asker, Service, in_order, usable_cores
+from rechain.system.processes import Service, asking, in_order, usable_cores
 
 pytestmark = pytest.mark.skipif(not Path("/proc").is_dir(), reason="processes are looked up in /proc")
 
@@ -388,7 +388,7 @@ def ask_all(address: str, requests: list[Any]) -> list[Any]:
 
     def ask(number: int) -> None:
         try:
-            answers[number] = Asker[Any, Any](address)(requests[number])
+            answers[number] = asking(address)(requests[number])
         except Exception as error:
             answers[number] = error
 
@@ -402,12 +402,12 @@ def ask_all(address: str, requests: list[Any]) -> list[Any]:
 
 def make_asker(address: str) -> Callable[[int], Any]:
     """Make, in a worker process, what asks for each task."""
-    return Asker[int, Any](address)
+    return asking(address)
 
 
 def test_many_ask_one_process_and_each_has_its_own_answer() -> None:
     with service(SQUARE) as one:
-        ask = Asker[int, int](one.address)
+        ask = asking(one.address)
         assert [ask(number) for number in range(5)] == [0, 1, 4, 9, 16]
         assert ask_all(one.address, list(range(20))) == [number**2 for number in range(20)]
     with service(WHO) as one:
@@ -440,38 +440,38 @@ def test_a_process_that_cannot_do_its_work_says_why() -> None:
 
 def test_its_death_is_one_sentence_that_lets_the_work_go_on_later() -> None:
     with service(DIE) as one:
-        ask = Asker[int, int](one.address)
+        ask = asking(one.address)
         for _ in range(2):
             with pytest.raises(ResumableError, match=r"^the process that computes for all workers has died; "):
                 ask(1)
         with pytest.raises(ResumableError):
-            Asker[int, int](one.address)
+            asking(one.address)
 
 
 def test_nothing_is_left_after_it() -> None:
     with service(WHO) as one:
-        process, place = Asker[int, int](one.address)(0), Path(one.address)
+        process, place = asking(one.address)(0), Path(one.address)
         assert place.exists()
     assert not Path(f"/proc/{process}").exists()
     assert not place.parent.exists()
 
 
 def test_another_program_is_not_answered() -> None:
-    source = "import sys; from rechain.system.processes import Asker; Asker(sys.argv[1])(1)"
+    source = "import sys; from rechain.system.processes import asking; asking(sys.argv[1])(1)"
     with service(SQUARE) as one:
         done = subprocess.run([sys.executable, "-c", source, one.address], capture_output=True, text=True, timeout=300)
         assert done.returncode == 1
         assert "AuthenticationError" in done.stderr
-        assert Asker[int, int](one.address)(3) == 9  # and it is not disturbed
+        assert asking(one.address)(3) == 9  # and it is not disturbed
 
 
 SERVING_PARENT = """
 import sys
 from functools import partial
-from rechain.system.processes import Asker, Service
+from rechain.system.processes import Service, asking
 
 with Service(partial(eval, sys.argv[1], {}), is_shared=True) as one:
-    print(Asker(one.address)(0), one.address, flush=True)
+    print(asking(one.address)(0), one.address, flush=True)
     sys.stdin.read()
 """
 

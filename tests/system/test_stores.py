@@ -14,7 +14,7 @@ import pytest
 
 from rechain.errors import RechainError
 from rechain.formats.datasets import read_questions
-from rechain.system.stores import path_of, without_keys
+from rechain.system.files import path_of, without_keys
 
 KEYS = {"AWS_ACCESS_KEY_ID": "AKIATESTKEY", "AWS_SECRET_ACCESS_KEY": "secretsecret", "AWS_DEFAULT_REGION": "us-east-1"}
 PASSAGES = [

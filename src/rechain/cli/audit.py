@@ -14,9 +14,8 @@ from typer import Exit, Option
 from rechain.cli.exits import ExitCode
 from rechain.cli.options import CandidateOptions, Device, OutputOptions, Overwrite, QuestionsInput, Workers, grouped
 from rechain.errors import RechainError
-from rechain.system.files import replacing
+from rechain.system.files import path_of, replacing
 from rechain.system.log import note
-from rechain.system.stores import path_of
 
 if TYPE_CHECKING:
     from rechain.formats.datasets import Entry

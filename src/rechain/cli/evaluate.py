@@ -17,8 +17,8 @@ from rechain.cli.options import (
 )
 from rechain.cli.tables import Json, print_figures, print_json, print_table
 from rechain.errors import InputError, QuestionError, RechainError
+from rechain.system.files import path_of
 from rechain.system.log import note, working
-from rechain.system.stores import path_of
 
 if TYPE_CHECKING:
     from rechain.evaluation.judging import AtConfidence, Comparison, JudgedAnswer, JudgedChain

@@ -18,8 +18,8 @@ from rechain.cli.options import (
     show_provenance,
 )
 from rechain.errors import RechainError
+from rechain.system.files import path_of
 from rechain.system.log import note
-from rechain.system.stores import path_of
 
 # The names of EXPORTS, which are listed here as the help should come at once.
 _MEANINGS = {

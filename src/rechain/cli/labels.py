@@ -13,8 +13,8 @@ from typer import Argument, Option
 from rechain.cli.options import CandidateOptions, OutputOptions, QuestionsInput, grouped
 from rechain.cli.tables import Json, print_json, print_table
 from rechain.errors import InputError
+from rechain.system.files import path_of
 from rechain.system.log import note, print_records, printable
-from rechain.system.stores import path_of
 
 if TYPE_CHECKING:
     from rechain.labels.agreement import Agreement

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from rechain.errors import QuestionError, RechainError
-from rechain.system.files import replacing
+from rechain.system.files import is_local, path_of, replacing
 from rechain.system.log import LogFormat, RunLog, bar, note, print_records, working
-from rechain.system.stores import is_local, path_of
 
 if TYPE_CHECKING:
     from rechain.formats.datasets import Entry

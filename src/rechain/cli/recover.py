@@ -28,9 +28,8 @@ from rechain.cli.options import (
 )
 from rechain.errors import QuestionError, RechainError, ResumableError
 from rechain.run import Engine, PartFormat
-from rechain.system.files import LostOutputError
+from rechain.system.files import LostOutputError, is_local, path_of, without_keys
 from rechain.system.log import RunLog, bar, note, print_records, working
-from rechain.system.stores import is_local, path_of, without_keys
 
 if TYPE_CHECKING:
     from rechain.run.ray import Cluster
@@ -214,8 +213,7 @@ def _recover_jointly(
     work: "Work", questions: Path, batch_size: int, workers: int, output: OutputOptions, resume: bool, run: RunLog
 ) -> Outcome:
     """Recover chains in two passes: candidates of all questions into a file, then from these the chains."""
-    from rechain.run.joint import JointPass, offers_beside, remove_offers, tally_of_finished
-    from rechain.run.work import Tally
+    from rechain.run.work import JointPass, Tally, offers_beside, remove_offers, tally_of_finished
 
     out = output.out
     with TemporaryDirectory() as folder:

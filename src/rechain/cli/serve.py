@@ -24,8 +24,8 @@ from rechain.cli.options import (
     grouped,
 )
 from rechain.errors import InputError, MissingExtraError, RechainError
+from rechain.system.files import path_of
 from rechain.system.log import note, working
-from rechain.system.stores import path_of
 from rechain.version import __version__
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from rechain.errors import InputError
 from rechain.formats.datasets.questions import read_gold_of_questions
 from rechain.formats.datasets.records import read_by_id, read_records, read_rows
 from rechain.schema import WHOLE, Gold, GoldChain, NotBlank, Question, Same
-from rechain.system.stores import path_of
+from rechain.system.files import path_of
 from rechain.text.answers.matcher import AnswerMatcher
 from rechain.text.candidates import CandidateSettings
 from rechain.text.label_units import find_units

@@ -20,7 +20,7 @@ import numpy as np
 
 from rechain.errors import InputError, MissingExtraError, RechainError
 from rechain.schema import Passage
-from rechain.system.batches import batches
+from rechain.system.processes import batches
 from rechain.system.tensors import Array
 
 VECTORS, NAMES = "vectors.usearch", "vectors.sqlite"

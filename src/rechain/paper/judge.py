@@ -160,7 +160,7 @@ class PlayScores:
         starts = np.concatenate([[0], np.cumsum(lengths[scores["questions"]])])
         if starts[-1] != len(scores["ranker"]):
             raise RechainError(f"{path} is of other chains than {QUESTIONS} has; play it again in another folder.")
-        settings = GameSettings.recorded(metadata.get("settings", {}), str(path.with_suffix(".json")))
+        settings = GameSettings.of(metadata.get("settings", {}), str(path.with_suffix(".json")))
         return cls(row, Game(int(fold), int(seed)), metadata, settings, scores, starts)
 
     def of(self, number: int) -> dict[str, Array]:

@@ -104,7 +104,7 @@ def load_game(path: Path, vectors: Vectors | None = None, device: str = "cpu") -
     folder, path = (path, path / WEIGHTS) if path.is_dir() else (None, path)
     weights, metadata = load_tensors(path)
     vectors = _read_run_vectors(folder) if folder else vectors or no_vectors()
-    settings, hops = GameSettings.recorded(metadata.get("settings", {}), str(path)), metadata.get("hops")
+    settings, hops = GameSettings.of(metadata.get("settings", {}), str(path)), metadata.get("hops")
     table, shapes = torch.from_numpy(vectors.table), {name: tuple(value.shape) for name, value in weights.items()}
     try:
         if type(hops) is not int or not 2 <= hops <= len(weights):  # before anything is planned for as many hops

@@ -117,7 +117,7 @@ def read_plays(folder: Path) -> list[Play]:
     try:
         for record in read_sealed(folder / PLAYS)["plays"]:
             branches = [
-                Branch(**branch | {"settings": GameSettings.recorded(branch["settings"], PLAYS)})
+                Branch(**branch | {"settings": GameSettings.of(branch["settings"], PLAYS)})
                 for branch in record.pop("branches")
             ]
             plays.append(Play(branches=tuple(branches), done=tuple(record.pop("done", ())), **record))

@@ -94,4 +94,4 @@ class ReaderSettings(Settings):
         if isinstance(values, Mapping):
             names = {field.name for field in fields(cls)}
             values = {name: value for name, value in values.items() if name in names}
-        return super().recorded(values, where)
+        return cls.of(values, where)

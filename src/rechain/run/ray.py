@@ -15,32 +15,22 @@ import warnings
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import islice
 from math import inf
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
-from rechain.errors import (
-    DamagedInputError,
-    InputError,
-    MissingExtraError,
-    QuestionError,
-    RechainError,
-    ResumableError,
-)
+from rechain.errors import InputError, MissingExtraError, QuestionError, RechainError, ResumableError
 from rechain.formats.datasets.questions import Chunk, QuestionReader, chunks_of, no_question
 from rechain.formats.datasets.records import named_after, question_files, read_opened
 from rechain.formats.exports import arrow
 from rechain.formats.exports.arrow import ChainColumns
 from rechain.recoverer import BATCH_SIZE, Recoverer, RecovererConfig
-from rechain.run.parts import ExistingParts, Manifest, Part, PartsFolder, input_digest
+from rechain.run.parts import Part, PartsFolder, Storage, input_digest
 from rechain.run.ray_shards import with_shards
 from rechain.run.work import Tally, Work, Worker, WorkResult
 from rechain.scoring import BASELINES
-from rechain.system.batches import DeferredErrors, batches
-from rechain.system.processes import relax_collector, trim_memory
-from rechain.system.stores import Storage
+from rechain.system.processes import DeferredErrors, batches, relax_collector, trim_memory
 
 # Shares of a core for cutting a file and for an actor. They add up to one, so that there is an actor a core.
 _CUTTING, _WORKING = 0.05, 0.95
@@ -93,6 +83,10 @@ class _File(NamedTuple):
     share: float
 
 
+class _StopError(InputError):
+    """An error that concerns every part, or all that were made before: it is raised at once."""
+
+
 def recover_parts(
     work: Work, questions: str, folder: PartsFolder, cluster: Cluster, *, overwrite: bool = False, resume: bool = False
 ) -> Generator[WorkResult]:
@@ -106,35 +100,28 @@ def recover_parts(
     if storage.holds(folder.storage) or folder.storage.holds(storage):
         raise RechainError("questions and output lie in one folder; name another for the output.")
     actors, gpus = _actors(cluster, ray.nodes())
-    sizes = {"batch size": cluster.batch_size, "part size": cluster.part_size}
-    manifest = Manifest({file.label: file.size for file in files}, {**sizes, **work.described()})
-    existing = folder.inspect(manifest, overwrite, resume)
-    cutter = _Cutter(work, storage, folder, ExistingParts() if overwrite else existing, cluster)
-    tally, made = Tally(), dict[str, Part]()
-    with with_shards(ray, work) as work, _resumable(ray):
-        if existing.names and overwrite:  # a run that cannot succeed should not delete the parts of an earlier one
-            Worker(work)
-            cutter.check_any(files)
-        cutter.check_first(files[0])
-        folder.begin(manifest, existing, overwrite)
-        # Pickled here, so that a worker that cannot open the index can say why: Ray would unpickle it before.
-        rows = _pipeline(ray, files, cutter, (ray.cloudpickle.dumps(work), folder), actors, gpus).iter_rows()
-        for result in _results(rows, made):
-            tally.add(result.tally)
-            yield result
-    if not tally.questions and (overwrite or not existing.names):
-        raise no_question(storage.address_of(""), work.only)
-    folder.finish(manifest, made)
-
-
-@contextmanager
-def _resumable(ray: Any) -> Iterator[None]:
-    """Raise what Ray raises as something after which the run can go on."""
+    options = {"batch size": cluster.batch_size, "part size": cluster.part_size, **work.described()}
+    folder.inspect({file.label: file.size for file in files}, options, overwrite, resume)
+    cutter = _Cutter(work, storage, folder, cluster)
+    has_any, made = False, dict[str, Part]()
     try:
-        yield
+        with with_shards(ray, work) as work:
+            if folder.names and overwrite:  # a run that cannot succeed should not delete the parts of an earlier one
+                Worker(work)
+                cutter.check_any(files, work)
+            cutter.check_first(files[0])
+            folder.begin(overwrite)
+            # Pickled here, so that a worker that cannot open the index can say why: Ray would unpickle it before.
+            rows = _pipeline(ray, files, cutter, (ray.cloudpickle.dumps(work), folder), actors, gpus).iter_rows()
+            for result in _results(rows, made):
+                has_any = has_any or result.tally.questions > 0
+                yield result
     except ray.exceptions.RayError as error:
         reason = (*str(error).splitlines(), "")[0]
         raise ResumableError(f"Ray has given up ({type(error).__name__}): {reason}") from error
+    if not has_any and (overwrite or not folder.names):
+        raise no_question(storage.address_of(""), work.only)
+    folder.finish(made)
 
 
 def _pipeline(
@@ -159,24 +146,24 @@ def _pipeline(
 
 
 def _results(rows: Iterable[Row], made: dict[str, Part]) -> Iterator[WorkResult]:
-    """Yield the results of parts. An error of a file is raised when all others are done, any other at once.
+    """Yield the results of parts. An error of a file is raised when all others are done, a _StopError at once.
 
     `made` gets the parts by their names.
     """
-    share, unread = 0.0, dict[str, InputError]()
+    share, unread = 0.0, list[RechainError]()
     for row in rows:
-        if row["problem"]:
-            raise InputError(row["problem"])
-        if row["unread"]:
-            unread[row["file"]] = (DamagedInputError if row["is_damaged"] else InputError)(row["unread"])
         result: WorkResult
-        result, part = pickle.loads(row["result"])
+        result, part, error = pickle.loads(row["content"])
+        if isinstance(error, _StopError):
+            raise error
+        if error:
+            unread.append(error)
         if part:
             made[row["part"]] = part
         share += result.share or 0.0
         yield result._replace(share=min(share, 1.0))
     if unread:
-        raise next(iter(unread.values()))
+        raise unread[0]
 
 
 def recover_dataset(
@@ -232,7 +219,7 @@ def connect() -> Any:
             host, _, port = address.rpartition(":")
             if host and port.isdigit() and "://" not in address:
                 socket.create_connection((host, int(port)), _CONNECT_SECONDS).close()
-            with _silent(), _same_handler(signal.SIGTERM):
+            with _undisturbed():
                 ray.init(address, include_dashboard=False, logging_level=logging.ERROR, log_to_driver=False)
     except (OSError, RuntimeError, ValueError) as error:
         if address == "local":
@@ -242,21 +229,13 @@ def connect() -> Any:
 
 
 @contextmanager
-def _same_handler(number: int) -> Iterator[None]:
-    """Leave a signal to whom it belonged: Ray takes SIGTERM and ends the process with another exit code."""
-    handler = signal.getsignal(number)
-    try:
-        yield
-    finally:
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(number, handler)
+def _undisturbed() -> Iterator[None]:
+    """Silence standard error, also of Ray's C++, which prints what it raises as well, and keep the handler of SIGTERM.
 
-
-@contextmanager
-def _silent() -> Iterator[None]:
-    """Silence standard error, also of Ray's C++, which prints what it raises as well."""
-    stderr = os.dup(2)
-    null = os.open(os.devnull, os.O_WRONLY)
+    Ray takes this signal, and ends the process with another exit code.
+    """
+    handler = signal.getsignal(signal.SIGTERM)
+    stderr, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     try:
         os.dup2(null, 2)
         yield
@@ -264,6 +243,8 @@ def _silent() -> Iterator[None]:
         os.dup2(stderr, 2)
         os.close(stderr)
         os.close(null)
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, handler)
 
 
 def _files(storage: Storage) -> list[_File]:
@@ -293,56 +274,35 @@ def _actors(cluster: Cluster, nodes: Iterable[Mapping[str, Any]]) -> tuple[int, 
     return cluster.workers or max(1, room), gpus
 
 
-class _ChangedError(RechainError):
-    """Questions that have changed since parts were made of them."""
-
-
-def _changed(what: str, folder: PartsFolder, part: str) -> _ChangedError:
-    return _ChangedError(
-        f"{what} after their chains were written to {folder.storage.address_of(part)}; delete this part, name "
-        "another folder, or replace it with --overwrite."
-    )
-
-
 class _Cutter:
     """Cuts a file into the parts that do not exist yet."""
 
-    def __init__(
-        self, work: Work, storage: Storage, folder: PartsFolder, existing: ExistingParts, cluster: Cluster
-    ) -> None:
-        self._only = work.only
-        needs = work.needs_passages
-        self._make_reader = partial(QuestionReader, work.passages, work.only, work.mapping, needs)
-        self._cut = partial(chunks_of, size=cluster.batch_size, mapping=work.mapping, needs_passages=needs)
-        self._storage = storage
-        self._folder = folder
-        self._existing = existing
-        self._cluster = cluster
+    def __init__(self, work: Work, storage: Storage, folder: PartsFolder, cluster: Cluster) -> None:
+        self._mapping, self._needs_passages = work.mapping, work.needs_passages
+        self._storage, self._folder, self._cluster = storage, folder, cluster
 
     def check_first(self, file: _File) -> None:
         """Refuse to resume a folder whose first part is not of the questions with which the input begins."""
         with self._chunks(file) as chunks:
             self._is_done(file, self._folder.name(file.number, 0), list(islice(chunks, self._cluster.chunks_a_part)))
 
-    def check_any(self, files: Sequence[_File]) -> None:
+    def check_any(self, files: Sequence[_File], work: Work) -> None:
         """Refuse files without a question of a wanted type."""
-        reader = self._make_reader()
+        reader = QuestionReader(work.passages, work.only, work.mapping, work.needs_passages)
         for file in files:
             with self._chunks(file) as chunks:
                 if any(True for chunk in chunks for _ in reader.entries(chunk)):
                     return
-        raise no_question(self._storage.address_of(""), self._only)
+        raise no_question(self._storage.address_of(""), work.only)
 
     def __call__(self, row: Row) -> Iterator[Row]:
         """Yield the parts of a file and, last, why it cannot be read on."""
         file = _File(**row)
         try:
             for part, chunks, share in self._parts(file):
-                yield _row(file, part, chunks, share)
-        except _ChangedError as error:
-            yield _row(file, "", [], 0.0) | {"problem": str(error)}
+                yield {"part": part, "content": pickle.dumps((chunks, share, None))}
         except RechainError as error:
-            yield _row(file, "", [], 0.0, str(error)) | {"is_damaged": isinstance(error, DamagedInputError)}
+            yield {"part": "", "content": pickle.dumps(([], 0.0, error))}
 
     def _parts(self, file: _File) -> Iterator[tuple[str, list[Chunk], float]]:
         """Yield the name of every part that is to be made, its chunks, and its share of all bytes."""
@@ -363,43 +323,38 @@ class _Cutter:
             if chunks.error:
                 raise chunks.error
         surplus = self._folder.name(file.number, number + 1)
-        if surplus in self._existing.parts:
-            raise _changed(f"{file.label}: questions were removed", self._folder, surplus)
+        if surplus in self._folder.parts:
+            raise self._changed(f"{file.label}: questions were removed", surplus)
 
     def _is_done(self, file: _File, name: str, chunks: Sequence[Chunk]) -> bool:
-        """Return whether a part is there; raises _ChangedError if the questions that it was made of have changed.
+        """Return whether a part is there; raises _StopError if the questions that it was made of have changed.
 
         A part is made again if its file has grown there. The answer depends on what was there at first: Ray repeats the
         cutting, and may do so after the part was made.
         """
-        part = self._existing.parts.get(name)
+        part = self._folder.parts.get(name)
         if not part:
             return False
         records = [record for chunk in chunks for record in chunk.records]
         if part.input != input_digest(records[: part.records]):
             where = records[0].where if records else file.label
-            raise _changed(f"from {where} on: these questions were changed or swapped", self._folder, name)
+            raise self._changed(f"from {where} on: these questions were changed or swapped", name)
         return len(records) == part.records
+
+    def _changed(self, what: str, part: str) -> _StopError:
+        return _StopError(
+            f"{what} after their chains were written to {self._folder.storage.address_of(part)}; delete this part, "
+            "name another folder, or replace it with --overwrite."
+        )
 
     @contextmanager
     def _chunks(self, file: _File) -> Iterator[DeferredErrors[Chunk]]:
-        address = self._storage.address_of(file.name)
+        address, size = self._storage.address_of(file.name), self._cluster.batch_size
         with self._storage.open(file.name) as opened:
             records = read_opened(address, opened, file.size)
             named = named_after(file.name, records) if file.name else records
-            yield DeferredErrors(self._cut(address, named))
-
-
-def _row(file: _File, part: str, chunks: list[Chunk], share: float, unread: str = "") -> Row:
-    return {
-        "file": file.label,
-        "part": part,
-        "chunks": pickle.dumps(chunks),
-        "share": share,
-        "unread": unread,
-        "is_damaged": False,
-        "problem": "",
-    }
+            chunks = chunks_of(address, named, size, mapping=self._mapping, needs_passages=self._needs_passages)
+            yield DeferredErrors(chunks)
 
 
 class _Actor:
@@ -411,25 +366,25 @@ class _Actor:
         If that fails, the reason comes with the parts: Ray would make the actor again and again.
         """
         self._folder = folder
-        self._problem = ""
+        self._problem: RechainError | None = None
         try:
             self._worker = Worker(pickle.loads(work))
         except RechainError as error:
-            self._problem = str(error)
+            self._problem = _StopError(str(error))
         relax_collector()
         self._trimmed = time.monotonic()
 
     def __call__(self, row: Row) -> Row:
         """Make a part, and return its result."""
-        problem = self._problem or row["problem"]
-        result, part = WorkResult(b"", Tally(), row["share"]), None
-        if not problem and not row["unread"]:
+        chunks, share, error = pickle.loads(row["content"])
+        result, part, error = WorkResult(b"", Tally(), share), None, self._problem or error
+        if not error:
             try:
-                part = self._folder.make(row["part"], pickle.loads(row["chunks"]), self._worker)
+                part = self._folder.make(row["part"], chunks, self._worker)
                 result = result._replace(tally=part.tally)
-            except QuestionError as error:
-                result = result._replace(stopped_by=error)
-            except RechainError as error:
-                problem = str(error)
+            except QuestionError as stop:
+                result = result._replace(stopped_by=stop)
+            except RechainError as problem:
+                error = _StopError(str(problem))
         self._trimmed = trim_memory(self._trimmed)
-        return row | {"chunks": b"", "result": pickle.dumps((result, part)), "problem": problem}
+        return {"part": row["part"], "content": pickle.dumps((result, part, error))}

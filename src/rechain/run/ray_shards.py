@@ -5,7 +5,7 @@ index of one shard is opened by every worker itself, which is quicker if the nod
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from socket import gethostname
@@ -44,24 +44,11 @@ class ShardActor:
         except InputError as error:
             self._problem = InputError(f"the node {gethostname()} cannot read shard {number} of the index: {error}")
 
-    def search(self, asks: Sequence[Ask]) -> list[list[Hit]]:
-        """Return the best passages for each of some asks."""
-        self._check()
-        return self._shard.search(asks)
-
-    def count(self, conditions: Sequence[Condition]) -> list[int]:
-        """Return for each condition how many passages have its value."""
-        self._check()
-        return self._shard.count(conditions)
-
-    def nearest(self, queries: Array, limit: int) -> list[list[Near]]:
-        """Return the passages that are nearest each of some vectors."""
-        self._check()
-        return self._shard.nearest(queries, limit)
-
-    def _check(self) -> None:
+    def answer(self, method: str, *arguments: Any) -> Any:
+        """Return what a method of the shard returns."""
         if self._problem:
             raise self._problem
+        return getattr(self._shard, method)(*arguments)
 
 
 class RemoteShards:
@@ -88,7 +75,7 @@ class RemoteShards:
         import ray
 
         argument = ray.put(what)  # once for all shards: the names of a round of questions are many
-        calls = [getattr(actor, method).remote(argument, *others) for actor in self._actors]
+        calls = [actor.answer.remote(method, argument, *others) for actor in self._actors]
         try:
             return list(ray.get(calls))
         except ray.exceptions.RayTaskError as error:
@@ -109,24 +96,27 @@ class RemoteShards:
 @contextmanager
 def with_shards(ray: Any, work: Work) -> Iterator[Work]:
     """Return work whose index, if it has one, is read where the cluster has its files, until the work is done."""
-    index = work.config.corpus
+    index, shards = work.config.corpus, None
     if not isinstance(index, Index):
         yield work
         return
     nodes = _nodes(ray, index)
     if index.info.shards == 1:
-        _check_all_see(index, nodes)
-        yield _with_index(work, open_again(index.folder, index.stamp))
-        return
-    shards = _start(ray, index, deal(index, nodes))
+        for node in nodes:
+            if not node.shards:
+                raise RechainError(
+                    f"the node {node.address} does not see {index.folder} as it was built; put the index on storage "
+                    "that every node sees, or build it with --shards 2 or more, of which each node needs its own alone."
+                )
+        index = open_again(index.folder, index.stamp)
+    else:
+        shards = _start(ray, index, deal(index, nodes))
+        index = Index(index.folder, [shards], index.info)
     try:
-        yield _with_index(work, Index(index.folder, [shards], index.info))
+        yield replace(work, config=replace(work.config, corpus=index))
     finally:
-        shards.stop()
-
-
-def _with_index(work: Work, index: Index) -> Work:
-    return replace(work, config=replace(work.config, corpus=index))
+        if shards:
+            shards.stop()
 
 
 def _nodes(ray: Any, index: Index) -> list[_Node]:
@@ -138,39 +128,24 @@ def _nodes(ray: Any, index: Index) -> list[_Node]:
         look.options(scheduling_strategy=_on(ray, node["NodeID"], soft=False)).remote(index.folder, index.info)
         for node in working
     ]
-    return [
-        _Node(node["NodeID"], node["NodeManagerAddress"], _result(ray, call))
-        for node, call in zip(working, calls, strict=True)
-    ]
-
-
-def _result(ray: Any, call: Any) -> frozenset[int]:
-    try:
-        return frozenset(ray.get(call))
-    except ray.exceptions.RayError:  # the node is gone meanwhile
-        return frozenset()
+    nodes = []
+    for node, call in zip(working, calls, strict=True):
+        try:
+            shards = frozenset(ray.get(call))
+        except ray.exceptions.RayError:  # the node is gone meanwhile
+            shards = frozenset()
+        nodes.append(_Node(node["NodeID"], node["NodeManagerAddress"], shards))
+    return nodes
 
 
 def _visible(folder: Path, info: IndexInfo) -> list[int]:
     """Return the shards of an index whose files are here, whole."""
-    return [number for number in range(info.shards) if _sees(folder, info, number)]
-
-
-def _sees(folder: Path, info: IndexInfo, number: int) -> bool:
-    try:
-        check_files(folder, info, f"{shard_name(number)}/")
-    except InputError:
-        return False
-    return True
-
-
-def _check_all_see(index: Index, nodes: Sequence[_Node]) -> None:
-    for node in nodes:
-        if not node.shards:
-            raise RechainError(
-                f"the node {node.address} does not see {index.folder} as it was built; put the index on storage that "
-                "every node sees, or build it with --shards 2 or more, of which each node needs its own alone."
-            )
+    visible = []
+    for number in range(info.shards):
+        with suppress(InputError):
+            check_files(folder, info, f"{shard_name(number)}/")
+            visible.append(number)
+    return visible
 
 
 def deal(index: Index, nodes: Sequence[_Node]) -> Mapping[int, _Node]:
@@ -192,16 +167,11 @@ def deal(index: Index, nodes: Sequence[_Node]) -> Mapping[int, _Node]:
 def _start(ray: Any, index: Index, readers: Mapping[int, _Node]) -> RemoteShards:
     """Start the actors. They take no core of their own: while they search, the workers that ask them wait."""
     options = {"num_cpus": 0, "max_restarts": _RESTARTS, "max_task_retries": -1, "max_concurrency": _CALLS}
-    make = ray.remote(**options)(ShardActor)
-    return RemoteShards(
-        [
-            # Soft: where the node is lost, another that sees the files may read them.
-            make.options(scheduling_strategy=_on(ray, readers[number].id, soft=True)).remote(
-                index.folder, index.info, number
-            )
-            for number in range(index.info.shards)
-        ]
-    )
+    make, actors = ray.remote(**options)(ShardActor), []
+    for number in range(index.info.shards):
+        place = _on(ray, readers[number].id, soft=True)  # soft: another node that sees the files may replace a lost one
+        actors.append(make.options(scheduling_strategy=place).remote(index.folder, index.info, number))
+    return RemoteShards(actors)
 
 
 def _on(ray: Any, node: str, *, soft: bool) -> Any:

@@ -7,8 +7,9 @@ provenance, or with another input, everything is recovered again and must be wha
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from io import BufferedReader
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -49,17 +50,18 @@ class Checkpoint(NamedTuple):
     """of their lines"""
 
 
-class Progress(NamedTuple):
-    """What is kept of an earlier run."""
+@dataclass(frozen=True)
+class Progress:
+    """What is kept of an earlier run; by default nothing."""
 
-    size: int
-    """of the whole file"""
-    checkpoint: Checkpoint
-    history: list[Facts]
+    size: int | None = None
+    """of the whole file, if it is continued"""
+    checkpoint: Checkpoint = field(default_factory=Checkpoint)
+    history: Sequence[Facts] = ()
     """the lines of the provenance file that are kept"""
-    tally: Tally
+    tally: Tally = field(default_factory=Tally)
     """of the questions that the checkpoint covers"""
-    digest: "hashlib._Hash"
+    digest: "hashlib._Hash" = field(default_factory=hashlib.sha256)
     doubt: str = ""
     """why the file is compared with what is recovered again; else what follows the checkpoint is replaced"""
 
@@ -72,32 +74,23 @@ def find_progress(
     `head` says with what the file is resumed. Raises RechainError if that is another model or option, if the provenance
     file is damaged, or if the lines that the checkpoint covers have changed.
     """
-    size = path.stat().st_size
-    heads, checkpoint, doubt = _read_history(path, size)
+    size, has_provenance = path.stat().st_size, sidecar_of(path).is_file()
+    doubt = "" if has_provenance or not size else f"there is no {sidecar_of(path)}"
+    heads, checkpoint = list[Facts](), Checkpoint()
+    for fields in read_lines(sidecar_of(path)) if has_provenance and size else ():  # next to an empty file it is old
+        if is_first_line(fields):
+            heads.append(fields)
+        elif "records" in fields and fields["size"] <= size:  # after a power cut the file may be shorter
+            checkpoint = Checkpoint(**fields)
     if heads and (difference := next(differences(heads[-1], head), None)):
         raise RechainError(f"{path} was begun with {difference}; resume it with the same, {_OVERWRITE}")
     if heads and not contains_input(questions, head["input"], heads[-1].get("input")):
         doubt = f"{questions} is not the input of before"
     if doubt:
-        return Progress(size, Checkpoint(), [], Tally(), hashlib.sha256(), doubt), iter(chunks)
+        return Progress(size, doubt=doubt), iter(chunks)
     tally, digest = _read_kept(path, checkpoint)
     history = [*heads, checkpoint._asdict()] if checkpoint.records else heads
     return Progress(size, checkpoint, history, tally, digest), _without(chunks, checkpoint.records)
-
-
-def _read_history(path: Path, size: int) -> tuple[list[Facts], Checkpoint, str]:
-    """Return what made an output of some size, run after run, its last checkpoint, and why there is none."""
-    if not size:  # what is next to an empty file says nothing about it
-        return [], Checkpoint(), ""
-    if not sidecar_of(path).is_file():
-        return [], Checkpoint(), f"there is no {sidecar_of(path)}"
-    heads, checkpoint = [], Checkpoint()
-    for fields in read_lines(sidecar_of(path)):
-        if is_first_line(fields):
-            heads.append(fields)
-        elif "records" in fields and fields["size"] <= size:  # after a power cut the file may be shorter
-            checkpoint = Checkpoint(**fields)
-    return heads, checkpoint, ""
 
 
 def _read_kept(path: Path, checkpoint: Checkpoint) -> tuple[Tally, "hashlib._Hash"]:
@@ -129,16 +122,14 @@ class GrowingFile(AbstractContextManager["GrowingFile"]):
 
     def __init__(self, path: Path, head: Facts, progress: Progress | None = None, overwrite: bool = False) -> None:
         """Write a new file, resume one, or replace one; `head` describes what makes it."""
-        self._path, self._head, self._progress = path, head, progress
+        self._path, self._head, self._earlier = path, head, progress or Progress()
         self._is_new = progress is None and not overwrite
-        kept = progress.checkpoint if progress else Checkpoint()
-        self._records, self._size = kept.records, kept.size
-        self._digest = progress.digest.copy() if progress else hashlib.sha256()
+        self._records, self._size, _ = self._earlier.checkpoint
+        self._digest = self._earlier.digest.copy()
         self.tally = Tally()
         """of all questions of the file"""
-        if progress:
-            self.tally.add(progress.tally)
-        self._old: BufferedReader | None = path.open("rb") if progress and progress.doubt else None
+        self.tally.add(self._earlier.tally)
+        self._old: BufferedReader | None = path.open("rb") if self._earlier.doubt else None
         """the lines of an earlier run, until all of them have been compared"""
         self._file: WatchedFile | None = None
         self._provenance: ProvenanceFile | None = None
@@ -172,7 +163,7 @@ class GrowingFile(AbstractContextManager["GrowingFile"]):
         """State that the file is complete, and wait until it is on the disk."""
         if self._old and self._old.peek(1):
             raise RechainError(f"{self._path} has more lines than there are questions; {_OVERWRITE}")
-        if not self._file and not self._progress:
+        if not self._file and self._earlier.size is None:
             return
         file = self._begun()
         if not self._is_cut:
@@ -186,11 +177,10 @@ class GrowingFile(AbstractContextManager["GrowingFile"]):
         """Return whether the file has these lines from an earlier run; raises RechainError if it has others."""
         there = self._old.read(len(lines)) if self._old else b""
         if not lines.startswith(there):
-            assert self._progress
             pairs = enumerate(zip(lines.split(b"\n"), there.split(b"\n"), strict=False), start=self.tally.questions + 1)
             number = next(number for number, (one, other) in pairs if one != other)
             raise RechainError(
-                f"{self._path}, line {number}: {self._progress.doubt}, and its chains are others; {_OVERWRITE}"
+                f"{self._path}, line {number}: {self._earlier.doubt}, and its chains are others; {_OVERWRITE}"
             )
         if self._old and len(there) < len(lines):
             self._old.close()
@@ -205,31 +195,25 @@ class GrowingFile(AbstractContextManager["GrowingFile"]):
 
     def _begun(self) -> WatchedFile:
         """Return the file, opened and without what is to be replaced, and with provenance if it is no device."""
-        if not self._file:
-            self._file = self._open()
-            if self._file.is_regular:
-                history = self._progress.history if self._progress else []
-                self._provenance = ProvenanceFile(self._path, [*history, self._head])
-            self._file.truncate(self._size)
-        return self._file
-
-    def _open(self) -> WatchedFile:
+        if self._file:
+            return self._file
         try:
-            file = WatchedFile(self._path, is_new=self._is_new or not self._path.exists())
+            self._file = WatchedFile(self._path, is_new=self._is_new or not self._path.exists())
         except FileExistsError as error:
             raise RechainError(f"{self._path} has come into being meanwhile; name another file.") from error
-        try:  # keeps other runs from writing; the system unlocks the file when this process ends
+        try:  # keeps other runs from writing; the system unlocks the file when it is closed, or this process ends
             if fcntl:
-                fcntl.flock(file.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(self._file.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            file.close()
             raise RechainError(f"{self._path} is being written by another run; wait for it or stop it.") from error
         except OSError:
             pass  # not every file system has locks
-        if self._progress and file.size != self._progress.size:
-            file.close()
+        if self._earlier.size not in (None, self._file.size):
             raise RechainError(f"{self._path} was changed meanwhile, perhaps by another run; start this one again.")
-        return file
+        if self._file.is_regular:
+            self._provenance = ProvenanceFile(self._path, [*self._earlier.history, self._head])
+        self._file.truncate(self._size)
+        return self._file
 
 
 def _is_of_bad_json(lines: bytes) -> bool:

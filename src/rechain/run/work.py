@@ -2,24 +2,24 @@
 
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rechain.errors import QuestionError
+from rechain.errors import QuestionError, RechainError
 from rechain.formats.datasets.plain import FieldMap
 from rechain.formats.datasets.questions import Chunk, PassageSource, QuestionReader, read_collection
 from rechain.models import AnyModel, describe_model, is_reader, network_modules
 from rechain.recoverer import RecovererConfig
 from rechain.schema import Recovered
 from rechain.scoring import BASELINES
-from rechain.scoring.beliefs import Offer
-from rechain.system.batches import batches
-from rechain.system.processes import Asker, Service, in_order, usable_cores
-from rechain.system.provenance import describe_input
+from rechain.scoring.beliefs import Beliefs, Offer, Offers
+from rechain.system.files import replacing
+from rechain.system.processes import Service, asking, batches, in_order, usable_cores
+from rechain.system.provenance import Facts, describe_input, differences, read_provenance, sidecar_of, write_provenance
 
 if TYPE_CHECKING:
     from rechain.reader.network import Reading
@@ -46,21 +46,18 @@ class Tally:
 
     def count(self, recovered: Recovered) -> None:
         """Add a question."""
-        chains = recovered.chains
-        code = recovered.error.code if recovered.error else None
-        self._count(code, bool(chains), chains[0].confidence if chains else None, recovered.verdict)
+        best = [{"confidence": chain.confidence} for chain in recovered.chains[:1]]
+        error = recovered.error and {"code": recovered.error.code}
+        self.count_fields({"chains": best, "error": error, "verdict": recovered.verdict})
 
     def count_fields(self, fields: Mapping[str, Any]) -> None:
         """Add a question by the fields of its line."""
-        chains, error = fields.get("chains"), fields.get("error")
-        confidence = chains[0].get("confidence") if chains else None  # tables leave out what is null
-        self._count(str(error["code"]) if error else None, bool(chains), confidence, fields.get("verdict"))
-
-    def _count(self, code: str | None, has_chain: bool, confidence: float | None, verdict: str | None) -> None:
+        chains, error, verdict = fields.get("chains"), fields.get("error"), fields.get("verdict")
         self.questions += 1
-        self.with_chain += has_chain
-        if code is not None:
-            self.problems[code] += 1
+        self.with_chain += bool(chains)
+        if error:
+            self.problems[str(error["code"])] += 1
+        confidence = chains[0].get("confidence") if chains else None  # tables leave out what is null
         if confidence is not None:
             self.confident += 1
             self.confidence += confidence
@@ -69,17 +66,19 @@ class Tally:
 
     def add(self, other: "Tally") -> None:
         """Add the questions of another tally."""
-        self.questions += other.questions
-        self.with_chain += other.with_chain
-        self.problems += other.problems
-        self.confidence += other.confidence
-        self.confident += other.confident
-        self.verdicts += other.verdicts
+        for name, value in vars(other).items():
+            setattr(self, name, getattr(self, name) + value)
 
     def counts(self) -> dict[str, Any]:
         """Return the counts by the names that they have in provenance."""
         counts = {"questions": self.questions, "with_chain": self.with_chain, "errors": dict(self.problems)}
         return {**counts, **({"verdicts": dict(self.verdicts)} if self.verdicts else {})}
+
+    @classmethod
+    def of_counts(cls, counts: Mapping[str, Any]) -> "Tally":
+        """Return the tally of which `counts` has returned these."""
+        errors, verdicts = Counter(counts["errors"]), Counter(counts.get("verdicts", {}))
+        return cls(counts["questions"], counts["with_chain"], errors, verdicts=verdicts)
 
     @property
     def mean_confidence(self) -> float | None:
@@ -122,21 +121,15 @@ class Work:
     def described(self) -> dict[str, Any]:
         """Return all that results depend on, except the questions; a device only changes their rounding."""
         config = self.config
-        mapping = {"map": str(self.mapping)} if self.mapping else {}
-        collection = {} if config.corpus is None else {"collection": config.corpus.stamp}
-        jointly = {"jointly": True} if self.jointly else {}
-        return {
-            "model": describe_model(config.model),
-            "settings": {
-                **config.describe(),
-                "only": self.only,
-                **asdict(config.settings),
-                **mapping,
-                **collection,
-                **jointly,
-            },
-            "passages": None if isinstance(self.passages, Mapping) else describe_input(self.passages),
-        }
+        settings = {**config.describe(), "only": self.only, **asdict(config.settings)}
+        if self.mapping:
+            settings["map"] = str(self.mapping)
+        if config.corpus is not None:
+            settings["collection"] = config.corpus.stamp
+        if self.jointly:
+            settings["jointly"] = True
+        passages = None if isinstance(self.passages, Mapping) else describe_input(self.passages)
+        return {"model": describe_model(config.model), "settings": settings, "passages": passages}
 
     @property
     def needs_passages(self) -> bool:
@@ -157,8 +150,7 @@ class Worker:
         config = work.config if work.reader is None else replace(work.config, device="cpu")
         self._recoverer = (replace(config, corpus=passages) if config.corpus is None else config).load()
         if work.reader is not None:
-            ask: Asker[Reading, Array] = Asker(work.reader)
-            self._recoverer.reader().ask = ask
+            self._recoverer.reader().ask = asking(work.reader)
         index = self._recoverer.index
         named = index if passages is None else passages
         self._reader = QuestionReader(named, work.only, work.mapping, needs_passages=index is None)
@@ -169,7 +161,9 @@ class Worker:
         tally, lines, stopped_by = Tally(), [], None
         try:
             if self._jointly:
-                for offer in self._offers(chunk):
+                for offer in self._recoverer.offer_entries(self._reader.entries(chunk)):
+                    if self._strict and (error := offer.fields["error"]):
+                        raise QuestionError(error["code"], error["message"])
                     tally.count_fields(offer.fields)
                     lines.append(f"{offer.to_json()}\n")
             else:
@@ -181,19 +175,17 @@ class Worker:
         content = "".join(lines).encode()
         return WorkResult(content, tally, chunk.records[-1].share, stopped_by, len(chunk.records))
 
-    def _offers(self, chunk: Chunk) -> Iterator[Offer]:
-        for offer in self._recoverer.offer_entries(self._reader.entries(chunk)):
-            error = offer.fields["error"]
-            if self._strict and error:
-                raise QuestionError(error["code"], error["message"])
-            yield offer
-
     def recovered(self, chunk: Chunk) -> Iterator[Recovered]:
         """Yield the chains of a chunk's questions; raises the first error of strict work as QuestionError."""
-        for recovered in self._recoverer.recover_entries(self._reader.entries(chunk)):
-            if self._strict and recovered.error:
-                raise QuestionError(recovered.error.code, recovered.error.message)
-            yield recovered
+        return _checked(self._recoverer.recover_entries(self._reader.entries(chunk)), self._strict)
+
+
+def _checked(results: Iterable[Recovered], strict: bool) -> Iterator[Recovered]:
+    """Yield results; if strict, raise the first error."""
+    for recovered in results:
+        if strict and recovered.error:
+            raise QuestionError(recovered.error.code, recovered.error.message)
+        yield recovered
 
 
 def default_workers(model: AnyModel, device: str | None) -> int:
@@ -235,9 +227,10 @@ def recover_chunks(
             workers = 0
         tasks = chain(first, tasks, chain.from_iterable(pairs))  # `pairs` raises the error that it has met, if any
     if workers:
-        with _reading(work) if apart else nullcontext(work) as work:
-            preload = [__name__, *network_modules(work.config.model)]
-            yield from in_order(partial(Worker, work), tasks, workers, lambda chunk: chunk.where, preload=preload)
+        preload = [__name__, *network_modules(work.config.model)]
+        with Service(partial(_make_reader, work.config), is_shared=True) if apart else nullcontext() as service:
+            make = partial(Worker, replace(work, reader=service.address) if service else work)
+            yield from in_order(make, tasks, workers, lambda chunk: chunk.where, preload=preload)
     else:
         worker: Worker | None = None
         for chunk in tasks:
@@ -245,12 +238,82 @@ def recover_chunks(
             yield worker(chunk)
 
 
-@contextmanager
-def _reading(work: Work) -> Iterator[Work]:
-    """Start a process that reads with the network, and yield the work of those that ask it."""
-    with Service(partial(_make_reader, work.config), is_shared=True) as service:
-        yield replace(work, reader=service.address)
-
-
 def _make_reader(config: RecovererConfig) -> "Callable[[Sequence[Reading]], list[Array]]":
     return replace(config, corpus=None).load().reader().reader.read_all
+
+
+# The second pass of joint recovery: from a file of offers, which workers write and which can be resumed, to the chains.
+# It is quick, starts again after an interruption, and writes its file as a whole.
+
+_REPLACE = "name another file, or replace it with --overwrite"
+
+
+def offers_beside(output: Path) -> Path:
+    """Return the path of the offers while chains are recovered into a file; they are removed in the end."""
+    return output.with_name(f"{output.name}.offers")
+
+
+class JointPass:
+    """The second pass over the offers of all questions."""
+
+    def __init__(self, offers: Path, top: int, min_confidence: float | None, strict: bool = False) -> None:
+        """Read the offers once, and learn from all questions what their steps are worth."""
+        self._offers, self._top, self._min_confidence, self._strict = offers, top, min_confidence, strict
+        known = Offers()
+        with offers.open("rb") as file:
+            for line in file:
+                Offer.of_json(line).add_to(known)
+        self.beliefs: Beliefs = known.learn()
+        self.tally = Tally()
+        """of the questions whose chains were written"""
+
+    def recovered(self) -> Iterator[Recovered]:
+        """Yield the chains of every question in the order of the input; if strict, raise the first error.
+
+        That can only be one of confidence, which needs all questions; the first pass stops at all others.
+        """
+        with self._offers.open("rb") as file:
+            settled = (
+                Offer.of_json(line).settle(self.beliefs, position, self._top, self._min_confidence)
+                for position, line in enumerate(file)
+            )
+            for recovered in _checked(settled, self._strict):
+                self.tally.count(recovered)
+                yield recovered
+
+    def write(self, output: Path, head: Facts) -> None:
+        """Write the chains, which take the place of an earlier file when all are there, and what made them."""
+        with replacing(output) as file:
+            file.writelines(recovered.to_json().encode() + b"\n" for recovered in self.recovered())
+        beliefs = self.beliefs
+        shared = {"steps": len(beliefs.steps), "shared_steps": beliefs.shared, "rounds": beliefs.rounds}
+        jointly = {"questions": beliefs.questions, **shared}
+        write_provenance(output, head, {**self.tally.counts(), "jointly": jointly})
+
+    def summary(self) -> str:
+        """Return in a sentence what was shared."""
+        beliefs = self.beliefs
+        if not beliefs.questions:
+            return "No question has candidates between named entities, so all is as without --jointly."
+        different = f"{beliefs.questions} different question{'s offer' if beliefs.questions > 1 else ' offers'}"
+        return f"{different} {len(beliefs.steps)} steps, {beliefs.shared} of them in common with others."
+
+
+def remove_offers(offers: Path) -> None:
+    """Remove offers and their provenance."""
+    offers.unlink(missing_ok=True)
+    sidecar_of(offers).unlink(missing_ok=True)
+
+
+def tally_of_finished(output: Path, head: Facts, questions: Path) -> Tally:
+    """Return the counts of a finished file of chains; raises RechainError if it was made of anything else.
+
+    It cannot be continued: with other questions, or more of them, every chain could be another.
+    """
+    provenance = read_provenance(output)
+    if provenance and not provenance.damage and (problem := next(differences(provenance.made_by, head), None)):
+        raise RechainError(f"{output} was made with {problem}; {_REPLACE}.")
+    if provenance is None or (misfits := provenance.misfits(questions)) or provenance.end is None:
+        why = misfits[0] if provenance else f"Nothing says what made {output}."
+        raise RechainError(f"{why} What is recovered jointly is made as a whole: {_REPLACE}.")
+    return Tally.of_counts(provenance.end)

@@ -1,26 +1,46 @@
-"""Durable files: whole or absent, whatever kills the process that writes them, and sealed with their SHA-256.
+"""Files: written whole or not at all, sealed with their SHA-256, and read here or from a store such as S3.
 
-`replacing` and `write_atomically` write a file as a whole, a `WatchedFile` grows and notices other programs that change
-it. Sealed JSON contains its own digest and those of the files that belong to it.
+`replacing` writes a file as a whole, whatever kills the process; a `WatchedFile` grows and notices other programs that
+change it. Sealed JSON contains its own digest and those of the files that belong to it.
+
+The command line turns an address of a store into a path of universal-pathlib once; it behaves like a `Path` without
+being one. Keys come from the environment, never from an address, which logs and messages show.
 """
 
 import hashlib
+import io
 import json
 import os
+import re
 import stat
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from io import FileIO
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
-from rechain.errors import RechainError, ResumableError
+from rechain.errors import DamagedInputError, InputError, MissingExtraError, RechainError, ResumableError
 
 SHA256 = "sha256"
 """the key under which JSON has the digests of files by their names, its own among them"""
 _LARGEST_JSON = 2**26
 """bytes of a file of settings; those that rechain writes have a few thousand, or the id of every question"""
 _BLOCK = 1 << 20
+# Bytes of a request, which takes tens of milliseconds; s3fs would keep 50 MB of every open file in memory.
+_REQUEST = 1 << 22
+_BUFFER = 1 << 17
+# The kinds of stores in whose addresses keys differ from names, and the library that each needs in addition to s3fs.
+# Others that fsspec knows run commands, chain addresses, or carry keys anywhere (https://…?Signature).
+_LIBRARIES = {"s3": "", "gs": "gcsfs", "az": "adlfs"}
+# A user and a secret, which may contain a slash; or a user alone.
+_KEYS = re.compile(r"\A(?:[^:/@?]*:[^@]*@|[^/@?]*@)")
+# What a user can do about the errors of boto and fsspec, by their names: the libraries need not be there.
+_REASONS = {
+    "FileNotFoundError": "there is no such file or bucket",
+    "PermissionError": "access is denied; check the keys (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY)",
+    "NoCredentialsError": "there are no keys; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE",
+    "EndpointConnectionError": "the store does not answer; check the network and AWS_ENDPOINT_URL",
+}
 
 
 class LostOutputError(RechainError):
@@ -65,6 +85,15 @@ def write_atomically(path: Path, content: bytes) -> None:
         file.write(content)
 
 
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn what goes wrong while a file grows into one sentence."""
+    try:
+        yield
+    except OSError as error:
+        raise ResumableError(f"{path} cannot be written: {error.strerror}.") from error
+
+
 class WatchedFile:
     """A file that is only added to, without a buffer: what was written is in it, whatever kills this process.
 
@@ -75,24 +104,28 @@ class WatchedFile:
         """Open a file that exists, or create one."""
         self.path = path
         if path.exists() and not path.is_file():
-            self.file = FileIO(path, "w")
+            self.file = io.FileIO(path, "w")
         else:  # appending: after another program has cut the file, a hole of zero bytes would have the right size
-            self.file = FileIO(path.resolve(), "x+" if is_new else "r+", opener=_open_to_append)
+            self.file = io.FileIO(
+                path.resolve(),
+                "x+" if is_new else "r+",
+                opener=lambda name, flags: os.open(name, flags | os.O_APPEND, 0o666),
+            )
         status = os.fstat(self.file.fileno())
-        self.size = status.st_size
-        self.is_regular = stat.S_ISREG(status.st_mode)
+        self.size, self.is_regular = status.st_size, stat.S_ISREG(status.st_mode)
 
     def append(self, content: bytes) -> None:
         """Add bytes; if that fails, what was there before stays."""
         self.check()
         rest = memoryview(content)
-        try:
-            while rest:
-                rest = rest[self.file.write(rest) :]
-        except OSError as error:
-            if self.is_regular:
-                self.file.truncate(self.size)
-            raise ResumableError(f"{self.path} cannot be written: {error.strerror}.") from error
+        with writing(self.path):
+            try:
+                while rest:
+                    rest = rest[self.file.write(rest) :]
+            except OSError:
+                if self.is_regular:
+                    self.file.truncate(self.size)
+                raise
         self.size += len(content)
 
     def truncate(self, size: int) -> None:
@@ -118,21 +151,14 @@ class WatchedFile:
 
     def sync(self) -> None:
         """Wait until the file is on the disk, and check it."""
-        if not self.is_regular:
-            return
-        try:
-            os.fsync(self.file.fileno())
-        except OSError as error:
-            raise ResumableError(f"{self.path} cannot be written: {error.strerror}.") from error
-        self.check()
+        if self.is_regular:
+            with writing(self.path):
+                os.fsync(self.file.fileno())
+            self.check()
 
     def close(self) -> None:
         """Close the file."""
         self.file.close()
-
-
-def _open_to_append(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_APPEND, 0o666)
 
 
 def regular(path: Path) -> Path:
@@ -142,13 +168,11 @@ def regular(path: Path) -> Path:
     return path
 
 
-def file_digest(path: Path, size: int | None = None) -> str:
+def file_digest(path: Path, size: int = sys.maxsize) -> str:
     """Return the SHA-256 of a file, or of its first bytes."""
+    digest = hashlib.sha256()
     with regular(path).open("rb") as file:
-        if size is None:
-            return hashlib.file_digest(file, SHA256).hexdigest()
-        digest = hashlib.sha256()
-        while size and (block := file.read(min(_BLOCK, size))):
+        while block := file.read(min(_BLOCK, size)):
             digest.update(block)
             size -= len(block)
     return digest.hexdigest()
@@ -204,3 +228,69 @@ def read_sealed(path: Path) -> dict[str, Any]:
         raise ValueError("it is not a JSON object")
     opened_seal(content, path.name)
     return {name: value for name, value in content.items() if name != SHA256}
+
+
+# Reading, here or from a store
+
+
+def path_of(address: str | Path) -> Path:
+    """Return the path of a file here or, of an address such as s3://bucket/file, in a store."""
+    if not isinstance(address, str) or "://" not in address:
+        return Path(address) if isinstance(address, str) else address
+    scheme, _, rest = address.partition("://")
+    if re.search("[@:]", rest.partition("/")[0]) or "@" in scheme:
+        raise RechainError("an address should hold no keys; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY instead.")
+    if scheme not in _LIBRARIES or "::" in rest:
+        known = ", ".join(f"{scheme}://" for scheme in _LIBRARIES)
+        raise RechainError(f"{scheme}://… is no address of a known kind of store ({known}), such as s3://bucket/file.")
+    try:
+        from upath import UPath
+
+        path = UPath(address)
+        if f"{address}/".startswith("s3:///"):
+            raise RechainError(f"{address} names no bucket; an address of a file is such as s3://bucket/file.")
+        _ = cast(Any, path).fs  # imports the library of this kind of store
+    except ImportError as error:
+        if library := _LIBRARIES[scheme]:
+            raise RechainError(f"Reading {address} needs more: pip install 'rechain[stores]' {library}.") from error
+        raise MissingExtraError(f"Reading {address}", "stores") from error
+    except ValueError as error:
+        raise RechainError(f"{address} is no address of a file, such as s3://bucket/file.") from error
+    return cast(Path, path)
+
+
+def without_keys(address: str) -> str:
+    """Return a path, or an address without the keys and options that Arrow's may contain, to show it."""
+    scheme, mark, rest = address.partition("://")
+    return f"{scheme}://{_KEYS.sub('', rest, count=1).partition('?')[0]}" if mark else address
+
+
+def is_local(path: Path) -> bool:
+    """Return whether a path is one of this machine's."""
+    return isinstance(path, Path)
+
+
+def open_binary(path: Path) -> io.BufferedReader:
+    """Open a file for reading."""
+    if is_local(path):
+        return path.open("rb")
+    return io.BufferedReader(cast(Any, path).open("rb", block_size=_REQUEST), _BUFFER)
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn what goes wrong with a file, or with the store in which it is, into one sentence."""
+    try:
+        yield
+    except RechainError:
+        raise
+    except OSError as error:
+        reason = error.strerror or error
+        if not is_local(path):
+            reason = _REASONS.get(type(error).__name__) or reason
+        raise DamagedInputError(f"{path} cannot be read: {reason}.") from error
+    except Exception as error:
+        if is_local(path):
+            raise
+        name = type(error).__name__  # its text may contain the request, with its keys
+        raise InputError(f"{path} cannot be read: {_REASONS.get(name) or f'the store has failed ({name})'}.") from error

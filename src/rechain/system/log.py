@@ -5,7 +5,6 @@ Control characters in data are shown on a terminal, never executed by it.
 
 import json
 import os
-import re
 import sys
 import threading
 import time
@@ -27,22 +26,21 @@ Show = Callable[[float | None, int, str], None]
 # Often enough to see that a run is alive, seldom enough to read the log of a night.
 _EVERY_SECONDS = 30.0
 _VARIABLE = "RECHAIN_LOG_SECONDS"
-_MEGABYTE = 1 << 20
 _UNITS = {"mb": " MB", "s": " s"}
 _is_logged: ContextVar[bool] = ContextVar("is_logged", default=False)
 """whether a log was requested, which replaces all bars"""
-
-
-# Control characters, which move the cursor, set a title or begin such a sequence (C0, DELETE, C1); characters that turn
-# the direction of text around, so that it reads as something else (CVE-2021-42574); invisible separators of
-# lines; halves of surrogate pairs, by which Python names files that are not UTF-8 and which cannot be printed.
-_UNSAFE = "\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
-_IN_A_LINE = re.compile(f"[{_UNSAFE}]")
-_IN_A_TEXT = re.compile(f"(?![\n\t])[{_UNSAFE}]")
-_PICTURES = 0x2400  # of control characters in Unicode: U+241B is that of ESCAPE
-_DELETE, _SPACE = 0x7F, 0x20
 _LONGEST = 2000
 """characters of a line for people; a name that it quotes may be a whole text"""
+
+# Control characters, which move the cursor, set a title or begin such a sequence (C0, DELETE, C1), and their pictures,
+# if Unicode has any; characters that turn the direction of text around, so that it reads as something else
+# (CVE-2021-42574); invisible separators of lines; halves of surrogate pairs, by which Python names files that are not
+# UTF-8 and which cannot be printed.
+_UNSAFE = {**{code: 0x2400 + code for code in range(0x20)}, 0x7F: 0x2421}
+for _codes in (range(0x80, 0xA0), range(0x2028, 0x202F), range(0x2066, 0x206A), range(0xD800, 0xE000)):
+    _UNSAFE |= dict.fromkeys(_codes, 0xFFFD)
+_UNSAFE_IN_TEXT = {code: picture for code, picture in _UNSAFE.items() if chr(code) not in "\n\t"}
+_ESCAPES = {code: f"\\u{code:04x}" for code in _UNSAFE_IN_TEXT}
 
 
 def printable(text: object, *, keep_lines: bool = False) -> str:
@@ -50,14 +48,7 @@ def printable(text: object, *, keep_lines: bool = False) -> str:
 
     So are line ends and tabs, unless `keep_lines`: a name must not look like another line of output.
     """
-    return (_IN_A_TEXT if keep_lines else _IN_A_LINE).sub(_picture, str(text))
-
-
-def _picture(match: re.Match[str]) -> str:
-    code = ord(match[0])
-    if code == _DELETE:
-        return "\u2421"
-    return chr(_PICTURES + code) if code < _SPACE else "\ufffd"
+    return str(text).translate(_UNSAFE_IN_TEXT if keep_lines else _UNSAFE)
 
 
 def note(text: object) -> None:
@@ -75,7 +66,7 @@ def write_line(line: str) -> None:
 def print_records(lines: str) -> None:
     """Print lines of JSON: exactly, but on a terminal with control characters as JSON escapes."""
     if sys.stdout.isatty():
-        lines = _IN_A_TEXT.sub(lambda match: f"\\u{ord(match[0]):04x}", lines)
+        lines = lines.translate(_ESCAPES)
     sys.stdout.write(lines)
 
 
@@ -107,7 +98,6 @@ class RunLog(AbstractContextManager["RunLog"]):
         facts: Mapping[str, object],
         *,
         clock: Callable[[], float] = time.monotonic,
-        every: float | None = None,
     ) -> None:
         """Take the format, the command, and the facts of the first line; those that are None are left out."""
         self.shows_bar = format is None and sys.stderr.isatty()
@@ -117,8 +107,7 @@ class RunLog(AbstractContextManager["RunLog"]):
         self.errors: Counter[str] = Counter()
         self._is_chosen = format is not None
         self._command, self._facts = command, facts
-        self._clock, self._every = clock, _every_seconds() if every is None else every
-        self._start = clock()
+        self._clock, self._start, self._every = clock, clock(), _every_seconds()
         self._first: tuple[float, float] | None = None
         """when the share of the input was first known, and that share: a resumed run does not begin at 0"""
         self._has_begun = False
@@ -192,11 +181,11 @@ class RunLog(AbstractContextManager["RunLog"]):
 
     def _state(self) -> dict[str, object]:
         elapsed = self._clock() - self._start
+        own, others = memory()
         state: dict[str, object] = {"doing": self.doing, "questions": self.questions}
         if self.questions is not None:
             state["questions_a_second"] = round(self.questions / max(elapsed, 1e-3), 2)
             state["errors"] = dict(self.errors.most_common())
-        own, others = memory()
         state |= {"share": self.share and round(self.share, 4), "left_s": self._left(elapsed)}
         return state | {"memory_mb": own, "workers_memory_mb": others, "elapsed_s": round(elapsed, 1)}
 
@@ -204,9 +193,7 @@ class RunLog(AbstractContextManager["RunLog"]):
         """Return how many seconds are left, by the pace since the share was first known."""
         if self.share is None:
             return None
-        if self._first is None:
-            self._first = elapsed, self.share
-        since, before = self._first
+        self._first = since, before = self._first or (elapsed, self.share)
         done = self.share - before
         return round((1 - self.share) * (elapsed - since) / done, 1) if done > 0 else None
 
@@ -255,15 +242,14 @@ def memory() -> tuple[int | None, int | None]:
     below, new = set[int](), {os.getpid()}
     while new := {process for process, parent in parents.items() if parent in new}:
         below |= new
-    return _memory_of(os.getpid()) // _MEGABYTE, sum(map(_memory_of, below)) // _MEGABYTE
 
+    def used(process: int) -> int:
+        with suppress(OSError, IndexError):  # it may have ended, or be of the system
+            rollup = Path(f"/proc/{process}/smaps_rollup").read_text()
+            return int(rollup.partition("\nPss:")[2].split(maxsplit=1)[0])
+        return 0
 
-def _memory_of(process: int) -> int:
-    with suppress(OSError):  # it may have ended
-        for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
-            if line.startswith("Pss:"):
-                return int(line.split()[1]) * 1024
-    return 0
+    return used(os.getpid()) // 1024, sum(map(used, below)) // 1024
 
 
 def shows_bars() -> bool:

@@ -1,7 +1,7 @@
-"""Processes: a pool of workers, and one that answers the requests of many. Standard library alone.
+"""Work that is done in batches and in processes: a pool, and one that answers the requests of many.
 
-The pool takes tasks and yields results in their order. `concurrent.futures` and `multiprocessing.Pool` break promises
-that are kept here:
+Standard library alone. The pool takes tasks and yields results in their order. `concurrent.futures` and
+`multiprocessing.Pool` break promises that are kept here:
 
 - A process that is killed is replaced and its tasks are repeated, and a task that kills three is named. An executor is
   unusable after one death; a Pool waits forever for the lost result.
@@ -22,9 +22,11 @@ import sys
 import threading
 import time
 import traceback
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from math import inf
 from multiprocessing import AuthenticationError, current_process, resource_tracker
 from multiprocessing.connection import Client, Connection, Listener, Pipe, wait
 from pathlib import Path
@@ -35,7 +37,6 @@ from typing import Any, Generic, NamedTuple, Self, TypeVar, cast
 from weakref import finalize
 
 from rechain.errors import RechainError, ResumableError
-from rechain.system.batches import DeferredErrors
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -47,6 +48,40 @@ _MOST_DEATHS = 3
 # One that is being done and the next: a process never waits for a task, and a long one delays only one other.
 _MOST_IN_HAND = 2
 _TRIM_SECONDS = 1.0  # a trim takes a few milliseconds, so once a second costs nothing
+
+
+@dataclass
+class DeferredErrors(Generic[Task]):
+    """Items whose source may fail: iteration ends at the error, which is kept to be raised later."""
+
+    items: Iterable[Task]
+    error: Exception | None = None
+
+    def __iter__(self) -> Iterator[Task]:
+        try:
+            yield from self.items
+        except Exception as error:
+            self.error = error
+
+
+def batches(
+    items: Iterable[Task], size: int, weigh: Callable[[Task], int] = lambda _: 0, heaviest: float = inf
+) -> Iterator[list[Task]]:
+    """Gather items into lists of `size`, or fewer if these weigh as much as the heaviest.
+
+    What was read before an error is yielded before it is raised.
+    """
+    source, batch, weight = DeferredErrors(items), list[Task](), 0
+    for item in source:
+        batch.append(item)
+        weight += weigh(item)
+        if len(batch) == size or weight >= heaviest:
+            yield batch
+            batch, weight = [], 0
+    if batch:
+        yield batch
+    if source.error:
+        raise source.error
 
 
 def usable_cores() -> int:
@@ -83,90 +118,86 @@ def in_order(
     share: they are imported once, before the processes are forked. `substitute` returns the result of a task that
     kills its processes, given the task and how they ended; without it, such a task is an error.
     """
-    source = DeferredErrors(tasks)
-    pool = _Pool(make_worker, workers, describe, preload, substitute)
+    source, pending = DeferredErrors(tasks), deque[_Job]()
+    pool = _Pool(make_worker, workers, preload, substitute)
     most_pending = ahead or _MOST_IN_HAND * workers
     try:
         for task in source:
-            pool.submit(task)
-            while pool.pending >= most_pending or pool.has_result():
-                yield pool.result()
-        while pool.pending:
-            yield pool.result()
+            pending.append(pool.submit(task, describe))
+            while pending and (len(pending) >= most_pending or pool.is_done(pending[0])):
+                yield pool.result(pending.popleft())
+        while pending:
+            yield pool.result(pending.popleft())
         if source.error:
             raise source.error
     finally:
         pool.close()
 
 
+@dataclass(eq=False)
+class _Job:
+    """A task that is not yielded yet."""
+
+    description: str
+    task: bytes
+    """pickled"""
+    deaths: int = 0
+    """how many processes have died over it"""
+    outcome: Outcome | None = None
+
+
 class _Pool(Generic[Task, Result]):
-    """Processes, the tasks that they have, and the results that wait for those of earlier tasks."""
+    """Processes, and the tasks that no process has yet."""
 
     def __init__(
         self,
         make_worker: MakeWorker[Task, Result],
         workers: int,
-        describe: Callable[[Task], str],
         preload: Sequence[str],
         substitute: Callable[[Task, str], Result] | None,
     ) -> None:
-        self._make_worker = pickle.dumps(make_worker)
-        self._workers = workers
-        self._describe = describe
-        self._context = _process_context(preload)
-        self._substitute = substitute
+        self._make_worker, self._workers, self._substitute = pickle.dumps(make_worker), workers, substitute
+        # A fork server, as fork itself is unsafe next to the threads of torch. All pools share one, so that the first
+        # of them decides what it imports.
+        self._context: Any = multiprocessing.get_context("forkserver")
+        self._context.set_forkserver_preload([*preload])
         self._processes: list[_Process] = []
-        self._tasks: dict[int, tuple[str, bytes]] = {}
-        """the description and the pickled task, by number"""
-        self._waiting: deque[int] = deque()
-        """numbers of tasks that no process has yet"""
-        self._deaths: Counter[int] = Counter()
-        self._outcomes: dict[int, Outcome] = {}
-        self._submitted = self._yielded = 0
+        self._waiting: deque[_Job] = deque()
         if current_process().daemon:
             raise RechainError("a process that is itself a worker cannot start others; let it work alone (workers=0).")
 
-    @property
-    def pending(self) -> int:
-        """The number of tasks whose results have not been yielded."""
-        return self._submitted - self._yielded
-
-    def has_result(self) -> bool:
-        """Return whether the next result has arrived."""
-        self._gather(timeout=0)
-        return self._yielded in self._outcomes
-
-    def submit(self, task: Task) -> None:
+    def submit(self, task: Task, describe: Callable[[Task], str]) -> _Job:
         """Send a task to a process; one that cannot be pickled fails when its turn comes."""
-        number = self._submitted
-        self._submitted += 1
         try:
-            self._tasks[number] = self._describe(task), pickle.dumps(task)
+            job = _Job(describe(task), pickle.dumps(task))
         except Exception as error:
-            self._outcomes[number] = Outcome(None, error)
-        else:
-            self._assign(number)
+            return _Job("", b"", outcome=Outcome(None, error))
+        self._assign(job)
+        return job
 
-    def result(self) -> Result:
-        """Wait for the next result in the order of the tasks, and return it or raise its error."""
-        while self._yielded not in self._outcomes:
+    def is_done(self, job: _Job) -> bool:
+        """Return whether the result of a task has arrived."""
+        self._gather(timeout=0)
+        return job.outcome is not None
+
+    def result(self, job: _Job) -> Result:
+        """Wait for the result of a task, and return it or raise its error."""
+        while job.outcome is None:
             self._gather(timeout=None)
-        outcome = self._outcomes.pop(self._yielded)
-        self._yielded += 1
-        return cast(Result, outcome.unwrap())
+        return cast(Result, job.outcome.unwrap())
 
-    def _assign(self, number: int) -> None:
+    def _assign(self, job: _Job) -> None:
         """Send a task to the process that has fewest; all are started before one gets a second."""
-        if all(process.tasks for process in self._processes) and len(self._processes) < self._workers:
+        if all(process.jobs for process in self._processes) and len(self._processes) < self._workers:
             threads = max(1, usable_cores() // self._workers)
             self._processes.append(_Process(self._context, self._make_worker, threads))
-        process = min(self._processes, key=lambda process: len(process.tasks))
-        if len(process.tasks) == _MOST_IN_HAND:
-            self._waiting.append(number)
+        process = min(self._processes, key=lambda process: len(process.jobs))
+        if len(process.jobs) == _MOST_IN_HAND:
+            self._waiting.append(job)
             return
-        process.tasks.append(number)
+        process.jobs.append(job)
         with suppress(OSError):  # a process that has died is noticed when its results are received
-            process.connection.send_bytes(self._tasks[number][1])
+            process.connection.send_bytes(job.task)
 
     def _gather(self, timeout: float | None) -> None:
         """Receive results; replace processes that have died."""
@@ -182,9 +213,7 @@ class _Pool(Generic[Task, Result]):
                 outcome.unwrap()
                 process.is_ready = True
                 continue
-            number = process.tasks.popleft()
-            self._outcomes[number] = outcome
-            del self._tasks[number]
+            process.jobs.popleft().outcome = outcome
             if self._waiting:
                 self._assign(self._waiting.popleft())
 
@@ -198,17 +227,16 @@ class _Pool(Generic[Task, Result]):
                 "worker processes cannot start: they import the script that starts them, which must be a file "
                 'and do so under `if __name__ == "__main__":` alone.'
             )
-        for number in dead.tasks:
-            self._deaths[number] += number == dead.tasks[0]
-            if self._deaths[number] < _MOST_DEATHS:
-                self._assign(number)
-                continue
-            description, task = self._tasks.pop(number)
-            if self._substitute is None:
+        for job in dead.jobs:
+            job.deaths += job is dead.jobs[0]
+            if job.deaths < _MOST_DEATHS:
+                self._assign(job)
+            elif self._substitute is None:
                 raise ResumableError(
-                    f"a worker process died {_MOST_DEATHS} times at {description} ({how}); try fewer workers."
+                    f"a worker process died {_MOST_DEATHS} times at {job.description} ({how}); try fewer workers."
                 )
-            self._outcomes[number] = Outcome(self._substitute(pickle.loads(task), how))
+            else:
+                job.outcome = Outcome(self._substitute(pickle.loads(job.task), how))
 
     def close(self) -> None:
         """End the processes, whatever they are doing: they exit when their connection is closed."""
@@ -219,15 +247,24 @@ class _Pool(Generic[Task, Result]):
 
 
 class _Process:
-    """A worker process, and the numbers of its tasks, which it does in their order."""
+    """A worker process, and its tasks, which it does in their order."""
 
     def __init__(self, context: Any, make_worker: bytes, threads: int) -> None:
-        self.tasks: deque[int] = deque()
+        self.jobs: deque[_Job] = deque()
         self.is_ready = False
         """whether it has loaded its worker, which is the first that it reports"""
         self.connection, theirs = context.Pipe()
         self._process = context.Process(target=_work, args=(theirs, make_worker, threads), daemon=True)
-        _start(self._process)
+        for seconds in (0.1, 0.5, None):
+            try:
+                with _interrupts_blocked():
+                    self._process.start()
+                break
+            except (OSError, EOFError) as error:  # a fork server that was killed just now is replaced after a moment
+                if seconds is None:
+                    reason = getattr(error, "strerror", None) or type(error).__name__
+                    raise ResumableError(f"a worker process cannot be started: {reason}; try fewer workers.") from error
+                time.sleep(seconds)
         theirs.close()
 
     def end(self) -> str:
@@ -236,30 +273,6 @@ class _Process:
         self._process.join()
         code = self._process.exitcode or 0
         return f"signal {-code}" if code < 0 else f"exit code {code}"
-
-
-def _process_context(preload: Sequence[str]) -> Any:
-    """Return how processes are started: by a fork server, as fork itself is unsafe next to the threads of torch.
-
-    The server imports `preload` once for all processes. All pools share one server, so that the first pool decides.
-    """
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([*preload])
-    return context
-
-
-def _start(process: Any) -> None:
-    """Start a process; a fork server that was killed just now is replaced by multiprocessing after a moment."""
-    for seconds in (0.1, 0.5, None):
-        try:
-            with _interrupts_blocked():
-                process.start()
-            return
-        except (OSError, EOFError) as error:
-            if seconds is None:
-                reason = getattr(error, "strerror", None) or type(error).__name__
-                raise ResumableError(f"a worker process cannot be started: {reason}; try fewer workers.") from error
-            time.sleep(seconds)
 
 
 @contextmanager
@@ -282,7 +295,11 @@ Answers = Callable[[Sequence[Any]], Sequence[Any]]
 
 def _work(parent: Connection, make_worker: bytes, threads: int) -> None:
     """Do tasks one by one: the body of a worker process."""
-    _limit_threads(threads)
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    if "OMP_NUM_THREADS" not in os.environ:  # as many threads in all as there are cores: more wait for each other
+        os.environ["OMP_NUM_THREADS"] = str(threads)
+        if torch := sys.modules.get("torch"):  # imported by the fork server, it does not read the variable again
+            torch.set_num_threads(threads)
 
     def load() -> Answers:
         worker = _load_worker(make_worker)
@@ -294,12 +311,20 @@ def _work(parent: Connection, make_worker: bytes, threads: int) -> None:
 def _answer_requests(
     parent: Connection, requests: Requests, load: Callable[[], Answers], at_once: int, folder: str = ""
 ) -> None:
-    """Answer requests until the starting process closes its connection; the first outcome is that of `load`.
+    """Answer requests, up to `at_once` together; the first outcome is that of `load`.
 
-    Up to `at_once` requests are answered together. `folder` is removed at the end.
+    When the starting process is gone, however it ended, or closes its connection, this one removes the folder, if it
+    has one, and exits.
     """
+
+    def receive() -> None:
+        _receive(parent, requests)
+        if folder:
+            rmtree(folder, ignore_errors=True)
+        os._exit(0)
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes; the first one then ends the others
-    threading.Thread(target=_receive_tasks, args=(parent, requests, folder), daemon=True).start()
+    threading.Thread(target=receive, daemon=True).start()
     answers: Answers | None = None
     ready = pickle.dumps(Outcome(None))
     try:
@@ -356,32 +381,11 @@ def _pickled_error(error: Exception) -> bytes:
     return outcome
 
 
-def _receive_tasks(parent: Connection, requests: Requests, folder: str) -> None:
-    """Receive tasks while others are done; exit at once when the starting process is gone, however it ended."""
-    _receive(parent, requests)
-    if folder:
-        rmtree(folder, ignore_errors=True)
-    os._exit(0)
-
-
 def _receive(connection: Connection, requests: Requests) -> None:
     """Put all requests of a connection into a queue, until it is closed."""
     with suppress(EOFError, OSError):
         while True:
             requests.put((connection, connection.recv_bytes()))
-
-
-def _limit_threads(threads: int) -> None:
-    """Set the number of threads of libraries, unless the user has set it.
-
-    Threads of all processes together should be as many as there are cores: more of them only wait for each other.
-    """
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    if "OMP_NUM_THREADS" in os.environ:
-        return
-    os.environ["OMP_NUM_THREADS"] = str(threads)
-    if torch := sys.modules.get("torch"):  # if the fork server has imported it, it does not read the variable again
-        torch.set_num_threads(threads)
 
 
 def relax_collector(full: int = 20) -> None:
@@ -409,25 +413,22 @@ def trim_memory(last: float) -> float:
 
 # One process that answers the requests of others, all that are waiting at once
 
-Request = TypeVar("Request")
-Answer = TypeVar("Answer")
-MakeAnswers = Callable[[], Callable[[Sequence[Request]], Sequence[Answer]]]
+MakeAnswers = Callable[[], Callable[[Sequence[Task]], Sequence[Result]]]
 """makes, in the process, the function that answers requests, several or one"""
-
 _MOST_TOGETHER = 256
 """requests that are answered together; a process that asks waits for its answer, so there are no more than processes"""
 _DIED = "the process that computes for all workers has died; it may need more memory than there is."
 
 
-class Service(Generic[Request, Answer]):
+class Service(Generic[Task, Result]):
     """A process that answers requests; it is started when it is needed, and again after it has died.
 
     What it loads, such as a network on a GPU, exists once, however many processes use it. It is a new interpreter and
     no fork, so that any process can start one: a worker too, and a script that is not written to be imported.
     """
 
-    def __init__(self, make_answers: MakeAnswers[Request, Answer], is_shared: bool = False) -> None:
-        """Take what makes its function. If it is shared, other processes reach it by an `Asker` of its address."""
+    def __init__(self, make_answers: MakeAnswers[Task, Result], is_shared: bool = False) -> None:
+        """Take what makes its function. If it is shared, other processes ask it by its address."""
         self._make_answers = pickle.dumps(make_answers)
         self._is_shared = is_shared
         self._lock = threading.RLock()
@@ -436,7 +437,7 @@ class Service(Generic[Request, Answer]):
         """how often the process was started"""
         self.address = ""
 
-    def __call__(self, request: Request) -> Answer:
+    def __call__(self, request: Task) -> Result:
         """Return the answer to a request or raise its error; raises ResumableError if the process dies over it."""
         with self._lock:
             # a process that was forked from the one that has started it needs another
@@ -447,7 +448,7 @@ class Service(Generic[Request, Answer]):
             except ResumableError:
                 self.close()
                 raise
-        return cast(Answer, outcome.unwrap())
+        return cast(Result, outcome.unwrap())
 
     def start(self) -> None:
         """Start the process; raises why it cannot do its work."""
@@ -493,19 +494,13 @@ def _end_service(connection: Connection, process: "subprocess.Popen[bytes]", fol
         rmtree(folder, ignore_errors=True)
 
 
-class Asker(Generic[Request, Answer]):
-    """Asks a shared Service that another process of the same program has started."""
-
-    def __init__(self, address: str) -> None:
-        """Connect."""
-        try:
-            self._connection = Client(address, authkey=current_process().authkey)
-        except (EOFError, OSError) as error:
-            raise ResumableError(_DIED) from error
-
-    def __call__(self, request: Request) -> Answer:
-        """Return the answer to a request, or raise its error."""
-        return cast(Answer, _ask(self._connection, request).unwrap())
+def asking(address: str) -> Callable[[Any], Any]:
+    """Return a function that asks a shared Service, which another process of the same program has started."""
+    try:
+        connection = Client(address, authkey=current_process().authkey)
+    except (EOFError, OSError) as error:
+        raise ResumableError(_DIED) from error
+    return lambda request: _ask(connection, request).unwrap()
 
 
 def _ask(connection: Connection, request: object) -> Outcome:
@@ -527,13 +522,12 @@ def serve(descriptor: int) -> None:
         answers = _load_worker(make_answers)
         if address:
             listener = Listener(address, backlog=256, authkey=authkey)
-            threading.Thread(target=_accept, args=(listener, requests), daemon=True).start()
+            threading.Thread(target=accept, args=(listener,), daemon=True).start()
         return answers
 
+    def accept(listener: Listener) -> None:
+        while True:
+            with suppress(OSError, EOFError, AuthenticationError):  # a process that died while it connected
+                threading.Thread(target=_receive, args=(listener.accept(), requests), daemon=True).start()
+
     _answer_requests(parent, requests, load, _MOST_TOGETHER, folder=address and str(Path(address).parent))
-
-
-def _accept(listener: Listener, requests: Requests) -> None:
-    while True:
-        with suppress(OSError, EOFError, AuthenticationError):  # a process that died while it connected
-            threading.Thread(target=_receive, args=(listener.accept(), requests), daemon=True).start()

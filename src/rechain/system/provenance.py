@@ -1,10 +1,9 @@
 """What made an output: `OUT.provenance` next to it, sealed lines of JSON.
 
-The first line describes the run that made the output, the last one how it ended; `rechain.run.resume` adds
-checkpoints in between. A
-line ends with its seal: the SHA-256 of the seal of the line before and of the line itself. So every byte that is
-changed, and every line that is removed, added or moved, is noticed. Half a line at the end is what a killed process
-leaves, and is ignored.
+The first line describes the run that made the output, the last one how it ended; `rechain.run.resume` adds checkpoints
+in between. A line ends with its seal: the SHA-256 of the seal of the line before and of the line itself. So every byte
+that is changed, and every line that is removed, added or moved, is noticed. Half a line at the end is what a killed
+process leaves, and is ignored.
 """
 
 import hashlib
@@ -13,15 +12,26 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from rechain.errors import InputError, ResumableError
-from rechain.system.files import SHA256, WatchedFile, file_digest, opened_seal, read_json, regular, replacing
-from rechain.system.stores import is_local, path_of, reading
+from rechain.errors import InputError
+from rechain.system.files import (
+    SHA256,
+    WatchedFile,
+    file_digest,
+    is_local,
+    opened_seal,
+    path_of,
+    read_json,
+    reading,
+    regular,
+    replacing,
+    writing,
+)
 from rechain.version import __version__
 
 MANIFEST = "_rechain.json"
@@ -104,13 +114,9 @@ def _contents(path: Path) -> dict[str, Facts]:
         sizes = {name[len(root) + 1 :]: file["size"] for name, file in store.find(root, detail=True).items()}
         return {name: {"size": size} for name, size in sizes.items() if not _is_ignored(name)}
     if path.is_file():
-        return {path.name: _facts_of(path)}
+        return {path.name: {"size": path.stat().st_size, SHA256: file_digest(path)}}
     files = {file.relative_to(path).as_posix(): file for file in sorted(path.rglob("*")) if file.is_file()}
-    return {name: _facts_of(file) for name, file in files.items() if not _is_ignored(name)}
-
-
-def _facts_of(file: Path) -> Facts:
-    return {"size": file.stat().st_size, SHA256: file_digest(file)}
+    return {name: _contents(file)[file.name] for name, file in files.items() if not _is_ignored(name)}
 
 
 def _is_ignored(name: str) -> bool:
@@ -140,31 +146,20 @@ class Sealer:
         return b'%s,"seal":"%s"}\n' % (text[:-1], self.seal.encode())
 
 
-class ProvenanceFile:
+class ProvenanceFile(WatchedFile):
     """The provenance file of an output that grows."""
 
     def __init__(self, output: Path, lines: Iterable[Mapping[str, Any]]) -> None:
         """Write a file that begins with lines, all or none of them."""
-        path = sidecar_of(output)
-        self._sealer = Sealer()
-        try:
+        path, self._sealer = sidecar_of(output), Sealer()
+        with writing(path):
             with replacing(path) as file:
                 file.writelines(map(self._sealer.line, lines))
-            self._file = WatchedFile(path)
-        except OSError as error:
-            raise ResumableError(f"{path} cannot be written: {error.strerror}.") from error
+            super().__init__(path)
 
     def add(self, fields: Mapping[str, Any]) -> None:
         """Add a line."""
-        self._file.append(self._sealer.line(fields))
-
-    def sync(self) -> None:
-        """Wait until the file is on the disk."""
-        self._file.sync()
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
+        self.append(self._sealer.line(fields))
 
 
 def read_lines(path: Path) -> Iterator[Facts]:
@@ -232,10 +227,9 @@ def write_provenance(output: Path, head: Mapping[str, Any], counts: Mapping[str,
     """Write the provenance of a file that is finished; devices and pipes have none."""
     if not output.is_file():
         return
-    sealer = Sealer()
     end = ending(output, output.stat().st_size, file_digest(output), counts)
     with replacing(sidecar_of(output)) as file:
-        file.writelines(map(sealer.line, (head, end)))
+        file.writelines(map(Sealer().line, (head, end)))
 
 
 def without_times(head: Mapping[str, Any]) -> Facts:
@@ -245,17 +239,19 @@ def without_times(head: Mapping[str, Any]) -> Facts:
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
     """Yield in what the model, the settings and the passages of two outputs differ, such as "top 2, not 1"."""
-    one, two = (_facts(facts, "model") for facts in (before, now))
-    if not _is_same(one, two):
-        changed = "; its files have changed" if one.get("name") == two.get("name") else ""
-        yield f"model {one.get('name')}, not {two.get('name')}{changed}"
-    one, two = (_facts(facts, "settings") for facts in (before, now))
-    for name in dict.fromkeys((*one, *two)):
-        if one.get(name) != two.get(name):
-            yield f"{name} {_worded(one.get(name))}, not {_worded(two.get(name))}"
-    one, two = (_facts(facts, "passages") for facts in (before, now))
-    if not _is_same(one, two):
-        yield f"passages {one.get('name', 'of the questions alone')}, not {two.get('name', 'of the questions alone')}"
+    models, settings, passages = (
+        [_facts(fields, name) for fields in (before, now)] for name in ("model", "settings", "passages")
+    )
+    if not _is_same(*models):
+        one, two = (facts.get("name") for facts in models)
+        yield f"model {one}, not {two}{'; its files have changed' if one == two else ''}"
+    for name in dict.fromkeys(chain(*settings)):
+        one, two = (facts.get(name) for facts in settings)
+        if one != two:
+            yield f"{name} {_worded(one)}, not {_worded(two)}"
+    if not _is_same(*passages):
+        one, two = (facts.get("name", "of the questions alone") for facts in passages)
+        yield f"passages {one}, not {two}"
 
 
 def _facts(fields: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -336,10 +332,11 @@ class Provenance:
     def _changed_parts(self, recorded: Mapping[str, Any]) -> Iterator[str]:
         """Yield what is wrong with the parts of a folder, a sentence for each kind of change."""
         found = self._found
-        changed = [name for name in found.keys() & recorded.keys() if not found[name].items() <= recorded[name].items()]
         kinds = {
             "is missing": recorded.keys() - found.keys(),
-            "was changed after it was written": changed,
+            "was changed after it was written": {
+                name for name in found.keys() & recorded.keys() if not found[name].items() <= recorded[name].items()
+            },
             "was added after the others were written": found.keys() - recorded.keys(),
         }
         for what, names in kinds.items():

@@ -56,9 +56,6 @@ class Settings:
 
     names: ClassVar[Sequence[str]] = ()
     """under which the package has such settings; an error names them where a file is missing"""
-    before: ClassVar[Mapping[str, Any]] = {}
-    """the values of settings that did not exist yet when earlier versions recorded theirs, where these are not the
-    defaults of today: what was trained without a setting is read as it was trained"""
 
     def __post_init__(self) -> None:
         """Raise an error that names the wrong setting; settings may come from a file."""
@@ -66,7 +63,7 @@ class Settings:
         for field in fields(self):
             value = getattr(self, field.name)
             if what := fault_of(value, kinds[field.name]):
-                raise wrong_setting(field.name, value, what)
+                raise RechainError(f"the setting {field.name} should be {what}, not {value!r:.80}.")
 
     @classmethod
     def read(cls, path: Path, **changes: Any) -> Self:
@@ -101,19 +98,9 @@ class Settings:
         except RechainError as error:
             raise RechainError(f"{where}: {error}") from error
 
-    @classmethod
-    def recorded(cls, values: Mapping[str, Any], where: str) -> Self:
-        """Return settings that this version or an earlier one has recorded in a file."""
-        return cls.of({**cls.before, **values} if isinstance(values, Mapping) else values, where)
-
     def but(self, **changes: Any) -> Self:
         """Return the settings with some changes."""
         return replace(self, **changes)
-
-
-def wrong_setting(name: str, value: object, what: str) -> RechainError:
-    """Return the error about a wrong setting."""
-    return RechainError(f"the setting {name} should be {what}, not {value!r:.80}.")
 
 
 def fault_of(value: Any, kind: Any) -> str | None:

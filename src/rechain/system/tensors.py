@@ -76,7 +76,10 @@ def load_tensors(path: Path) -> "tuple[dict[str, Tensor], dict[str, Any]]":
 
     try:
         with open_tensors(path, "pt") as file:
-            metadata = _metadata(file.metadata() or {})
+            metadata = json.loads((file.metadata() or {}).get(_SEALED, "null"))
+            if not isinstance(metadata, dict) or not {"settings", "sha256"} <= metadata.keys():
+                raise ValueError("it does not say what it is of")
+            del metadata["sha256"]
             return {name: file.get_tensor(name) for name in file.keys()}, metadata  # noqa: SIM118 - not a dict
     except FileNotFoundError as error:
         raise InputError(f"there is no {path}; name the folder of a run that `rechain train` has written.") from error
@@ -84,14 +87,6 @@ def load_tensors(path: Path) -> "tuple[dict[str, Tensor], dict[str, Any]]":
         raise DamagedFileError(
             f"{path} is damaged, or not a checkpoint that rechain has written: {error!s:.300}."
         ) from error
-
-
-def _metadata(header: Mapping[str, str]) -> dict[str, Any]:
-    """Return the metadata from the header of a file that `save_tensors` has written."""
-    metadata = json.loads(header.get(_SEALED, "null"))
-    if not isinstance(metadata, dict) or not {"settings", "sha256"} <= metadata.keys():
-        raise ValueError("it does not say what it is of")
-    return {name: value for name, value in metadata.items() if name != "sha256"}
 
 
 def read_shapes(path: Path) -> Shapes:
@@ -115,20 +110,16 @@ def open_tensors(path: Path, framework: str) -> Iterator[Any]:
         if int.from_bytes(start[:8], "little") > _LONGEST_HEADER:
             raise ValueError(f"its header should have at most {_LONGEST_HEADER:,} bytes")
         is_sealed = start[8:].startswith(_START)
-        if is_sealed and _digest(stream, start) != start[-len(_NO_DIGEST) :].decode("ascii", "replace"):
-            raise ValueError("its SHA-256 is another")
+        if is_sealed:
+            digest = sha256(start[: -len(_NO_DIGEST)] + _NO_DIGEST.encode())
+            while block := stream.read(2**20):
+                digest.update(block)
+            if digest.hexdigest() != start[-len(_NO_DIGEST) :].decode("ascii", "replace"):
+                raise ValueError("its SHA-256 is another")
     with safe_open(path, framework) as file:
         if _SEALED in (file.metadata() or {}) and not is_sealed:
             raise ValueError("it has no SHA-256 of itself")
         yield file
-
-
-def _digest(stream: Any, start: bytes) -> str:
-    """Return the digest of a file from its start, which ends with it, and the rest."""
-    digest = sha256(start[: -len(_NO_DIGEST)] + _NO_DIGEST.encode())
-    while block := stream.read(2**20):
-        digest.update(block)
-    return digest.hexdigest()
 
 
 def _write_sealed(content: bytes, path: Path, previous: Path | None = None) -> None:

@@ -31,9 +31,10 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn import Parameter
+from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from rechain.errors import InputError, RechainError
-from rechain.system.files import file_digest, read_sealed, write_sealed
+from rechain.system.files import file_digest, read_sealed, reading, write_sealed
 from rechain.system.tensors import Array, Arrays, DamagedFileError, load_tensors, save_tensors
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ PREVIOUS = "checkpoint.previous.safetensors"
 """the checkpoint before the last"""
 _PARTS = ("network", "best", "totals", "optimiser", "more", "random")
 """what the names of the tensors of a checkpoint begin with"""
+_REMEDY = "resume with the same, or start again with another --out."
 
 
 @dataclass
@@ -78,8 +80,7 @@ class TrainingLog:
 
     def __init__(self, run: "RunLog | None" = None, folder: Path | None = None) -> None:
         """Show a run in a log; `folder` is where figures for TensorBoard are written."""
-        self._run, self._folder = run, folder
-        self._stack = ExitStack()
+        self._run, self._folder, self._stack = run, folder, ExitStack()
         self._bar: Any = None
         self._board: Any = None
 
@@ -107,17 +108,15 @@ class TrainingLog:
         line = ", ".join(f"{name} {value:.3f}" for name, value in numbers.items())
         self._run.event("epoch", f"{figures['phase']}, epoch {figures['epoch'] + 1}: {line}", figures)
         if self._folder and self._board is None:  # only now: a run that fails at once leaves no log
-            self._board = self._open_board(self._run)
+            try:
+                from torch.utils.tensorboard import SummaryWriter
+
+                self._board = self._stack.enter_context(SummaryWriter(str(self._folder)))
+            except ImportError:
+                self._run.note("Nothing is logged for TensorBoard; pip install 'rechain[train]' installs it.")
+                self._board = False
         for name, value in numbers.items() if self._board else ():
             self._board.add_scalar(f"{figures['phase']}/{name}", value, figures["epoch"])
-
-    def _open_board(self, run: "RunLog") -> Any:
-        try:
-            from torch.utils.tensorboard import SummaryWriter
-        except ImportError:
-            run.note("Nothing is logged for TensorBoard; pip install 'rechain[train]' installs it.")
-            return False
-        return self._stack.enter_context(SummaryWriter(str(self._folder)))
 
 
 @dataclass
@@ -173,8 +172,13 @@ class TrainingState:
         if self.log:
             self.log.step(str(self.phase), progress.epoch, progress.step, steps)
         is_due = progress.step % self.checkpoint_steps == 0
-        if is_due or progress.step == steps:
-            self._check_finite()  # before a checkpoint is replaced by one that is useless
+        if is_due or progress.step == steps:  # before a checkpoint is replaced by one that is useless
+            for name, total in self.totals.items():
+                if not bool(torch.isfinite(total).all()):
+                    raise self._not_finite(f"the {name}'s loss")
+            weights = [torch.isfinite(parameter.detach()).all() for parameter in self.network.parameters()]
+            if not bool(torch.stack(weights).all()):  # one wait for the GPU, not one for each weight
+                raise self._not_finite("a weight")
         if is_due and progress.step < steps:
             self.save()
 
@@ -212,14 +216,6 @@ class TrainingState:
         """Go to the next phase and write a checkpoint."""
         self.progress = Progress(self.progress.phase + 1, curve=self.progress.curve)
         self.save()
-
-    def _check_finite(self) -> None:
-        for name, total in self.totals.items():
-            if not bool(torch.isfinite(total).all()):
-                raise self._not_finite(f"the {name}'s loss")
-        weights = [torch.isfinite(parameter.detach()).all() for parameter in self.network.parameters()]
-        if not bool(torch.stack(weights).all()):  # one wait for the GPU, not one for each weight
-            raise self._not_finite("a weight")
 
     def _not_finite(self, what: str) -> RechainError:
         return RechainError(
@@ -315,11 +311,11 @@ class TrainingState:
             name, number, what = key.split(".")
             states[name].setdefault(int(number), {})[what] = value
         for name, optimiser in self.optimisers.items():
-            groups = optimiser.state_dict()["param_groups"]
             parameters = [parameter for group in optimiser.param_groups for parameter in group["params"]]
             for position, values in states[name].items():
                 moments = {what: value for what, value in values.items() if what != "step"}
                 _check_like(moments, {"exp_avg": parameters[position], "exp_avg_sq": parameters[position]})
+            groups = optimiser.state_dict()["param_groups"]
             optimiser.load_state_dict({"state": states[name], "param_groups": groups})
 
 
@@ -371,16 +367,12 @@ class RunFolder:
         """Raise InputError if the run was started with another record; `others` names the data."""
         recorded = self.record()
         if recorded["kind"] != record["kind"]:
-            raise InputError(
-                f"{self.path} was started with --model {recorded['kind']}, not {record['kind']}; resume with the same, "
-                "or start again with another --out."
-            )
+            kinds = f"--model {recorded['kind']}, not {record['kind']}"
+            raise InputError(f"{self.path} was started with {kinds}; {_REMEDY}")
         _check_same(recorded["settings"], record["settings"], self.path / RUN_FILE)
         self.check_files()
         if recorded["fingerprint"] != record["fingerprint"]:
-            raise InputError(
-                f"{self.path} was started with {others}; resume with the same, or start again with another --out."
-            )
+            raise InputError(f"{self.path} was started with {others}; {_REMEDY}")
 
     def record(self) -> dict[str, Any]:
         """Read how the run was started."""
@@ -400,10 +392,8 @@ class RunFolder:
     def check_files(self) -> None:
         """Raise InputError with the first file of the model that has changed since the run was started."""
         for name, digest in self.record()["files"].items():
-            try:
+            with reading(self.path / name):
                 is_same = file_digest(self.path / name) == digest
-            except OSError as error:
-                raise InputError(f"{self.path / name} cannot be read: {error.strerror or error}.") from error
             if not is_same:
                 raise InputError(
                     f"{self.path / name} is damaged: its SHA-256 is not the one in {RUN_FILE}; take it from a copy, or "
@@ -446,7 +436,12 @@ def join(device: str) -> Iterator[str]:
     if not dist.is_available() or not dist.is_torchelastic_launched():
         yield device
         return
-    device = _own_device(device)
+    if device.startswith("cuda"):
+        number, there = int(os.environ["LOCAL_RANK"]), torch.cuda.device_count()
+        if number >= there:
+            raise RechainError(f"torchrun started more processes than the {there} GPUs that are here.")
+        torch.cuda.set_device(number)
+        device = f"cuda:{number}"
     dist.init_process_group("nccl" if device.startswith("cuda") else "gloo")
     try:
         dist.barrier()
@@ -454,16 +449,6 @@ def join(device: str) -> Iterator[str]:
             yield device
     finally:
         dist.destroy_process_group()
-
-
-def _own_device(device: str) -> str:
-    if not device.startswith("cuda"):
-        return device
-    number = int(os.environ["LOCAL_RANK"])
-    if number >= torch.cuda.device_count():
-        raise RechainError(f"torchrun started more processes than the {torch.cuda.device_count()} GPUs that are here.")
-    torch.cuda.set_device(number)
-    return f"cuda:{number}"
 
 
 def is_shared() -> bool:
@@ -488,13 +473,11 @@ def average_gradients(parameters: Sequence[Parameter], weight: float | Tensor) -
     """Give every process the mean of all processes' gradients, each by its weight."""
     if not is_shared():
         return
+    gradients = []
     for parameter in parameters:
-        if parameter.grad is None:
-            parameter.grad = torch.zeros_like(parameter)
-    flat = torch.cat([parameter.grad.flatten() for parameter in parameters if parameter.grad is not None])
-    parts = torch.split(average(flat, weight), [parameter.numel() for parameter in parameters])
-    for parameter, part in zip(parameters, parts, strict=True):
-        parameter.grad = part.view_as(parameter)
+        parameter.grad = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+        gradients.append(parameter.grad)
+    vector_to_parameters(average(parameters_to_vector(gradients), weight), gradients)
 
 
 def average(value: Tensor, weight: float | Tensor = 1.0) -> Tensor:

@@ -18,8 +18,8 @@ from rechain.formats.datasets.published import HotpotQA, MuSiQue, Qangaroo, TwoW
 from rechain.formats.datasets.records import RawRecord, read_by_id, read_parts
 from rechain.formats.datasets.tool_logs import Haystack, LangChain, LlamaIndex, Ragas
 from rechain.schema import Gold, Passage, Question, Same, number_as_text
-from rechain.system.batches import batches
-from rechain.system.stores import path_of
+from rechain.system.files import path_of
+from rechain.system.processes import batches
 from rechain.text.collection import PassageCollection
 
 MappingLike = FieldMap | Mapping[str, str] | str

@@ -33,7 +33,7 @@ from rechain.formats.datasets.json_records import (
     replayed,
 )
 from rechain.schema import Gold, Passage, Recovered
-from rechain.system.stores import is_local, open_binary, reading
+from rechain.system.files import is_local, open_binary, reading
 
 # Bytes by which the layout of JSON is recognised: blanks after the first brace do not count beyond them.
 _LONGEST_START = 1 << 12

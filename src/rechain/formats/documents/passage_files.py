@@ -12,7 +12,7 @@ from rechain.formats.datasets.records import RawRecord, read_opened
 from rechain.formats.documents.characters import open_source
 from rechain.formats.documents.source_files import Refusal, Source
 from rechain.schema import Passage, number_as_text
-from rechain.system.stores import reading
+from rechain.system.files import reading
 
 BATCH = 1_000
 """passages at a time: a few MB, and enough that what is done for a batch costs nothing beside its passages"""

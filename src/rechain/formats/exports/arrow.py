@@ -16,8 +16,8 @@ from rechain.formats.datasets.inputs import as_entry
 from rechain.formats.datasets.plain import FieldMap
 from rechain.formats.datasets.questions import Entry
 from rechain.schema import Passage, Recovered
-from rechain.system.batches import batches
 from rechain.system.files import replacing
+from rechain.system.processes import batches
 from rechain.system.provenance import Facts, without_times
 from rechain.version import __version__
 

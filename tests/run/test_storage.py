@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rechain.errors import InputError, RechainError
-from rechain.system.stores import Storage
+from rechain.run.parts import Storage
 
 
 def test_what_is_written_can_be_read_and_deleted(tmp_path: Path) -> None:
