@@ -11,8 +11,16 @@ from urllib.parse import urlsplit
 
 from typer import Exit, Option
 
-from rechain.cli.exits import ExitCode
-from rechain.cli.options import CandidateOptions, Device, OutputOptions, Overwrite, QuestionsInput, Workers, grouped
+from rechain.cli.options import (
+    CandidateOptions,
+    Device,
+    ExitCode,
+    OutputOptions,
+    Overwrite,
+    QuestionsInput,
+    Workers,
+    grouped,
+)
 from rechain.errors import RechainError
 from rechain.system.files import replacing
 from rechain.system.log import note

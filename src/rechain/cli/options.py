@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, fields, is_dataclass, replace
+from enum import IntEnum
 from functools import cached_property, partial, wraps
 from itertools import chain, islice
 from pathlib import Path
@@ -26,6 +27,17 @@ if TYPE_CHECKING:
     from rechain.text.collection import PassageCollection
 
 STDIN = Path("-")
+
+
+class ExitCode(IntEnum):
+    """Exit codes other than 0, and 1 for a bug; above 128 as in shells, for signals."""
+
+    MISTAKE = 2
+    TOO_MANY_ERRORS = 3
+    INTERRUPTED = 130
+    READER_GONE = 141
+    TERMINATED = 143
+
 
 Log = Annotated[
     LogFormat | None,
@@ -94,6 +106,15 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     keywords = [parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in parameters]
     call.__signature__ = inspect.Signature(keywords)  # type: ignore[attr-defined]
     return call
+
+
+def too_many_errors(failed: int, questions: int, most: float | None) -> str:
+    """Return a sentence if more questions failed than `most`, a share, allows; without it, if all of them failed."""
+    if most is None:
+        return "Every question failed." if questions and failed == questions else ""
+    if failed <= most * questions:
+        return ""
+    return f"{100 * failed / questions:.1f} % of the questions failed, but only {100 * most:g} % may."
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from typer import Argument, Exit, Option
 
-from rechain.cli.exits import ExitCode, too_many_errors
 from rechain.cli.options import (
     CandidateOptions,
     Device,
+    ExitCode,
     Log,
     MaxErrorRate,
     MinConfidence,
@@ -25,6 +25,7 @@ from rechain.cli.options import (
     Strict,
     Workers,
     grouped,
+    too_many_errors,
 )
 from rechain.errors import QuestionError, RechainError, ResumableError
 from rechain.run import Engine, PartFormat

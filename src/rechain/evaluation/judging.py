@@ -1,18 +1,16 @@
-"""How good recovered chains and verdicts are: judged by gold, summarised, and compared between two sources."""
+"""How good candidates, recovered chains and verdicts are: judged by gold, summarised, compared between two sources."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import NamedTuple
 
-from rechain.evaluation.statistics import (
-    Figure,
-    mean_with_interval,
-    means_with_intervals,
-    paired_difference,
-)
+from rechain.errors import QuestionError
+from rechain.evaluation.statistics import Figure, mean_with_interval, means_with_intervals, paired_difference
 from rechain.schema import VERDICTS, Chain, Gold, GoldChain, Question, Recovered, Same, Shape, Verdict
 from rechain.text.answers.matcher import AnswerMatcher
+from rechain.text.candidates import Candidate, Candidates, CandidateSettings, find_candidates
+from rechain.text.collection import Statistics
 from rechain.text.words import phrase, strip_suffix
 
 CONFIDENCES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
@@ -221,4 +219,53 @@ def summarise_verdicts(answers: Sequence[JudgedAnswer]) -> dict[str, Figure]:
         columns[f"verdict accuracy, {words}"] = [answer.is_right for answer in answers if answer.gold == verdict]
     # A doubtful answer that is only "partly" supported is looked at too; the harm is one that passes for supported.
     columns["unsupported flagged"] = [a.verdict != "supported" for a in answers if a.gold == "unsupported"]
+    return means_with_intervals(columns)
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateCount:
+    """The size of one question's C, and if there is gold how many of its chains are right."""
+
+    chains: int
+    tails: int
+    correct: int | None
+    error: QuestionError | None = None
+    """why the question has no chain or cannot be read"""
+    is_cut: bool = False
+
+
+def count_candidates(
+    question: Question,
+    gold: Gold | None = None,
+    settings: CandidateSettings | None = None,
+    collection: Statistics | None = None,
+) -> CandidateCount:
+    """Build C of a question and count its chains, tails and correct chains."""
+    try:
+        candidates = find_candidates(question, settings, collection)
+    except QuestionError as error:
+        holds_answer = AnswerMatcher(question).is_held_by
+        tails = 0 if error.code == "no_tail" else sum(map(holds_answer, question.passages))
+        return CandidateCount(0, tails, None if gold is None else 0, error)
+    correct = None if gold is None else sum(is_gold_chain(candidates, chain, gold) for chain in candidates.chains)
+    return CandidateCount(len(candidates.chains), len(candidates.tails), correct, is_cut=candidates.is_cut)
+
+
+def is_gold_chain(candidates: Candidates, chain: Candidate, gold: Gold) -> bool:
+    """Return whether a candidate chain is one of the gold chains."""
+    passages = [candidates.question.passages[number].id for number in chain.passages]
+    links = [link.entity for link in chain.links] if gold.same != "passages" else []
+    return is_correct(passages, links, gold, chain.shape)
+
+
+def summarise_candidates(counts: Sequence[CandidateCount]) -> dict[str, Figure]:
+    """Return the statistics of C that the paper gives, over all questions."""
+    judged = [count for count in counts if count.correct is not None]
+    columns: dict[str, Sequence[float]] = {
+        "chains a question": [count.chains for count in counts],
+        "tails a question": [count.tails for count in counts],
+        "gold chain in C": [bool(count.correct) for count in judged],
+        "accuracy of a random pick": [(count.correct or 0) / max(count.chains, 1) for count in judged],
+        "questions without a chain": [count.chains == 0 for count in counts],
+    }
     return means_with_intervals(columns)
