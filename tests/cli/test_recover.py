@@ -20,8 +20,6 @@ from typing import Any
 
 import pytest
 
-from rechain.cli.recover import print_lines
-from rechain.run.work import Tally, WorkResult
 from rechain.schema import Question, Recovered
 from rechain.system.log import RunLog
 from rechain.system.provenance import read_provenance, sidecar_of
@@ -805,14 +803,6 @@ def test_a_file_that_comes_into_being_meanwhile_is_not_replaced_unasked(town_fil
         _, said = process.communicate(town_file.read_text())
     assert out.read_text() == "precious"
     assert process.returncode == 2, said
-
-
-def test_lines_for_standard_output_are_printed_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
-    print_lines(WorkResult('{"id":"ž"}\n'.encode(), Tally(), None))
-    assert capsys.readouterr().out == '{"id":"ž"}\n'
-    print_lines(WorkResult(b"", Tally(), None))
-    print("still open")
-    assert capsys.readouterr().out == "still open\n"
 
 
 def test_the_log_says_that_the_input_is_read_for_its_digest(

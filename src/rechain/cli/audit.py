@@ -21,6 +21,7 @@ from rechain.cli.options import (
     Workers,
     grouped,
 )
+from rechain.cli.tables import plural
 from rechain.errors import RechainError
 from rechain.system.files import replacing
 from rechain.system.log import note
@@ -185,8 +186,7 @@ def _from_file(
             yield audited(Entry(where, None, error), recovered)
     deque(remaining, maxlen=0)  # to its end
     if left_out := next(questions_read) - next(rows_read):
-        questions = f"{left_out} question{'s' * (left_out != 1)}"
-        note(f"warning: {chains} lacks {questions} of the log; the report is of the others.")
+        note(f"warning: {chains} lacks {plural(left_out, 'question')} of the log; the report is of the others.")
 
 
 def _check_judged(summary: "Summary", source: Path | str) -> None:

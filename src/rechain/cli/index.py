@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 from rechain.cli.options import Log
+from rechain.cli.tables import plural
 from rechain.errors import RechainError
 from rechain.system.log import RunLog, bar, print_records
 
@@ -114,14 +115,10 @@ class _Refusals:
 
 def _summary(build: "Build") -> str:
     info = build.info
-    whole = f"{_count(info.passages, 'passage')} of {_count(info.sources, 'file')}"
+    whole = f"{plural(info.passages, 'passage')} of {plural(info.sources, 'file')}"
     left_out = f", {build.refusals} left out" if build.refusals else ""
-    changes = f"{build.added} new, {build.dropped} dropped; {_count(build.files, 'file')} read{left_out}"
+    changes = f"{build.added} new, {build.dropped} dropped; {plural(build.files, 'file')} read{left_out}"
     return f"{whole}: {changes}. Stamp {info.stamp}."
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}{'s' * (number != 1)}"
 
 
 def _print_info(folder: Path, info: "IndexInfo") -> None:

@@ -18,6 +18,11 @@ _WIDTH = 120
 _COUNTS = ("chains a question", "tails a question")
 
 
+def plural(count: int, one: str, many: str = "") -> str:
+    """Return a count with the name of what is counted, by default with an "s" if there are several."""
+    return f"{count} {one if count == 1 else many or one + 's'}"
+
+
 def print_figures(title: str, figures: Mapping[str, "Figure"]) -> None:
     """Print figures with their intervals and numbers of questions."""
     rows = []
