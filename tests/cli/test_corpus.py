@@ -1,13 +1,10 @@
 """What commands that read questions do with an index: one without passages, and chains of more passages than found."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-
-Command = Callable[..., Any]
+from tests.cli.common import Command
 
 ASKED = {"id": "q", "question": "In which city is the office that grants parental leave?", "answer": "Lisbon"}
 

@@ -2,48 +2,26 @@
 
 import json
 import subprocess
-import sys
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli.common import HOTPOTQA, RECHAIN, Command, write_lines
 
 from rechain.evaluation.statistics import paired_difference
 from rechain.system.provenance import heading, write_provenance
 
-RECHAIN = [sys.executable, "-c", "from rechain.cli.main import main; main()"]
-CONTEXT = [
-    ["Zorilla", ["Zorilla is an opera by Anton Quillfeather."]],
-    ["Anton Quillfeather", ["Anton Quillfeather was born in Prague."]],
-    ["Weather", ["It rains often."]],
-]
-HOTPOTQA: dict[str, Any] = {
-    "_id": "q1",
-    "question": "Where was the composer of Zorilla born?",
-    "answer": "Prague",
-    "type": "bridge",
-    "supporting_facts": [["Zorilla", 0], ["Anton Quillfeather", 0]],
-    "context": CONTEXT,
-}
 AMBIGUOUS = HOTPOTQA | {"_id": "q2", "answer": "Anton Quillfeather", "type": "comparison"}
 CHAIN: dict[str, Any] = {"passages": ["Zorilla", "Anton Quillfeather"], "links": [], "score": 1.0, "confidence": 0.9}
 WRONG = CHAIN | {"passages": ["Weather", "Anton Quillfeather"], "confidence": 0.4}
-
-
-Command = Callable[..., Any]
 
 
 @pytest.fixture
 def evaluate(rechain: Command) -> Command:
     """Run `rechain evaluate` in this process."""
     return partial(rechain, "evaluate")
-
-
-def write_lines(path: Path, *records: object) -> Path:
-    path.write_text("".join((record if isinstance(record, str) else json.dumps(record)) + "\n" for record in records))
-    return path
 
 
 @pytest.fixture

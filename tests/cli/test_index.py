@@ -1,13 +1,10 @@
 """rechain index, and what other commands do with an index."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-
-Command = Callable[..., Any]
+from tests.cli.common import Command
 
 LEAVE = "# Leave\n\n## Parental leave\nParental leave is granted by the Quillfeather Office. It lasts 14 weeks.\n"
 OFFICES = "# Offices\n\n## Quillfeather Office\nThe Quillfeather Office is in Lisbon, in the Alfama building.\n"

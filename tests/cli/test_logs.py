@@ -6,23 +6,20 @@ import pty
 import re
 import signal
 import subprocess
-import sys
 from collections import Counter
-from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
 import pytest
+from tests.cli.common import RECHAIN, Command
 
 from rechain.cli.recover import _count
 from rechain.run.work import Tally, WorkResult
 from rechain.system.log import RunLog
 
-Command = Callable[..., Any]
 DEMO = str(files("rechain").joinpath("data/demo.jsonl"))
-RECHAIN = [sys.executable, "-m", "rechain.cli.main"]
 
 
 def events(text: str) -> list[dict[str, Any]]:

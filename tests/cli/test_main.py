@@ -6,12 +6,12 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
 import pytest
+from tests.cli.common import Command
 from typer.testing import CliRunner
 
 from rechain.cli.main import Terminated, app, code_of, main
@@ -19,8 +19,6 @@ from rechain.cli.options import ExitCode, too_many_errors
 from rechain.errors import RechainError
 from rechain.schema import Question
 from rechain.version import __version__
-
-Command = Callable[..., Any]
 
 COMMANDS = ("demo", "recover", "candidates", "evaluate", "export", "reproduce", "train")
 GROUPS = ("labels",)

@@ -1,13 +1,12 @@
 """--map and logs of tools, through the commands that read questions."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli.common import Command
 
-Command = Callable[..., Any]
 DOCS = [
     {"body": "Zorilla is an opera by Anton Quillfeather.", "name": "Zorilla"},
     {"body": "Anton Quillfeather was born in Prague.", "name": "Anton Quillfeather"},

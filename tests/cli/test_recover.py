@@ -19,17 +19,14 @@ from types import FrameType
 from typing import Any
 
 import pytest
+from tests.cli.common import RECHAIN, Command
 
 from rechain.schema import Question, Recovered
 from rechain.system.log import RunLog
 from rechain.system.provenance import read_provenance, sidecar_of
 
-RECHAIN = [sys.executable, "-c", "from rechain.cli.main import main; main()"]
 LEXICAL = [*RECHAIN, "recover", "--model", "lexical"]  # a process of its own loads no network
 PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
-
-
-Command = Callable[..., Any]
 
 
 @pytest.fixture

@@ -8,12 +8,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli.common import RECHAIN, Command
 
 from rechain.schema import Question
 from rechain.system.provenance import describe_input, read_provenance
@@ -21,16 +21,12 @@ from rechain.system.tensors import load_tensors
 from rechain.text.linking import DEFAULT_MIN_WEIGHT
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-RECHAIN = [sys.executable, "-c", "from rechain.cli.main import main; main()"]
 ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1"}
 QUICK = {"hidden": 3, "batch_size": 4, "pretrain_epochs": 1, "game_epochs": 1}
 
 
 def changes(**settings: Any) -> list[str]:
     return [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
-
-
-Command = Callable[..., Any]
 
 
 @pytest.fixture
