@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.cli.common import Command
+from tests.cli.common import Command, write_lines
 
 ASKED = {"id": "q", "question": "In which city is the office that grants parental leave?", "answer": "Lisbon"}
 
@@ -12,9 +12,7 @@ ASKED = {"id": "q", "question": "In which city is the office that grants parenta
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
     """A log of one answer, without passages."""
-    path = tmp_path / "log.jsonl"
-    path.write_text(json.dumps(ASKED) + "\n")
-    return path
+    return write_lines(tmp_path / "log.jsonl", ASKED)
 
 
 @pytest.fixture
@@ -46,9 +44,10 @@ def index(tmp_path: Path, rechain: Command) -> Path:
         ("office", "Quillfeather Office", "The Quillfeather Office is in Lisbon."),
         ("city", "Lisbon", "In the city of Lisbon an office grants parental leave to sailors."),
     ]
-    lines = [json.dumps({"id": name, "title": title, "text": text}) for name, title, text in passages]
-    (tmp_path / "passages.jsonl").write_text("\n".join(lines))
-    assert rechain("index", tmp_path / "passages.jsonl", "--out", tmp_path / "index").code == 0
+    rows = write_lines(
+        tmp_path / "rows.jsonl", *({"id": name, "title": title, "text": text} for name, title, text in passages)
+    )
+    assert rechain("index", rows, "--out", tmp_path / "index").code == 0
     return tmp_path / "index"
 
 
@@ -83,13 +82,12 @@ def test_chains_of_more_passages_than_are_found_are_audited(
 def test_candidates_are_those_that_recovery_has(tmp_path: Path, rechain: Command) -> None:
     texts = {"a": "The lodge keeper works for Quorvath.", "b": "At Quorvath the fee is 12 krones."}
     texts |= {str(number): f"Rule {number} of Quorvath." for number in range(40)}
-    lines = [json.dumps({"id": name, "text": text}) for name, text in texts.items()]
-    (tmp_path / "passages.jsonl").write_text("\n".join(lines))
+    passages = write_lines(tmp_path / "passages.jsonl", *({"id": id, "text": text} for id, text in texts.items()))
     asked = {"id": "q", "question": "What does the keeper pay?", "answer": "12 krones", "passage_ids": ["a", "b"]}
-    (tmp_path / "asked.jsonl").write_text(json.dumps(asked) + "\n")
-    assert rechain("index", tmp_path / "passages.jsonl", "--out", tmp_path / "index").code == 0
-    for where in (("--passages", tmp_path / "passages.jsonl"), ("--corpus", tmp_path / "index")):
-        options = (tmp_path / "asked.jsonl", *where, "--max-error-rate", 1)
+    path = write_lines(tmp_path / "asked.jsonl", asked)
+    assert rechain("index", passages, "--out", tmp_path / "index").code == 0
+    for where in (("--passages", passages), ("--corpus", tmp_path / "index")):
+        options = (path, *where, "--max-error-rate", 1)
         (recovered,) = rechain("recover", *options, "--model", "lexical").rows
         counted = json.loads(rechain("candidates", *options, "--json").out)
         assert counted["questions without a chain"] == {recovered["error"]["code"]: 1} == {"no_link": 1}

@@ -2,9 +2,10 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.cli.common import Command
+from tests.cli.common import Command, write_lines
 
 LEAVE = "# Leave\n\n## Parental leave\nParental leave is granted by the Quillfeather Office. It lasts 14 weeks.\n"
 OFFICES = "# Offices\n\n## Quillfeather Office\nThe Quillfeather Office is in Lisbon, in the Alfama building.\n"
@@ -31,9 +32,18 @@ def index(handbook: Path, tmp_path: Path, rechain: Command) -> Path:
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
     """A log of one answer, without passages."""
-    path = tmp_path / "log.jsonl"
-    path.write_text(json.dumps(ASKED) + "\n")
-    return path
+    return write_lines(tmp_path / "log.jsonl", ASKED)
+
+
+@pytest.fixture
+def recovered(index: Path, tmp_path: Path, rechain: Command) -> Command:
+    """Recover a record with the index, by the lexical rule."""
+
+    def run(record: dict[str, object], *options: object) -> Any:
+        path = write_lines(tmp_path / "records.jsonl", record)
+        return json.loads(rechain("recover", path, "--corpus", index, "--model", "lexical", *options).out)
+
+    return run
 
 
 def test_an_index_is_built_and_described(index: Path, rechain: Command) -> None:
@@ -53,54 +63,43 @@ def test_a_second_build_takes_in_what_has_changed(index: Path, handbook: Path, r
     assert "2 passages of 2 files: 1 new, 1 dropped; 1 file read." in changed.err
 
 
-def test_passages_are_found_for_a_log_without_any(index: Path, log: Path, rechain: Command) -> None:
-    result = rechain("recover", log, "--corpus", index, "--model", "lexical")
-    record = json.loads(result.out)
+def test_passages_are_found_for_a_log_without_any(index: Path, recovered: Command, rechain: Command) -> None:
+    record = recovered(ASKED)
     assert record["id"] == "1"
     assert record["collection"] in rechain("index", "--info", index).out
     assert record["chains"][0]["passages"] == ["leave.md#1", "offices.md#1"]
     assert "own" not in record["chains"][0]
 
 
-def test_passages_of_the_log_are_said_to_be_its_own(index: Path, tmp_path: Path, rechain: Command) -> None:
-    path = tmp_path / "own.jsonl"
+def test_passages_of_the_log_are_said_to_be_its_own(recovered: Command) -> None:
     own = [{"id": "c1", "title": "Memo", "text": "Parental leave is decided by the Quillfeather Office alone."}]
-    path.write_text(json.dumps({**ASKED, "passages": own}))
-    record = json.loads(rechain("recover", path, "--corpus", index, "--model", "lexical", "--top", 9).out)
+    record = recovered({**ASKED, "passages": own}, "--top", 9)
     by_passages = {tuple(chain["passages"]): chain.get("own") for chain in record["chains"]}
     assert by_passages["c1", "offices.md#1"] == ["c1"]
     assert by_passages["leave.md#1", "offices.md#1"] is None
 
 
-def test_passages_can_be_named_by_their_id_in_the_index(index: Path, tmp_path: Path, rechain: Command) -> None:
-    path = tmp_path / "named.jsonl"
-    path.write_text(json.dumps({**ASKED, "passage_ids": ["leave.md#1", "offices.md#1"]}))
-    record = json.loads(rechain("recover", path, "--corpus", index, "--model", "lexical").out)
-    assert record["chains"][0]["passages"] == ["leave.md#1", "offices.md#1"]
-
-
 @pytest.mark.parametrize(
-    "record",
+    ("record", "options"),
     [
-        {"user_input": ASKED["question"], "response": ASKED["answer"]},
-        {"query": ASKED["question"], "result": ASKED["answer"]},
-        {"messages": [{"role": "user", "content": ASKED["question"]}, {"role": "assistant", "content": "In Lisbon."}]},
+        ({**ASKED, "passage_ids": ["leave.md#1", "offices.md#1"]}, []),
+        ({"user_input": ASKED["question"], "response": ASKED["answer"]}, []),
+        ({"query": ASKED["question"], "result": ASKED["answer"]}, []),
+        (
+            {"messages": [{"role": "user", "content": ASKED["question"]}, {"role": "assistant", "content": "Lisbon."}]},
+            [],
+        ),
+        (
+            {"ask": ASKED["question"], "said": {"text": ASKED["answer"]}},
+            ["--map", "question=ask,answer=said.text"],
+        ),
     ],
+    ids=["passages by their ids in the index", "ragas", "langchain", "chat", "mapped fields"],
 )
-def test_logs_of_tools_need_no_passages(
-    index: Path, tmp_path: Path, rechain: Command, record: dict[str, object]
+def test_logs_of_every_layout_need_no_passages(
+    recovered: Command, record: dict[str, object], options: list[str]
 ) -> None:
-    path = tmp_path / "tool.jsonl"
-    path.write_text(json.dumps(record))
-    result = rechain("recover", path, "--corpus", index, "--model", "lexical")
-    assert json.loads(result.out)["chains"][0]["passages"][-1] == "offices.md#1"
-
-
-def test_fields_can_be_mapped(index: Path, tmp_path: Path, rechain: Command) -> None:
-    path = tmp_path / "mapped.jsonl"
-    path.write_text(json.dumps({"ask": ASKED["question"], "said": {"text": ASKED["answer"]}}))
-    options = ("--corpus", index, "--model", "lexical", "--map", "question=ask,answer=said.text")
-    assert json.loads(rechain("recover", path, *options).out)["chains"]
+    assert recovered(record, *options)["chains"][0]["passages"] == ["leave.md#1", "offices.md#1"]
 
 
 def test_other_commands_find_passages_too(index: Path, log: Path, tmp_path: Path, rechain: Command) -> None:
@@ -112,8 +111,7 @@ def test_other_commands_find_passages_too(index: Path, log: Path, tmp_path: Path
 
 
 def test_workers_write_the_same_bytes(index: Path, tmp_path: Path, rechain: Command) -> None:
-    path = tmp_path / "many.jsonl"
-    path.write_text("".join(json.dumps({**ASKED, "id": str(n)}) + "\n" for n in range(80)))
+    path = write_lines(tmp_path / "many.jsonl", *({**ASKED, "id": str(n)} for n in range(80)))
     outputs = []
     for workers in (0, 2):
         out = tmp_path / f"out{workers}.jsonl"
@@ -234,12 +232,10 @@ def test_a_log_without_passages_and_without_an_index_says_what_to_do(log: Path, 
 
 
 def test_the_row_that_answers_is_found_among_many_that_look_alike(tmp_path: Path, rechain: Command) -> None:
-    rows = tmp_path / "rows.jsonl"
     texts = [f"Pump Zorvath{n}x delivers {n} litres and is sold by Quill{n}er Ltd." for n in range(60)]
-    rows.write_text("".join(json.dumps({"id": f"p{n}", "text": text}) + "\n" for n, text in enumerate(texts)))
+    rows = write_lines(tmp_path / "rows.jsonl", *({"id": f"p{n}", "text": text} for n, text in enumerate(texts)))
     assert rechain("index", rows, "--out", tmp_path / "index").code == 0
     asked = [{"question": f"Who sells Pump Zorvath{n}x?", "answer": f"Quill{n}er Ltd"} for n in range(60)]
-    path = tmp_path / "asked.jsonl"
-    path.write_text("".join(json.dumps(one) + "\n" for one in asked))
+    path = write_lines(tmp_path / "asked.jsonl", *asked)
     found = rechain("candidates", path, "--corpus", tmp_path / "index", "--json")
     assert json.loads(found.out)["questions without a chain"].get("no_tail", 0) == 0
