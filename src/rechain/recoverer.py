@@ -107,10 +107,9 @@ class Recoverer:
             from rechain.index.search import FindSettings  # not at the top: it loads the search engine
 
             self._find_settings = FindSettings(found)
-        self._settings = settings or CandidateSettings()
         self.config = RecovererConfig(
             model,
-            settings=self._settings,
+            settings=settings or CandidateSettings(),
             top=top,
             explain=explain,
             device=device,
@@ -329,9 +328,11 @@ class Recoverer:
         find: Callable[[Question], Candidates]
         if isinstance(self._model, BatchModel) and self._model.chooses_hops:
             meaning = getattr(self._model, "meaning", None)
-            find = partial(find_of_any_shape, settings=self._settings, meaning=meaning, collection=self.collection)
+            find = partial(
+                find_of_any_shape, settings=self.config.settings, meaning=meaning, collection=self.collection
+            )
         else:
-            find = partial(find_candidates, settings=self._settings, collection=self.collection)
+            find = partial(find_candidates, settings=self.config.settings, collection=self.collection)
         for batch in [list(questions)] if isinstance(self._model, BatchModel) else ([one] for one in questions):
             entries: Sequence[Entry] = [entry for entry, _ in batch]
             if self.index is not None:

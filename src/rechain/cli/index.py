@@ -74,7 +74,14 @@ def index(
         raise RechainError("name what to index and where the index goes: rechain index SOURCE… --out INDEX.")
     split = None if passage_words is None else SplitSettings(passage_words)
     with RunLog(log, "index", {"input": " ".join(map(str, sources)), "out": str(out)}) as run:
-        refusals = _Refusals(run)
+        refused: Counter[str] = Counter()
+        """files of kinds that are not read, by suffix, and under "" everything else that is left out"""
+
+        def refuse(refusal: "Refusal") -> None:
+            refused[refusal.suffix] += 1
+            if not refusal.suffix and refused[""] <= _MOST_SHOWN:
+                run.note(refusal.message)
+
         with bar("Indexing", "passages") as show:
 
             def report(share: float, passages: int) -> None:
@@ -82,35 +89,13 @@ def index(
                 show(share, passages, "")
 
             settings = BuildSettings(split, shards, workers, vectors)
-            build = build_index(sources, out, settings, refusals.add, report, BundledEncoder())
-        refusals.finish()
+            build = build_index(sources, out, settings, refuse, report, BundledEncoder())
+        if (more := refused.pop("", 0) - _MOST_SHOWN) > 0:
+            run.note(f"{more} more files or rows are left out for such reasons.")
+        if refused:
+            kinds = ", ".join(f"{number} {suffix}" for suffix, number in refused.most_common(_MOST_SHOWN))
+            run.note(f"Files of kinds that are not read are left out: {kinds}.")
         run.end(_summary(build))
-
-
-class _Refusals:
-    """Reports what was left out: counts files of unknown kinds, and names the first of the others."""
-
-    def __init__(self, run: RunLog) -> None:
-        self._run = run
-        self._number = 0
-        self._kinds: Counter[str] = Counter()
-
-    def add(self, refusal: "Refusal") -> None:
-        """Name what was left out, or count it."""
-        if refusal.suffix:
-            self._kinds[refusal.suffix] += 1
-            return
-        self._number += 1
-        if self._number <= _MOST_SHOWN:
-            self._run.note(refusal.message)
-
-    def finish(self) -> None:
-        """Print what else was left out."""
-        if (more := self._number - _MOST_SHOWN) > 0:
-            self._run.note(f"{more} more files or rows are left out for such reasons.")
-        if self._kinds:
-            kinds = ", ".join(f"{number} {suffix}" for suffix, number in self._kinds.most_common(_MOST_SHOWN))
-            self._run.note(f"Files of kinds that are not read are left out: {kinds}.")
 
 
 def _summary(build: "Build") -> str:

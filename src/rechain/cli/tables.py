@@ -49,19 +49,11 @@ def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]
 
 
 def print_json(value: Any) -> None:
-    """Print a value as JSON; figures are objects with their fields."""
+    """Print a value as JSON; figures and other named tuples are objects with their fields."""
     import orjson
 
-    print_records(orjson.dumps(_plain(value), option=orjson.OPT_INDENT_2).decode() + "\n")
-
-
-def _plain(value: Any) -> Any:
-    """Return named tuples as objects; orjson would write them as arrays, if at all."""
-    if hasattr(value, "_asdict"):
-        return _plain(value._asdict())
-    if isinstance(value, Mapping):
-        return {name: _plain(item) for name, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, list) else value
+    lines = orjson.dumps(value, default=lambda named: named._asdict(), option=orjson.OPT_INDENT_2)
+    print_records(lines.decode() + "\n")
 
 
 def _number(name: str, value: float) -> str:
