@@ -209,6 +209,7 @@ def _recover_here(
     results = recover_chunks(work, chunks, batch_size, workers, reads_apart(work.config.model, work.config.device))
     tally = Tally()
     with GrowingFile(out, head, before, output.overwrite) if out else nullcontext() as file:
+        # Closed at once: the traceback of an error would keep the workers.
         with _hint(None if is_temporary else out, tally), closing(results), bar("Recovering") as show:
             for result in results:
                 if file:
