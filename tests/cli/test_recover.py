@@ -245,6 +245,8 @@ def test_a_bad_gzip_file_is_read_as_far_as_it_goes(
     [
         (["--model", "oracle"], "oracle"),
         (["--linkers", "titles,magic"], "magic"),
+        (["--linkers", ""], "--linkers names no linker"),
+        (["--linkers", " , "], "--linkers names no linker"),
         (["--hops", "1"], "--hops"),
         (["--hops", "9"], "--hops"),
         (["--hops", "two"], "--hops"),
@@ -264,14 +266,6 @@ def test_a_bad_option_is_named(
     assert (outcome.code, outcome.out) == (2, "")
     assert what in outcome.err
     assert "Traceback" not in outcome.err
-
-
-@pytest.mark.parametrize("names", ["", " , "])
-def test_no_linkers_is_a_mistake(recover: Command, write: Write, good: dict[str, Any], names: str) -> None:
-    outcome = recover(write(good), "--linkers", names)
-    assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.err.startswith("rechain: --linkers names no linker")
-    assert outcome.err.count("\n") == 1
 
 
 def test_an_output_file_is_not_replaced_unasked(
