@@ -161,9 +161,7 @@ def _recovered(config: "RecovererConfig", entries: "Iterator[Entry]", workers: i
         yield audited(waiting.popleft(), recovered)
 
 
-def _from_file(
-    chains: Path, entries: "Iterable[Entry]", complete: "Complete | None" = None
-) -> "Iterator[AuditedAnswer]":
+def _from_file(chains: Path, entries: "Iterable[Entry]", complete: "Complete | None") -> "Iterator[AuditedAnswer]":
     """Yield the answers whose chains are in a file, in the same order; then print how many answers have none there."""
     from rechain.errors import QuestionError
     from rechain.formats.datasets.questions import Entry
