@@ -97,19 +97,25 @@ def _names_links(gold: GoldChain) -> bool:
     return gold.links is not None and len(gold.passages) > 1
 
 
+FIGURES = {
+    "chain accuracy": "correct",
+    "ordered accuracy": "ordered",
+    "head recall": "head",
+    "tail recall": "tail",
+    "ordered accuracy with links": "with_links",
+    "links, where passages are right": "links",
+    "coverage": "has_chain",
+}
+"""the figures of verdicts, each a share of those of which it is known, and what they are of a verdict"""
+
+
 def summarise(verdicts: Sequence[JudgedChain]) -> dict[str, Figure]:
     """Return every figure that the verdicts allow, by name."""
     columns: dict[str, list[bool]] = {
-        "chain accuracy": [v.correct for v in verdicts],
-        "ordered accuracy": [v.ordered for v in verdicts if v.ordered is not None],
-        "head recall": [v.head for v in verdicts if v.head is not None],
-        "tail recall": [v.tail for v in verdicts if v.tail is not None],
-        "ordered accuracy with links": [v.with_links for v in verdicts if v.with_links is not None],
-        "links, where passages are right": [v.links for v in verdicts if v.links is not None],
-        "coverage": [v.has_chain for v in verdicts],
-        "accuracy, best half": [v.correct for v in most_confident(verdicts, 1 / 2)],
-        "accuracy, best three quarters": [v.correct for v in most_confident(verdicts, 3 / 4)],
+        name: [value for v in verdicts if (value := getattr(v, field)) is not None] for name, field in FIGURES.items()
     }
+    columns["accuracy, best half"] = [v.correct for v in most_confident(verdicts, 1 / 2)]
+    columns["accuracy, best three quarters"] = [v.correct for v in most_confident(verdicts, 3 / 4)]
     return means_with_intervals(columns)
 
 
@@ -147,17 +153,6 @@ def accuracy_at_confidence(verdicts: Sequence[JudgedChain]) -> list[AtConfidence
     return rows
 
 
-COMPARED = {
-    "chain accuracy": "correct",
-    "ordered accuracy": "ordered",
-    "head recall": "head",
-    "tail recall": "tail",
-    "ordered accuracy with links": "with_links",
-    "coverage": "has_chain",
-}
-"""the figures that are taken over the same questions for both sources, and what they are of a verdict"""
-
-
 class Comparison(NamedTuple):
     """On how many questions both sources are right, only one, or neither."""
 
@@ -182,10 +177,10 @@ class Comparison(NamedTuple):
 def compare(first: Sequence[JudgedChain], second: Sequence[JudgedChain]) -> dict[str, Comparison]:
     """Return, by the name of the figure, how the verdicts of two sources on the same questions compare."""
     comparisons = {}
-    for name, field in COMPARED.items():
+    for name, field in FIGURES.items():
         pairs = [(getattr(one, field), getattr(other, field)) for one, other in zip(first, second, strict=True)]
-        # What gold cannot decide, it cannot decide for either.
-        if decided := [pair for pair in pairs if None not in pair]:
+        # What gold cannot decide, it cannot decide for either; but links are those of different questions.
+        if field != "links" and (decided := [pair for pair in pairs if None not in pair]):
             comparisons[name] = Comparison.of(decided)
     return comparisons
 
