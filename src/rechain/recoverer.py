@@ -20,6 +20,8 @@ from rechain.scoring.interface import BUNDLED, BatchModel, Model, Scores
 from rechain.scoring.results import Options, probabilities, ranking, score, to_recovered, without_chain
 from rechain.scoring.steps import find_steps
 from rechain.system.batches import batches
+from rechain.system.log import counted
+from rechain.system.tensors import device_named
 from rechain.text.candidates import Candidates, CandidateSettings, find_candidates, find_of_any_shape
 from rechain.text.collection import Statistics, is_collection
 
@@ -271,8 +273,6 @@ class Recoverer:
         results = chain.from_iterable(done)
         if not show_progress:
             return results
-        from rechain.system.log import counted
-
         return counted(results, activity, len(questions) if isinstance(questions, Sized) else None)
 
     def _do_batch(
@@ -385,8 +385,6 @@ class Recoverer:
         """Move the model to a device, if one is named."""
         if device is None:
             return
-        from rechain.system.tensors import device_named
-
         move = getattr(self._model, "to", None)
         if move is None:
             raise RechainError(f"the model {self._name} cannot be moved to a device; leave the device out.")
