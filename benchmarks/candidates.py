@@ -5,31 +5,23 @@
 Nothing is random here but the bootstrap (seed 0).
 """
 
+from collections import Counter
 from collections.abc import Sequence
 
 from common import Pair, bridge_pairs, data_folder, drughop_pairs, percent, print_heading, print_rows
 
-from rechain.errors import QuestionError
-from rechain.evaluation.candidates import CandidateCount, count_candidates, errors_of, summarise_candidates
-from rechain.text.candidates import CandidateSettings, find_candidates
+from rechain.evaluation.judging import count_candidates, summarise_candidates
+from rechain.text.candidates import CandidateSettings
 from rechain.text.linking import DEFAULT_MIN_WEIGHT
 
 HEADER = ("questions", "number", "setting", "chains", "tails", "gold in C, %", "random pick, %", "without a chain")
 NO_LIMIT = 1_000_000
 
 
-def count(pair: Pair, settings: CandidateSettings) -> CandidateCount:
-    """Build and count C of a question."""
-    question, gold = pair
-    try:
-        return count_candidates(question, find_candidates(question, settings), gold)
-    except QuestionError as error:
-        return count_candidates(question, error, gold)
-
-
 def row(name: str, pairs: Sequence[Pair], setting: str, settings: CandidateSettings) -> tuple[object, ...]:
     """Return a row of the table."""
-    counts = [count(pair, settings) for pair in pairs]
+    counts = [count_candidates(question, gold, settings) for question, gold in pairs]
+    errors = Counter(count.error.code for count in counts if count.error)
     if any(each.is_cut for each in counts):
         raise SystemExit(f"{name}: the limit was reached, so the figures would not be those of C")
     figures = summarise_candidates(counts)
@@ -41,7 +33,7 @@ def row(name: str, pairs: Sequence[Pair], setting: str, settings: CandidateSetti
         f"{figures['tails a question'].value:.2f}",
         percent(figures.get("gold chain in C")),
         percent(figures.get("accuracy of a random pick")),
-        ", ".join(f"{n} {code}" for code, n in errors_of(counts).items()) or "none",
+        ", ".join(f"{n} {code}" for code, n in errors.items()) or "none",
     )
 
 

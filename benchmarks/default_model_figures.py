@@ -51,8 +51,7 @@ class Judged:
     def __init__(self, stage: Path, data: Path, name: str) -> None:
         from common import with_gold
 
-        from rechain.evaluation.candidates import is_gold_chain
-        from rechain.evaluation.judging import is_unambiguous
+        from rechain.evaluation.judging import is_gold_chain, is_unambiguous
         from rechain.text.candidates import find_candidates
 
         self._names_entities = name == DRUG

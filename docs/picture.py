@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from rechain.cli.display import show
+from rechain.cli.demo import show
 from rechain.formats.datasets import read_questions
 from rechain.recoverer import Recoverer
 

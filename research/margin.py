@@ -18,7 +18,7 @@ import numpy as np
 from common import parser, print_heading, print_rows, with_gold
 
 from rechain.errors import QuestionError
-from rechain.evaluation.candidates import is_gold_chain
+from rechain.evaluation.judging import is_gold_chain
 from rechain.evaluation.statistics import expected_calibration_error
 from rechain.formats.datasets import read_questions
 from rechain.reader.model import ChainReaderModel, WeighedQuestion

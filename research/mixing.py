@@ -17,7 +17,7 @@ import numpy as np
 from common import Pair, musique_pairs, parser, print_heading, print_rows, two_wiki_pairs
 
 from rechain.errors import QuestionError
-from rechain.evaluation.candidates import is_gold_chain
+from rechain.evaluation.judging import is_gold_chain
 from rechain.reader.model import ChainReaderModel
 from rechain.reader.pretrained import load
 from rechain.scoring.document_weights import is_of_documents

@@ -10,7 +10,7 @@ from rechain.errors import RechainError
 from rechain.scoring import BASELINES
 from rechain.scoring.interface import BUNDLED, BatchModel, Model, bundled_folder
 from rechain.system.files import SHA256, file_digest, read_json
-from rechain.system.tensors import Array
+from rechain.system.tensors import Array, device_named
 
 if TYPE_CHECKING:
     from rechain.reader.model import ChainReaderModel
@@ -23,8 +23,6 @@ def load_model(name: str, device: str | None = None) -> Model | BatchModel:
     """Load a baseline, a chain reader or a run of the game; `device` is a GPU if there is one, unless it is named."""
     if name in BASELINES:
         return BASELINES[name]()
-    from rechain.system.tensors import device_named
-
     if is_reader(name):
         from rechain.reader.pretrained import load
 
@@ -106,7 +104,6 @@ class BundledEncoder:
         """Return a vector for each text, [texts, dimensions]."""
         if self._model is None:
             from rechain.reader.pretrained import load
-            from rechain.system.tensors import device_named
 
             self._model = load(BUNDLED, device_named(self._device))
         return self._model.embed(texts, _TOKENS)

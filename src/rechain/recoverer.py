@@ -7,7 +7,7 @@ from itertools import chain
 from numbers import Integral
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rechain.errors import QuestionError, RechainError
 from rechain.formats.datasets.inputs import PassageLike, QuestionLike, as_entry, as_question, rows_of
@@ -19,7 +19,9 @@ from rechain.scoring.beliefs import Offer, Offers
 from rechain.scoring.interface import BUNDLED, BatchModel, Model, Scores
 from rechain.scoring.results import Options, probabilities, ranking, score, to_recovered, without_chain
 from rechain.scoring.steps import find_steps
+from rechain.system.log import counted
 from rechain.system.processes import batches, in_order
+from rechain.system.tensors import device_named
 from rechain.text.candidates import Candidates, CandidateSettings, find_candidates, find_of_any_shape
 from rechain.text.collection import Statistics, is_collection
 
@@ -68,11 +70,8 @@ class NoConfidenceError(RechainError):
     """A least confidence is required of a model that has no confidence."""
 
 
-class _Scored(NamedTuple):
-    """The candidates of a question and their scores."""
-
-    candidates: Candidates
-    scores: Scores
+Scored = tuple[Candidates, Scores] | QuestionError
+"""the candidates of a question and their scores, or why it has none"""
 
 
 class Recoverer:
@@ -110,10 +109,9 @@ class Recoverer:
             from rechain.index.search import FindSettings  # not at the top: it loads the search engine
 
             self._find_settings = FindSettings(found)
-        self._settings = settings or CandidateSettings()
         self.config = RecovererConfig(
             model,
-            settings=self._settings,
+            settings=settings or CandidateSettings(),
             top=top,
             explain=explain,
             device=device,
@@ -275,8 +273,6 @@ class Recoverer:
         results = chain.from_iterable(done)
         if not show_progress:
             return results
-        from rechain.system.log import counted
-
         return counted(results, activity, len(questions) if isinstance(questions, Sized) else None)
 
     def _do_batch(
@@ -306,76 +302,67 @@ class Recoverer:
 
     def recover_entries(self, entries: Iterable[Entry]) -> Iterator[Recovered]:
         """Recover the chains of questions that were read: all together if the model can score many, else one by one."""
-        for batch in self._together(entries):
-            for entry, options, scored in self._score(batch):
-                yield self._recovered(entry, options, scored)
+        for entry, options, scored in self._score((entry, self._options) for entry in entries):
+            yield self._recovered(entry, options, scored)
 
     def recover_together(self, batch: Sequence[tuple[Entry, Options]]) -> list[Recovered]:
-        """Recover the chains of questions that are scored together, each with its own options."""
+        """Recover the chains of questions, each with its own options, as `recover_entries` does."""
         for _, options in batch:
             self._check(options)
         return [self._recovered(entry, options, scored) for entry, options, scored in self._score(batch)]
 
     def offer_entries(self, entries: Iterable[Entry]) -> Iterator[Offer]:
         """Yield what questions offer for joint recovery, the first of its two passes."""
-        for batch in self._together(entries):
-            for entry, options, scored in self._score(batch):
-                if not isinstance(scored, QuestionError) and any(steps := find_steps(scored.candidates)):
-                    # The verdict, if there is one, is on the answer by the model's own best chain.
-                    every = replace(options, top=len(steps), min_confidence=None)
-                    order = ranking(scored.scores)
-                    shares = probabilities(scored.scores, order)
-                    recovered = to_recovered(entry, *scored, every)
-                    yield Offer.of(recovered, [steps[number] for number in order], entry.where, shares)
-                else:
-                    yield Offer.of(self._recovered(entry, options, scored))
-
-    def _together(self, entries: Iterable[Entry]) -> Iterable[list[tuple[Entry, Options]]]:
-        """Return what is scored together: all questions if the model can score many, else each by itself."""
-        if isinstance(self._model, BatchModel):
-            return [[(entry, self._options) for entry in entries]]
-        return ([(entry, self._options)] for entry in entries)
-
-    def _score(
-        self, batch: Sequence[tuple[Entry, Options]]
-    ) -> Iterator[tuple[Entry, Options, _Scored | QuestionError]]:
-        """Yield the candidates of every question and their scores, or why it has none."""
-        entries = self._with_passages([entry for entry, _ in batch])
-        found = [self._find(entry.content) for entry in entries]
-        explain = any(options.explain for _, options in batch)
-        scores = iter(score(self._model, [one for one in found if isinstance(one, Candidates)], explain))
-        for entry, (_, options), candidates in zip(entries, batch, found, strict=True):
-            if isinstance(candidates, QuestionError):
-                yield entry, options, candidates
-            elif isinstance(of_question := next(scores), QuestionError):
-                yield entry, options, of_question
+        for entry, options, scored in self._score((entry, self._options) for entry in entries):
+            if not isinstance(scored, QuestionError) and any(steps := find_steps(scored[0])):
+                # The verdict, if there is one, is on the answer by the model's own best chain.
+                recovered = to_recovered(entry, *scored, replace(options, top=len(steps), min_confidence=None))
+                order = ranking(scored[1])
+                shares = probabilities(scored[1], order)
+                yield Offer.of(recovered, [steps[number] for number in order], entry.where, shares)
             else:
-                yield entry, options, _Scored(candidates, of_question)
+                yield Offer.of(self._recovered(entry, options, scored))
 
-    def _with_passages(self, entries: Sequence[Entry]) -> Sequence[Entry]:
-        """Return entries with the passages that the index has for their questions, if there is an index."""
-        if self.index is None:
-            return entries
+    def _score(self, questions: Iterable[tuple[Entry, Options]]) -> Iterator[tuple[Entry, Options, Scored]]:
+        """Yield questions with their passages, and their candidates with scores or why there are none."""
+        find: Callable[[Question], Candidates]
+        if isinstance(self._model, BatchModel) and self._model.chooses_hops:
+            meaning = getattr(self._model, "meaning", None)
+            find = partial(
+                find_of_any_shape, settings=self.config.settings, meaning=meaning, collection=self.collection
+            )
+        else:
+            find = partial(find_candidates, settings=self.config.settings, collection=self.collection)
+        for batch in [list(questions)] if isinstance(self._model, BatchModel) else ([one] for one in questions):
+            entries: Sequence[Entry] = [entry for entry, _ in batch]
+            if self.index is not None:
+                entries = self._with_passages(self.index, entries)
+            found: list[Candidates | QuestionError] = []
+            for entry in entries:
+                try:
+                    question = entry.content
+                    found.append(question if isinstance(question, QuestionError) else find(question))
+                except QuestionError as error:
+                    found.append(error)
+            explain = any(options.explain for _, options in batch)
+            scores = iter(score(self._model, [one for one in found if isinstance(one, Candidates)], explain))
+            for entry, (_, options), candidates in zip(entries, batch, found, strict=True):
+                if isinstance(candidates, QuestionError):
+                    yield entry, options, candidates
+                else:
+                    scored = next(scores)
+                    yield entry, options, scored if isinstance(scored, QuestionError) else (candidates, scored)
+
+    def _with_passages(self, index: "Index", entries: Sequence[Entry]) -> Sequence[Entry]:
+        """Return entries with the passages that the index has for their questions."""
         from rechain.index.search import fill_entries
 
-        if self.index.info.vectors is not None and self._encoder is None:
+        if index.info.vectors is not None and self._encoder is None:
             # whatever the model: it embedded the passages
             self._encoder = BundledEncoder(self.reader() if self.config.model == BUNDLED else None)
-        return fill_entries(self.index, entries, self._find_settings, self._encoder)
+        return fill_entries(index, entries, self._find_settings, self._encoder)
 
-    def _find(self, question: Question | QuestionError) -> Candidates | QuestionError:
-        """Return the chains among which the model chooses, or why there are none."""
-        if isinstance(question, QuestionError):
-            return question
-        try:
-            if isinstance(self._model, BatchModel) and self._model.chooses_hops:
-                meaning = getattr(self._model, "meaning", None)
-                return find_of_any_shape(question, self._settings, meaning, self.collection)
-            return find_candidates(question, self._settings, self.collection)
-        except QuestionError as error:
-            return error
-
-    def _recovered(self, entry: Entry, options: Options, scored: _Scored | QuestionError) -> Recovered:
+    def _recovered(self, entry: Entry, options: Options, scored: Scored) -> Recovered:
         """Return the best chains of a question and the verdict on its answer, or why it has none."""
         if isinstance(scored, QuestionError):
             stamp = None if self.collection is None else self.collection.stamp
@@ -398,8 +385,6 @@ class Recoverer:
         """Move the model to a device, if one is named."""
         if device is None:
             return
-        from rechain.system.tensors import device_named
-
         move = getattr(self._model, "to", None)
         if move is None:
             raise RechainError(f"the model {self._name} cannot be moved to a device; leave the device out.")

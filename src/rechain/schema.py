@@ -149,7 +149,7 @@ class Question(_Record):
     passages: Annotated[list[Passage], Field(max_length=MOST_PASSAGES)]
 
     @model_validator(mode="after")
-    def _passage_ids_differ(self) -> Self:
+    def _ids_differ_and_types_fit(self) -> Self:
         seen: set[str] = set()
         for number, passage in enumerate(self.passages):
             if passage.id in seen:
@@ -157,10 +157,6 @@ class Question(_Record):
                     "repeated_id", "passages[{number}].id repeats the id '{id}'", {"number": number, "id": passage.id}
                 )
             seen.add(passage.id)
-        return self
-
-    @model_validator(mode="after")
-    def _one_type_a_link(self) -> Self:
         if self.hops and self.link_types and len(self.link_types) != self.hops - 1:
             raise PydanticCustomError(
                 "link_types",

@@ -1,27 +1,21 @@
 """rechain audit: a log in, a page and JSON out, and an exit code for CI."""
 
 import json
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli.common import Command, write_lines
 
 from rechain.cli import audit as command
 from rechain.errors import QuestionError
 from rechain.formats.datasets import Entry
 from rechain.recoverer import RecovererConfig
 
-Command = Callable[..., Any]
 QUESTION = {"question": "What is the limit in Zurich?", "answer": "It is EUR 180.", "tag": "travel"}
 PASSAGES = [{"id": "rates", "title": "City rates", "text": "Zurich EUR 180."}, {"id": "leave", "text": "27 days."}]
 SINGLE = {"shape": "single", "passages": ["rates"], "links": [], "score": 1.0, "confidence": 0.9}
-
-
-def write_lines(path: Path, *records: object) -> Path:
-    path.write_text("".join((record if isinstance(record, str) else json.dumps(record)) + "\n" for record in records))
-    return path
 
 
 @pytest.fixture

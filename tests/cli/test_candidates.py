@@ -2,32 +2,13 @@
 
 import json
 import subprocess
-import sys
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.cli.common import HOTPOTQA, RECHAIN, Command
 
-RECHAIN = [sys.executable, "-c", "from rechain.cli.main import main; main()"]
-CONTEXT = [
-    ["Zorilla", ["Zorilla is an opera by Anton Quillfeather."]],
-    ["Anton Quillfeather", ["Anton Quillfeather was born in Prague."]],
-    ["Weather", ["It rains often."]],
-]
-HOTPOTQA: dict[str, Any] = {
-    "_id": "q1",
-    "question": "Where was the composer of Zorilla born?",
-    "answer": "Prague",
-    "type": "bridge",
-    "supporting_facts": [["Zorilla", 0], ["Anton Quillfeather", 0]],
-    "context": CONTEXT,
-}
 NO_TAIL = HOTPOTQA | {"_id": "q2", "answer": "yes", "type": "comparison"}
-
-
-Command = Callable[..., Any]
 
 
 @pytest.fixture

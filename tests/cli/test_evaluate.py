@@ -2,48 +2,26 @@
 
 import json
 import subprocess
-import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli.common import HOTPOTQA, RECHAIN, Command, write_lines
 
 from rechain.evaluation.statistics import paired_difference
 from rechain.system.provenance import heading, write_provenance
 
-RECHAIN = [sys.executable, "-c", "from rechain.cli.main import main; main()"]
-CONTEXT = [
-    ["Zorilla", ["Zorilla is an opera by Anton Quillfeather."]],
-    ["Anton Quillfeather", ["Anton Quillfeather was born in Prague."]],
-    ["Weather", ["It rains often."]],
-]
-HOTPOTQA: dict[str, Any] = {
-    "_id": "q1",
-    "question": "Where was the composer of Zorilla born?",
-    "answer": "Prague",
-    "type": "bridge",
-    "supporting_facts": [["Zorilla", 0], ["Anton Quillfeather", 0]],
-    "context": CONTEXT,
-}
 AMBIGUOUS = HOTPOTQA | {"_id": "q2", "answer": "Anton Quillfeather", "type": "comparison"}
 CHAIN: dict[str, Any] = {"passages": ["Zorilla", "Anton Quillfeather"], "links": [], "score": 1.0, "confidence": 0.9}
 WRONG = CHAIN | {"passages": ["Weather", "Anton Quillfeather"], "confidence": 0.4}
-
-
-Command = Callable[..., Any]
 
 
 @pytest.fixture
 def evaluate(rechain: Command) -> Command:
     """Run `rechain evaluate` in this process."""
     return partial(rechain, "evaluate")
-
-
-def write_lines(path: Path, *records: object) -> Path:
-    path.write_text("".join((record if isinstance(record, str) else json.dumps(record)) + "\n" for record in records))
-    return path
 
 
 @pytest.fixture
@@ -84,7 +62,7 @@ def test_calibration_is_told(evaluate: Command, chains: Path, questions: Path) -
     assert (outcome.figures["accuracy, best half"], outcome.figures["accuracy, best three quarters"]) == (1.0, 0.5)
     shown = evaluate(chains, questions).out
     assert "Expected calibration error: 25.0 %." in shown
-    assert "accuracy, best half" in shown
+    assert all(part in shown for part in ("chain accuracy", "50.0 %", "accuracy, best half", "some confidence"))
 
 
 def test_nothing_is_told_of_calibration_without_confidence(evaluate: Command, questions: Path, tmp_path: Path) -> None:
@@ -95,14 +73,6 @@ def test_nothing_is_told_of_calibration_without_confidence(evaluate: Command, qu
     shown = evaluate(chains, questions).out
     assert "onfidence" not in shown
     assert "alibration" not in shown
-
-
-def test_the_table_shows_figures_and_confidence(evaluate: Command, chains: Path, questions: Path) -> None:
-    outcome = evaluate(chains, questions)
-    assert outcome.code == 0
-    assert "chain accuracy" in outcome.out
-    assert "50.0 %" in outcome.out
-    assert "confidence" in outcome.out
 
 
 @pytest.mark.parametrize("option", [["--unambiguous"], ["--only", "bridge"]], ids=" ".join)
@@ -172,14 +142,22 @@ def test_the_questions_are_no_chains_file(evaluate: Command, questions: Path, tm
     assert "chains" in outcome.err
 
 
+@pytest.mark.parametrize(
+    "gold",
+    [
+        {"id": "elsewhere", "chains": [{"passages": ["a", "b"]}]},
+        {"id": "MH_1", "support": 0, "a": "DB00001", "b": "P12345", "interacts": True},
+    ],
+    ids=["chains", "pair labels"],
+)
 def test_gold_for_no_question_gets_one_sentence(
-    evaluate: Command, chains: Path, questions: Path, tmp_path: Path
+    evaluate: Command, chains: Path, questions: Path, tmp_path: Path, gold: object
 ) -> None:
-    gold = write_lines(tmp_path / "gold.jsonl", {"id": "elsewhere", "chains": [{"passages": ["a", "b"]}]})
-    outcome = evaluate(chains, questions, "--gold", gold)
+    path = write_lines(tmp_path / "gold.jsonl", gold)
+    outcome = evaluate(chains, questions, "--gold", path)
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err.count("\n") == 1
-    assert str(gold) in outcome.err
+    assert str(path) in outcome.err
 
 
 def test_questions_without_gold_ask_for_it(evaluate: Command, chains: Path, tmp_path: Path) -> None:
@@ -187,15 +165,6 @@ def test_questions_without_gold_ask_for_it(evaluate: Command, chains: Path, tmp_
     outcome = evaluate(chains, blind)
     assert (outcome.code, outcome.out) == (2, "")
     assert "--gold" in outcome.err
-
-
-def test_pair_labels_of_other_data_are_no_traceback(
-    evaluate: Command, chains: Path, questions: Path, tmp_path: Path
-) -> None:
-    label = {"id": "MH_1", "support": 0, "a": "DB00001", "b": "P12345", "interacts": True}
-    outcome = evaluate(chains, questions, "--gold", write_lines(tmp_path / "pairs", label))
-    assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.err.count("\n") == 1
 
 
 def test_bad_questions_are_left_out_and_the_rest_goes_on(evaluate: Command, chains: Path, tmp_path: Path) -> None:
@@ -223,10 +192,6 @@ def test_a_missing_file_is_named(
 def two(tmp_path: Path) -> list[Path]:
     """Two files of chains, questions and gold: of ten questions the first has 0 to 5 right, the second 4 to 8."""
 
-    def write(name: str, records: Iterable[object]) -> Path:
-        (tmp_path / name).write_text("".join(json.dumps(record) + "\n" for record in records))
-        return tmp_path / name
-
     def chains(right: range) -> Iterable[object]:
         for number in range(10):
             passages = ["a", "b"] if number in right else ["b", "a"]
@@ -239,14 +204,15 @@ def two(tmp_path: Path) -> list[Path]:
         for number, kind in enumerate(kinds)
     ]
     gold = [{"id": f"q{number}", "chains": [{"passages": ["a", "b"]}]} for number in range(10)]
-    first, second = write("first.jsonl", chains(range(6))), write("second.jsonl", chains(range(4, 9)))
-    return [first, second, write("questions.jsonl", questions), "--gold", write("gold.jsonl", gold)]  # type: ignore[list-item]
+    files = {"first": chains(range(6)), "second": chains(range(4, 9)), "questions": questions, "gold": gold}
+    first, second, asked, right = (write_lines(tmp_path / name, *records) for name, records in files.items())
+    return [first, second, asked, "--gold", right]  # type: ignore[list-item]
 
 
 LINK = {"entity": "B", "kind": "name", "weight": 9.0, "mentions": [[8, 9], [0, 1]]}
 
 
-def test_two_files_are_compared_pair_by_pair(rechain: Callable[..., Any], two: list[Path]) -> None:
+def test_two_files_are_compared_pair_by_pair(rechain: Command, two: list[Path]) -> None:
     outcome = rechain("evaluate", *two, "--json")
     assert (outcome.code, outcome.err) == (0, "")
     told = json.loads(outcome.out)
@@ -259,7 +225,7 @@ def test_two_files_are_compared_pair_by_pair(rechain: Callable[..., Any], two: l
     assert told["differences"][0] == {"id": "q0", "first": True, "second": False}
 
 
-def test_the_table_of_two_files_has_difference_and_counts(rechain: Callable[..., Any], two: list[Path]) -> None:
+def test_the_table_of_two_files_has_difference_and_counts(rechain: Command, two: list[Path]) -> None:
     printed = rechain("evaluate", *two).out
     row = next(line for line in printed.splitlines() if "chain accuracy" in line).split()
     assert row[2:7] == ["60.0", "%", "50.0", "%", "-10.0"]
@@ -267,13 +233,13 @@ def test_the_table_of_two_files_has_difference_and_counts(rechain: Callable[...,
     assert ["only", "first", "4"] in [line.split() for line in printed.splitlines()]
 
 
-def test_the_same_questions_can_be_chosen_of_two_files(rechain: Callable[..., Any], two: list[Path]) -> None:
+def test_the_same_questions_can_be_chosen_of_two_files(rechain: Command, two: list[Path]) -> None:
     told = json.loads(rechain("evaluate", *two, "--json", "--only", "bridge", "--unambiguous").out)
     assert sum(value for value in told["compared"]["chain accuracy"].values() if isinstance(value, int)) == 9
 
 
 def test_differences_go_into_a_file_that_is_not_replaced_unasked(
-    rechain: Callable[..., Any], two: list[Path], tmp_path: Path
+    rechain: Command, two: list[Path], tmp_path: Path
 ) -> None:
     out = tmp_path / "differences.jsonl"
     assert rechain("evaluate", *two, "--differences", out).code == 0
@@ -285,7 +251,7 @@ def test_differences_go_into_a_file_that_is_not_replaced_unasked(
     assert rechain("evaluate", *two, "--differences", two[0], "--overwrite").code == 2
 
 
-def test_questions_that_one_file_lacks_are_left_out(rechain: Callable[..., Any], two: list[Path]) -> None:
+def test_questions_that_one_file_lacks_are_left_out(rechain: Command, two: list[Path]) -> None:
     lines = two[0].read_text().splitlines(keepends=True)
     two[0].write_text("".join(lines[:3]))
     outcome = rechain("evaluate", *two, "--json")
@@ -296,13 +262,13 @@ def test_questions_that_one_file_lacks_are_left_out(rechain: Callable[..., Any],
 
 
 @pytest.mark.parametrize("count", [1, 4])
-def test_one_or_two_files_of_chains_are_compared(rechain: Callable[..., Any], two: list[Path], count: int) -> None:
+def test_one_or_two_files_of_chains_are_compared(rechain: Command, two: list[Path], count: int) -> None:
     outcome = rechain("evaluate", *[two[0]] * (count - 1), *two[2:])
     assert (outcome.code, outcome.out) == (2, "")
     assert ("Missing argument" if count == 1 else "one or two files of chains") in outcome.err
 
 
-def test_in_what_the_makers_of_two_files_differ_is_said(rechain: Callable[..., Any], two: list[Path]) -> None:
+def test_in_what_the_makers_of_two_files_differ_is_said(rechain: Command, two: list[Path]) -> None:
     for path, top in zip(two[:2], (1, 2), strict=True):
         write_provenance(path, heading("recover", settings={"top": top}), {})
     *_, difference = rechain("evaluate", *two, "--json").err.splitlines()

@@ -3,12 +3,11 @@
 import json
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet
 import pytest
+from tests.cli.common import Command
 
 from rechain.formats.datasets.records import read_rows
 from rechain.schema import Question, Recovered
@@ -17,7 +16,6 @@ from rechain.system.files import file_digest
 from rechain.system.provenance import describe_input, read_provenance, sidecar_of, without_times
 from rechain.version import __version__
 
-Command = Callable[..., Any]
 TEXTS = ("hotpotqa", "triplets", "paths", "mdr")
 
 

@@ -1,13 +1,11 @@
 """rechain index, and what other commands do with an index."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-Command = Callable[..., Any]
+from tests.cli.common import Command, write_lines
 
 LEAVE = "# Leave\n\n## Parental leave\nParental leave is granted by the Quillfeather Office. It lasts 14 weeks.\n"
 OFFICES = "# Offices\n\n## Quillfeather Office\nThe Quillfeather Office is in Lisbon, in the Alfama building.\n"
@@ -34,9 +32,18 @@ def index(handbook: Path, tmp_path: Path, rechain: Command) -> Path:
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
     """A log of one answer, without passages."""
-    path = tmp_path / "log.jsonl"
-    path.write_text(json.dumps(ASKED) + "\n")
-    return path
+    return write_lines(tmp_path / "log.jsonl", ASKED)
+
+
+@pytest.fixture
+def recovered(index: Path, tmp_path: Path, rechain: Command) -> Command:
+    """Recover a record with the index, by the lexical rule."""
+
+    def run(record: dict[str, object], *options: object) -> Any:
+        path = write_lines(tmp_path / "records.jsonl", record)
+        return json.loads(rechain("recover", path, "--corpus", index, "--model", "lexical", *options).out)
+
+    return run
 
 
 def test_an_index_is_built_and_described(index: Path, rechain: Command) -> None:
@@ -56,54 +63,43 @@ def test_a_second_build_takes_in_what_has_changed(index: Path, handbook: Path, r
     assert "2 passages of 2 files: 1 new, 1 dropped; 1 file read." in changed.err
 
 
-def test_passages_are_found_for_a_log_without_any(index: Path, log: Path, rechain: Command) -> None:
-    result = rechain("recover", log, "--corpus", index, "--model", "lexical")
-    record = json.loads(result.out)
+def test_passages_are_found_for_a_log_without_any(index: Path, recovered: Command, rechain: Command) -> None:
+    record = recovered(ASKED)
     assert record["id"] == "1"
     assert record["collection"] in rechain("index", "--info", index).out
     assert record["chains"][0]["passages"] == ["leave.md#1", "offices.md#1"]
     assert "own" not in record["chains"][0]
 
 
-def test_passages_of_the_log_are_said_to_be_its_own(index: Path, tmp_path: Path, rechain: Command) -> None:
-    path = tmp_path / "own.jsonl"
+def test_passages_of_the_log_are_said_to_be_its_own(recovered: Command) -> None:
     own = [{"id": "c1", "title": "Memo", "text": "Parental leave is decided by the Quillfeather Office alone."}]
-    path.write_text(json.dumps({**ASKED, "passages": own}))
-    record = json.loads(rechain("recover", path, "--corpus", index, "--model", "lexical", "--top", 9).out)
+    record = recovered({**ASKED, "passages": own}, "--top", 9)
     by_passages = {tuple(chain["passages"]): chain.get("own") for chain in record["chains"]}
     assert by_passages["c1", "offices.md#1"] == ["c1"]
     assert by_passages["leave.md#1", "offices.md#1"] is None
 
 
-def test_passages_can_be_named_by_their_id_in_the_index(index: Path, tmp_path: Path, rechain: Command) -> None:
-    path = tmp_path / "named.jsonl"
-    path.write_text(json.dumps({**ASKED, "passage_ids": ["leave.md#1", "offices.md#1"]}))
-    record = json.loads(rechain("recover", path, "--corpus", index, "--model", "lexical").out)
-    assert record["chains"][0]["passages"] == ["leave.md#1", "offices.md#1"]
-
-
 @pytest.mark.parametrize(
-    "record",
+    ("record", "options"),
     [
-        {"user_input": ASKED["question"], "response": ASKED["answer"]},
-        {"query": ASKED["question"], "result": ASKED["answer"]},
-        {"messages": [{"role": "user", "content": ASKED["question"]}, {"role": "assistant", "content": "In Lisbon."}]},
+        ({**ASKED, "passage_ids": ["leave.md#1", "offices.md#1"]}, []),
+        ({"user_input": ASKED["question"], "response": ASKED["answer"]}, []),
+        ({"query": ASKED["question"], "result": ASKED["answer"]}, []),
+        (
+            {"messages": [{"role": "user", "content": ASKED["question"]}, {"role": "assistant", "content": "Lisbon."}]},
+            [],
+        ),
+        (
+            {"ask": ASKED["question"], "said": {"text": ASKED["answer"]}},
+            ["--map", "question=ask,answer=said.text"],
+        ),
     ],
+    ids=["passages by their ids in the index", "ragas", "langchain", "chat", "mapped fields"],
 )
-def test_logs_of_tools_need_no_passages(
-    index: Path, tmp_path: Path, rechain: Command, record: dict[str, object]
+def test_logs_of_every_layout_need_no_passages(
+    recovered: Command, record: dict[str, object], options: list[str]
 ) -> None:
-    path = tmp_path / "tool.jsonl"
-    path.write_text(json.dumps(record))
-    result = rechain("recover", path, "--corpus", index, "--model", "lexical")
-    assert json.loads(result.out)["chains"][0]["passages"][-1] == "offices.md#1"
-
-
-def test_fields_can_be_mapped(index: Path, tmp_path: Path, rechain: Command) -> None:
-    path = tmp_path / "mapped.jsonl"
-    path.write_text(json.dumps({"ask": ASKED["question"], "said": {"text": ASKED["answer"]}}))
-    options = ("--corpus", index, "--model", "lexical", "--map", "question=ask,answer=said.text")
-    assert json.loads(rechain("recover", path, *options).out)["chains"]
+    assert recovered(record, *options)["chains"][0]["passages"] == ["leave.md#1", "offices.md#1"]
 
 
 def test_other_commands_find_passages_too(index: Path, log: Path, tmp_path: Path, rechain: Command) -> None:
@@ -115,8 +111,7 @@ def test_other_commands_find_passages_too(index: Path, log: Path, tmp_path: Path
 
 
 def test_workers_write_the_same_bytes(index: Path, tmp_path: Path, rechain: Command) -> None:
-    path = tmp_path / "many.jsonl"
-    path.write_text("".join(json.dumps({**ASKED, "id": str(n)}) + "\n" for n in range(80)))
+    path = write_lines(tmp_path / "many.jsonl", *({**ASKED, "id": str(n)} for n in range(80)))
     outputs = []
     for workers in (0, 2):
         out = tmp_path / f"out{workers}.jsonl"
@@ -237,12 +232,91 @@ def test_a_log_without_passages_and_without_an_index_says_what_to_do(log: Path, 
 
 
 def test_the_row_that_answers_is_found_among_many_that_look_alike(tmp_path: Path, rechain: Command) -> None:
-    rows = tmp_path / "rows.jsonl"
     texts = [f"Pump Zorvath{n}x delivers {n} litres and is sold by Quill{n}er Ltd." for n in range(60)]
-    rows.write_text("".join(json.dumps({"id": f"p{n}", "text": text}) + "\n" for n, text in enumerate(texts)))
+    rows = write_lines(tmp_path / "rows.jsonl", *({"id": f"p{n}", "text": text} for n, text in enumerate(texts)))
     assert rechain("index", rows, "--out", tmp_path / "index").code == 0
     asked = [{"question": f"Who sells Pump Zorvath{n}x?", "answer": f"Quill{n}er Ltd"} for n in range(60)]
-    path = tmp_path / "asked.jsonl"
-    path.write_text("".join(json.dumps(one) + "\n" for one in asked))
+    path = write_lines(tmp_path / "asked.jsonl", *asked)
     found = rechain("candidates", path, "--corpus", tmp_path / "index", "--json")
     assert json.loads(found.out)["questions without a chain"].get("no_tail", 0) == 0
+
+
+# ---- an index without passages, and chains of more passages than are looked for
+
+
+@pytest.fixture
+def empty(tmp_path: Path, rechain: Command) -> Path:
+    """An index of a document without text."""
+    (tmp_path / "documents").mkdir()
+    (tmp_path / "documents" / "empty.md").write_text("")
+    assert rechain("index", tmp_path / "documents", "--out", tmp_path / "empty.index").code == 0
+    return tmp_path / "empty.index"
+
+
+def test_an_index_without_passages_has_no_candidates(empty: Path, log: Path, rechain: Command) -> None:
+    outcome = rechain("candidates", log, "--corpus", empty, "--json", "--max-error-rate", 1)
+    assert outcome.code == 0
+    assert json.loads(outcome.out)["questions without a chain"] == {"too_few_passages": 1}
+
+
+def test_an_index_without_passages_supports_nothing(empty: Path, log: Path, rechain: Command) -> None:
+    outcome = rechain("recover", log, "--corpus", empty, "--model", "lexical", "--max-error-rate", 1)
+    assert outcome.code == 0
+    assert outcome.rows[0]["error"]["code"] == "too_few_passages"
+
+
+@pytest.fixture
+def few(tmp_path: Path, rechain: Command) -> Path:
+    """An index of three passages, one of which has all words of the question."""
+    passages = [
+        ("leave", "Parental leave", "Parental leave is granted by the Quillfeather Office."),
+        ("office", "Quillfeather Office", "The Quillfeather Office is in Lisbon."),
+        ("city", "Lisbon", "In the city of Lisbon an office grants parental leave to sailors."),
+    ]
+    rows = write_lines(
+        tmp_path / "rows.jsonl", *({"id": name, "title": title, "text": text} for name, title, text in passages)
+    )
+    assert rechain("index", rows, "--out", tmp_path / "index").code == 0
+    return tmp_path / "index"
+
+
+@pytest.fixture
+def chains(few: Path, log: Path, tmp_path: Path, rechain: Command) -> Path:
+    """What was recovered from more passages than are looked for later."""
+    out = tmp_path / "chains.jsonl"
+    assert rechain("recover", log, "--corpus", few, "--found", 12, "--hops", 2, "--out", out).code == 0
+    return out
+
+
+def test_chains_of_more_passages_than_are_found_are_exported(
+    chains: Path, few: Path, log: Path, rechain: Command
+) -> None:
+    options = ("export", chains, "--to", "paths", "--questions", log, "--corpus", few)
+    whole, fewer = rechain(*options), rechain(*options, "--found", 1)
+    assert (whole.code, fewer.code) == (0, 0), fewer.err
+    assert whole.rows == fewer.rows
+
+
+def test_chains_of_more_passages_than_are_found_are_audited(
+    chains: Path, few: Path, log: Path, tmp_path: Path, rechain: Command
+) -> None:
+    options = ("audit", log, "--chains", chains, "--corpus", few, "--out", tmp_path / "page.html", "--overwrite")
+    pages = []
+    for more in ((), ("--found", 1)):
+        assert rechain(*options, *more).code == 0
+        pages.append((tmp_path / "page.html").read_text())
+    assert pages[1].count("Quillfeather Office") == pages[0].count("Quillfeather Office") > 0
+
+
+def test_candidates_are_those_that_recovery_has(tmp_path: Path, rechain: Command) -> None:
+    texts = {"a": "The lodge keeper works for Quorvath.", "b": "At Quorvath the fee is 12 krones."}
+    texts |= {str(number): f"Rule {number} of Quorvath." for number in range(40)}
+    passages = write_lines(tmp_path / "passages.jsonl", *({"id": id, "text": text} for id, text in texts.items()))
+    asked = {"id": "q", "question": "What does the keeper pay?", "answer": "12 krones", "passage_ids": ["a", "b"]}
+    path = write_lines(tmp_path / "asked.jsonl", asked)
+    assert rechain("index", passages, "--out", tmp_path / "index").code == 0
+    for where in (("--passages", passages), ("--corpus", tmp_path / "index")):
+        options = (path, *where, "--max-error-rate", 1)
+        (recovered,) = rechain("recover", *options, "--model", "lexical").rows
+        counted = json.loads(rechain("candidates", *options, "--json").out)
+        assert counted["questions without a chain"] == {recovered["error"]["code"]: 1} == {"no_link": 1}

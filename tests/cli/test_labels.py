@@ -1,17 +1,14 @@
 """rechain labels: export, import and agreement, as a user sees them."""
 
 import json
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.cli.common import Command
 
 from rechain.labels.store import Label, LabelStore
 from rechain.text.label_units import Unit
-
-Command = Callable[..., Any]
 
 MEDHOP = {
     "id": "MH_1",

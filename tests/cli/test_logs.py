@@ -6,21 +6,20 @@ import pty
 import re
 import signal
 import subprocess
-import sys
 from collections import Counter
-from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
+from tests.cli.common import RECHAIN, Command
 
-from rechain.cli.recover import _shares
-from rechain.run.work import Tally
+from rechain.cli.recover import _count
+from rechain.run.work import Tally, WorkResult
+from rechain.system.log import RunLog
 
-Command = Callable[..., Any]
 DEMO = str(files("rechain").joinpath("data/demo.jsonl"))
-RECHAIN = [sys.executable, "-m", "rechain.cli.main"]
 
 
 def events(text: str) -> list[dict[str, Any]]:
@@ -119,7 +118,10 @@ def test_a_bar_is_shown_on_a_terminal_and_chains_go_to_standard_output() -> None
 
 
 def test_the_bar_tells_how_confident_a_model_is() -> None:
-    assert _shares(Tally(40, 30, Counter(no_link=10), 24.0, 30)) == ", 75.0 % with a chain, mean confidence 0.80"
+    show = Mock()
+    result = WorkResult(b"", Tally(40, 30, Counter(no_link=10), 24.0, 30), 0.5)
+    _count(result, Tally(), show, RunLog(None, "recover", {}))
+    show.assert_called_once_with(0.5, 40, ", 75.0 % with a chain, mean confidence 0.80")
 
 
 def test_no_bar_is_shown_elsewhere() -> None:

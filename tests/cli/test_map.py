@@ -1,13 +1,12 @@
 """--map and logs of tools, through the commands that read questions."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli.common import Command, write_lines
 
-Command = Callable[..., Any]
 DOCS = [
     {"body": "Zorilla is an opera by Anton Quillfeather.", "name": "Zorilla"},
     {"body": "Anton Quillfeather was born in Prague.", "name": "Anton Quillfeather"},
@@ -20,9 +19,7 @@ GOLD = {"id": "2", "chains": [{"passages": ["Zorilla", "Anton Quillfeather"]}]}
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
-    path = tmp_path / "runs.jsonl"
-    path.write_text("".join(json.dumps(record) + "\n" for record in (RUN, RUN, RUN)))
-    return path
+    return write_lines(tmp_path / "runs.jsonl", RUN, RUN, RUN)
 
 
 @pytest.fixture
@@ -40,8 +37,7 @@ def rows(path: Path) -> list[dict[str, Any]]:
 def test_every_command_reads_what_a_map_names(rechain: Command, runs: Path, chains: Path, tmp_path: Path) -> None:
     assert [row["id"] for row in rows(chains)] == ["1", "2", "3"]
     assert rows(chains)[1]["chains"][0]["passages"] == ["Zorilla", "Anton Quillfeather"]
-    gold = tmp_path / "gold.jsonl"
-    gold.write_text(json.dumps(GOLD))
+    gold = write_lines(tmp_path / "gold.jsonl", GOLD)
     assert rechain("evaluate", chains, runs, "--map", FIELDS, "--gold", gold, "--json").code == 0
     assert rechain("candidates", runs, "--map", FIELDS, "--gold", gold, "--json").figures["gold chain in C"] == 1.0
     for to in ("triplets", "hotpotqa"):

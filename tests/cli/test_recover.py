@@ -19,19 +19,14 @@ from types import FrameType
 from typing import Any
 
 import pytest
+from tests.cli.common import RECHAIN, Command
 
-from rechain.cli.recover import print_lines
-from rechain.run.work import Tally, WorkResult
 from rechain.schema import Question, Recovered
 from rechain.system.log import RunLog
 from rechain.system.provenance import read_provenance, sidecar_of
 
-RECHAIN = [sys.executable, "-c", "from rechain.cli.main import main; main()"]
 LEXICAL = [*RECHAIN, "recover", "--model", "lexical"]  # a process of its own loads no network
 PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
-
-
-Command = Callable[..., Any]
 
 
 @pytest.fixture
@@ -250,6 +245,8 @@ def test_a_bad_gzip_file_is_read_as_far_as_it_goes(
     [
         (["--model", "oracle"], "oracle"),
         (["--linkers", "titles,magic"], "magic"),
+        (["--linkers", ""], "--linkers names no linker"),
+        (["--linkers", " , "], "--linkers names no linker"),
         (["--hops", "1"], "--hops"),
         (["--hops", "9"], "--hops"),
         (["--hops", "two"], "--hops"),
@@ -269,14 +266,6 @@ def test_a_bad_option_is_named(
     assert (outcome.code, outcome.out) == (2, "")
     assert what in outcome.err
     assert "Traceback" not in outcome.err
-
-
-@pytest.mark.parametrize("names", ["", " , "])
-def test_no_linkers_is_a_mistake(recover: Command, write: Write, good: dict[str, Any], names: str) -> None:
-    outcome = recover(write(good), "--linkers", names)
-    assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.err.startswith("rechain: --linkers names no linker")
-    assert outcome.err.count("\n") == 1
 
 
 def test_an_output_file_is_not_replaced_unasked(
@@ -805,14 +794,6 @@ def test_a_file_that_comes_into_being_meanwhile_is_not_replaced_unasked(town_fil
         _, said = process.communicate(town_file.read_text())
     assert out.read_text() == "precious"
     assert process.returncode == 2, said
-
-
-def test_lines_for_standard_output_are_printed_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
-    print_lines(WorkResult('{"id":"ž"}\n'.encode(), Tally(), None))
-    assert capsys.readouterr().out == '{"id":"ž"}\n'
-    print_lines(WorkResult(b"", Tally(), None))
-    print("still open")
-    assert capsys.readouterr().out == "still open\n"
 
 
 def test_the_log_says_that_the_input_is_read_for_its_digest(

@@ -12,12 +12,12 @@ from random import Random
 from typing import Any
 
 import pytest
+from tests.cli.common import Command
 
 from rechain.run.work import JointPass, offers_beside
 from rechain.schema import Question
 from rechain.system.provenance import read_provenance, sidecar_of
 
-Command = Callable[..., Any]
 Drugs = Callable[[int, int], list[Question]]
 
 

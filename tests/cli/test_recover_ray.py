@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli.common import Command
 
 from rechain.formats.datasets.records import read_rows
 from rechain.schema import Question, Recovered
-
-Command = Callable[..., Any]
 
 
 @pytest.fixture

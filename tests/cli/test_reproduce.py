@@ -1,12 +1,12 @@
 """rechain reproduce: whole small tables in the official layouts, and what is said about mistakes."""
 
 import json
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli.common import Command
 
 from rechain.paper.plays import play_all, read_plays
 
@@ -19,9 +19,6 @@ game_epochs = 1
 batch_size = 4
 precision = "float32"
 """
-
-
-Command = Callable[..., Any]
 
 
 @pytest.fixture

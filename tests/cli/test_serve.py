@@ -7,20 +7,18 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
 
 import pytest
 from starlette.testclient import TestClient
+from tests.cli.common import Command
 
 from rechain.cli.serve import _token
 from rechain.errors import RechainError
 from rechain.formats.datasets import Entry
 from rechain.scoring.results import Options
-
-Command = Callable[..., Any]
 
 
 @pytest.fixture

@@ -8,12 +8,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli.common import RECHAIN, Command
 
 from rechain.schema import Question
 from rechain.system.provenance import describe_input, read_provenance
@@ -21,16 +21,12 @@ from rechain.system.tensors import load_tensors
 from rechain.text.linking import DEFAULT_MIN_WEIGHT
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-RECHAIN = [sys.executable, "-c", "from rechain.cli.main import main; main()"]
 ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1"}
 QUICK = {"hidden": 3, "batch_size": 4, "pretrain_epochs": 1, "game_epochs": 1}
 
 
 def changes(**settings: Any) -> list[str]:
     return [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
-
-
-Command = Callable[..., Any]
 
 
 @pytest.fixture
@@ -85,12 +81,6 @@ def test_tensorboard_can_show_the_run(train: Command, tmp_path: Path) -> None:
     log = EventAccumulator(str(tmp_path / "run" / "log"))
     log.Reload()
     assert {"pretraining/reward", "pretraining/ranker", "game/reasoner"} <= set(log.Tags()["scalars"])
-
-
-def test_the_help_has_an_example_and_every_row(rechain: Command) -> None:
-    told = rechain("train", "--help").out
-    assert "Example: rechain train" in told
-    assert "A row of the paper's tables" in " ".join(told.replace("│", " ").split())
 
 
 def test_settings_come_from_a_file_then_from_flags(train: Command, tmp_path: Path) -> None:
@@ -158,6 +148,7 @@ def test_the_run_needs_a_folder(train: Command, town_file: Path) -> None:
         (["--setting", "nonsense"], "the setting row should be one of independent, head to tail"),
         (["--config", "absent.toml"], "absent.toml cannot be read: No such file"),
         (["--vectors", "absent.txt"], "absent.txt"),
+        (["--encoder", "folder"], "--encoder is for --model reader; leave it out for --model game"),
     ],
 )
 def test_a_wrong_option_is_one_sentence_and_leaves_no_folder(
@@ -252,6 +243,7 @@ def test_a_reader_is_trained_shown_resumed_and_used(
         (["--set", "epochs=0"], "the setting epochs should be at least 1, not 0"),
         (["--set", "max_tokens=999"], "the setting max_tokens should be at most the 320 tokens"),
         (["--config", "absent.toml"], "absent.toml cannot be read: No such file"),
+        (["--config", "hotpotqa"], "hotpotqa is a configuration of --model game"),
         (["--seed", "1", "--set", "seed=1"], "--seed and --set seed=… are the same setting; leave one of them out"),
     ],
 )
@@ -262,13 +254,12 @@ def test_a_wrong_option_of_the_reader_is_one_sentence_and_leaves_no_folder(
     assert not (tmp_path / "run").exists()
 
 
-def test_an_encoder_is_for_the_reader_alone(train: Command, tiny_encoder: Path) -> None:
-    assert "--encoder is for --model reader; leave it out for --model game" in refused(train("--encoder", tiny_encoder))
-
-
 def test_a_folder_that_is_no_encoder_is_named(train_reader: Command, tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    assert f"{tmp_path / 'empty' / 'config.json'} cannot be read" in refused(train_reader(encoder=tmp_path / "empty"))
+    (tmp_path / "folder").mkdir()
+    config = tmp_path / "folder" / "config.json"
+    assert f"{config} cannot be read" in refused(train_reader(encoder=tmp_path / "folder"))
+    config.write_text("{}")
+    assert "folder has no model.safetensors" in refused(train_reader(encoder=tmp_path / "folder"))
 
 
 def test_a_reader_whose_loss_is_no_number_is_one_sentence(train_reader: Command) -> None:
@@ -397,16 +388,3 @@ def test_a_run_does_not_replace_a_model(train_reader: Command, tiny_encoder: Pat
     assert outcome.code == 2
     assert "already contains a model; name another --out" in outcome.err
     assert (tiny_encoder / "model.safetensors").read_bytes() == weights
-
-
-def test_a_configuration_of_the_game_is_none_of_the_reader(train_reader: Command) -> None:
-    outcome = train_reader("--config", "hotpotqa")
-    assert outcome.code == 2
-    assert "hotpotqa is a configuration of --model game" in outcome.err
-
-
-def test_an_encoder_without_weights_is_named(train_reader: Command, tmp_path: Path) -> None:
-    sharded = tmp_path / "sharded"
-    sharded.mkdir()
-    (sharded / "config.json").write_text("{}")
-    assert "sharded has no model.safetensors" in refused(train_reader(encoder=sharded))

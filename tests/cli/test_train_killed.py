@@ -3,16 +3,15 @@
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from random import Random
 
 import pytest
+from tests.cli.common import RECHAIN
 
 from rechain.system.training import CHECKPOINT, RUN_FILE, WEIGHTS
 
-RECHAIN = [sys.executable, "-c", "from rechain.cli.main import main; main()"]
 SETTINGS = ["hidden=3", "batch_size=2", "pretrain_epochs=12", "game_epochs=12", "sharpness=0", "gradient=reinforce"]
 KILLS = 20
 

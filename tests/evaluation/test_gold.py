@@ -17,7 +17,7 @@ from rechain.text.candidates import find_candidates
 
 SOURCE = Path(rechain.__file__).parent
 GOLD_READERS = {"read_gold", "read_gold_of_questions", "gold_from_pairs"}
-EVALUATION = {f"evaluation/{name}.py" for name in ("gold", "judging", "candidates")}
+EVALUATION = {f"evaluation/{name}.py" for name in ("gold", "judging")}
 MAY_READ_GOLD = (
     EVALUATION
     | {"cli/options.py", "cli/demo.py"}

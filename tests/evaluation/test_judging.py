@@ -6,23 +6,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rechain.errors import QuestionError
 from rechain.evaluation.judging import (
     CONFIDENCES,
+    CandidateCount,
     Comparison,
     JudgedAnswer,
     JudgedChain,
     accuracy_at_confidence,
     compare,
+    count_candidates,
     is_correct,
     is_same_entity,
     is_unambiguous,
     judge,
     most_confident,
     summarise,
+    summarise_candidates,
     summarise_verdicts,
 )
 from rechain.evaluation.statistics import paired_difference
 from rechain.schema import Chain, Gold, GoldChain, Link, Passage, Question, Recovered
+from rechain.text.candidates import CandidateSettings
 
 
 def gold(*chains: GoldChain, same: str = "links") -> Gold:
@@ -294,3 +299,59 @@ def test_figures_over_all_and_by_the_right_verdict() -> None:
 def test_without_verdicts_there_are_no_figures() -> None:
     silent = [JudgedAnswer.of(recovered, "supported") for recovered in (None, Recovered(chains=[]))]
     assert summarise_verdicts(silent) == {}
+
+
+# ---- the statistics of C
+
+
+def test_the_chains_tails_and_correct_chains_of_a_question_are_counted(bridge_question: Question) -> None:
+    right = gold(GoldChain(passages=["opera", "composer"]), same="passages")
+    count = count_candidates(bridge_question, right)
+    assert (count.chains, count.tails, count.correct, count.error, count.is_cut) == (3, 2, 1, None, False)
+    assert count_candidates(bridge_question).correct is None
+    assert count_candidates(bridge_question, right, CandidateSettings(limit=1)).is_cut
+
+
+def test_a_gold_chain_that_names_its_links_by_text_is_found_in_c(bridge_question: Question) -> None:
+    right = gold(GoldChain(passages=["opera", "composer"], links=["Anton Quillfeather"]))
+    assert count_candidates(bridge_question, right).correct == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "hops", "code", "tails"),
+    [
+        ("Oslo", 2, "no_tail", 0),
+        ("yes", 2, "no_tail", 0),
+        ("autumn", 2, "no_link", 1),
+        ("Prague", 5, "too_few_passages", 2),
+    ],
+)
+def test_a_question_without_a_chain_says_why(
+    bridge_question: Question, answer: str, hops: int, code: str, tails: int
+) -> None:
+    asked = bridge_question.model_copy(update={"answer": answer})
+    count = count_candidates(asked, gold(GoldChain(passages=["a"])), CandidateSettings(hops=hops))
+    assert (count.chains, count.tails, count.correct) == (0, tails, 0)
+    assert count.error
+    assert count.error.code == code
+
+
+def test_the_statistics_of_c_are_those_of_the_paper() -> None:
+    failed = CandidateCount(0, 0, 0, QuestionError("no_tail", "why"))
+    counts = [CandidateCount(4, 2, 1), CandidateCount(2, 1, 2), failed, CandidateCount(6, 1, 0)]
+    figures = {name: (figure.value, figure.questions) for name, figure in summarise_candidates(counts).items()}
+    assert figures == {
+        "chains a question": (3.0, 4),
+        "tails a question": (1.0, 4),
+        "gold chain in C": (0.5, 4),
+        "accuracy of a random pick": (pytest.approx((0.25 + 1.0) / 4), 4),
+        "questions without a chain": (0.25, 4),
+    }
+
+
+def test_without_gold_only_sizes_are_told() -> None:
+    assert set(summarise_candidates([CandidateCount(4, 2, None)])) == {
+        "chains a question",
+        "tails a question",
+        "questions without a chain",
+    }

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rechain.cli.exits import Terminated
+from rechain.cli.main import Terminated
 from rechain.system.log import LogFormat, RunLog, bar, counted, memory, note, print_records, printable
 
 

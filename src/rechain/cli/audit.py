@@ -11,8 +11,17 @@ from urllib.parse import urlsplit
 
 from typer import Exit, Option
 
-from rechain.cli.exits import ExitCode
-from rechain.cli.options import CandidateOptions, Device, OutputOptions, Overwrite, QuestionsInput, Workers, grouped
+from rechain.cli.options import (
+    CandidateOptions,
+    Device,
+    ExitCode,
+    OutputOptions,
+    Overwrite,
+    QuestionsInput,
+    Workers,
+    grouped,
+)
+from rechain.cli.tables import plural
 from rechain.errors import RechainError
 from rechain.system.files import path_of, replacing
 from rechain.system.log import note
@@ -151,9 +160,7 @@ def _recovered(config: "RecovererConfig", entries: "Iterator[Entry]", workers: i
         yield audited(waiting.popleft(), recovered)
 
 
-def _from_file(
-    chains: Path, entries: "Iterable[Entry]", complete: "Complete | None" = None
-) -> "Iterator[AuditedAnswer]":
+def _from_file(chains: Path, entries: "Iterable[Entry]", complete: "Complete | None") -> "Iterator[AuditedAnswer]":
     """Yield the answers whose chains are in a file, in the same order; then print how many answers have none there."""
     from rechain.errors import QuestionError
     from rechain.formats.datasets.questions import Entry
@@ -176,8 +183,7 @@ def _from_file(
             yield audited(Entry(where, None, error), recovered)
     deque(remaining, maxlen=0)  # to its end
     if left_out := next(questions_read) - next(rows_read):
-        questions = f"{left_out} question{'s' * (left_out != 1)}"
-        note(f"warning: {chains} lacks {questions} of the log; the report is of the others.")
+        note(f"warning: {chains} lacks {plural(left_out, 'question')} of the log; the report is of the others.")
 
 
 def _check_judged(summary: "Summary", source: Path | str) -> None:

@@ -1,22 +1,23 @@
 """rechain candidates: statistics of C."""
 
 from collections import Counter
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from typer import Exit
 
-from rechain.cli.exits import ExitCode, too_many_errors
-from rechain.cli.options import CandidateOptions, GoldFile, Log, MaxErrorRate, QuestionsInput, Strict, grouped
+from rechain.cli.options import (
+    CandidateOptions,
+    ExitCode,
+    GoldFile,
+    Log,
+    MaxErrorRate,
+    QuestionsInput,
+    Strict,
+    grouped,
+    too_many_errors,
+)
 from rechain.cli.tables import Json, print_figures, print_json, print_table
 from rechain.errors import QuestionError
 from rechain.system.log import RunLog
-
-if TYPE_CHECKING:
-    from rechain.evaluation.candidates import CandidateCount
-    from rechain.schema import Gold, Question
-    from rechain.text.candidates import CandidateSettings
-    from rechain.text.collection import Statistics
 
 
 @grouped
@@ -34,20 +35,24 @@ def candidates(
 
     Example: rechain candidates hotpot_dev_distractor_v1.json --only bridge
     """
-    from rechain.evaluation.candidates import errors_of, summarise_candidates
+    from rechain.evaluation.judging import CandidateCount, count_candidates, summarise_candidates
 
     settings = options.settings()
     golds = questions.gold(gold)
     counts: list[CandidateCount] = []
     with RunLog(log, "candidates", {"input": str(questions.path)}) as run:
         for entry in questions.entries("Building candidates", run):
-            count = _count(entry.content, settings, golds, questions.collection)
+            question = entry.content
+            if isinstance(question, QuestionError):
+                count = CandidateCount(0, 0, None, question)
+            else:
+                count = count_candidates(question, golds.get(question.id), settings, questions.collection)
             if count.error:
                 if strict:
                     raise entry.located(count.error)
                 run.errors = run.errors + Counter([count.error.code])  # another one, as the log reads it meanwhile
             counts.append(count)
-        figures, errors = summarise_candidates(counts), errors_of(counts)
+        figures, errors = summarise_candidates(counts), run.errors
         if failure := too_many_errors(errors.total(), len(counts), max_error_rate):
             run.end("", failure)
     cut = sum(count.is_cut for count in counts)
@@ -61,22 +66,3 @@ def candidates(
             print(f"{cut} questions have more candidate chains than the limit of {settings.limit}.")
     if failure:
         raise Exit(ExitCode.TOO_MANY_ERRORS)
-
-
-def _count(
-    content: "Question | QuestionError",
-    settings: "CandidateSettings",
-    golds: "Mapping[str, Gold]",
-    collection: "Statistics | None",
-) -> "CandidateCount":
-    """Build C of a question that can be read, and count its chains or say why there are none."""
-    from rechain.evaluation.candidates import CandidateCount, count_candidates
-    from rechain.text.candidates import find_candidates
-
-    if isinstance(content, QuestionError):
-        return CandidateCount(0, 0, None, content)
-    gold = golds.get(content.id)
-    try:
-        return count_candidates(content, find_candidates(content, settings, collection), gold)
-    except QuestionError as error:
-        return count_candidates(content, error, gold)

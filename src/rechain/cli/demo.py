@@ -1,11 +1,22 @@
-"""rechain demo: the chains of the example questions that come with the package."""
+"""rechain demo: the chains of the example questions that come with the package, drawn for people."""
 
 from importlib.resources import as_file, files
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
 from rechain.errors import RechainError
+from rechain.system.log import printable
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+    from rechain.schema import Question, Recovered
+
+_LINK_STYLES = ("bold black on cyan", "bold black on magenta", "bold black on yellow")
+_ANSWER_STYLE = "bold black on green"
+# Longer lines of text are hard to read, however wide the terminal is.
+_WIDTH = 100
 
 
 def demo(
@@ -18,7 +29,6 @@ def demo(
     """
     from rich.console import Console
 
-    from rechain.cli.display import show
     from rechain.evaluation.gold import read_gold
     from rechain.evaluation.judging import judge
     from rechain.formats.datasets import read_questions
@@ -38,3 +48,42 @@ def demo(
             wrong.append(name)
     mistakes = f"; {', '.join(wrong)} went wrong" if wrong else ""
     console.print(f"{len(names) - len(wrong)} of {len(names)} chains are those that people would give{mistakes}.")
+
+
+def show(question: "Question", recovered: "Recovered", console: "Console") -> None:
+    """Print a question with the verdict and its best chain, passages in order, or why it has none."""
+    from rich.console import Group
+    from rich.panel import Panel
+    from rich.text import Text
+
+    from rechain.schema import VERDICTS
+    from rechain.text.highlights import ANSWER, CLAIM, QUESTION, Highlighter, link_role
+    from rechain.text.passage_views import PassageView
+
+    heading = Text.assemble((printable(question.question), "bold"), "  ")
+    heading.append(f" {printable(question.answer)} ", _ANSWER_STYLE)
+    if recovered.verdict is not None:
+        heading.append(f"  {VERDICTS[recovered.verdict]}", "italic")
+    parts: list[RenderableType] = [heading]
+    if recovered.chains:
+        chain = recovered.chains[0]
+        passages, links = {passage.id: passage for passage in question.passages}, chain.links_in_order
+        highlighter = Highlighter.of_chain(question, chain, recovered.claims)
+        styles = {QUESTION: "underline", CLAIM: "italic", ANSWER: _ANSWER_STYLE}
+        styles |= {link_role(number): _LINK_STYLES[number % 3] for number in range(len(chain.links))}
+        for number, name in enumerate(chain.passages):
+            body = Text(printable(passages[name].text, keep_lines=True))
+            for mark in highlighter.marks(PassageView(passages[name])):
+                body.stylize(styles[mark.role], mark.start, mark.end)
+            title = Text(printable(f"{number + 1}. {passages[name].title or name}"))
+            parts.append(Panel(body, title=title, title_align="left", border_style="dim"))
+            if number < len(links):
+                link = links[number]
+                reason = f"  {link.kind}, weight {link.weight:.1f}"
+                style = _LINK_STYLES[number % 3]
+                parts.append(Text.assemble("   ↓ ", (f" {printable(link.entity)} ", style), (reason, "dim")))
+    else:
+        parts.append(Text(printable(recovered.error.message) if recovered.error else "no chain", "red"))
+    # As Text, so that brackets of an id or a title are not taken for rich's markup.
+    frame = Panel(Group(*parts), title=Text(printable(question.id)), title_align="left")
+    console.print(frame, width=min(console.width, _WIDTH))

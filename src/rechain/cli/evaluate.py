@@ -16,18 +16,15 @@ from rechain.cli.options import (
     show_provenance,
 )
 from rechain.cli.tables import Json, print_figures, print_json, print_table
-from rechain.errors import InputError, QuestionError, RechainError
+from rechain.errors import InputError, RechainError
 from rechain.system.files import path_of
 from rechain.system.log import note, working
 
 if TYPE_CHECKING:
-    from rechain.evaluation.judging import AtConfidence, Comparison, JudgedAnswer, JudgedChain
+    from rechain.evaluation.judging import Comparison, JudgedAnswer, JudgedChain
     from rechain.evaluation.statistics import Figure
     from rechain.schema import Recovered
-    from rechain.system.provenance import Facts, Provenance
-
-_MOST_ERRORS = 5
-"""shown one by one; the rest is counted"""
+    from rechain.system.provenance import Facts
 
 
 @grouped
@@ -59,6 +56,8 @@ def evaluate(
 
     Example: rechain evaluate before.jsonl after.jsonl questions.jsonl --gold gold.jsonl
     """
+    from rechain.formats.datasets.records import read_by_id
+    from rechain.schema import Recovered
     from rechain.system.provenance import compare, read_provenance
 
     if len(chains) > 2:
@@ -68,33 +67,27 @@ def evaluate(
         raise RechainError("--differences is for two files of chains; name the other, or leave it out.")
     lines = OutputOptions(differences, overwrite)
     lines.check(*chains, questions.path, gold)
-    recovered = [_read_chains(path) for path in chains]
+    recovered: list[Mapping[str, Recovered]] = []
+    for path in chains:
+        with working("Reading chains"):
+            recovered.append(read_by_id(path, Recovered))
+        if not recovered[-1]:
+            raise InputError(f"{path} holds no chains.")
     judged = list(_judged(recovered, questions, gold, unambiguous, strict))
-    for path, is_held in zip(chains, zip(*(each.is_held for each in judged), strict=True), strict=True):
-        if not any(is_held):
+    for number, path in enumerate(chains):
+        if not any(each.is_held[number] for each in judged):
             raise RechainError(f"{path} holds the chains of none of these questions.")
-    sources = [_Source(path, read_provenance(path)) for path in chains]
-    for source in sources:
-        show_provenance(source.provenance, questions.path)
-    histories = [source.provenance for source in sources if source.provenance and source.provenance.made_by]
+    provenances = [read_provenance(path) for path in chains]
+    for provenance in provenances:
+        show_provenance(provenance, questions.path)
+    histories = [provenance for provenance in provenances if provenance and provenance.made_by]
     for difference in compare(histories) if len(histories) == 2 else ():
         note(difference)
-    if len(sources) == 1:
-        _evaluate_one(sources[0], judged, json)
+    facts = [{"made by": one.made_by, "end": one.end} if one else None for one in provenances]
+    if len(chains) == 1:
+        _evaluate_one(chains[0], judged, facts[0], json)
     else:
-        _evaluate_two(sources, judged, json, lines)
-
-
-class _Source(NamedTuple):
-    """A file of chains and its provenance."""
-
-    path: Path
-    provenance: "Provenance | None"
-
-    def facts(self) -> "Facts | None":
-        """Return the provenance as JSON shows it."""
-        provenance = self.provenance
-        return {"made by": provenance.made_by, "end": provenance.end} if provenance else None
+        _evaluate_two(chains, judged, facts, json, lines)
 
 
 class _Judged(NamedTuple):
@@ -120,34 +113,27 @@ def _judged(
     from rechain.evaluation.judging import JudgedAnswer, is_unambiguous, judge
 
     golds = questions.gold(gold)
-    errors: list[QuestionError] = []
     is_empty = True
-    for entry in questions.entries("Evaluating"):
-        question = entry.content
-        if isinstance(question, QuestionError):
-            if strict:
-                raise question
-            errors.append(question)
-        elif (right := golds.get(question.id)) and (not unambiguous or is_unambiguous(question, right)):
+    for question in questions.readable("Evaluating", strict=strict):
+        if (right := golds.get(question.id)) and (not unambiguous or is_unambiguous(question, right)):
             is_empty = False
             found = [of_file.get(question.id) for of_file in recovered]
             verdicts = [judge(each.chains[0] if each and each.chains else None, right) for each in found]
             answers = [JudgedAnswer.of(each, right.verdict) for each in found] if right.verdict else ()
             has_chain = bool(right.chains) or right.verdict not in ("unsupported", "no_answer")
             yield _Judged(question.id, verdicts, [each is not None for each in found], has_chain, answers)
-    _report_left_out(errors)
     if is_empty:
         hint = f"in {gold}" if gold else "in it; name their file with --gold"
         raise RechainError(f"no question of {questions.path} that was asked for has gold chains {hint}.")
 
 
-def _evaluate_one(source: _Source, judged: Sequence[_Judged], json: bool) -> None:
+def _evaluate_one(path: Path, judged: Sequence[_Judged], provenance: "Facts | None", json: bool) -> None:
     """Print the figures of a file; questions that are not in it count as wrong."""
     from rechain.evaluation.judging import accuracy_at_confidence, summarise, summarise_verdicts
     from rechain.evaluation.statistics import expected_calibration_error
 
     if missing := sum(not each.is_held[0] for each in judged):
-        note(f"{missing} questions are not in {source.path}; they count as wrong.")
+        note(f"{missing} questions are not in {path}; they count as wrong.")
     verdicts = [each.verdicts[0] for each in judged if each.has_chain]
     answers = [each.answers[0] for each in judged if each.answers]
     figures, at_confidence = summarise(verdicts), accuracy_at_confidence(verdicts)
@@ -162,18 +148,30 @@ def _evaluate_one(source: _Source, judged: Sequence[_Judged], json: bool) -> Non
         }
         if of_answers:
             report["verdicts"] = {"figures": of_answers, "expected calibration error": answers_error}
-        print_json({**report, "provenance": source.facts()})
+        print_json({**report, "provenance": provenance})
         return
-    print_figures(f"Chains of {source.path}", figures)
+    print_figures(f"Chains of {path}", figures)
     if error is not None:
-        _print_confidence(at_confidence, error)
+        rows = [
+            (f"{row.min_confidence:.2f}", f"{100 * row.kept:.1f} %", f"{100 * row.accuracy.value:.1f} %")
+            for row in at_confidence
+            if row.accuracy
+        ]
+        print_table("Chains of at least some confidence", ("confidence", "kept", "right"), rows)
+        print(f"Expected calibration error: {100 * error:.1f} %.")
     if of_answers:
-        print_figures(f"Verdicts of {source.path}", of_answers)
+        print_figures(f"Verdicts of {path}", of_answers)
     if answers_error is not None:
         print(f"Expected calibration error of verdicts: {100 * answers_error:.1f} %.")
 
 
-def _evaluate_two(sources: Sequence[_Source], judged: Sequence[_Judged], json: bool, lines: OutputOptions) -> None:
+def _evaluate_two(
+    paths: Sequence[Path],
+    judged: Sequence[_Judged],
+    provenances: "Sequence[Facts | None]",
+    json: bool,
+    lines: OutputOptions,
+) -> None:
     """Print the figures of two files over the questions in both, and by how much the second is better."""
     import orjson
 
@@ -182,7 +180,7 @@ def _evaluate_two(sources: Sequence[_Source], judged: Sequence[_Judged], json: b
 
     in_both = [each for each in judged if all(each.is_held) and each.has_chain]
     if not in_both:
-        raise RechainError(f"{sources[0].path} and {sources[1].path} hold the chains of no question in common.")
+        raise RechainError(f"{paths[0]} and {paths[1]} hold the chains of no question in common.")
     if left_out := sum(not all(each.is_held) for each in judged):
         note(f"{left_out} questions are not in both files; they are left out.")
     first, second = zip(*(each.verdicts for each in in_both), strict=True)
@@ -193,59 +191,29 @@ def _evaluate_two(sources: Sequence[_Source], judged: Sequence[_Judged], json: b
         if each.verdicts[0].correct != each.verdicts[1].correct
     ]
     if lines.out:
-        made_by = heading("evaluate", chains=[describe_input(source.path) for source in sources])
+        made_by = heading("evaluate", chains=[describe_input(path) for path in paths])
         lines.write((orjson.dumps(each).decode() for each in differing), made_by)
     if json:
         files = [
-            {"chains": str(source.path), "figures": each, "provenance": source.facts()}
-            for source, each in zip(sources, figures, strict=True)
+            {"chains": str(path), "figures": each, "provenance": provenance}
+            for path, each, provenance in zip(paths, figures, provenances, strict=True)
         ]
         compared = {name: {**each._asdict(), "difference": each.gain} for name, each in comparisons.items()}
         print_json({"first": files[0], "second": files[1], "compared": compared, "differences": differing})
     else:
-        _print_comparison([source.path for source in sources], figures, comparisons)
+        _print_comparison(paths, figures, comparisons)
 
 
 def _print_comparison(
-    chains: Sequence[Path], figures: "Sequence[Mapping[str, Figure]]", comparisons: "Mapping[str, Comparison]"
+    paths: Sequence[Path], figures: "Sequence[Mapping[str, Figure]]", comparisons: "Mapping[str, Comparison]"
 ) -> None:
     rows = []
     for name, comparison in comparisons.items():
-        gain = comparison.gain
-        if gain is not None:
+        if gain := comparison.gain:
             values = [f"{100 * each[name].value:.1f} %" for each in figures]
             interval = f"{100 * gain.low:+.1f} to {100 * gain.high:+.1f}"
             rows.append((name, *values, f"{100 * gain.value:+.1f}", interval, str(gain.questions)))
-    title = f"Chains of {chains[0]} (first) and {chains[1]} (second)"
+    title = f"Chains of {paths[0]} (first) and {paths[1]} (second)"
     print_table(title, ("", "first", "second", "difference", "95 % interval", "questions"), rows)
     counts = comparisons["chain accuracy"]._asdict().items()
     print_table("Right chains", ("", "questions"), [(kind.replace("_", " "), str(count)) for kind, count in counts])
-
-
-def _report_left_out(errors: list[QuestionError]) -> None:
-    for error in errors[:_MOST_ERRORS]:
-        note(f"left out: {error}")
-    if len(errors) > _MOST_ERRORS:
-        note(f"left out: {len(errors) - _MOST_ERRORS} more questions that cannot be read.")
-
-
-def _read_chains(path: Path) -> Mapping[str, "Recovered"]:
-    """Read the chains of every question; raises if there are none."""
-    from rechain.formats.datasets.records import read_by_id
-    from rechain.schema import Recovered
-
-    with working("Reading chains"):
-        chains = read_by_id(path, Recovered)
-    if not chains:
-        raise InputError(f"{path} holds no chains.")
-    return chains
-
-
-def _print_confidence(rows: list["AtConfidence"], error: float) -> None:
-    lines = [
-        (f"{row.min_confidence:.2f}", f"{100 * row.kept:.1f} %", f"{100 * row.accuracy.value:.1f} %")
-        for row in rows
-        if row.accuracy
-    ]
-    print_table("Chains of at least some confidence", ("confidence", "kept", "right"), lines)
-    print(f"Expected calibration error: {100 * error:.1f} %.")

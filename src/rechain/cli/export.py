@@ -17,6 +17,7 @@ from rechain.cli.options import (
     grouped,
     show_provenance,
 )
+from rechain.cli.tables import plural
 from rechain.errors import RechainError
 from rechain.system.files import path_of
 from rechain.system.log import note
@@ -96,9 +97,8 @@ def export(
         rows, entries = read_rows(chains, Recovered), input_questions.entries("Exporting")
         lines = chosen.lines(rows, entries, sentences, selection, options, input_questions.completion())
         output.write(lines, made_by)
-    exported = f"{selection.exported} question{'s' * (selection.exported != 1)}"
     reasons = ", ".join(f"{count} {reason}" for reason, count in selection.left_out.most_common())
-    note(f"{exported} exported{'; left out: ' + reasons if reasons else ''}.")
+    note(f"{plural(selection.exported, 'question')} exported{'; left out: ' + reasons if reasons else ''}.")
     show_provenance(provenance, questions)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 from rechain.cli.options import Log
+from rechain.cli.tables import plural
 from rechain.errors import RechainError
 from rechain.system.log import RunLog, bar, print_records
 
@@ -73,7 +74,14 @@ def index(
         raise RechainError("name what to index and where the index goes: rechain index SOURCE… --out INDEX.")
     split = None if passage_words is None else SplitSettings(passage_words)
     with RunLog(log, "index", {"input": " ".join(map(str, sources)), "out": str(out)}) as run:
-        refusals = _Refusals(run)
+        refused: Counter[str] = Counter()
+        """files of kinds that are not read, by suffix, and under "" everything else that is left out"""
+
+        def refuse(refusal: "Refusal") -> None:
+            refused[refusal.suffix] += 1
+            if not refusal.suffix and refused[""] <= _MOST_SHOWN:
+                run.note(refusal.message)
+
         with bar("Indexing", "passages") as show:
 
             def report(share: float, passages: int) -> None:
@@ -81,47 +89,21 @@ def index(
                 show(share, passages, "")
 
             settings = BuildSettings(split, shards, workers, vectors)
-            build = build_index(sources, out, settings, refusals.add, report, BundledEncoder())
-        refusals.finish()
+            build = build_index(sources, out, settings, refuse, report, BundledEncoder())
+        if (more := refused.pop("", 0) - _MOST_SHOWN) > 0:
+            run.note(f"{more} more files or rows are left out for such reasons.")
+        if refused:
+            kinds = ", ".join(f"{number} {suffix}" for suffix, number in refused.most_common(_MOST_SHOWN))
+            run.note(f"Files of kinds that are not read are left out: {kinds}.")
         run.end(_summary(build))
-
-
-class _Refusals:
-    """Reports what was left out: counts files of unknown kinds, and names the first of the others."""
-
-    def __init__(self, run: RunLog) -> None:
-        self._run = run
-        self._number = 0
-        self._kinds: Counter[str] = Counter()
-
-    def add(self, refusal: "Refusal") -> None:
-        """Name what was left out, or count it."""
-        if refusal.suffix:
-            self._kinds[refusal.suffix] += 1
-            return
-        self._number += 1
-        if self._number <= _MOST_SHOWN:
-            self._run.note(refusal.message)
-
-    def finish(self) -> None:
-        """Print what else was left out."""
-        if (more := self._number - _MOST_SHOWN) > 0:
-            self._run.note(f"{more} more files or rows are left out for such reasons.")
-        if self._kinds:
-            kinds = ", ".join(f"{number} {suffix}" for suffix, number in self._kinds.most_common(_MOST_SHOWN))
-            self._run.note(f"Files of kinds that are not read are left out: {kinds}.")
 
 
 def _summary(build: "Build") -> str:
     info = build.info
-    whole = f"{_count(info.passages, 'passage')} of {_count(info.sources, 'file')}"
+    whole = f"{plural(info.passages, 'passage')} of {plural(info.sources, 'file')}"
     left_out = f", {build.refusals} left out" if build.refusals else ""
-    changes = f"{build.added} new, {build.dropped} dropped; {_count(build.files, 'file')} read{left_out}"
+    changes = f"{build.added} new, {build.dropped} dropped; {plural(build.files, 'file')} read{left_out}"
     return f"{whole}: {changes}. Stamp {info.stamp}."
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}{'s' * (number != 1)}"
 
 
 def _print_info(folder: Path, info: "IndexInfo") -> None:

@@ -11,7 +11,7 @@ import typer
 from typer import Argument, Option
 
 from rechain.cli.options import CandidateOptions, OutputOptions, QuestionsInput, grouped
-from rechain.cli.tables import Json, print_json, print_table
+from rechain.cli.tables import Json, plural, print_json, print_table
 from rechain.errors import InputError
 from rechain.system.files import path_of
 from rechain.system.log import note, print_records, printable
@@ -87,9 +87,9 @@ def export(
         others = len(store.questions() - ids)
     reasons = [f"{count} {reason}" for reason, count in left_out.most_common()]
     if others:
-        reasons.append(f"labels of {_counted(others, 'other question', 'other questions')}")
+        reasons.append(f"labels of {plural(others, 'other question')}")
     end = f"; left out: {', '.join(reasons)}" if reasons else ""
-    note(f"{_counted(written, *what)}{end}.")
+    note(f"{plural(written, *what)}{end}.")
 
 
 @labels.command("import")
@@ -124,9 +124,9 @@ def import_(
         (imported.other_chains, "right chain that is no candidate", "right chains that are no candidates"),
         (imported.unusable_chains, "right chain in no order left out", "right chains in no order left out"),
     ]
-    noted = ", ".join(_counted(*note) for note in notes if note[0])
+    noted = ", ".join(plural(*note) for note in notes if note[0])
     end = f"; of note: {noted}" if noted else ""
-    note(f"{_counted(len(imported.labels), 'label', 'labels')} imported{end}.")
+    note(f"{plural(len(imported.labels), 'label')} imported{end}.")
 
 
 @labels.command()
@@ -146,7 +146,7 @@ def agreement(path: LabelsFile, json: Json = False) -> None:
     if compared:
         header = ("annotators", "", "units", "questions", "equal", "kappa", "95 % interval")
         print_table(f"Agreement in {path}", header, list(map(_row, compared)))
-        print(f"{_counted(len(differing), 'unit', 'units')} labelled differently, of which {settled} settled.")
+        print(f"{plural(len(differing), 'unit')} labelled differently, of which {settled} settled.")
     else:
         print(f"No two annotators in {printable(path)} labelled the same.")
 
@@ -169,7 +169,7 @@ def annotators(path: LabelsFile, json: Json = False) -> None:
     print_table(f"Annotators in {path}", ("annotator", "yes", "no", "unsure"), rows)
     for change in changes:
         what = "was removed" if change.name is None else f"was renamed {change.name}"
-        events = _counted(len(change.events), "label", "labels")
+        events = plural(len(change.events), "label")
         print(printable(f"{change.at:%Y-%m-%d %H:%M} UTC: {change.annotator} {what} ({events})."))
 
 
@@ -185,7 +185,7 @@ def rename(
     """
     with _open(path) as store:
         labels_now = store.rename(old, new)
-    note(f"{old} is {new} now, with {_counted(labels_now, 'label', 'labels')}.")
+    note(f"{old} is {new} now, with {plural(labels_now, 'label')}.")
 
 
 @labels.command()
@@ -199,7 +199,7 @@ def remove(
     """
     with _open(path) as store:
         removed = store.remove(annotator)
-    note(f"{_counted(removed, 'label', 'labels')} of {annotator} taken back.")
+    note(f"{plural(removed, 'label')} of {annotator} taken back.")
 
 
 @labels.command()
@@ -242,7 +242,3 @@ def _row(compared: "Agreement") -> tuple[str, ...]:
         interval = "too few" if kappa.low is None else f"{kappa.low:.2f} to {kappa.high:.2f}"
     counts = str(compared.units), str(compared.questions), f"{100 * compared.equal:.1f} %"
     return f"{compared.one}, {compared.two}", compared.mode, *counts, value, interval
-
-
-def _counted(count: int, one: str, many: str) -> str:
-    return f"{count} {one if count == 1 else many}"

@@ -2,9 +2,13 @@
 
 import errno
 import os
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from io import TextIOWrapper
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer import Option
@@ -14,10 +18,10 @@ from rechain.cli.audit import audit
 from rechain.cli.candidates import candidates
 from rechain.cli.demo import demo
 from rechain.cli.evaluate import evaluate
-from rechain.cli.exits import ExitCode, code_of, flush, raising_terminated
 from rechain.cli.export import export
 from rechain.cli.index import index
 from rechain.cli.labels import labels
+from rechain.cli.options import ExitCode
 from rechain.cli.recover import recover
 from rechain.cli.reproduce import reproduce
 from rechain.cli.serve import serve
@@ -68,6 +72,13 @@ def _options(
         context.fail("Missing command.")
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM was received; it is handled like Ctrl+C."""
+
+    def __str__(self) -> str:
+        return "stopped by SIGTERM"
+
+
 def main() -> None:
     """Run the command line; it prints UTF-8, whatever the encoding of the terminal."""
     # Both are read by what starts later: torch's threads, which spin while they wait and slow a busy machine down, and
@@ -78,26 +89,56 @@ def main() -> None:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     code: int = ExitCode.MISTAKE
-    with raising_terminated():
+    with _raising_terminated():
         try:
             app()
             code = 0
         except RechainError as error:
             note(f"rechain: {error}")
         except OSError as error:
-            note(f"rechain: {_sentence(error)}")
+            what = "written" if error.errno in _OF_WRITING else "read or written"
+            note(f"rechain: {error.filename or 'a file'} cannot be {what}: {error.strerror or error}.")
         except SystemExit as ended:
             code = code_of(ended)
             if code in _STOPPED:
                 note(f"rechain: {_STOPPED[code]}.")
-        code = flush(code)
+        try:
+            sys.stdout.flush()
+        except BrokenPipeError:
+            code = ExitCode.READER_GONE
+    if code == ExitCode.READER_GONE:  # or Python would print an error when it exits
+        with suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     raise SystemExit(code)
 
 
-def _sentence(error: OSError) -> str:
-    """Return an error of the operating system as a sentence with the name of the file."""
-    what = "written" if error.errno in _OF_WRITING else "read or written"
-    return f"{error.filename or 'a file'} cannot be {what}: {error.strerror or error}."
+@contextmanager
+def _raising_terminated() -> Iterator[None]:
+    """Raise Terminated on SIGTERM, so that workers end and the user reads how to resume."""
+
+    def terminate(number: int, frame: object) -> NoReturn:
+        raise Terminated
+
+    if threading.current_thread() is not threading.main_thread():  # only the main thread may handle signals
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def code_of(ended: SystemExit) -> int:
+    """Return the exit code: typer and rich use one code for all signals, and 1 for a closed pipe."""
+    causes: list[BaseException] = [ended]
+    while cause := causes[-1].__cause__ or causes[-1].__context__:
+        causes.append(cause)
+    if ended.code == ExitCode.INTERRUPTED and any(isinstance(cause, Terminated) for cause in causes):
+        return ExitCode.TERMINATED
+    if ended.code == 1 and any(isinstance(cause, BrokenPipeError) for cause in causes):
+        return ExitCode.READER_GONE
+    return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
 
 
 if __name__ == "__main__":

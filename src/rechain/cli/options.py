@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, fields, is_dataclass, replace
+from enum import IntEnum
 from functools import cached_property, partial, wraps
 from itertools import chain, islice
 from pathlib import Path
@@ -25,6 +26,17 @@ if TYPE_CHECKING:
     from rechain.text.collection import PassageCollection
 
 STDIN = Path("-")
+
+
+class ExitCode(IntEnum):
+    """Exit codes other than 0, and 1 for a bug; above 128 as in shells, for signals."""
+
+    MISTAKE = 2
+    TOO_MANY_ERRORS = 3
+    INTERRUPTED = 130
+    READER_GONE = 141
+    TERMINATED = 143
+
 
 Log = Annotated[
     LogFormat | None,
@@ -93,6 +105,15 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     keywords = [parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in parameters]
     call.__signature__ = inspect.Signature(keywords)  # type: ignore[attr-defined]
     return call
+
+
+def too_many_errors(failed: int, questions: int, most: float | None) -> str:
+    """Return a sentence if more questions failed than `most`, a share, allows; without it, if all of them failed."""
+    if most is None:
+        return "Every question failed." if questions and failed == questions else ""
+    if failed <= most * questions:
+        return ""
+    return f"{100 * failed / questions:.1f} % of the questions failed, but only {100 * most:g} % may."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,7 +185,11 @@ class QuestionsInput(PassageOptions):
 
         entries = self._read(self.only or ())
         if self.index is not None:
-            entries = self._with_passages(entries, self.index)
+            from rechain.index.search import FindSettings, fill_entries
+            from rechain.models import BundledEncoder
+
+            fill = partial(fill_entries, self.index, settings=FindSettings(self.found), embed=BundledEncoder())
+            entries = (filled for entry in entries for filled in fill([entry]))
         number = 0
         with bar(activity) as show:
             for number, entry in enumerate(entries, start=1):
@@ -186,19 +211,6 @@ class QuestionsInput(PassageOptions):
             needs_passages=self.corpus is None,
         )
 
-    def _with_passages(self, entries: "Iterator[Entry]", index: "Index") -> "Iterator[Entry]":
-        """Yield questions with the passages that the index has for them."""
-        from rechain.index.search import FindSettings, fill_entries
-
-        settings = FindSettings(self.found) if self.found else None
-        encoder = None
-        if index.info.vectors is not None:
-            from rechain.models import BundledEncoder
-
-            encoder = BundledEncoder()
-        for entry in entries:
-            yield from fill_entries(index, [entry], settings, encoder)
-
     def completion(self) -> "Complete | None":
         """Return what adds to a question the passages that its chains name and a search did not find, with an index.
 
@@ -210,14 +222,19 @@ class QuestionsInput(PassageOptions):
 
         return partial(add_named, self.index)
 
-    def readable(self, activity: str, log: RunLog | None = None) -> Iterator["Question"]:
-        """Read the questions that can be read; then print how many cannot, and why the first of them cannot."""
+    def readable(self, activity: str, log: RunLog | None = None, strict: bool = False) -> Iterator["Question"]:
+        """Read the questions that can be read; then print how many cannot, and why the first of them cannot.
+
+        If strict, the first that cannot be read raises its error.
+        """
         errors: list[QuestionError] = []
         for entry in self.entries(activity, log):
-            if isinstance(entry.content, QuestionError):
-                errors.append(entry.content)
-            else:
+            if not isinstance(entry.content, QuestionError):
                 yield entry.content
+            elif strict:
+                raise entry.content
+            else:
+                errors.append(entry.content)
         if errors:
             left_out = f"Left out: {len(errors)} of the questions cannot be read; the first: {errors[0]}"
             (log.note if log else note)(left_out)

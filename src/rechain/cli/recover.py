@@ -2,19 +2,20 @@
 
 import sys
 import warnings
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from typer import Argument, Exit, Option
 
-from rechain.cli.exits import ExitCode, too_many_errors
 from rechain.cli.options import (
     CandidateOptions,
     Device,
+    ExitCode,
     Log,
     MaxErrorRate,
     MinConfidence,
@@ -25,11 +26,13 @@ from rechain.cli.options import (
     Strict,
     Workers,
     grouped,
+    too_many_errors,
 )
+from rechain.cli.tables import plural
 from rechain.errors import QuestionError, RechainError, ResumableError
 from rechain.run import Engine, PartFormat
 from rechain.system.files import LostOutputError, is_local, path_of, without_keys
-from rechain.system.log import RunLog, bar, note, print_records, working
+from rechain.system.log import RunLog, Show, bar, note, print_records, working
 
 if TYPE_CHECKING:
     from rechain.run.ray import Cluster
@@ -139,17 +142,17 @@ def recover(
         jointly,
     )
     out = output.out and without_keys(output.out)
-    facts = {"model": model, "input": without_keys(questions), "out": out, "resume": output.resume or None}
-    facts["jointly"] = jointly or None
+    facts: dict[str, object] = {"model": model, "input": without_keys(questions), "out": out}
+    facts |= {"resume": output.resume or None, "jointly": jointly or None}
+    do: Callable[[RunLog], Outcome]
     if engine == Engine.ray and jointly:
         raise RechainError("--jointly works on one machine, as every question counts for all; leave --engine ray out.")
     if engine == Engine.ray:
         from rechain.run.ray import Cluster
 
         cluster = Cluster(batch_size, ray.part_size, workers, ray.gpus)
-        with RunLog(log, "recover", {**facts, "engine": engine, "workers": workers}) as run:
-            outcome = _recover_on_ray(work, questions, cluster, output, ray.part_format or PartFormat.jsonl, run)
-            _report(outcome, max_error_rate, run)
+        do = partial(_recover_on_ray, work, questions, cluster, output, ray.part_format or PartFormat.jsonl)
+        facts["engine"] = engine
     elif ray != RayOptions() or "://" in (output.out or ""):
         raise RechainError("--format, --part-size, --gpus and output into s3://… are for --engine ray.")
     else:
@@ -157,10 +160,15 @@ def recover(
         path = path_of(questions)
         file.check(path, passages, resume=output.resume)
         workers = default_workers(model, device) if workers is None else workers
-        with RunLog(log, "recover", {**facts, "workers": workers}) as run:
-            do = _recover_jointly if jointly else _recover_here
-            outcome = do(work, path, batch_size, workers, file, output.resume, run)
-            _report(outcome, max_error_rate, run)
+        recover_locally = _recover_jointly if jointly else _recover_here
+        do = partial(recover_locally, work, path, batch_size, workers, file, output.resume)
+    with RunLog(log, "recover", {**facts, "workers": workers}) as run:
+        outcome = do(run)
+        whole = outcome.whole
+        failure = too_many_errors(whole.problems.total(), whole.questions, max_error_rate)
+        run.end(_summary(outcome.tally, whole), failure)
+        if failure:
+            raise Exit(ExitCode.TOO_MANY_ERRORS)
 
 
 class Outcome(NamedTuple):
@@ -170,7 +178,7 @@ class Outcome(NamedTuple):
     """of the questions that this run recovered"""
     whole: "Tally"
     """of all questions in the output"""
-    head: "Facts | None" = None
+    head: "Facts"
     """the provenance of the output, if it is a file"""
 
 
@@ -187,7 +195,7 @@ def _recover_here(
     """Recover chains in worker processes of this machine, into a file that can be resumed after any stop."""
     from rechain.formats.datasets.questions import no_question, read_chunks
     from rechain.run.resume import GrowingFile, find_progress
-    from rechain.run.work import reads_apart, recover_chunks
+    from rechain.run.work import Tally, reads_apart, recover_chunks
 
     out = output.out
     head = {} if out is None else _heading(work, questions, {"batch_size": batch_size, "workers": workers}, run)
@@ -197,10 +205,18 @@ def _recover_here(
         before, chunks = find_progress(out, questions, head, chunks)
         if before.doubt:
             run.note(f"{before.doubt}: what {out} contains is recovered again and compared.")
-    is_apart = reads_apart(work.config.model, work.config.device)
-    results = recover_chunks(work, chunks, batch_size, workers, is_apart)
+    results = recover_chunks(work, chunks, batch_size, workers, reads_apart(work.config.model, work.config.device))
+    tally = Tally()
     with GrowingFile(out, head, before, output.overwrite) if out else nullcontext() as file:
-        tally = _collect(results, file.write if file else print_lines, None if is_temporary else out, run)
+        # Closed at once: the traceback of an error would keep the workers.
+        with _hint(None if is_temporary else out, tally), closing(results), bar("Recovering") as show:
+            for result in results:
+                if file:
+                    file.write(result)
+                else:
+                    print_records(result.lines.decode())
+                    sys.stdout.flush()  # at once, so that a program that reads the lines need not wait
+                _count(result, tally, show, run)
         if file:
             file.finish()
     whole = file.tally if file else tally
@@ -222,32 +238,44 @@ def _recover_jointly(
         first = OutputOptions(offers, output.overwrite)
         first.check(questions, resume=resume and is_kept)
         if out and is_kept and resume and out.exists() and not offers.exists():
-            whole = tally_of_finished(out, _heading(work, questions, {}, run), questions)
-            return Outcome(Tally(), whole)
+            head = _heading(work, questions, {}, run)
+            return Outcome(Tally(), tally_of_finished(out, head, questions), head)
         outcome = _recover_here(work, questions, batch_size, workers, first, resume and is_kept, run, not is_kept)
         run.doing = "beliefs of all questions"
         with working("Beliefs of all questions"):
             joint = JointPass(offers, work.config.top, work.config.min_confidence, work.strict)
             if out:
-                with _keep_hint(offers) if is_kept else nullcontext():
-                    joint.write(out, outcome.head or {})
+                with _hint(offers, outcome.whole) if is_kept else nullcontext():
+                    joint.write(out, outcome.head)
         if not out:
             for recovered in joint.recovered():
                 print_records(f"{recovered.to_json()}\n")
         remove_offers(offers)
     run.doing = None
     run.note(joint.summary())
-    return Outcome(joint.tally, joint.tally)
+    return Outcome(joint.tally, joint.tally, outcome.head)
 
 
-@contextmanager
-def _keep_hint(offers: Path) -> Iterator[None]:
-    """If chains cannot be written, print that the results of the first pass are kept."""
-    try:
-        yield
-    except (OSError, QuestionError, KeyboardInterrupt):
-        note(f"What was done before is in {offers}: go on with --resume.")
-        raise
+def _recover_on_ray(
+    work: "Work", questions: str, cluster: "Cluster", output: ChainsOutput, part_format: PartFormat, run: RunLog
+) -> Outcome:
+    """Recover chains on a Ray cluster, into a folder of parts, which its workers write themselves."""
+    from rechain.run.parts import PartsFolder
+    from rechain.run.ray import recover_parts
+    from rechain.run.work import Tally
+
+    if output.out is None or questions == "-" or cluster.workers == 0:
+        raise RechainError("--engine ray reads a file or folder, writes into --out FOLDER and has a worker at least.")
+    if output.resume and output.overwrite:
+        raise RechainError("--resume goes on with a folder and --overwrite replaces it; choose one of them.")
+    folder, tally = PartsFolder(output.out, part_format), Tally()
+    results = recover_parts(work, questions, folder, cluster, overwrite=output.overwrite, resume=output.resume)
+    with warnings.catch_warnings(), _hint(folder.storage.address_of(""), tally):
+        warnings.simplefilter("ignore")  # Ray's advice to its own users
+        with closing(results), bar("Recovering") as show:
+            for result in results:
+                _count(result, tally, show, run)
+    return Outcome(tally, folder.tally, {})
 
 
 def _heading(work: "Work", questions: Path, facts: dict[str, Any], run: RunLog) -> "Facts":
@@ -262,91 +290,47 @@ def _heading(work: "Work", questions: Path, facts: dict[str, Any], run: RunLog) 
     return head
 
 
-def _recover_on_ray(
-    work: "Work", questions: str, cluster: "Cluster", output: ChainsOutput, part_format: PartFormat, run: RunLog
-) -> Outcome:
-    """Recover chains on a Ray cluster, into a folder of parts, which its workers write themselves."""
-    from rechain.run.parts import PartsFolder
-    from rechain.run.ray import recover_parts
-
-    if output.out is None or questions == "-" or cluster.workers == 0:
-        raise RechainError("--engine ray reads a file or folder, writes into --out FOLDER and has a worker at least.")
-    if output.resume and output.overwrite:
-        raise RechainError("--resume goes on with a folder and --overwrite replaces it; choose one of them.")
-    folder = PartsFolder(output.out, part_format)
-    results = recover_parts(work, questions, folder, cluster, overwrite=output.overwrite, resume=output.resume)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Ray's advice to its own users
-        tally = _collect(results, lambda result: None, folder.storage.address_of(""), run)
-    return Outcome(tally, folder.tally)
-
-
-def _collect(
-    results: "Generator[WorkResult]", write: "Callable[[WorkResult], object]", place: Path | str | None, run: RunLog
-) -> "Tally":
-    """Write and count results as they come; if that is interrupted or fails, print where the earlier ones are.
+@contextmanager
+def _hint(place: Path | str | None, tally: "Tally") -> Iterator[None]:
+    """If recovery is interrupted or fails, print where the earlier results are, if there are any.
 
     A hint to resume is added only if the same command would not fail in the same way again.
     """
-    from rechain.run.work import Tally
-
-    tally = Tally()
     try:
-        with closing(results), bar("Recovering") as show:  # at once: the traceback of an error would keep the workers
-            for result in results:
-                write(result)
-                tally.add(result.tally)
-                show(result.share, tally.questions, _shares(tally))
-                run.questions, run.share, run.errors = tally.questions, result.share, tally.problems.copy()
-                if result.stopped_by:
-                    raise result.stopped_by
+        yield
     except (Exception, KeyboardInterrupt) as error:
         if not place or not tally.questions or isinstance(error, LostOutputError):
             raise
-        can_resume = isinstance(error, (ResumableError, QuestionError, KeyboardInterrupt))
+        can_resume = isinstance(error, (OSError, ResumableError, QuestionError, KeyboardInterrupt))
         hint = f"What was done before is in {place}{': go on with --resume' if can_resume else ''}."
         if isinstance(error, RechainError):
             raise RechainError(f"{error} {hint}") from error
         note(hint)
         raise
-    return tally
 
 
-def _shares(tally: "Tally") -> str:
-    """Return how many questions have a chain, and how confident the model is of them."""
-    shares = f", {100 * tally.with_chain / max(tally.questions, 1):.1f} % with a chain"
-    confidence = tally.mean_confidence
-    return shares if confidence is None else f"{shares}, mean confidence {confidence:.2f}"
-
-
-def print_lines(result: "WorkResult") -> None:
-    """Print lines at once, so that a program that reads them need not wait."""
-    print_records(result.lines.decode())
-    sys.stdout.flush()
-
-
-def _report(outcome: Outcome, max_error_rate: float | None, run: RunLog) -> None:
-    """Print the summary, and exit with code 3 if too many questions failed."""
-    whole = outcome.whole
-    failure = too_many_errors(whole.problems.total(), whole.questions, max_error_rate)
-    run.end(_summary(outcome.tally, outcome.whole), failure)
-    if failure:
-        raise Exit(ExitCode.TOO_MANY_ERRORS)
+def _count(result: "WorkResult", tally: "Tally", show: Show, run: RunLog) -> None:
+    """Add a result to the counts, show them, and raise the error that stopped strict work."""
+    tally.add(result.tally)
+    more = f", {100 * tally.with_chain / max(tally.questions, 1):.1f} % with a chain"
+    if tally.mean_confidence is not None:
+        more += f", mean confidence {tally.mean_confidence:.2f}"
+    show(result.share, tally.questions, more)
+    run.questions, run.share, run.errors = tally.questions, result.share, tally.problems.copy()
+    if result.stopped_by:
+        raise result.stopped_by
 
 
 def _summary(tally: "Tally", whole: "Tally") -> str:
+    """Return in a sentence what this run recovered, and in another the verdicts on answers."""
+    from rechain.schema import VERDICTS
+
     if not tally.questions:
         return f"Nothing was left to do: all {whole.questions} questions are there."
     before = whole.questions - tally.questions
     earlier = f" after the {before} that were there" if before else ""
     problems = ", ".join(f"{count} {code}" for code, count in tally.problems.most_common())
     end = f"; without: {problems}." if problems else "."
-    questions = f"{tally.questions} question{'s' * (tally.questions != 1)}"
-    return f"{questions}{earlier}, {tally.with_chain} with a chain{end}{_verdicts(tally)}"
-
-
-def _verdicts(tally: "Tally") -> str:
-    from rechain.schema import VERDICTS
-
-    counts = [f"{tally.verdicts[verdict]} {words}" for verdict, words in VERDICTS.items() if tally.verdicts[verdict]]
-    return f" Answers: {', '.join(counts)}." if counts else ""
+    verdicts = [f"{tally.verdicts[verdict]} {words}" for verdict, words in VERDICTS.items() if tally.verdicts[verdict]]
+    answers = f" Answers: {', '.join(verdicts)}." if verdicts else ""
+    return f"{plural(tally.questions, 'question')}{earlier}, {tally.with_chain} with a chain{end}{answers}"

@@ -1,6 +1,6 @@
 """rechain serve: chains in the browser, and the same by REST."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from functools import partial
 from importlib.resources import as_file, files
@@ -107,7 +107,8 @@ def serve(
             site.corpus = Corpus(index, source.found)
         if questions is not None:
             _add_questions(site, QuestionsInput(path=questions, only=only, **asdict(source)), gold)
-        _add_files(site, chains or [], questions)
+        for path in chains or ():
+            _add_file(site, path, questions)
         config = RecovererConfig(settings=settings, device=device, corpus=index, found=source.found)
         _add_models(site, model or [], config)
     limits = Limits(body=max_body * 1_000_000, seconds=time_limit)
@@ -181,43 +182,36 @@ def _add_questions(site: "Site", questions: QuestionsInput, gold: Path | None) -
     site.same = questions.same_chain
 
 
-def _add_files(site: "Site", chains: list[Path], questions: Path | None) -> None:
+def _add_file(site: "Site", path: Path, questions: Path | None) -> None:
+    """Add a file of chains as a source; raises if it has none of the questions."""
     from rechain.formats.datasets.records import read_with_id
     from rechain.schema import Recovered
     from rechain.system.provenance import read_provenance
     from rechain.web.site import Origin
 
-    for path in chains:
-        with working(f"Reading {path}"):
-            origin, misfits = None, list[str]()
-            if provenance := read_provenance(path):
-                misfits = provenance.misfits(questions)
-                texts = [_without_folders(text, path, questions) for text in (provenance.summary(), *misfits)]
-                origin = Origin(texts[0], texts[1:], provenance.made_by, provenance.end)
-            stamps = set[str | None]()
-            unknown = site.add_file(path.name, _collect_stamps(read_with_id(path, Recovered), stamps), origin)
-        for misfit in misfits:
-            note(f"warning: {misfit}")
-        if site.corpus is not None and stamps - {None, site.corpus.index.stamp}:
-            note(f"warning: {path} was recovered from another collection than the index; its passages may be missing.")
-        if unknown:
-            note(f"{path}: {unknown} of its questions are not among those that are served.")
-        if site.index.count_found(len(site.sources) - 1) == 0:
-            raise RechainError(f"{path} holds the chains of none of these questions.")
+    stamps, origin, misfits = set[str | None](), None, list[str]()
 
+    def chains() -> "Iterator[Recovered]":
+        for _, recovered in read_with_id(path, Recovered):
+            stamps.add(recovered.collection)
+            yield recovered
 
-def _without_folders(text: str, *paths: Path | None) -> str:
-    """Remove the folders of files from a text, which should not be shown on pages."""
-    for path in paths:
-        text = text if path is None else text.replace(str(path), path.name)
-    return text
-
-
-def _collect_stamps(rows: "Iterable[tuple[str, Recovered]]", stamps: set[str | None]) -> "Iterator[Recovered]":
-    """Yield the chains of questions, and collect the stamps of their collections."""
-    for _, recovered in rows:
-        stamps.add(recovered.collection)
-        yield recovered
+    with working(f"Reading {path}"):
+        if provenance := read_provenance(path):
+            misfits = provenance.misfits(questions)
+            texts = [provenance.summary(), *misfits]
+            for file in (path, questions) if questions else (path,):  # pages should not show folders
+                texts = [text.replace(str(file), file.name) for text in texts]
+            origin = Origin(texts[0], texts[1:], provenance.made_by, provenance.end)
+        unknown = site.add_file(path.name, chains(), origin)
+    for misfit in misfits:
+        note(f"warning: {misfit}")
+    if site.corpus is not None and stamps - {None, site.corpus.index.stamp}:
+        note(f"warning: {path} was recovered from another collection than the index; its passages may be missing.")
+    if unknown:
+        note(f"{path}: {unknown} of its questions are not among those that are served.")
+    if site.index.count_found(len(site.sources) - 1) == 0:
+        raise RechainError(f"{path} holds the chains of none of these questions.")
 
 
 def _add_models(site: "Site", names: list[str], config: "RecovererConfig") -> None:

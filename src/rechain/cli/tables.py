@@ -18,6 +18,11 @@ _WIDTH = 120
 _COUNTS = ("chains a question", "tails a question")
 
 
+def plural(count: int, one: str, many: str = "") -> str:
+    """Return a count with the name of what is counted, by default with an "s" if there are several."""
+    return f"{count} {one if count == 1 else many or one + 's'}"
+
+
 def print_figures(title: str, figures: Mapping[str, "Figure"]) -> None:
     """Print figures with their intervals and numbers of questions."""
     rows = []
@@ -44,19 +49,11 @@ def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]
 
 
 def print_json(value: Any) -> None:
-    """Print a value as JSON; figures are objects with their fields."""
+    """Print a value as JSON; figures and other named tuples are objects with their fields."""
     import orjson
 
-    print_records(orjson.dumps(_plain(value), option=orjson.OPT_INDENT_2).decode() + "\n")
-
-
-def _plain(value: Any) -> Any:
-    """Return named tuples as objects; orjson would write them as arrays, if at all."""
-    if hasattr(value, "_asdict"):
-        return _plain(value._asdict())
-    if isinstance(value, Mapping):
-        return {name: _plain(item) for name, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, list) else value
+    lines = orjson.dumps(value, default=lambda named: named._asdict(), option=orjson.OPT_INDENT_2)
+    print_records(lines.decode() + "\n")
 
 
 def _number(name: str, value: float) -> str:

@@ -1,18 +1,16 @@
-"""How good recovered chains and verdicts are: judged by gold, summarised, and compared between two sources."""
+"""How good candidates, recovered chains and verdicts are: judged by gold, summarised, compared between two sources."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import NamedTuple
 
-from rechain.evaluation.statistics import (
-    Figure,
-    mean_with_interval,
-    means_with_intervals,
-    paired_difference,
-)
+from rechain.errors import QuestionError
+from rechain.evaluation.statistics import Figure, mean_with_interval, means_with_intervals, paired_difference
 from rechain.schema import VERDICTS, Chain, Gold, GoldChain, Question, Recovered, Same, Shape, Verdict
 from rechain.text.answers.matcher import AnswerMatcher
+from rechain.text.candidates import Candidate, Candidates, CandidateSettings, find_candidates
+from rechain.text.collection import Statistics
 from rechain.text.words import phrase, strip_suffix
 
 CONFIDENCES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
@@ -99,19 +97,25 @@ def _names_links(gold: GoldChain) -> bool:
     return gold.links is not None and len(gold.passages) > 1
 
 
+FIGURES = {
+    "chain accuracy": "correct",
+    "ordered accuracy": "ordered",
+    "head recall": "head",
+    "tail recall": "tail",
+    "ordered accuracy with links": "with_links",
+    "links, where passages are right": "links",
+    "coverage": "has_chain",
+}
+"""the figures of verdicts, each a share of those of which it is known, and what they are of a verdict"""
+
+
 def summarise(verdicts: Sequence[JudgedChain]) -> dict[str, Figure]:
     """Return every figure that the verdicts allow, by name."""
     columns: dict[str, list[bool]] = {
-        "chain accuracy": [v.correct for v in verdicts],
-        "ordered accuracy": [v.ordered for v in verdicts if v.ordered is not None],
-        "head recall": [v.head for v in verdicts if v.head is not None],
-        "tail recall": [v.tail for v in verdicts if v.tail is not None],
-        "ordered accuracy with links": [v.with_links for v in verdicts if v.with_links is not None],
-        "links, where passages are right": [v.links for v in verdicts if v.links is not None],
-        "coverage": [v.has_chain for v in verdicts],
-        "accuracy, best half": [v.correct for v in most_confident(verdicts, 1 / 2)],
-        "accuracy, best three quarters": [v.correct for v in most_confident(verdicts, 3 / 4)],
+        name: [value for v in verdicts if (value := getattr(v, field)) is not None] for name, field in FIGURES.items()
     }
+    columns["accuracy, best half"] = [v.correct for v in most_confident(verdicts, 1 / 2)]
+    columns["accuracy, best three quarters"] = [v.correct for v in most_confident(verdicts, 3 / 4)]
     return means_with_intervals(columns)
 
 
@@ -149,17 +153,6 @@ def accuracy_at_confidence(verdicts: Sequence[JudgedChain]) -> list[AtConfidence
     return rows
 
 
-COMPARED = {
-    "chain accuracy": "correct",
-    "ordered accuracy": "ordered",
-    "head recall": "head",
-    "tail recall": "tail",
-    "ordered accuracy with links": "with_links",
-    "coverage": "has_chain",
-}
-"""the figures that are taken over the same questions for both sources, and what they are of a verdict"""
-
-
 class Comparison(NamedTuple):
     """On how many questions both sources are right, only one, or neither."""
 
@@ -184,10 +177,10 @@ class Comparison(NamedTuple):
 def compare(first: Sequence[JudgedChain], second: Sequence[JudgedChain]) -> dict[str, Comparison]:
     """Return, by the name of the figure, how the verdicts of two sources on the same questions compare."""
     comparisons = {}
-    for name, field in COMPARED.items():
+    for name, field in FIGURES.items():
         pairs = [(getattr(one, field), getattr(other, field)) for one, other in zip(first, second, strict=True)]
-        # What gold cannot decide, it cannot decide for either.
-        if decided := [pair for pair in pairs if None not in pair]:
+        # What gold cannot decide, it cannot decide for either; but links are those of different questions.
+        if field != "links" and (decided := [pair for pair in pairs if None not in pair]):
             comparisons[name] = Comparison.of(decided)
     return comparisons
 
@@ -221,4 +214,53 @@ def summarise_verdicts(answers: Sequence[JudgedAnswer]) -> dict[str, Figure]:
         columns[f"verdict accuracy, {words}"] = [answer.is_right for answer in answers if answer.gold == verdict]
     # A doubtful answer that is only "partly" supported is looked at too; the harm is one that passes for supported.
     columns["unsupported flagged"] = [a.verdict != "supported" for a in answers if a.gold == "unsupported"]
+    return means_with_intervals(columns)
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateCount:
+    """The size of one question's C, and if there is gold how many of its chains are right."""
+
+    chains: int
+    tails: int
+    correct: int | None
+    error: QuestionError | None = None
+    """why the question has no chain or cannot be read"""
+    is_cut: bool = False
+
+
+def count_candidates(
+    question: Question,
+    gold: Gold | None = None,
+    settings: CandidateSettings | None = None,
+    collection: Statistics | None = None,
+) -> CandidateCount:
+    """Build C of a question and count its chains, tails and correct chains."""
+    try:
+        candidates = find_candidates(question, settings, collection)
+    except QuestionError as error:
+        holds_answer = AnswerMatcher(question).is_held_by
+        tails = 0 if error.code == "no_tail" else sum(map(holds_answer, question.passages))
+        return CandidateCount(0, tails, None if gold is None else 0, error)
+    correct = None if gold is None else sum(is_gold_chain(candidates, chain, gold) for chain in candidates.chains)
+    return CandidateCount(len(candidates.chains), len(candidates.tails), correct, is_cut=candidates.is_cut)
+
+
+def is_gold_chain(candidates: Candidates, chain: Candidate, gold: Gold) -> bool:
+    """Return whether a candidate chain is one of the gold chains."""
+    passages = [candidates.question.passages[number].id for number in chain.passages]
+    links = [link.entity for link in chain.links] if gold.same != "passages" else []
+    return is_correct(passages, links, gold, chain.shape)
+
+
+def summarise_candidates(counts: Sequence[CandidateCount]) -> dict[str, Figure]:
+    """Return the statistics of C that the paper gives, over all questions."""
+    judged = [count for count in counts if count.correct is not None]
+    columns: dict[str, Sequence[float]] = {
+        "chains a question": [count.chains for count in counts],
+        "tails a question": [count.tails for count in counts],
+        "gold chain in C": [bool(count.correct) for count in judged],
+        "accuracy of a random pick": [(count.correct or 0) / max(count.chains, 1) for count in judged],
+        "questions without a chain": [count.chains == 0 for count in counts],
+    }
     return means_with_intervals(columns)

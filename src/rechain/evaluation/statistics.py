@@ -42,12 +42,12 @@ class Kappa(NamedTuple):
     questions: int
 
 
-def bootstrap(statistic: Callable[[Array], float], count: int, seed: int = 0) -> tuple[float, float]:
+def bootstrap(statistic: Callable[[Array], float], count: int) -> tuple[float, float]:
     """Return the 95 % bootstrap interval of a statistic of `count` items.
 
     `statistic` takes the numbers of the items that were drawn; resamples for which it is not a number do not count.
     """
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng(0)
     return _interval([statistic(generator.integers(count, size=count)) for _ in range(RESAMPLES)])
 
 
@@ -56,12 +56,12 @@ def _interval(values: Sequence[float] | Array) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def mean_with_interval(values: Sequence[bool] | Sequence[float], seed: int = 0) -> Figure | None:
+def mean_with_interval(values: Sequence[bool] | Sequence[float]) -> Figure | None:
     """Return the mean of some values with its 95 % interval; None without values."""
     if not values:
         return None
     data = np.asarray(values, dtype=float)
-    return Figure(float(data.mean()), *bootstrap(lambda draw: data[draw].mean(), len(data), seed), len(data))
+    return Figure(float(data.mean()), *bootstrap(lambda draw: data[draw].mean(), len(data)), len(data))
 
 
 def means_with_intervals(columns: Mapping[str, Sequence[bool] | Sequence[float]]) -> dict[str, Figure]:
@@ -99,7 +99,7 @@ def share_with_interval(count: int, total: int) -> Figure | None:
     return Figure(share, max(middle - reach, 0.0), min(middle + reach, 1.0), total)
 
 
-def paired_difference(won: int, lost: int, questions: int, seed: int = 0) -> Figure | None:
+def paired_difference(won: int, lost: int, questions: int) -> Figure | None:
     """Return by how much one is more often right than another on the same questions, with its 95 % interval.
 
     `won` and `lost` count the questions on which only the first, or only the second, is right.
@@ -109,16 +109,12 @@ def paired_difference(won: int, lost: int, questions: int, seed: int = 0) -> Fig
     # Of three outcomes only the counts matter, so all resamples are drawn at once from their multinomial: the page that
     # compares two sources has counts from its database, not a list of questions.
     shares = [won / questions, lost / questions, max(questions - won - lost, 0) / questions]
-    counts = np.random.default_rng(seed).multinomial(questions, shares, size=RESAMPLES)
+    counts = np.random.default_rng(0).multinomial(questions, shares, size=RESAMPLES)
     return Figure((won - lost) / questions, *_interval((counts[:, 0] - counts[:, 1]) / questions), questions)
 
 
 def kappa_with_interval(
-    one: Sequence[str],
-    two: Sequence[str],
-    questions: Sequence[str],
-    counts: Sequence[int] | None = None,
-    seed: int = 0,
+    one: Sequence[str], two: Sequence[str], questions: Sequence[str], counts: Sequence[int] | None = None
 ) -> Kappa | None:
     """Return Cohen's kappa with a 95 % interval over questions, as units of one question depend on one another.
 
@@ -137,7 +133,7 @@ def kappa_with_interval(
         # a product with how often each question was drawn: far quicker than a sum over the tables drawn
         return _kappa((np.bincount(draw, minlength=count) @ flat).reshape(tables.shape[1:]))
 
-    return Kappa(kappa, *bootstrap(resampled, count, seed), count)
+    return Kappa(kappa, *bootstrap(resampled, count), count)
 
 
 def _tables(one: Sequence[str], two: Sequence[str], questions: Sequence[str], counts: Sequence[int]) -> Array:
@@ -168,9 +164,9 @@ def auc(scores: Array, is_positive: Array) -> float:
     return float((rank[is_positive].sum() - positives * (positives + 1) / 2) / (positives * negatives))
 
 
-def auc_with_interval(scores: Array, is_positive: Array, seed: int = 0) -> Figure:
+def auc_with_interval(scores: Array, is_positive: Array) -> Figure:
     """Return the AUC of some scores with its 95 % interval over items."""
-    interval = bootstrap(lambda draw: auc(scores[draw], is_positive[draw]), len(scores), seed)
+    interval = bootstrap(lambda draw: auc(scores[draw], is_positive[draw]), len(scores))
     return Figure(auc(scores, is_positive), *interval, len(scores))
 
 

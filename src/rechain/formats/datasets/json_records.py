@@ -23,7 +23,7 @@ DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile)  # what reading a damaged gzip
 Numbered = tuple[str, int, bytes | dict[str, Any] | QuestionError]
 """The unit of a record (line, record, row), its number in the file, and its JSON or cells or why it cannot be read."""
 Stream = io.BufferedReader | gzip.GzipFile
-PathLike = Path | str  # A local path or, for files that `system.stores` opens, an address.
+PathLike = Path | str  # A local path or, for files that `system.files` opens, an address.
 
 
 class _Replayed(io.RawIOBase):
