@@ -16,8 +16,8 @@ import numpy as np
 
 from rechain.system.tensors import Array
 from rechain.text.answers import wrapping
+from rechain.text.languages import stem
 from rechain.text.passage_views import PassageView
-from rechain.text.stems import stem
 from rechain.text.values import Item
 from rechain.text.values.normal import NormalText
 from rechain.text.words import Span, Text

@@ -17,10 +17,10 @@ from rechain.scoring.interface import Contributions, Scores
 from rechain.scoring.shape_weights import Comparison
 from rechain.system.tensors import Array
 from rechain.text.candidates import Candidate, Candidates
+from rechain.text.languages import stem
 from rechain.text.linking.content import are_parts
 from rechain.text.passage_views import PassageView
 from rechain.text.rarity import rarities
-from rechain.text.stems import stem
 from rechain.text.words import Text
 
 NAMES = (

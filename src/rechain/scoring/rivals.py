@@ -17,7 +17,7 @@ from rechain.scoring.contexts import Contexts, find_names, terms
 from rechain.system.tensors import Array
 from rechain.text.answers.claims import Claim
 from rechain.text.candidates import Candidates
-from rechain.text.stems import stem
+from rechain.text.languages import stem
 from rechain.text.values import Item, same
 from rechain.text.values.normal import NormalText
 from rechain.text.words import Text

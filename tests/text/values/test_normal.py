@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rechain.text.stems import singular
+from rechain.text.languages import singular
 from rechain.text.values import Item, same
 from rechain.text.values.normal import NormalText, find_values
 from rechain.text.words import Text

@@ -12,8 +12,8 @@ from math import fsum
 from typing import NamedTuple
 
 from rechain.text.answers import wrapping
+from rechain.text.languages import stem
 from rechain.text.rarity import idf
-from rechain.text.stems import stem
 from rechain.text.words import Text, is_unspaced
 
 Run = tuple[int, int]

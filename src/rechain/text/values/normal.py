@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 
-from rechain.text.stems import singular
+from rechain.text.languages import singular
 from rechain.text.values import Item
 from rechain.text.values.amounts import AmountReader
 from rechain.text.values.dates import MONTHS, read_date, read_day_of_month, read_digits_as_date, read_time
