@@ -14,8 +14,7 @@ from typing import Protocol, runtime_checkable
 import orjson
 
 from rechain.schema import Passage
-from rechain.text.passage_views import PassageView
-from rechain.text.sentences import find_lines
+from rechain.text.passage_views import PassageView, find_lines
 from rechain.text.words import lazy
 
 _STAMP_DIGITS = 16

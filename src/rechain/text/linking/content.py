@@ -17,9 +17,8 @@ from math import log
 
 from rechain.text.collection import BatchStatistics, Statistics
 from rechain.text.linking.linkers import Entity
-from rechain.text.passage_views import PassageView
+from rechain.text.passage_views import PassageView, blank_lines, find_lines
 from rechain.text.rarity import phrase_idf
-from rechain.text.sentences import blank_lines, find_lines
 from rechain.text.words import Text, strip_suffix
 
 FEWEST_PARTS = 6

@@ -303,7 +303,7 @@ def _load(model: str) -> Any:
 # --- Other languages --------------------------------------------------------------------------------------------------
 #
 # In German every noun is a capitalised word, and the table of rarities knows few of them: how many of the question's
-# own passages contain a noun shows how telling it is. Words of scripts without blanks are found by `languages.find_words`.
+# own passages contain a noun shows how telling it is. `languages.find_words` finds words of scripts without blanks.
 
 _HALVING_OF_NOUNS = 2.0
 """what a noun loses whenever e times as many other passages hold it: two of four others leave it just above the least
