@@ -32,8 +32,7 @@ from rechain.formats.datasets.questions import read_collection
 from rechain.formats.datasets.records import read_by_id
 from rechain.recoverer import Recoverer
 from rechain.schema import Gold, Question
-from rechain.scoring.baselines import Lexical
-from rechain.scoring.interface import Contributions, Model
+from rechain.scoring.interface import Contributions, Lexical, Model
 from rechain.text import rarity
 from rechain.text.candidates import Candidates
 from rechain.text.collection import PassageCollection

@@ -8,8 +8,8 @@ import pytest
 from rechain.recoverer import Recoverer
 from rechain.schema import Mention, Passage, Question
 from rechain.scoring import BM25, Random
-from rechain.scoring.baselines import LINK_FACTOR, Lexical
-from rechain.scoring.entity_pairs import MENTION_FACTOR
+from rechain.scoring.evidence import MENTION_FACTOR
+from rechain.scoring.interface import LINK_FACTOR, Lexical
 from rechain.text.candidates import find_candidates
 from rechain.text.linking import KINDS
 from rechain.text.rarity import idf
