@@ -11,8 +11,8 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from rechain.errors import RechainError
 from rechain.labels.agreement import MODES, STATES, State, Status, agreements, by_unit, doubts, overall, statuses
+from rechain.labels.queue import Suggestions
 from rechain.labels.store import Label, checked_annotator
-from rechain.labels.suggestions import Suggestions
 from rechain.schema import Question
 from rechain.text.label_units import Mode, Unit, Units, Value
 from rechain.web.chains import best_chain
