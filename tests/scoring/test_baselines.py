@@ -11,8 +11,8 @@ from rechain.scoring import BM25, Random
 from rechain.scoring.evidence import MENTION_FACTOR
 from rechain.scoring.interface import LINK_FACTOR, Lexical
 from rechain.text.candidates import find_candidates
+from rechain.text.languages import idf
 from rechain.text.linking import KINDS
-from rechain.text.rarity import idf
 from rechain.text.words import Text
 
 

@@ -11,7 +11,7 @@ from rechain.scoring.evidence import PRIOR, weigh
 from rechain.scoring.interface import weights
 from rechain.scoring.shape_weights import best_of_shapes, describe, shape_odds, weigh_answer, weigh_prior
 from rechain.text.candidates import Candidates, find_of_any_shape
-from rechain.text.rarity import idf, phrase_idf
+from rechain.text.languages import idf, phrase_idf
 
 RAREST = idf("zimbelot")
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rechain.schema import Mention, Passage
+from rechain.text.languages import idf, rarities
 from rechain.text.passage_views import (
     PassageView,
     SentenceOverlaps,
@@ -17,7 +18,6 @@ from rechain.text.passage_views import (
     identifier,
     stretches,
 )
-from rechain.text.rarity import idf, rarities
 from rechain.text.words import Text, phrase
 
 

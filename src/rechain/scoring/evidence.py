@@ -9,7 +9,7 @@ that is worth: an entity that half of all passages mention stands beside anythin
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from math import fsum, log
 from typing import NamedTuple
 
@@ -19,9 +19,9 @@ from rechain.system.tensors import Array
 from rechain.text.answers.matcher import Holdings
 from rechain.text.candidates import Candidate, Candidates
 from rechain.text.collection import BatchStatistics, Statistics
+from rechain.text.languages import idf, phrase_idf, rarities
 from rechain.text.linking import Edge
 from rechain.text.passage_views import PassageView, SentenceOverlaps
-from rechain.text.rarity import idf, phrase_idf, rarities
 from rechain.text.words import Span, Text
 
 MENTION_FACTOR = 0.3
@@ -81,7 +81,8 @@ class EntityPairs:
             pairs = [[pair for _, pair in self.entities(chain)] for chain in chains]
             if isinstance(collection, BatchStatistics):
                 collection.count_ahead(entities={entity for of_chain in pairs for pair in of_chain for entity in pair})
-            counts = [[_log_counts(collection, pair) for pair in of_chain] for of_chain in pairs]
+            # The entity of a link counts in both its steps. One that the collection does not know counts as in one.
+            counts = [[sum(log_count(collection, name) for name in pair) for pair in of_chain] for of_chain in pairs]
             parts["collection"] = RARITY_FACTOR * _below_greatest(_total(counts))
         return parts
 
@@ -91,11 +92,18 @@ class EntityPairs:
 
     def entities(self, chain: Candidate) -> list[tuple[int, tuple[str, str]]]:
         """Return the passages of a chain and the two entities of each, where both are named."""
-        head = self._candidates.views[chain.passages[0]]
-        first = next((entity for entity in self._first if head.mentions(entity)), None)
-        entities = [first, *(edge.key for edge in chain.edges), self._last]
-        steps = zip(chain.passages, entities, entities[1:], strict=False)
+        steps = self.way(chain)
         return [(passage, (one, two)) for passage, one, two in steps if one is not None and two is not None]
+
+    def way(self, chain: Candidate) -> Iterator[tuple[int, str | None, str | None]]:
+        """Yield the passages of a chain and the two entities of each, None for one that is not named."""
+        entities = [self.asked_in(chain.passages[0]), *(edge.key for edge in chain.edges), self._last]
+        return zip(chain.passages, entities[:-1], entities[1:], strict=True)
+
+    def asked_in(self, passage: int) -> str | None:
+        """Return the entity of the question that a passage mentions, the first of several."""
+        view = self._candidates.views[passage]
+        return next((entity for entity in self._first if view.mentions(entity)), None)
 
     def evidence(self, passage: int, entity: str) -> float:
         """Return how closely an entity stands together with the one of the question or answer that a passage holds."""
@@ -129,12 +137,9 @@ def _below_greatest(costs: Sequence[float]) -> Array:
     return below
 
 
-def _log_counts(collection: Statistics, pair: tuple[str, str]) -> float:
-    """Return the logarithms, added up, of how many passages mention each of two entities.
-
-    The entity of a link counts in both its steps. One that the collection does not know counts as in one passage.
-    """
-    return sum(log(max(collection.count_entity(entity), 1)) for entity in pair)
+def log_count(collection: Statistics | None, entity: str | None) -> float:
+    """Return the logarithm of how many passages of a collection mention an entity; 0 where nobody knows."""
+    return 0.0 if collection is None or entity is None else log(max(collection.count_entity(entity), 1))
 
 
 def closeness(view: PassageView, one: str, two: str) -> Closeness:

@@ -12,8 +12,8 @@ import orjson
 
 from rechain.scoring.evidence import EntityPairs
 from rechain.text.candidates import Candidates
+from rechain.text.languages import rarities
 from rechain.text.passage_views import bm25_scores
-from rechain.text.rarity import rarities
 from rechain.text.words import Text
 
 Contributions = Mapping[str, float]

@@ -21,10 +21,9 @@ from rechain.scoring.interface import Contributions, Scores, weights
 from rechain.system.tensors import Array
 from rechain.text.answers import wrapping
 from rechain.text.candidates import Candidate, Candidates
-from rechain.text.languages import stem
+from rechain.text.languages import idf, naming_words, phrase_idf, rarities, stem
 from rechain.text.linking.content import are_parts
 from rechain.text.passage_views import PassageView
-from rechain.text.rarity import idf, naming_words, phrase_idf, rarities
 from rechain.text.words import Text, phrase
 
 _ANSWER = 12.0

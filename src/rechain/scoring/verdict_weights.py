@@ -22,7 +22,7 @@ from rechain.scoring.contexts import Contexts, find_names, terms
 from rechain.scoring.interface import weights
 from rechain.system.tensors import Array
 from rechain.text.answers.claims import Claim
-from rechain.text.answers.matcher import HeldClaim, Holding
+from rechain.text.answers.matcher import HeldClaim
 from rechain.text.candidates import Candidate, Candidates
 from rechain.text.languages import stem
 from rechain.text.linking.content import are_parts, is_entry
@@ -285,7 +285,6 @@ class ClaimVerdict(NamedTuple):
     held: HeldClaim
     probability: float
     passage: int | None
-    holding: Holding | None
 
     @property
     def is_supported(self) -> bool:
@@ -301,9 +300,8 @@ def judge_claims(
     verdicts = []
     for held, numbers in zip(candidates.holdings.claims, described, strict=True):
         logit = fsum(weights("verdicts").get(name, 0.0) * value for name, value in numbers.items())
-        passage = best_passage(held, chain)
-        holding = None if passage is None else held.holdings[passage]
-        verdicts.append(ClaimVerdict(held, 1 / (1 + exp(-max(min(logit, 30.0), -30.0))), passage, holding))
+        probability = 1 / (1 + exp(-max(min(logit, 30.0), -30.0)))
+        verdicts.append(ClaimVerdict(held, probability, best_passage(held, chain)))
     return verdicts
 
 

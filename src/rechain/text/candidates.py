@@ -22,10 +22,10 @@ from rechain.errors import QuestionError, RechainError
 from rechain.schema import Link, Question, Shape
 from rechain.text.answers.matcher import AnswerMatcher, Holdings, Meaning
 from rechain.text.collection import Statistics
+from rechain.text.languages import idf, naming_words
 from rechain.text.linking import DEFAULT_LINKERS, DEFAULT_MIN_WEIGHT, DEFAULT_SPACY_MODEL, LINKERS, Edge, LinkGraph
 from rechain.text.linking.content import are_parts
 from rechain.text.passage_views import PassageView, identifier
-from rechain.text.rarity import idf, naming_words
 from rechain.text.words import Text
 
 DEFAULT_HOPS = 2
@@ -124,10 +124,10 @@ class Candidates:
         is_given = (edge.is_given for chain in self.chains for edge in chain.edges)
         return bool(self.question.question_entities) and all(is_given)
 
-    def all_links(self, ends: Collection[int] | None = None) -> LinkGraph:
-        """Find the links between all passages, not only those that chains need; or those of some passages."""
+    def all_links(self) -> LinkGraph:
+        """Find the links between all passages, not only those that chains need."""
         linkers = _linkers(self.question, self.link_types, self.settings)
-        return _graph(self.views, linkers, self.settings, self.collection, ends=ends)
+        return _graph(self.views, linkers, self.settings, self.collection)
 
 
 def find_candidates(

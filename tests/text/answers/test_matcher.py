@@ -10,8 +10,8 @@ from rechain.errors import QuestionError
 from rechain.schema import Mention, Passage, Question
 from rechain.text.answers.claims import Claim
 from rechain.text.answers.matcher import AnswerMatcher, HeldClaim, Holding, Holdings, Meaning
+from rechain.text.languages import idf
 from rechain.text.passage_views import PassageView
-from rechain.text.rarity import idf
 from rechain.text.values import same
 from rechain.text.values.normal import NormalText
 from rechain.text.words import Text, phrase

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from rechain.schema import LinkKind, Mention, Passage, Question
 from rechain.text.candidates import CandidateSettings, find_candidates
+from rechain.text.languages import MAX_PHRASE_IDF, idf, phrase_idf
 from rechain.text.linking import DEFAULT_LINKERS, DEFAULT_MIN_WEIGHT, KINDS, LINKERS
 from rechain.text.linking.graph import LinkGraph
 from rechain.text.linking.linkers import (
@@ -23,7 +24,6 @@ from rechain.text.linking.linkers import (
     name_weight,
 )
 from rechain.text.passage_views import PassageView
-from rechain.text.rarity import MAX_PHRASE_IDF, idf, phrase_idf
 from rechain.text.words import phrase
 
 

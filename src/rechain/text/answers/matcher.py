@@ -13,8 +13,8 @@ from typing import NamedTuple
 from rechain.errors import QuestionError
 from rechain.schema import Match, Passage, Question
 from rechain.text.answers.claims import AnswerReading, Claim, read_answer
+from rechain.text.languages import idf, is_foreign, rarities
 from rechain.text.passage_views import PassageView, SentenceOverlaps
-from rechain.text.rarity import idf, is_foreign, rarities
 from rechain.text.values import Item, same
 from rechain.text.values.normal import NormalText
 from rechain.text.values.units import SYMBOLS
@@ -360,10 +360,10 @@ class _NormalSentences:
         worth = [self._worth(one, here) for one, here in zip(wanted, places, strict=True)]
         total = fsum(one.weight for one in wanted)
         inside = sorted(set().union(*places))
-        strengths = {
-            number: self._order(number, phrases) * fsum(of_one.get(number, 0.0) for of_one in worth) / total
-            for number in inside or [0]  # the title alone may hold something, and is beside every sentence
-        }
+        strengths = {}
+        for number in inside or [0]:  # the title alone may hold something, and is beside every sentence
+            order = 1.0 if any(one in self._texts[number].joined for one in phrases[:1]) else _SCATTERED
+            strengths[number] = order * fsum(of_one.get(number, 0.0) for of_one in worth) / total
         best = max(strengths, key=strengths.__getitem__)
         start, end = self._spans[best]
         found = next((found for words in phrases[:1] for found in self._texts[best].spans(words)), None)
@@ -400,10 +400,6 @@ class _NormalSentences:
         if is_unspaced(one.key):
             return {number for number, text in enumerate(self._texts) if f" {' '.join(one.key)} " in text.joined}
         return self._places.get(one.key, set())
-
-    def _order(self, number: int, phrases: Sequence[str]) -> float:
-        """Return what telling words are worth in a sentence: the more where the most telling phrase stands in it."""
-        return 1.0 if any(phrase in self._texts[number].joined for phrase in phrases[:1]) else _SCATTERED
 
 
 def _best(holdings: Mapping[int, Holding]) -> dict[int, Holding]:

@@ -19,13 +19,16 @@ from rechain.schema import GIVEN_KINDS, LinkKind
 from rechain.text.languages import (
     GERMAN_FUNCTION_WORDS,
     HEADING_WORDS,
+    MAX_PHRASE_IDF,
     SHORTEST_NOUN,
     find_german,
     find_words,
+    idf,
+    phrase_idf,
     stem_german_noun,
+    words_below,
 )
 from rechain.text.passage_views import PassageView
-from rechain.text.rarity import MAX_PHRASE_IDF, idf, phrase_idf, words_below
 from rechain.text.words import fold, is_unspaced, lazy, phrase
 
 Holders = Mapping[str, Sequence[int]]
