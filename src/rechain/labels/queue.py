@@ -107,9 +107,8 @@ class Queue:
             return False
         event, is_finished = self._finished.get((annotator, mode, question), (None, False))
         if event != latest:
-            labels = self._store.of_question(question)
-            own = {label.unit: label.value for label in labels if label.annotator == annotator and not label.settles}
-            is_finished = not waiting(question, own)
+            own = self._store.of_annotator(question, annotator)
+            is_finished = not waiting(question, {unit: label.value for unit, label in own.items()})
             self._finished[annotator, mode, question] = latest, is_finished
         return is_finished
 
@@ -150,12 +149,6 @@ class Suggestions:
 
 def _places(units: Units, ranked: Sequence[Chain]) -> Mapping[int, int]:
     """Return the places of those candidates that were ranked, by their numbers."""
-    if not ranked:
-        return {}
     places = {chain.identity: place for place, chain in reversed(list(enumerate(ranked)))}
-    found = {}
-    for number, (unit, candidate) in enumerate(zip(units.chains, units.candidates.chains, strict=True)):
-        chain = Chain(shape=candidate.shape, passages=list(unit.passages), links=candidate.links, score=0.0)
-        if (place := places.get(chain.identity)) is not None:
-            found[number] = place
-    return found
+    identities = enumerate(map(units.candidates.identity, units.candidates.chains))
+    return {number: places[identity] for number, identity in identities if identity in places}

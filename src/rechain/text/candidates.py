@@ -124,6 +124,12 @@ class Candidates:
         is_given = (edge.is_given for chain in self.chains for edge in chain.edges)
         return bool(self.question.question_entities) and all(is_given)
 
+    def identity(self, chain: Candidate) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return what `Chain.identity` is of a chain, without looking for links in texts, which takes time."""
+        ids = [self.question.passages[number].id for number in chain.passages]
+        given = (edge.name if edge.is_given else "" for edge in chain.edges)
+        return tuple(sorted(ids) if chain.shape == "parallel" else ids), tuple(given)
+
     def all_links(self) -> LinkGraph:
         """Find the links between all passages, not only those that chains need."""
         linkers = _linkers(self.question, self.link_types, self.settings)
