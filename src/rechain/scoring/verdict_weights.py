@@ -28,7 +28,7 @@ from rechain.text.languages import stem
 from rechain.text.linking.content import are_parts, is_entry
 from rechain.text.passage_views import PassageView
 from rechain.text.values import Item, same
-from rechain.text.values.normal import NormalText
+from rechain.text.values.normal import read_items
 from rechain.text.words import Text
 
 _NEIGHBOURS = 0.3
@@ -242,11 +242,11 @@ def _keys(value: Item) -> set[str]:
 
 def has_quantities(text: str) -> bool:
     """Return whether a text has an amount, a measure or a time of day."""
-    return any(item.units for item in NormalText(text).items)
+    return any(item.units for item in read_items(text))
 
 
 def _values(text: str) -> list[Item]:
-    return [item for item in NormalText(text).items if item.is_value][:_MOST_VALUES]
+    return [item for item in read_items(text) if item.is_value][:_MOST_VALUES]
 
 
 def _kinds(value: Item) -> frozenset[str]:

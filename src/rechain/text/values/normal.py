@@ -26,15 +26,8 @@ _JOINTS = ("", " ", "-", "\u00a0", "°", " °")
 _COUNTED_ZH = {"天": "day", "日": "day", "周": "week", "月": "month", "年": "year"}
 
 
-class NormalText:
-    """A text as a row of items."""
-
-    def __init__(self, text: str) -> None:
-        self.items: list[Item] = _items(text)
-        """its words and values, from left to right"""
-
-
-def _items(text: str) -> list[Item]:
+def read_items(text: str) -> list[Item]:
+    """Return the words and values of a text, from left to right."""
     read = Text(text)
     if not read.words:
         return []
