@@ -54,7 +54,7 @@ class Statistics(Protocol):
         ...
 
     def count_line(self, line: str) -> int:
-        """Return how many passages have a line, as `text.lines.find_lines` yields it."""
+        """Return how many passages have a line, as `passage_views.find_lines` yields it."""
         ...
 
 
