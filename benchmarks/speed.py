@@ -30,8 +30,7 @@ from rechain.formats.datasets import read_questions
 from rechain.schema import Passage, Question
 from rechain.text.answers.matcher import AnswerMatcher
 from rechain.text.candidates import find_candidates
-from rechain.text.linking import DEFAULT_LINKERS, DEFAULT_MIN_WEIGHT, LinkGraph
-from rechain.text.linking.builtin import NAMES, TITLES
+from rechain.text.linking import DEFAULT_LINKERS, DEFAULT_MIN_WEIGHT, LINKERS, LinkGraph
 from rechain.text.linking.linkers import Context
 from rechain.text.passage_views import PassageView
 
@@ -57,7 +56,7 @@ def phrases_of(question: Question) -> list[str]:
     """Return the phrases that `link` searches: titles, pairs of capitalised words, rare words and words of titles."""
     views = [PassageView(passage) for passage in question.passages]
     context = Context(views, tails_of(question, views), DEFAULT_MIN_WEIGHT)
-    return sorted({phrase.strip() for phrase in (*TITLES.phrases(context), *NAMES.phrases(context))})
+    return sorted({phrase.strip() for name in ("titles", "names") for phrase in LINKERS[name].phrases(context)})
 
 
 def link_with_spacy(questions: Sequence[Question], phrases: Sequence[Sequence[str]]) -> None:

@@ -20,7 +20,7 @@ from rechain.evaluation.judging import JudgedChain, compare, summarise
 from rechain.evaluation.statistics import mean_with_interval
 from rechain.schema import Question
 from rechain.text.answers.claims import AnswerReading, read_answer
-from rechain.text.rarity import naming_words
+from rechain.text.languages import naming_words
 from rechain.text.words import Text, phrase
 
 ARTICLES = ("the", "a", "an")

@@ -32,9 +32,8 @@ from rechain.formats.datasets.questions import read_collection
 from rechain.formats.datasets.records import read_by_id
 from rechain.recoverer import Recoverer
 from rechain.schema import Gold, Question
-from rechain.scoring.baselines import Lexical
-from rechain.scoring.interface import Contributions, Model
-from rechain.text import rarity
+from rechain.scoring.interface import Contributions, Lexical, Model
+from rechain.text import languages
 from rechain.text.candidates import Candidates
 from rechain.text.collection import PassageCollection
 from rechain.text.passage_views import PassageView
@@ -48,7 +47,7 @@ RULES = (
 """parts of the lexical rule where the data names entities"""
 TABLE_PASSAGES = (100, 1000, 10000)
 """passages of the collection that the fixed table counts for"""
-FIXED = rarity._table()
+FIXED = languages._table()
 """the rarities of words that come with the package, and that of all others"""
 HOTPOTQA = 600
 """questions of HotpotQA open"""
@@ -106,8 +105,8 @@ def use_words_of(collection: PassageCollection, table_passages: int) -> None:
 
 def use_table(idf: dict[str, float]) -> None:
     """Let words have other rarities, in all of the package."""
-    rarity._table = lambda: (idf, FIXED[1])  # type: ignore[assignment]
-    rarity.words_below.cache_clear()
+    languages._table = lambda: (idf, FIXED[1])  # type: ignore[assignment]
+    languages.words_below.cache_clear()
 
 
 def word_rows(data: Path, logs: Path) -> Iterator[Sequence[object]]:

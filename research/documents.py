@@ -1,4 +1,4 @@
-"""Fit what tells evidence in documents (`scoring.document_weights`): python research/documents.py LOGS [--write].
+"""Fit what tells evidence in documents (`scoring.shape_weights`): python research/documents.py LOGS [--write].
 
 LOGS is what benchmarks/logs/build.py filled; its halves fit and dev are read, each question with all its passages and
 with as few as SIZES says, as retrievers are set. Prints how often the best candidate has exactly the right passages
@@ -25,8 +25,8 @@ from rechain.formats.datasets import read_questions
 from rechain.formats.datasets.records import read_by_id
 from rechain.reader.pretrained import load
 from rechain.schema import Gold, Question
-from rechain.scoring.document_weights import NAMES, NOTHING, describe
 from rechain.scoring.interface import BUNDLED
+from rechain.scoring.shape_weights import NAMES, NOTHING, describe_documents
 from rechain.system.tensors import Array
 from rechain.text.answers.matcher import Meaning
 from rechain.text.candidates import find_of_any_shape
@@ -72,7 +72,7 @@ def read_case(question: Question, needed: Sequence[str], size: int | None, meani
     numbers, passages = np.zeros((0, len(NAMES))), list[frozenset[int]]()
     with suppress(QuestionError):
         candidates = find_of_any_shape(cut, meaning=meaning)
-        numbers, passages = describe(candidates), [frozenset(chain.passages) for chain in candidates.chains]
+        numbers, passages = describe_documents(candidates), [frozenset(chain.passages) for chain in candidates.chains]
     wanted = {place for place, passage in enumerate(cut.passages) if passage.id in needed}
     right = [bool(needed) and one == wanted for one in passages]
     name, kind = question.id.rpartition("-")[0], question.type or ""

@@ -25,8 +25,8 @@ from rechain.reader.model import ChainReaderModel, WeighedQuestion
 from rechain.reader.pretrained import load
 from rechain.reader.texts import Arrival
 from rechain.schema import Gold, Question
-from rechain.scoring.document_weights import is_of_documents
 from rechain.scoring.interface import Scores
+from rechain.scoring.shape_weights import is_of_documents
 from rechain.system.tensors import Array
 from rechain.text.candidates import Candidates, find_of_any_shape
 

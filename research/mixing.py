@@ -20,7 +20,7 @@ from rechain.errors import QuestionError
 from rechain.evaluation.judging import is_gold_chain
 from rechain.reader.model import ChainReaderModel
 from rechain.reader.pretrained import load
-from rechain.scoring.document_weights import is_of_documents
+from rechain.scoring.shape_weights import is_of_documents
 from rechain.system.tensors import Array
 from rechain.text.candidates import find_of_any_shape
 

@@ -21,7 +21,7 @@ def test_the_output_does_not_depend_on_the_seed_of_hashes(model: str) -> None:
 
 OVERLAPS = """
 from rechain.text.passage_views import PassageView, SentenceOverlaps
-from rechain.text.rarity import rarities
+from rechain.text.languages import rarities
 from rechain.schema import Passage
 from rechain.text.words import Text
 

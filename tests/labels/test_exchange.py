@@ -67,7 +67,7 @@ def test_gold_of_labels(
     medhop: Question, pairs: list[str | None], chains: list[str | None], gold: list[GoldChain] | None
 ) -> None:
     units = find_units(medhop)
-    found = gold_from_labels(units, labels_of(pairs, units.of("pairs")) + labels_of(chains, units.chains))
+    found = gold_from_labels(units, labels_of(pairs, list(units.pairs)) + labels_of(chains, units.chains))
     assert found == (None if gold is None else Gold(id="MH_1", chains=gold))
 
 

@@ -16,7 +16,7 @@ from rechain.paper.lexicon import Lexicon
 from rechain.paper.prepare import prepare
 from rechain.paper.settings import GameSettings
 from rechain.schema import Mention, Passage, Question
-from rechain.scoring.baselines import Lexical
+from rechain.scoring.interface import Lexical
 from rechain.system.tensors import load_arrays, save_arrays
 from rechain.text.candidates import Candidates
 from rechain.text.words import Text, phrase

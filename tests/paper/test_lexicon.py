@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from rechain.paper.lexicon import MAX_NGRAMS, Lexicon, vector_rows
 from rechain.paper.settings import NGRAM_BUCKETS
-from rechain.text.rarity import idf
+from rechain.text.languages import idf
 
 
 def test_words_are_numbered_as_they_are_first_seen() -> None:

@@ -11,16 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rechain.schema import Passage, Question
-from rechain.scoring.document_weights import (
+from rechain.scoring.evidence import FEATURES, weigh
+from rechain.scoring.interface import weights
+from rechain.scoring.shape_weights import (
     NAMES,
     NOTHING,
     confidences,
-    describe,
+    describe_documents,
     is_of_documents,
     score_documents,
-    weights,
 )
-from rechain.scoring.evidence import FEATURES, weigh
 from rechain.text.candidates import Candidates, find_of_any_shape
 
 
@@ -41,7 +41,7 @@ COMPARED = find("Which is older, Zimbelot or Quorvath?", "Quorvath", ["Old.", "O
 
 def numbers(candidates: Candidates, passages: tuple[int, ...]) -> dict[str, float]:
     row = [chain.passages for chain in candidates.chains].index(passages)
-    return dict(zip(NAMES, describe(candidates)[row].tolist(), strict=True))
+    return dict(zip(NAMES, describe_documents(candidates)[row].tolist(), strict=True))
 
 
 def test_a_chain_says_together_what_none_of_its_passages_says_alone() -> None:
@@ -75,7 +75,7 @@ def test_words_that_several_passages_say_tell_less() -> None:
 
 
 def test_the_first_numbers_are_the_evidence_of_every_chain() -> None:
-    np.testing.assert_allclose(describe(BRIDGE)[:, : len(FEATURES)], weigh(BRIDGE))
+    np.testing.assert_allclose(describe_documents(BRIDGE)[:, : len(FEATURES)], weigh(BRIDGE))
 
 
 def test_passages_side_by_side_say_so() -> None:
@@ -87,13 +87,13 @@ def test_passages_side_by_side_say_so() -> None:
 
 def test_a_question_without_a_word_of_the_passages_has_numbers_too() -> None:
     candidates = find("🎼❓", "Ostrela", ["Vexlor of Ostrela", "Vexlor"], hops=1)
-    assert np.isfinite(describe(candidates)).all()
+    assert np.isfinite(describe_documents(candidates)).all()
 
 
 def test_scores_are_the_weighed_numbers_and_the_best_chain_is_found() -> None:
     scores = score_documents(BRIDGE)
     sums = [sum(parts.values()) for parts in scores.contributions]
-    np.testing.assert_allclose(sums, describe(BRIDGE) @ [weights()[name] for name in NAMES])
+    np.testing.assert_allclose(sums, describe_documents(BRIDGE) @ [weights("documents")[name] for name in NAMES])
     assert BRIDGE.chains[int(np.argmax(sums))].passages == (0, 1)
     assert list(scores.contributions[0]) == ["evidence", "answer", "shape"]
 
@@ -102,7 +102,7 @@ def test_scores_are_the_weighed_numbers_and_the_best_chain_is_found() -> None:
 def test_confidences_of_different_passages_and_of_none_sum_to_one(data: st.DataObject) -> None:
     logits = np.array([data.draw(st.floats(-50, 50)) for _ in BRIDGE.chains])
     found = dict(zip([frozenset(c.passages) for c in BRIDGE.chains], confidences(BRIDGE, logits), strict=True))
-    nothing = exp(weights()[NOTHING])
+    nothing = exp(weights("documents")[NOTHING])
     assert sum(found.values()) == pytest.approx(1 - nothing / (nothing + np.exp(logits).sum()))
 
 
@@ -111,7 +111,7 @@ def test_candidates_with_the_same_passages_share_their_confidence() -> None:
     found = confidences(both, np.zeros(len(both.chains)))
     of_both = [value for chain, value in zip(both.chains, found, strict=True) if len(chain.passages) == 2]
     assert len(of_both) > 1
-    expected = len(of_both) / (len(both.chains) + exp(weights()[NOTHING]))
+    expected = len(of_both) / (len(both.chains) + exp(weights("documents")[NOTHING]))
     assert of_both == pytest.approx([expected] * len(of_both))
 
 

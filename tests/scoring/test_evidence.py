@@ -10,7 +10,7 @@ import pytest
 from rechain.schema import Mention, Passage, Question
 from rechain.scoring.evidence import FEATURES, PRIOR, nothing, weigh
 from rechain.text.candidates import Candidates, find_candidates, find_of_any_shape
-from rechain.text.rarity import idf, phrase_idf
+from rechain.text.languages import idf, phrase_idf
 
 Evidence = dict[str, float]
 

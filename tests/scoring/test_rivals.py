@@ -3,7 +3,7 @@
 import pytest
 
 from rechain.schema import Passage, Question
-from rechain.scoring.rivals import Rivals
+from rechain.scoring.verdict_weights import Rivals
 from rechain.text.answers.claims import Claim
 from rechain.text.candidates import find_of_any_shape
 

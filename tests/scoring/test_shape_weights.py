@@ -8,9 +8,10 @@ import pytest
 
 from rechain.schema import SHAPES, Passage, Question
 from rechain.scoring.evidence import PRIOR, weigh
-from rechain.scoring.shape_weights import best_of_shapes, describe, shape_odds, weigh_answer, weigh_prior, weights
+from rechain.scoring.interface import weights
+from rechain.scoring.shape_weights import best_of_shapes, describe, shape_odds, weigh_answer, weigh_prior
 from rechain.text.candidates import Candidates, find_of_any_shape
-from rechain.text.rarity import idf, phrase_idf
+from rechain.text.languages import idf, phrase_idf
 
 RAREST = idf("zimbelot")
 
@@ -107,7 +108,7 @@ def test_chinese_questions_offer_a_choice_too(asked: str) -> None:
 
 def test_the_weights_name_every_number() -> None:
     used = {name for candidates in ALL for numbers in described(candidates).values() for name in numbers}
-    assert used == set(weights())
+    assert used == set(weights("shapes"))
 
 
 def test_odds_are_the_softmax_of_the_weighed_numbers() -> None:
@@ -116,7 +117,7 @@ def test_odds_are_the_softmax_of_the_weighed_numbers() -> None:
         assert set(found) <= set(SHAPES) and len(found) > 1
         assert sum(map(exp, found.values())) == pytest.approx(1)
         logits = {
-            shape: sum(weights()[name] * value for name, value in numbers.items())
+            shape: sum(weights("shapes")[name] * value for name, value in numbers.items())
             for shape, numbers in described(candidates).items()
         }
         total = log(sum(map(exp, logits.values())))

@@ -68,7 +68,7 @@ def test_the_weakest_and_the_strongest_claim_decide(
     probabilities: list[float], verdict: str, probability: float
 ) -> None:
     held = HeldClaim(Claim("x", (), ()), {})
-    found = conclude([ClaimVerdict(held, value, None, None) for value in probabilities])
+    found = conclude([ClaimVerdict(held, value, None) for value in probabilities])
     assert found == (verdict, pytest.approx(probability))
 
 

@@ -19,8 +19,8 @@ from rechain.evaluation.judging import is_correct
 from rechain.formats.datasets import read_questions
 from rechain.schema import Mention, Passage, Question
 from rechain.text.candidates import Candidate, Candidates, CandidateSettings, find_candidates, find_of_any_shape
+from rechain.text.languages import MAX_PHRASE_IDF, idf
 from rechain.text.linking import DEFAULT_MIN_WEIGHT, KINDS
-from rechain.text.rarity import MAX_PHRASE_IDF, idf
 from rechain.text.words import phrase
 
 EVERYTHING = CandidateSettings(limit=1_000_000)

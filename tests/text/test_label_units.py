@@ -52,8 +52,6 @@ def test_pairs_stand_once_in_order_of_first_use_with_the_chains_that_share_them(
         pair("3", "protein:P99999", "protein:Q23456"): [1],
     }
     assert list(units.pairs)[2] == units.pairs_of[0][2] == units.pairs_of[1][2]
-    assert list(units.of("pairs")) == list(units.pairs)
-    assert list(units.of("chains")) == units.chains
     assert units.in_order(units.pairs_of[0][2]) == ("protein:Q23456", "drug:DB00002")
     assert units.name("protein:Q23456") == "protein:Q23456"
 

@@ -9,8 +9,8 @@ from rechain.schema import Passage, Question
 from rechain.text.answers.claims import Claim
 from rechain.text.answers.matcher import HeldClaim, Holding, Holdings
 from rechain.text.candidates import find_parallels
+from rechain.text.languages import idf
 from rechain.text.passage_views import PassageView
-from rechain.text.rarity import idf
 
 ZIMBELOT, QUORVATH, RAIN = ("Zimbelot", "It is old."), ("Quorvath", "It is older."), ("Rain", "It falls.")
 RAREST = idf("zimbelot")

@@ -12,8 +12,8 @@ from math import inf, log
 
 from rechain.index.shard import Ask, Condition, Hit, read_passage
 from rechain.schema import Passage, Question
+from rechain.text.languages import idf
 from rechain.text.passage_views import PassageView
-from rechain.text.rarity import idf
 
 _LINK = 10.0
 """the worth of a link by a title, next to words, whose score is BM25: about one rare word in title and text; 5 to 15

@@ -25,8 +25,8 @@ from rechain.index.vectors import Embedder, embed_questions
 from rechain.schema import Passage, Question, Recovered
 from rechain.text.answers.claims import read_answer
 from rechain.text.answers.matcher import AnswerMatcher
+from rechain.text.languages import idf, rarities
 from rechain.text.passage_views import PassageView
-from rechain.text.rarity import idf, rarities
 from rechain.text.words import Text
 
 Finding = Generator[list[Ask], list[list[Hit]], list[Passage]]

@@ -19,8 +19,7 @@ from rechain.schema import Passage
 from rechain.system.files import short_hash
 from rechain.system.processes import usable_cores
 from rechain.system.tensors import Array
-from rechain.text.passage_views import PassageView
-from rechain.text.sentences import find_lines
+from rechain.text.passage_views import PassageView, find_lines
 
 _EXTRA = 8
 """hits beyond the limit that are fetched, to find ties at the limit"""

@@ -82,7 +82,7 @@ class Database:
         """Write all or nothing; it is on the disk when this ends."""
         with self._lock, self._one_sentence():
             database = self._opened() or self._create_tables()
-            with _transaction(database):
+            with transaction(database):
                 yield database
 
     def check(self) -> None:
@@ -130,7 +130,7 @@ class Database:
             return False
         self._refuse(_damage_of_file(database))
         if version < VERSION:
-            with _transaction(database):
+            with transaction(database):
                 if _version(database, self.path) == version:  # else another process has been faster
                     for statement in _FROM_VERSION_3:
                         database.execute(statement)
@@ -141,7 +141,7 @@ class Database:
             raise InputError(f"{self.path} is damaged ({damage}); put a backup in its place.")
 
     def _connect(self) -> sqlite3.Connection:
-        database = sqlite3.connect(self.path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False)
+        database = connect(self.path)
         database.execute("PRAGMA synchronous = FULL")  # a label that was acknowledged survives a power cut
         self._file = _identity(self.path)
         self._connection = database
@@ -150,7 +150,7 @@ class Database:
     def _create_tables(self) -> sqlite3.Connection:
         """Create the tables, unless another process just did."""
         database = self._connection or self._connect()
-        with _transaction(database):
+        with transaction(database):
             if not _version(database, self.path):
                 for statement in (*_TABLES, *_MARKS):
                     database.execute(statement)
@@ -175,8 +175,14 @@ class Database:
             raise InputError(f"{self.path} cannot be read or written: {error.strerror}.") from error
 
 
+def connect(path: Path) -> sqlite3.Connection:
+    """Open a database for all threads of this process, in which every transaction is begun and ended as one."""
+    return sqlite3.connect(path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False)
+
+
 @contextmanager
-def _transaction(database: sqlite3.Connection) -> Iterator[None]:
+def transaction(database: sqlite3.Connection) -> Iterator[None]:
+    """Write all or nothing."""
     database.execute("BEGIN IMMEDIATE")  # takes the write lock now: two that read first and then write would both fail
     try:
         yield

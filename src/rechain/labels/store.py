@@ -225,6 +225,11 @@ class LabelStore(AbstractContextManager["LabelStore"]):
         rows = self._database.rows(f"{_CURRENT} WHERE labels.question = ? ORDER BY seq", question)
         return [self._event(row).label for row in rows]
 
+    def of_annotator(self, question: str, annotator: str) -> dict[Unit, Label]:
+        """Return the labels that an annotator gave to the units of a question, settling apart."""
+        labels = self.of_question(question)
+        return {label.unit: label for label in labels if label.annotator == annotator and not label.settles}
+
     def all(self) -> Iterator[Label]:
         """Yield all labels that hold, in the order in which they were added."""
         return (self._event(row).label for row in self._database.rows(f"{_CURRENT} ORDER BY seq"))

@@ -11,7 +11,7 @@ import numpy as np
 
 from rechain.paper.settings import NGRAM_BUCKETS
 from rechain.system.tensors import Array
-from rechain.text.rarity import idf
+from rechain.text.languages import idf
 from rechain.text.words import fold
 
 MAX_NGRAMS = 8

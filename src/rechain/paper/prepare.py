@@ -11,9 +11,9 @@ from rechain.paper.entities import QuestionEntities, Words
 from rechain.paper.lexicon import Lexicon
 from rechain.paper.settings import ASKED, STEP_FEATURES
 from rechain.schema import Question
-from rechain.scoring.baselines import Lexical
-from rechain.scoring.entity_pairs import closeness
-from rechain.scoring.steps import END, QuestionSteps, StepOffers, log_count
+from rechain.scoring.evidence import closeness, log_count
+from rechain.scoring.interface import Lexical
+from rechain.scoring.steps import END, QuestionSteps, StepOffers
 from rechain.system.tensors import Array
 from rechain.text.candidates import Candidates, CandidateSettings, find_candidates
 from rechain.text.collection import Statistics

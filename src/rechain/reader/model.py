@@ -11,11 +11,9 @@ from rechain.reader.network import ChainReader, Head, NetworkReader, Read, Readi
 from rechain.reader.settings import ReaderSettings
 from rechain.reader.texts import Arrivals, Case, ChainTexts, TokenText, flat_texts, unmarked
 from rechain.schema import Shape
-from rechain.scoring.document_weights import is_of_documents, score_documents
-from rechain.scoring.entity_pairs import weigh_beside
-from rechain.scoring.evidence import nothing, weigh
+from rechain.scoring.evidence import nothing, weigh, weigh_beside
 from rechain.scoring.interface import ALONE, Contributions, PlayerStep, Scores
-from rechain.scoring.shape_weights import shape_odds, weigh_answer, weigh_prior
+from rechain.scoring.shape_weights import is_of_documents, score_documents, shape_odds, weigh_answer, weigh_prior
 from rechain.scoring.verdict_weights import best_passage
 from rechain.system.tensors import Array
 from rechain.text.candidates import Candidates

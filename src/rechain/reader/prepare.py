@@ -11,8 +11,7 @@ from rechain.errors import QuestionError
 from rechain.reader.settings import ReaderSettings
 from rechain.reader.texts import Arrivals, Case, ChainTexts, TokenText, flat_texts
 from rechain.schema import Question
-from rechain.scoring.entity_pairs import weigh_beside
-from rechain.scoring.evidence import PRIOR, nothing, weigh
+from rechain.scoring.evidence import PRIOR, nothing, weigh, weigh_beside
 from rechain.scoring.steps import StepOffers
 from rechain.system.tensors import Array
 from rechain.text.answers.matcher import AnswerMatcher

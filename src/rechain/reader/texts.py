@@ -14,9 +14,9 @@ from tokenizers import Encoding, Tokenizer
 from rechain.reader.settings import FIRST_END, FROM_BEFORE, LAST_END, TO_NEXT
 from rechain.system.tensors import Array
 from rechain.text.candidates import Candidate, Candidates
+from rechain.text.languages import rarities
 from rechain.text.linking import Edge
 from rechain.text.passage_views import PassageView, SentenceOverlaps, stretches, title_before
-from rechain.text.rarity import rarities
 from rechain.text.words import Span, Text, lazy
 
 _MARKED, _ANSWERING = 1000.0, 500.0

@@ -12,8 +12,8 @@ from random import Random
 from typing import Literal
 
 from rechain.schema import Question
+from rechain.text.languages import idf, rarities
 from rechain.text.passage_views import PassageView
-from rechain.text.rarity import idf, rarities
 from rechain.text.words import Text, phrase
 
 Kind = Literal["judgement", "date", "year", "number", "name", "phrase"]

@@ -5,8 +5,7 @@ A new one is a module whose class has `score` (`rechain.scoring.interface.Model`
 
 from collections.abc import Callable
 
-from rechain.scoring.baselines import BM25, Lexical, Random
-from rechain.scoring.interface import Model
+from rechain.scoring.interface import BM25, Lexical, Model, Random
 
 BASELINES: dict[str, Callable[[], Model]] = {
     "random": Random,

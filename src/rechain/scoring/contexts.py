@@ -16,10 +16,10 @@ import numpy as np
 
 from rechain.system.tensors import Array
 from rechain.text.answers import wrapping
+from rechain.text.languages import stem
 from rechain.text.passage_views import PassageView
-from rechain.text.stems import stem
 from rechain.text.values import Item
-from rechain.text.values.normal import NormalText
+from rechain.text.values.normal import read_items
 from rechain.text.words import Span, Text
 
 _MOST_SENTENCES = 2000
@@ -143,7 +143,7 @@ class Contexts:
     def _locate_values(self) -> Iterator[tuple[Item, int]]:
         number = 0
         for passage, view in enumerate(self._views):
-            for item in NormalText(view.passage.text).items:
+            for item in read_items(view.passage.text):
                 if not item.is_value:
                     continue
                 while number + 1 < len(self.units) and self._is_before(number, passage, item.start):

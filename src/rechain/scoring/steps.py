@@ -13,10 +13,10 @@ import numpy as np
 
 from rechain.schema import Passage
 from rechain.scoring.beliefs import Offers
-from rechain.scoring.entity_pairs import NEVER_TOGETHER, EntityPairs
+from rechain.scoring.evidence import NEVER_TOGETHER, EntityPairs, log_count
 from rechain.system.tensors import Array
-from rechain.text.candidates import Candidate, Candidates
-from rechain.text.collection import BatchStatistics, Statistics
+from rechain.text.candidates import Candidates
+from rechain.text.collection import BatchStatistics
 
 _BYTES = 8
 """of a step's name: among a hundred million steps, two share one of 64 bits with a probability of 1 in 4,000"""
@@ -84,17 +84,17 @@ class QuestionSteps:
         self._candidates = candidates
         self._pairs = EntityPairs(candidates)
         self._numbers = numbers
-        self._asked = [self._asked_of(passage) for passage in range(len(candidates.views))]
-        of_chains = [list(self._steps_of(chain)) for chain in candidates.chains]
+        self._asked = list(map(self._pairs.asked_in, range(len(candidates.views))))
+        of_chains = [list(self._pairs.way(chain)) for chain in candidates.chains]
         roles: dict[_Key, int] = {}
-        for key, role in (step for steps in of_chains for step in steps):
+        for role, key in (step for steps in of_chains for step in enumerate(steps)):
             roles[key] = roles.get(key, 0) | 1 << role
         others = dict(self._others(holders))
         kept = sorted((key for key in others if key not in roles), key=self._rank)[: max(MAX_STEPS - len(roles), 0)]
         every = sorted((*roles, *kept), key=lambda key: (key[0], key[1] or "", key[2] or ""))
         self._roles = {key: roles.get(key, 0) | others.get(key, 0) for key in every}
         places = {key: place for place, key in enumerate(every)}
-        self.chains = [[places[key] for key, _ in steps] for steps in of_chains]
+        self.chains = [[places[key] for key in steps] for steps in of_chains]
         """the steps of every chain of C, head first"""
 
     def rows(self) -> Iterator[StepRow]:
@@ -107,17 +107,6 @@ class QuestionSteps:
             enter, leave = (END if name is None else self._numbers.get(name, END) for name in names)
             rarities = (log_count(collection, name) for name in names)
             yield StepRow(passage, enter, leave, roles, (*self._closeness(key), *rarities))
-
-    def _asked_of(self, passage: int) -> str | None:
-        view = self._candidates.views[passage]
-        return next((name for name in self._candidates.question.question_entities if view.mentions(name)), None)
-
-    def _steps_of(self, chain: Candidate) -> Iterator[tuple[_Key, int]]:
-        """Yield the steps of a chain and the role of each."""
-        links = (edge.key for edge in chain.edges)
-        names = [self._asked[chain.passages[0]], *links, self._candidates.question.answer_entity]
-        for role, passage in enumerate(chain.passages):
-            yield (passage, names[role], names[role + 1]), role
 
     def _others(self, holders: Sequence[Iterable[int]]) -> Iterator[tuple[_Key, int]]:
         """Yield every step that the types of links allow, and its roles as bits."""
@@ -150,11 +139,6 @@ class QuestionSteps:
         if one is None or two is None:
             return NEVER_TOGETHER, 0.0, log(1 + len(self._candidates.views[passage].text.places))
         return self._pairs.pair(passage, one, two)
-
-
-def log_count(collection: Statistics | None, entity: str | None) -> float:
-    """Return the logarithm of how many passages of a collection mention an entity; 0 where nobody knows."""
-    return 0.0 if collection is None or entity is None else log(max(collection.count_entity(entity), 1))
 
 
 class StepOffers:

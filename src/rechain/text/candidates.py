@@ -22,10 +22,10 @@ from rechain.errors import QuestionError, RechainError
 from rechain.schema import Link, Question, Shape
 from rechain.text.answers.matcher import AnswerMatcher, Holdings, Meaning
 from rechain.text.collection import Statistics
+from rechain.text.languages import idf, naming_words
 from rechain.text.linking import DEFAULT_LINKERS, DEFAULT_MIN_WEIGHT, DEFAULT_SPACY_MODEL, LINKERS, Edge, LinkGraph
 from rechain.text.linking.content import are_parts
 from rechain.text.passage_views import PassageView, identifier
-from rechain.text.rarity import idf, naming_words
 from rechain.text.words import Text
 
 DEFAULT_HOPS = 2
@@ -124,10 +124,16 @@ class Candidates:
         is_given = (edge.is_given for chain in self.chains for edge in chain.edges)
         return bool(self.question.question_entities) and all(is_given)
 
-    def all_links(self, ends: Collection[int] | None = None) -> LinkGraph:
-        """Find the links between all passages, not only those that chains need; or those of some passages."""
+    def identity(self, chain: Candidate) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return what `Chain.identity` is of a chain, without looking for links in texts, which takes time."""
+        ids = [self.question.passages[number].id for number in chain.passages]
+        given = (edge.name if edge.is_given else "" for edge in chain.edges)
+        return tuple(sorted(ids) if chain.shape == "parallel" else ids), tuple(given)
+
+    def all_links(self) -> LinkGraph:
+        """Find the links between all passages, not only those that chains need."""
         linkers = _linkers(self.question, self.link_types, self.settings)
-        return _graph(self.views, linkers, self.settings, self.collection, ends=ends)
+        return _graph(self.views, linkers, self.settings, self.collection)
 
 
 def find_candidates(
@@ -224,47 +230,40 @@ def _singles(holdings: Holdings) -> list[Candidate]:
     return [Candidate((tail,), (), 0.0, "single") for tail in holdings.tails]
 
 
+@dataclass
 class _Chains:
     """Finds the chains of a question, by links that are found once for all chains of three passages or more."""
 
-    def __init__(
-        self,
-        question: Question,
-        views: Sequence[PassageView],
-        tails: Sequence[int],
-        settings: CandidateSettings,
-        collection: Statistics | None,
-    ) -> None:
-        self._question = question
-        self._views = views
-        self._tails = tails
-        self._settings = settings
-        self._collection = collection
-        self._longer: dict[frozenset[str], LinkGraph] = {}
-        """the links of chains of three or more, by the names of the linkers"""
+    question: Question
+    views: Sequence[PassageView]
+    tails: Sequence[int]
+    settings: CandidateSettings
+    collection: Statistics | None
+    longer: dict[frozenset[str], LinkGraph] = field(default_factory=dict)
+    """the links of chains of three or more, by the names of the linkers"""
 
     def find(self, hops: int) -> list[Candidate]:
         """Return the chains of some length, one more than the limit if there are more."""
-        question, views = self._question, self._views
+        question, views = self.question, self.views
         if len(views) < hops:
             raise QuestionError("too_few_passages", f"{len(views)} passages cannot make a chain of {hops}")
         heads = find_heads(question, views) if hops > 2 else None
-        types = _link_types(question, hops, self._settings)
-        graph = self._graph(hops, _linkers(question, types, self._settings))
-        search = _Search(graph, hops, heads, types, _given_ends(question, hops), self._settings.limit)
-        chains = search.chains(self._tails)
+        types = _link_types(question, hops, self.settings)
+        graph = self._graph(hops, _linkers(question, types, self.settings))
+        search = _Search(graph, hops, heads, types, _given_ends(question, hops), self.settings.limit)
+        chains = search.chains(self.tails)
         if not chains:
             raise QuestionError("no_link", f"no {hops} passages are linked so that the last holds the answer")
         return chains
 
     def _graph(self, hops: int, linkers: frozenset[str]) -> LinkGraph:
         """Return the links of chains of some length."""
-        make = partial(_graph, self._views, linkers, self._settings, self._collection)
+        make = partial(_graph, self.views, linkers, self.settings, self.collection)
         if hops == 2:
-            return make(ends=self._tails)
-        if linkers not in self._longer:
-            self._longer[linkers] = make(most_partners=_MOST_PARTNERS)
-        return self._longer[linkers].with_links_a_pair(hops - 1)
+            return make(ends=self.tails)
+        if linkers not in self.longer:
+            self.longer[linkers] = make(most_partners=_MOST_PARTNERS)
+        return self.longer[linkers].with_links_a_pair(hops - 1)
 
 
 def find_heads(question: Question, views: Sequence[PassageView]) -> frozenset[int]:

@@ -14,8 +14,7 @@ from typing import Protocol, runtime_checkable
 import orjson
 
 from rechain.schema import Passage
-from rechain.text.passage_views import PassageView
-from rechain.text.sentences import find_lines
+from rechain.text.passage_views import PassageView, find_lines
 from rechain.text.words import lazy
 
 _STAMP_DIGITS = 16
@@ -55,7 +54,7 @@ class Statistics(Protocol):
         ...
 
     def count_line(self, line: str) -> int:
-        """Return how many passages have a line, as `text.lines.find_lines` yields it."""
+        """Return how many passages have a line, as `passage_views.find_lines` yields it."""
         ...
 
 

@@ -5,8 +5,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from rechain.schema import Chain, Claim, Question
+from rechain.text.languages import naming_words
 from rechain.text.passage_views import PassageView
-from rechain.text.rarity import naming_words
 from rechain.text.words import Span, Text, phrase
 
 QUESTION, ANSWER, CLAIM = "question", "answer", "claim"

@@ -92,10 +92,6 @@ class Units:
         """The number of every candidate chain."""
         return {unit: number for number, unit in enumerate(self.chains)}
 
-    def of(self, mode: Mode) -> Sequence[Unit]:
-        """Return all units of a mode."""
-        return list(self.pairs) if mode == "pairs" else self.chains
-
     def waiting(self, mode: Mode, values: Mapping[Unit, Value]) -> list[Unit]:
         """Return the units yet to be labelled after some labels: a pair only while one of its chains may be right."""
         if mode == "chains":

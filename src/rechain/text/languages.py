@@ -1,17 +1,107 @@
-"""What little linking knows of languages: headings, function words, German, and words of scripts without blanks.
+"""What is known of words in English and, little, in other languages: how rare they are, and their stems.
+
+Rarity comes from a fixed table of document frequencies that is part of the package, built by `research/build_idf.py`,
+never from the file that is read: a question's chains do not depend on the questions beside it.
+
+Learnt weights were fitted to `stem`: another stemmer, such as Snowball's, changes scores of 20 and a verdict of 1 of 37
+questions of our own logs.
 
 Linking needs words of scripts without blanks; matching sees their single characters. Chinese words are those of jieba
 if the extra `segment` is installed. Without it, and for other scripts, every character is a unit, and only longer rows
 of units are taken for words.
 """
 
+import gzip
 import re
-from collections.abc import Sequence, Set
-from functools import cache
+from collections.abc import Iterable, Sequence, Set
+from functools import cache, lru_cache
+from importlib.resources import files
 from math import log
 from typing import Any, NamedTuple
 
-from rechain.text.rarity import MAX_PHRASE_IDF, idf
+import orjson
+
+from rechain.text.words import Text, fold
+
+# The rarest word of the table has 9.4; beyond 12 more words no longer make a name less ambiguous.
+MAX_PHRASE_IDF = 12.0
+# In a question, a word in at most 1 of 400 passages (e^6) names something whatever its case; a capitalised one also if
+# it is more common, but not like "The" or "American" (more than 1 of 7, e^2).
+_RARE, _UNCOMMON = 6.0, 2.0
+_FOREIGN = 2
+"""function words of another language that show that a text is in it: one alone may be English, as "die" or "war" """
+_FUNCTION_WORD = 0.5
+"""the rarity of a function word, as that of "of" in English"""
+
+
+@cache
+def _table() -> tuple[dict[str, float], float]:
+    """Return the idf of every word in the table, and that of all others, which are rarer."""
+    packed = files("rechain").joinpath("data/idf.json.gz").read_bytes()
+    table = orjson.loads(gzip.decompress(packed))
+    passages = table["passages"]
+    idf = {word: log(passages / count) for word, count in table["counts"].items()}
+    return idf, log(passages / table["min_count"])
+
+
+def idf(word: str) -> float:
+    """Return the inverse document frequency of a folded word."""
+    known, rare = _table()
+    return known.get(word, rare)
+
+
+def phrase_idf(words: Iterable[str]) -> float:
+    """Return the rarity of several words together, as if they were independent, up to a ceiling."""
+    known, rare = _table()
+    return min(sum(known.get(word, rare) for word in words), MAX_PHRASE_IDF)
+
+
+@cache
+def words_below(bound: float) -> frozenset[str]:
+    """Return the words of the table whose idf is below a bound."""
+    known, _ = _table()
+    return frozenset(word for word, value in known.items() if value < bound)
+
+
+def naming_words(question: Text) -> set[str]:
+    """Return the words of a question that name something: rare ones, and capitalised ones but for the first."""
+    capitalised = {fold(word) for word in question.raw_words[1:] if word[0].isupper()}
+    rare = rarities(question)
+    if not all(map(str.isascii, capitalised)):
+        # The table knows no word of another script: in one that has case, case alone tells names.
+        rare.update((word, 0.0) for word in rare if not word.isascii() and word not in capitalised)
+    return {w for w in question.terms if rare[w] >= _RARE or (w in capitalised and rare[w] >= _UNCOMMON)}
+
+
+def rarities(text: Text) -> dict[str, float]:
+    """Return the distinct terms of a text, and how rare each is.
+
+    The table is of English, in which the function words of other languages are rare.
+    """
+    rare = {word: idf(word) for word in text.terms}
+    if _is_foreign(rare.keys()):
+        rare.update(dict.fromkeys(function_words() & rare.keys(), _FUNCTION_WORD))
+    return rare
+
+
+def is_foreign(text: Text) -> bool:
+    """Return whether a text is not English: by its function words, or since it is written without blanks."""
+    return text.has_unspaced or _is_foreign(frozenset(text.words))
+
+
+def _is_foreign(words: Set[str]) -> bool:
+    """Return whether the function words show another language: not "in" and "was", nor "man" and "war" alone."""
+    signs = [idf(word) for word in function_words() & words]
+    return sum(rarity >= _UNCOMMON for rarity in signs) >= _FOREIGN and max(signs) >= _RARE
+
+
+@cache
+def function_words() -> frozenset[str]:
+    """Return function words of languages other than English."""
+    return frozenset(files("rechain").joinpath("data/function_words.txt").read_text("utf-8").split())
+
+
+# --- Headings, function words, German, and words of scripts without blanks --------------------------------------------
 
 _ENGLISH_HEADINGS = """how what when where who why which take taking use using get getting start started set setting
 setup store storing make making check checking work working before after about your you do not can contact overview
@@ -135,3 +225,81 @@ def read_segmenter() -> Any:
     tokenizer.FREQ, tokenizer.total = tokenizer.gen_pfdict(tokenizer.get_dict_file())
     tokenizer.initialized = True
     return tokenizer
+
+
+# --- Words without their inflection -----------------------------------------------------------------------------------
+
+_STEM_ENDINGS = (
+    *("ations", "ation", "ings", "ing", "ions", "ion", "ors", "or", "ers", "er", "ies", "ied", "ed", "es", "en"),
+    *("s", "e", "y"),
+)
+# So many words are kept with their stems, as texts say the same words again and again: some megabytes.
+_STEMS = 1 << 15
+SHORTEST_NOUN = 4
+"""letters: shorter ones are parts of words by chance"""
+_INFLECTION = re.compile(r"(?:ern|en|em|er|es|e|n)?(?<![aeious])s?$|(?:ern|en|em|er|es|e|n)$")
+_IRREGULAR = {
+    "children": "child", "men": "man", "women": "woman", "people": "person", "feet": "foot", "teeth": "tooth",
+    "mice": "mouse", "geese": "goose", "criteria": "criterion", "phenomena": "phenomenon", "analyses": "analysis",
+    "indices": "index", "matrices": "matrix", "vertices": "vertex", "appendices": "appendix", "diagnoses": "diagnosis",
+    "hypotheses": "hypothesis", "crises": "crisis", "bases": "base", "knives": "knife", "wives": "wife",
+    "shelves": "shelf", "halves": "half", "wolves": "wolf", "calves": "calf",
+    "loaves": "loaf", "thieves": "thief", "buses": "bus", "gases": "gas", "viruses": "virus", "bonuses": "bonus",
+    "statuses": "status", "campuses": "campus", "menus": "menu", "gurus": "guru", "taxis": "taxi", "skis": "ski",
+    "potatoes": "potato", "tomatoes": "tomato", "heroes": "hero", "echoes": "echo", "vetoes": "veto",
+    "cargoes": "cargo", "volcanoes": "volcano", "quizzes": "quiz", "areas": "area", "ideas": "idea", "visas": "visa",
+    "cameras": "camera", "formulas": "formula", "quotas": "quota", "agendas": "agenda", "schemas": "schema",
+    "replicas": "replica", "extras": "extra", "eras": "era", "dramas": "drama", "pizzas": "pizza",
+}  # fmt: skip
+_NO_PLURAL = frozenset(
+    """
+    series species news means always perhaps does goes this its his hers ours yours theirs yes thus plus less unless
+    versus across besides sometimes afterwards towards lens physics mathematics politics economics athletics diabetes
+    headquarters whereas
+    """.split()  # noqa: SIM905 - easier to read than a list
+)
+# Endings whose plural is told from the singular without a dictionary.
+_PLURALS = (
+    ("sses", "ss"), ("shes", "sh"), ("tches", "tch"), ("nches", "nch"), ("rches", "rch"), ("eaches", "each"),
+    ("oaches", "oach"), ("wiches", "wich"), ("xes", "x"), ("ss", "ss"), ("us", "us"), ("is", "is"),
+    ("as", "as"), ("movies", "movie"), ("cookies", "cookie"), ("calories", "calorie"), ("ies", "y"),
+    ("s", ""),
+)  # fmt: skip
+_SHORTEST_PLURAL = 4
+"""letters of a word that may be a plural: "gas", "bus" and "its" are none"""
+_PLURALS_DE = (
+    ("ungen", "ung"), ("heiten", "heit"), ("keiten", "keit"), ("schaften", "schaft"), ("ionen", "ion"),
+    ("itaten", "itat"), ("innen", "in"), ("ien", "ie"),
+)  # fmt: skip
+_SHORTEST_PLURAL_DE = 7
+"""letters: shorter words with these endings are mostly no plurals ("Ferien", "innen")"""
+
+
+@lru_cache(_STEMS)
+def stem(word: str) -> str:
+    """Return a word without endings of plural, tense and doer, so that a question's words are known in other forms."""
+    if len(word) < 5 or not word.isalpha() or not word.isascii():
+        return word[:-1] if len(word) == 4 and word[-1] == "s" and word[-2] != "s" else word
+    for ending in _STEM_ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= 4:
+            return word[: -len(ending)]
+    return word
+
+
+def stem_german_noun(word: str) -> str:
+    """Return a folded noun without its ending: "mullers" and "muller" have one stem, "amtes" and "amt" too."""
+    stem = _INFLECTION.sub("", word, count=1)
+    return stem if len(stem) >= SHORTEST_NOUN else word
+
+
+def singular(word: str) -> str:
+    """Return a folded word in the singular where a safe rule gives it, else the word."""
+    if len(word) < _SHORTEST_PLURAL or not (word.isascii() and word.isalpha()) or word in _NO_PLURAL:
+        return _IRREGULAR.get(word, word)
+    if word in _IRREGULAR:
+        return _IRREGULAR[word]
+    if word.endswith("n") and len(word) >= _SHORTEST_PLURAL_DE:
+        return next((word.removesuffix(plural) + one for plural, one in _PLURALS_DE if word.endswith(plural)), word)
+    if not word.endswith("s"):
+        return word
+    return next(word.removesuffix(plural) + one for plural, one in _PLURALS if word.endswith(plural))

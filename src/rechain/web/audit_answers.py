@@ -12,8 +12,8 @@ from rechain.errors import QuestionError
 from rechain.formats.datasets.questions import Entry
 from rechain.schema import MATCHES, Chain, Question, Recovered, Verdict
 from rechain.text.answers.claims import read_answer
+from rechain.text.languages import naming_words
 from rechain.text.passage_views import PassageView
-from rechain.text.rarity import naming_words
 from rechain.text.words import Text
 
 TAG_FIELDS = ("tag", "tags", "category", "topic")

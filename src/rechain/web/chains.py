@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 from rechain.errors import QuestionError
 from rechain.evaluation.judging import is_correct
 from rechain.schema import Chain, Gold, Question, Recovered
-from rechain.text.candidates import Candidate, Candidates, CandidateSettings, find_of_any_shape
+from rechain.text.candidates import Candidates, CandidateSettings, find_of_any_shape
 from rechain.text.collection import Statistics
 from rechain.text.label_units import Units, find_units
 from rechain.text.passage_views import PassageView
@@ -99,13 +99,12 @@ class ChainList:
         self.views = self.candidates.views if self.candidates else [PassageView(one) for one in question.passages]
         """the question's passages, as linking sees them"""
         known = {chain.identity for chain in scored}
-        self._unscored = list[tuple[Candidate, list[str]]]()
-        for candidate in self.candidates.chains if self.candidates else ():
-            way = [question.passages[place].id for place in candidate.passages]
-            # as `Chain.identity` would be, without looking for places in texts, which takes time
-            given = tuple(edge.name if edge.is_given else "" for edge in candidate.edges)
-            if (tuple(sorted(way) if candidate.shape == "parallel" else way), given) not in known:
-                self._unscored.append((candidate, way))
+        found = self.candidates
+        self._unscored = [
+            (candidate, [question.passages[place].id for place in candidate.passages])
+            for candidate in (found.chains if found else ())
+            if found and found.identity(candidate) not in known
+        ]
 
     def __len__(self) -> int:
         return len(self.scored) + len(self._unscored)

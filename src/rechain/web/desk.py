@@ -11,8 +11,8 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from rechain.errors import RechainError
 from rechain.labels.agreement import MODES, STATES, State, Status, agreements, by_unit, doubts, overall, statuses
+from rechain.labels.queue import Suggestions
 from rechain.labels.store import Label, checked_annotator
-from rechain.labels.suggestions import Suggestions
 from rechain.schema import Question
 from rechain.text.label_units import Mode, Unit, Units, Value
 from rechain.web.chains import best_chain
@@ -231,20 +231,15 @@ def next_question(site: AtSite, query: Asked, annotator: AnnotatorCookie) -> Res
         return site.units(content).waiting(query.mode, values) if isinstance(content, Question) else ()
 
     ids = site.index.ids(query.order)
-    own = {unit: label.value for unit, label in _own(site, query.after, annotator).items()} if query.stay else {}
-    if query.stay and query.after in ids and waiting(query.after, own):
+    own = site.labels.of_annotator(query.after, annotator) if query.stay else {}
+    values = {unit: label.value for unit, label in own.items()}
+    if query.stay and query.after in ids and waiting(query.after, values):
         return RedirectResponse(link("/label/question", id=query.after, **query.address), 303)
     place = ids.index(query.after) + 1 if query.after in ids else 0
     name = site.queue.next_question(annotator, query.mode, [*ids[place:], *ids[:place]], waiting)
     if name is None:
         return page("label_done.html", here="label", site=site, annotator=annotator, mode=query.mode)
     return RedirectResponse(link("/label/question", id=name, **query.address), 303)
-
-
-def _own(site: Site, question: str, annotator: str) -> dict[Unit, Label]:
-    """Return the labels that an annotator gave to the units of a question."""
-    labels = site.labels.of_question(question)
-    return {label.unit: label for label in labels if label.annotator == annotator and not label.settles}
 
 
 @router.get("/question")
@@ -254,7 +249,7 @@ def question(site: AtSite, query: Asked, annotator: AnnotatorCookie) -> Response
     content = site.readable(stored)
     if annotator is None:
         return RedirectResponse(link("/label", question=stored.id, **query.address), 303)
-    units, own = site.units(content), _own(site, stored.id, annotator)
+    units, own = site.units(content), site.labels.of_annotator(stored.id, annotator)
     # by the first source alone: two that disagree would mix their orders
     recovered = site.index.recovered(0, stored.position) if site.sources else None
     best = best_chain(recovered)

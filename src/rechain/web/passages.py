@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict
 
 from rechain.schema import Chain, Passage, Question, Shape
 from rechain.text.highlights import ANSWER, CLAIM, QUESTION, Mark, Piece, cut, join_words, link_role
+from rechain.text.languages import naming_words, phrase_idf
 from rechain.text.passage_views import HEADINGS, PassageView, stretches
-from rechain.text.rarity import naming_words, phrase_idf
 from rechain.text.words import Span, Text, phrase
 
 _SHOWN_WORDS, _SHOWN_TITLE, _SHOWN_ANSWER = 40, 48, 80

@@ -20,6 +20,7 @@ import orjson
 
 from rechain.errors import QuestionError
 from rechain.formats.datasets import Entry
+from rechain.labels.database import connect, transaction
 from rechain.schema import Gold, Question, Recovered, Shape, Verdict
 from rechain.text.languages import has_chinese
 from rechain.web.chains import BoundedCache
@@ -108,10 +109,6 @@ class Around(NamedTuple):
     after: str | None
 
 
-_WAIT_S = 30.0
-"""how long a statement waits for a lock; with a write-ahead log hardly any does"""
-
-
 class TemporaryDatabase:
     """An SQLite database in a folder of its own, which is removed with the object or when Python ends."""
 
@@ -121,7 +118,7 @@ class TemporaryDatabase:
         self._idle: list[sqlite3.Connection] = []
         """connections that no thread is reading from; there are never more than threads that read at once"""
         self._writing = RLock()
-        self._writer = self._connect()
+        self._writer = connect(self._path)
         # A write-ahead log lets threads read what was there while one writes. Nothing need survive the process.
         self._writer.execute("PRAGMA journal_mode = WAL")
         self._writer.execute("PRAGMA synchronous = OFF")
@@ -131,28 +128,19 @@ class TemporaryDatabase:
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """Write all or nothing."""
-        with self._writing:
-            self._writer.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._writer
-            except BaseException:
-                self._writer.execute("ROLLBACK")
-                raise
-            self._writer.execute("COMMIT")
+        with self._writing, transaction(self._writer):
+            yield self._writer
 
     def read(self, query: str, *values: Any) -> list[Any]:
         """Return the rows of a SELECT, as of the last transaction that has ended."""
         try:
             connection = self._idle.pop()
         except IndexError:
-            connection = self._connect()
+            connection = connect(self._path)
         try:
             return connection.execute(query, values).fetchall()
         finally:
             self._idle.append(connection)
-
-    def _connect(self) -> sqlite3.Connection:
-        return sqlite3.connect(self._path, timeout=_WAIT_S, check_same_thread=False, isolation_level=None)
 
 
 def _remove(folder: str, writer: sqlite3.Connection, readers: list[sqlite3.Connection]) -> None:

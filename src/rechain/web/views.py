@@ -7,8 +7,8 @@ from itertools import zip_longest
 from typing import Any, Literal, NamedTuple
 
 from rechain.evaluation.judging import judge
+from rechain.labels.queue import Suggestion
 from rechain.labels.store import Label
-from rechain.labels.suggestions import Suggestion
 from rechain.schema import Chain, Claim, Gold, GoldChain, Link, Passage, Question, Recovered, Shape
 from rechain.text.highlights import ANSWER, CLAIM, QUESTION, Highlighter, Piece, cut, link_role
 from rechain.text.label_units import THE_QUESTION, Unit, Units

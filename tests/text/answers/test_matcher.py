@@ -10,10 +10,10 @@ from rechain.errors import QuestionError
 from rechain.schema import Mention, Passage, Question
 from rechain.text.answers.claims import Claim
 from rechain.text.answers.matcher import AnswerMatcher, HeldClaim, Holding, Holdings, Meaning
+from rechain.text.languages import idf
 from rechain.text.passage_views import PassageView
-from rechain.text.rarity import idf
 from rechain.text.values import same
-from rechain.text.values.normal import NormalText
+from rechain.text.values.normal import read_items
 from rechain.text.words import Text, phrase
 
 SCATTERED, NEARBY, VALUE = 0.85, 0.7, 9.0
@@ -522,5 +522,5 @@ def test_a_claims_sentence_is_one_of_the_passage_and_holds_something_of_it(
                 assert phrase(said) in Text(text).joined
             else:
                 assert len(inside) == 1
-                items = NormalText(text).items
-                assert any(same(one, item) for one in NormalText(held.claim.text).items for item in items)
+                items = read_items(text)
+                assert any(same(one, item) for one in read_items(held.claim.text) for item in items)

@@ -4,8 +4,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rechain.schema import Link, Mention, Passage
-from rechain.text.linking.builtin import DEFAULT_LINKERS
 from rechain.text.linking.graph import DEFAULT_MIN_WEIGHT, LinkGraph
+from rechain.text.linking.linkers import DEFAULT_LINKERS
 from rechain.text.passage_views import PassageView
 
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rechain.text.stems import singular
+from rechain.text.languages import singular
 from rechain.text.values import Item, same
-from rechain.text.values.normal import NormalText, find_values
+from rechain.text.values.normal import find_values, read_items
 from rechain.text.words import Text
 
 
@@ -27,7 +27,7 @@ def test_words_become_singular_where_a_rule_is_safe(plural: str, one: str) -> No
 
 def test_a_text_is_a_row_of_words_and_values() -> None:
     text = "Employees get twenty-seven vacation days, i.e. € 1,500 in 2023."
-    items = NormalText(text).items
+    items = read_items(text)
     keys = ["employee", "get", "=27", "vacation", "day", "i", "e", "=1500 EUR", "in", "=2023"]
     assert [item.key for item in items] == keys
     assert [text[item.start : item.end] for item in items][2:5] == ["twenty-seven", "vacation", "days"]
@@ -53,8 +53,8 @@ def test_a_text_is_a_row_of_words_and_values() -> None:
     ],
 )
 def test_items_of_a_passage_say_what_one_of_an_answer_says(passage: str, answer: str, found: list[str]) -> None:
-    (wanted, *_) = NormalText(answer).items
-    assert [passage[item.start : item.end] for item in NormalText(passage).items if same(wanted, item)] == found
+    (wanted, *_) = read_items(answer)
+    assert [passage[item.start : item.end] for item in read_items(passage) if same(wanted, item)] == found
 
 
 TEXTS = st.text(alphabet=st.sampled_from("ab1 27,.-€%天一 days May to é😀"), max_size=60)
@@ -63,7 +63,7 @@ TEXTS = st.text(alphabet=st.sampled_from("ab1 27,.-€%天一 days May to é😀
 @settings(max_examples=150)
 @given(TEXTS)
 def test_every_word_stands_in_one_item(text: str) -> None:
-    items = NormalText(text).items
+    items = read_items(text)
     assert [item.start for item in items] == sorted(item.start for item in items)
     for start, end in Text(text).places:
         assert any(item.start < end and start < item.end for item in items)
@@ -72,8 +72,8 @@ def test_every_word_stands_in_one_item(text: str) -> None:
 @settings(max_examples=60)
 @given(TEXTS)
 def test_every_item_says_what_it_says_itself(text: str) -> None:
-    items = NormalText(text).items
-    assert all(map(same, items, NormalText(text).items))
+    items = read_items(text)
+    assert all(map(same, items, read_items(text)))
 
 
 EQUAL = """
@@ -203,7 +203,7 @@ def test_a_value_is_the_same_whatever_its_wording(texts: list[str]) -> None:
 
 @pytest.mark.parametrize("texts", rows(UNEQUAL, " | "), ids=lambda texts: texts[0])
 def test_values_that_look_alike_are_not_the_same(texts: list[str]) -> None:
-    items = [NormalText(text).items[0] for text in texts]
+    items = [read_items(text)[0] for text in texts]
     others = list(zip(texts, items, strict=True))[1:]
     assert [text for text, item in others if same(items[0], item) or same(item, items[0])] == []
 

@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 from rechain.errors import RechainError
 from rechain.formats.documents.layout import Document, Heading, shorten
-from rechain.text.passage_views import HEADINGS
-from rechain.text.sentences import find_sentences
+from rechain.text.passage_views import HEADINGS, find_sentences
 from rechain.text.words import Span
 
 _ROUND_UP = 0.6  # of a passage: 1.4 times the target is cut in two, so that passages have 0.7 to 1.4 times the target

@@ -44,11 +44,9 @@ class AnswerReading(NamedTuple):
     stance: Stance | None
     """where it is or begins with a yes or no"""
     claims: tuple[Claim, ...]
-    is_list: bool
-    """whether the claims are items of a list"""
 
 
-NO_ANSWER = AnswerReading("none", None, (), False)
+NO_ANSWER = AnswerReading("none", None, ())
 _FUNCTION, _CLAUSE, _YES, _NO, _ABBREVIATIONS = map(
     wrapping.words, ("function", "clause", "yes", "no", "abbreviations")
 )
@@ -100,14 +98,14 @@ def _read_short(answer: str) -> AnswerReading | None:
 
 
 def _judgement(stance: Stance, answer: str) -> AnswerReading:
-    return AnswerReading("judgement", stance, (Claim(answer.strip(), (f" {stance} ",), (stance,)),), False)
+    return AnswerReading("judgement", stance, (Claim(answer.strip(), (f" {stance} ",), (stance,)),))
 
 
 def _whole(answer: str, read: Text) -> AnswerReading:
     """Return an answer as one claim, with all its words as the telling phrase."""
     content = tuple(word for word in read.words if word not in _FUNCTION) or tuple(read.words)
     phrases = (read.joined,) if read.words else ()
-    return AnswerReading("text", None, (Claim(answer.strip(), phrases, content),), False)
+    return AnswerReading("text", None, (Claim(answer.strip(), phrases, content),))
 
 
 class _Part(NamedTuple):
@@ -129,7 +127,11 @@ def _read_long(question: str, answer: str) -> AnswerReading:
     stance, blocks = _take_stance(blocks)
     found = list(islice((part for block in _without_lead_ins(blocks) for part in _parts(asked, block)), _MOST_PARTS))
     refuses = any(part.refuses for part in found)
-    parts = [part for part in found if not (part.refuses or (refuses and _is_beside_refusal(part)))]
+    parts = [
+        part
+        for part in found
+        if not (part.refuses or (refuses and wrapping.matches("beside_refusal", part.sentence.text)))
+    ]
     if not parts and refuses and not stance:
         return NO_ANSWER
     if stance and all(part.sentence.is_empty for part in parts):  # "Yes, it is."
@@ -147,10 +149,6 @@ def _without_lead_ins(blocks: list[Block]) -> list[Block]:
             n in before_list and block.kind == "text" and not block.text.endswith((".", "!", "?", "。", "！", "？"))
         )
     ]
-
-
-def _is_beside_refusal(part: _Part) -> bool:
-    return wrapping.matches("beside_refusal", part.sentence.text)
 
 
 def _take_stance(blocks: list[Block]) -> tuple[Stance | None, list[Block]]:
@@ -227,9 +225,9 @@ def _state(asked: Asked, stance: Stance | None, parts: list[_Part]) -> AnswerRea
         told.insert(0, parts[0].sentence)
     told = told or [part.sentence for part in (parts if stance else parts[-1:])]
     if len(told) == 1 and (items := _items(asked, told[0])):
-        told, is_list = items, True
+        told = items
     claims = [Claim(sentence.text, *sentence.telling(judges=stance is not None)) for sentence in told]
-    return AnswerReading("text", stance, tuple(_merge_last(claims)), is_list)
+    return AnswerReading("text", stance, tuple(_merge_last(claims)))
 
 
 def _merge_last(claims: list[Claim]) -> list[Claim]:

@@ -13,10 +13,10 @@ from typing import NamedTuple
 from rechain.errors import QuestionError
 from rechain.schema import Match, Passage, Question
 from rechain.text.answers.claims import AnswerReading, Claim, read_answer
+from rechain.text.languages import idf, is_foreign, rarities
 from rechain.text.passage_views import PassageView, SentenceOverlaps
-from rechain.text.rarity import idf, is_foreign, rarities
 from rechain.text.values import Item, same
-from rechain.text.values.normal import NormalText
+from rechain.text.values.normal import read_items
 from rechain.text.values.units import SYMBOLS
 from rechain.text.words import Span, Text, is_unspaced, phrase
 
@@ -147,7 +147,7 @@ class AnswerMatcher:
         self._symbols = [text.strip() for text, words in phrases.items() if not words and text.strip()]
         # Words do not show a unit that is written as a symbol: they find "€120" wherever "120" stands.
         self._amounts = {
-            words: [item for item in NormalText(text).items if item.units]
+            words: [item for item in read_items(text) if item.units]
             for text, words in phrases.items()
             if not SYMBOLS.isdisjoint(text)
         }
@@ -219,7 +219,7 @@ class AnswerMatcher:
 
 def _find_amounts(words: str, amounts: Sequence[Item], text: Text) -> Iterator[Span]:
     """Yield where words stand in a text together with all of some amounts, whatever their units are written like."""
-    values = [value for value in NormalText(text.original).items if value.units]
+    values = [value for value in read_items(text.original) if value.units]
     for start, end in text.spans(words):
         there = [value for value in values if value.start < end and start < value.end]
         if all(any(same(amount, value) for value in there) for amount in amounts):
@@ -253,7 +253,7 @@ class _Wanted(NamedTuple):
 def _wanted(claim: Claim) -> list[_Wanted]:
     """Return what to look for: a claim's telling words, and the values that have one of them."""
     telling = set(claim.words)
-    items = NormalText(claim.text).items
+    items = read_items(claim.text)
     wanted: dict[str, _Wanted] = {}
     before: Item | None = None
     for item in items:
@@ -346,13 +346,13 @@ class _NormalSentences:
         self._spans = view.sentences
         self._places: dict[str, set[int]] = {}
         self._values: list[tuple[Item, int]] = []
-        for item in NormalText(view.passage.text).items:
+        for item in read_items(view.passage.text):
             number = view.sentence_number(item.start)
             self._places.setdefault(item.key, set()).add(number)
             if item.is_value:
                 self._values.append((item, number))
         self._texts = view.sentence_texts
-        self._title = {item.key for item in NormalText(view.passage.title).items}
+        self._title = {item.key for item in read_items(view.passage.title)}
 
     def hold(self, wanted: Sequence[_Wanted], phrases: Sequence[str]) -> Holding:
         """Return how that sentence holds what is wanted that holds most of it; one that holds nothing of it is none."""
@@ -360,10 +360,10 @@ class _NormalSentences:
         worth = [self._worth(one, here) for one, here in zip(wanted, places, strict=True)]
         total = fsum(one.weight for one in wanted)
         inside = sorted(set().union(*places))
-        strengths = {
-            number: self._order(number, phrases) * fsum(of_one.get(number, 0.0) for of_one in worth) / total
-            for number in inside or [0]  # the title alone may hold something, and is beside every sentence
-        }
+        strengths = {}
+        for number in inside or [0]:  # the title alone may hold something, and is beside every sentence
+            order = 1.0 if any(one in self._texts[number].joined for one in phrases[:1]) else _SCATTERED
+            strengths[number] = order * fsum(of_one.get(number, 0.0) for of_one in worth) / total
         best = max(strengths, key=strengths.__getitem__)
         start, end = self._spans[best]
         found = next((found for words in phrases[:1] for found in self._texts[best].spans(words)), None)
@@ -400,10 +400,6 @@ class _NormalSentences:
         if is_unspaced(one.key):
             return {number for number, text in enumerate(self._texts) if f" {' '.join(one.key)} " in text.joined}
         return self._places.get(one.key, set())
-
-    def _order(self, number: int, phrases: Sequence[str]) -> float:
-        """Return what telling words are worth in a sentence: the more where the most telling phrase stands in it."""
-        return 1.0 if any(phrase in self._texts[number].joined for phrase in phrases[:1]) else _SCATTERED
 
 
 def _best(holdings: Mapping[int, Holding]) -> dict[int, Holding]:

@@ -9,11 +9,9 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from math import fsum
-from typing import NamedTuple
 
 from rechain.text.answers import wrapping
-from rechain.text.rarity import idf
-from rechain.text.stems import stem
+from rechain.text.languages import idf, stem
 from rechain.text.words import Text, is_unspaced
 
 Run = tuple[int, int]
@@ -31,7 +29,7 @@ _GAP = 3
 _FEWEST, _FEW = 3, 8
 """words of a sentence; fewer are a phrase, and so are a few more if none is from the question"""
 _RARE = 6.0
-"""a rarer first word of a sentence is a name if it is capitalised, as in `rarity.naming_words`"""
+"""a rarer first word of a sentence is a name if it is capitalised, as in `languages.naming_words`"""
 _STRONG = ";:()[]—–!?\n。，；：！？（）《》"
 """marks that no phrase crosses"""
 _HYPHENS = ("-", ".", "/", "‐", "‑", "–")
@@ -74,11 +72,8 @@ def _slot(words: Sequence[str]) -> Iterator[str]:
                 yield stem(following)
 
 
-class Telling(NamedTuple):
-    """The telling phrases of a sentence, most telling first, and its telling words in order."""
-
-    phrases: tuple[str, ...]
-    words: tuple[str, ...]
+Telling = tuple[tuple[str, ...], tuple[str, ...]]
+"""the telling phrases of a sentence, most telling first, and its telling words in order"""
 
 
 class Sentence:
@@ -143,7 +138,7 @@ class Sentence:
         if not told:
             return self._telling_of_question(judges)
         phrases = (self._phrase(run) for run in self._ranked())
-        return Telling(tuple(dict.fromkeys(phrases))[:MOST_PHRASES], tuple(self.words[n] for n in told))
+        return tuple(dict.fromkeys(phrases))[:MOST_PHRASES], tuple(self.words[n] for n in told)
 
     def focus(self) -> str:
         """Return the text of what the sentence names or lists; nothing if it has nothing in focus."""
@@ -407,7 +402,7 @@ class Sentence:
         whole = (0, len(self.words)) if self.is_phrase else (told[0], told[-1] + 1)
         runs = [] if judges else [whole]
         phrases = (self._phrase(run) for run in (*runs, *_consecutive(told)))
-        return Telling(tuple(dict.fromkeys(phrases))[:MOST_PHRASES], tuple(self.words[n] for n in told))
+        return tuple(dict.fromkeys(phrases))[:MOST_PHRASES], tuple(self.words[n] for n in told)
 
     def _naming_part(self) -> Run:
         """Return what stands behind the linking verb, or before it where a name stands only there."""

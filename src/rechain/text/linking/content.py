@@ -16,10 +16,9 @@ from collections.abc import Iterable, Sequence, Set
 from math import log
 
 from rechain.text.collection import BatchStatistics, Statistics
+from rechain.text.languages import phrase_idf
 from rechain.text.linking.linkers import Entity
-from rechain.text.passage_views import PassageView
-from rechain.text.rarity import phrase_idf
-from rechain.text.sentences import blank_lines, find_lines
+from rechain.text.passage_views import PassageView, blank_lines, find_lines
 from rechain.text.words import Text, strip_suffix
 
 FEWEST_PARTS = 6

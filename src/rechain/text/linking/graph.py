@@ -7,7 +7,6 @@ from typing import NamedTuple, Self
 
 from rechain.schema import Link
 from rechain.text.collection import Statistics
-from rechain.text.linking.builtin import DEFAULT_LINKERS, DEFAULT_SPACY_MODEL, LINKERS
 from rechain.text.linking.content import (
     FEWEST_PARTS,
     are_parts,
@@ -18,7 +17,7 @@ from rechain.text.linking.content import (
     less_where_shared,
     read_contents,
 )
-from rechain.text.linking.linkers import Context, Entity, find_entities
+from rechain.text.linking.linkers import DEFAULT_LINKERS, DEFAULT_SPACY_MODEL, LINKERS, Context, Entity, find_entities
 from rechain.text.passage_views import PassageView
 from rechain.text.words import Span, Text, lazy
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 
-from rechain.text.stems import singular
+from rechain.text.languages import singular
 from rechain.text.values import Item
 from rechain.text.values.amounts import AmountReader
 from rechain.text.values.dates import MONTHS, read_date, read_day_of_month, read_digits_as_date, read_time
@@ -26,15 +26,8 @@ _JOINTS = ("", " ", "-", "\u00a0", "°", " °")
 _COUNTED_ZH = {"天": "day", "日": "day", "周": "week", "月": "month", "年": "year"}
 
 
-class NormalText:
-    """A text as a row of items."""
-
-    def __init__(self, text: str) -> None:
-        self.items: list[Item] = _items(text)
-        """its words and values, from left to right"""
-
-
-def _items(text: str) -> list[Item]:
+def read_items(text: str) -> list[Item]:
+    """Return the words and values of a text, from left to right."""
     read = Text(text)
     if not read.words:
         return []

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rechain.text.rarity import MAX_PHRASE_IDF, idf, is_foreign, naming_words, phrase_idf, rarities, words_below
+from rechain.text.languages import MAX_PHRASE_IDF, idf, is_foreign, naming_words, phrase_idf, rarities, words_below
 from rechain.text.words import Text
 
 RAREST = idf("qwzxvk")
