@@ -7,7 +7,6 @@ labels, decoding, warnings. Only the shape is passed on, and only if its values 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from math import prod
-from types import SimpleNamespace
 from typing import Any, Literal
 
 import torch
@@ -129,6 +128,12 @@ def check_shapes(network: nn.Module, shapes: Shapes) -> None:
             raise ValueError(f"{name} has the shape {list(shapes[name])}, not {list(value.shape)}")
 
 
+def check_heads(width: int, heads: int) -> None:
+    """Raise ValueError if heads cannot have equal shares of the units of a layer."""
+    if width % heads:
+        raise ValueError(f"{heads} heads cannot share {width} units.")
+
+
 class _SkipInit(TorchFunctionMode):
     """Within it, weights are not initialised: they have no memory, and torch would load a compiler for it."""
 
@@ -145,71 +150,6 @@ def shapes_alone() -> Iterator[None]:
         yield
 
 
-# ---- a BERT without the transformers library, whose import alone takes longer than everything else at the start
-
-_SIZES = {*_VOCABULARY, *_LAYERS, "type_vocab_size", "layer_norm_eps"}
-_PLAIN_BERT: dict[str, Any] = {
-    "hidden_act": "gelu",
-    "position_embedding_type": "absolute",
-    "is_decoder": False,
-    "add_cross_attention": False,
-}
-"""what `reader.cpu.PackedEncoder` computes; these are also the values of a config that does not name them"""
-
-
-def is_plain_bert(config: Mapping[str, Any]) -> bool:
-    """Return whether this describes, in full, a BERT that reads both ways, with absolute positions and exact GELU."""
-    is_plain = all(config.get(name, value) == value for name, value in _PLAIN_BERT.items())
-    return is_plain and config.get("model_type") == "bert" and config.keys() >= _SIZES
-
-
-class BertConfig(SimpleNamespace):
-    """The description of a BERT, with the method of the library's configs that is used here."""
-
-    def to_diff_dict(self) -> dict[str, Any]:
-        """Return all of it."""
-        return dict(vars(self))
-
-
-class BertLayers(nn.Module):
-    """Embeddings and layers of a plain BERT under the library's names, for `reader.cpu.PackedEncoder` to call."""
-
-    def __init__(self, config: Mapping[str, Any]) -> None:
-        """Build layers of a shape that `is_plain_bert` accepts; their weights are to be loaded."""
-        super().__init__()
-        self.config = shape = BertConfig(**config)
-        width, inner, epsilon = shape.hidden_size, shape.intermediate_size, shape.layer_norm_eps
-        _check_heads(width, shape.num_attention_heads)
-
-        def output(inputs: int) -> nn.ModuleDict:
-            return nn.ModuleDict({"dense": nn.Linear(inputs, width), "LayerNorm": nn.LayerNorm(width, epsilon)})
-
-        def layer() -> nn.ModuleDict:
-            projections = nn.ModuleDict({name: nn.Linear(width, width) for name in ("query", "key", "value")})
-            attention = nn.ModuleDict({"self": projections, "output": output(width)})
-            intermediate = nn.ModuleDict({"dense": nn.Linear(width, inner)})
-            return nn.ModuleDict({"attention": attention, "intermediate": intermediate, "output": output(inner)})
-
-        self.embeddings = nn.ModuleDict(
-            {
-                "word_embeddings": nn.Embedding(shape.vocab_size, width, shape.pad_token_id),
-                "position_embeddings": nn.Embedding(shape.max_position_embeddings, width),
-                "token_type_embeddings": nn.Embedding(shape.type_vocab_size, width),
-                "LayerNorm": nn.LayerNorm(width, epsilon),
-            }
-        )
-        self.encoder = nn.ModuleDict({"layer": nn.ModuleList(layer() for _ in range(shape.num_hidden_layers))})
-
-    def get_input_embeddings(self) -> Any:
-        """Return the vectors of tokens."""
-        return self.embeddings.word_embeddings
-
-
-def _check_heads(width: int, heads: int) -> None:
-    if width % heads:
-        raise ValueError(f"{heads} heads cannot share {width} units.")
-
-
 # ---- encoders
 
 
@@ -217,12 +157,14 @@ class PretrainedEncoder(nn.Module):
     """A BERT-like model of the transformers library; marks are vectors added to those of the tokens."""
 
     width: int
+    shape: Mapping[str, Any]
+    """the part of its config that describes it"""
 
     def __init__(self, model: Any, marks: int) -> None:
         """Take a model of the transformers library and the number of marks."""
         super().__init__()
         self.model = model
-        self.width = model.config.hidden_size
+        self.width, self.shape = model.config.hidden_size, shape_of(model.config.to_diff_dict())
         self.marks = nn.Embedding(marks, model.get_input_embeddings().embedding_dim)
         # as BERT draws its own embeddings, so that a new mark is no louder than a token
         nn.init.normal_(self.marks.weight, std=0.02)
@@ -287,23 +229,6 @@ def untrained(config: Mapping[str, Any], marks: int) -> PretrainedEncoder:
     return PretrainedEncoder(_from_config(config), marks)
 
 
-def unfilled(config: Mapping[str, Any], marks: int) -> PretrainedEncoder:
-    """Return an encoder of this shape for weights to be loaded; of a plain BERT the layers alone, to be packed."""
-    return PretrainedEncoder(BertLayers(config), marks) if is_plain_bert(config) else untrained(config, marks)
-
-
-def in_transformers(model: Any) -> Any:
-    """Return the library's model that consists of the very layers of a `BertLayers`; any other model as it is."""
-    if not isinstance(model, BertLayers):
-        return model
-    whole = _from_config(model.config.to_diff_dict()).train(model.training)
-    for name, layer in model.named_modules():
-        if not any(layer.children()):
-            parent, _, own = name.rpartition(".")
-            setattr(whole.get_submodule(parent), own, layer)
-    return whole.to(next(model.parameters()).device)
-
-
 def _from_config(config: Mapping[str, Any]) -> Any:
     """Return a model of the library without the layer that pools: `ChainReader` pools on its own.
 
@@ -314,7 +239,7 @@ def _from_config(config: Mapping[str, Any]) -> Any:
 
     options: dict[str, Any] = {"attn_implementation": "sdpa", "dtype": torch.float32, "trust_remote_code": False}
     model = AutoModel.from_config(AutoConfig.for_model(**config), **options)
-    _check_heads(model.config.hidden_size, model.config.num_attention_heads)  # which the library checks of some alone
+    check_heads(model.config.hidden_size, model.config.num_attention_heads)  # which the library checks of some alone
     if getattr(model, "pooler", None) is not None:
         model.pooler = None
     return model
