@@ -69,7 +69,7 @@ class ChainReaderModel:
         for candidates, question, one in zip(batch, questions, scores, strict=True):
             is_judged = question and not candidates.question.answer_entity
             cases = best_cases(candidates, one) if is_judged else []
-            texts.append([ChainTexts(candidates, self.tokenizer, most).case(case, most) for case in cases])
+            texts.append([ChainTexts(candidates, self.tokenizer).case(case, most) for case in cases])
         support = self.read("judge", texts)
         return [one._replace(support=logits.tolist()) for one, logits in zip(scores, support, strict=True)]
 
@@ -120,7 +120,7 @@ def best_cases(candidates: Candidates, scores: Scores) -> list[Case]:
         if passage is not None and passage not in passages:
             passages, edges = (passage,), ()
         spans = {number: holdings.spans(number, candidates.views[number]) for number in passages}
-        cases.append(Case(candidates, passages, text, spans, edges))
+        cases.append(Case(passages, text, spans, edges))
     return cases
 
 
@@ -174,10 +174,9 @@ class WeighedQuestion:
         """Return the chains to read and the passages at which they arrive, those that are open, as tokens."""
         if not self.chosen:
             return [], []
-        texts = ChainTexts(self._candidates, tokenizer, self._settings.max_tokens)
-        chains = [texts.chain(self._candidates.chains[number]) for number in self.chosen]
-        most = self._settings.passage_tokens
-        return chains, [texts.arrival(arrival, most) for arrival in self.open.values()]
+        texts, settings = ChainTexts(self._candidates, tokenizer), self._settings
+        chains = [texts.chain(self._candidates.chains[number], settings.max_tokens) for number in self.chosen]
+        return chains, [texts.arrival(arrival, settings.passage_tokens) for arrival in self.open.values()]
 
     def scores(self, ranks: Array, links: Array) -> Scores:
         """Return the scores of all chains: `ranks` [chosen] and `links` [open, entities] are the network's."""
