@@ -279,7 +279,7 @@ def bundle(stage: Path, data: Path, folder: Path) -> None:
     from safetensors.torch import load_file
 
     from rechain.reader.cpu import quantise
-    from rechain.reader.encoders import untrained
+    from rechain.reader.encoders import PretrainedEncoder
     from rechain.reader.model import ChainReaderModel
     from rechain.reader.network import ChainReader
     from rechain.reader.pretrained import read_tokenizer, save, write_card
@@ -287,7 +287,7 @@ def bundle(stage: Path, data: Path, folder: Path) -> None:
     from rechain.text.passage_views import first_sentences
 
     settings = ReaderSettings()
-    encoder = untrained(json.loads((stage / ENCODER / "config.json").read_text(encoding="utf-8")), TEXT_MARKS)
+    encoder = PretrainedEncoder(json.loads((stage / ENCODER / "config.json").read_text(encoding="utf-8")), TEXT_MARKS)
     network = ChainReader(encoder, len(FEATURES), judges=True, judge_layers=settings.judge_layers)
     quantise(encoder.model)
     weights = load_file(stage / PLAYS / "all.weights")

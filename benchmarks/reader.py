@@ -40,7 +40,7 @@ from rechain.paper.lexicon import vector_rows
 from rechain.paper.model import GameModel
 from rechain.paper.settings import GameSettings
 from rechain.paper.vectors import read_vectors
-from rechain.reader.encoders import untrained
+from rechain.reader.encoders import PretrainedEncoder
 from rechain.reader.model import ChainReaderModel
 from rechain.reader.pretrained import load
 from rechain.reader.settings import TEXT_MARKS
@@ -134,7 +134,7 @@ class CrossEncoderLoop:
 
         self._texts = model
         folder = tempfile.mkdtemp()
-        encoder: Any = untrained(model.network.encoder.shape, TEXT_MARKS)
+        encoder: Any = PretrainedEncoder(model.network.encoder.shape, TEXT_MARKS)
         encoder.load_state_dict(model.network.encoder.state_dict())
         encoder.model.save_pretrained(folder)
         _save_tokenizer(model, folder)

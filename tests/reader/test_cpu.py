@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
+from functools import partial
 from os import environ
 from pathlib import Path
 
@@ -34,7 +35,7 @@ from rechain.reader.cpu import (
     quantise_rows,
     tokens_a_thread,
 )
-from rechain.reader.encoders import PretrainedEncoder, untrained
+from rechain.reader.encoders import PretrainedEncoder
 
 in_bytes = pytest.mark.skipif(not has_byte_kernel(), reason="this CPU does not sum products of bytes exactly")
 
@@ -273,7 +274,7 @@ def make_encoder(config: dict[str, object] = BERT, in_int8: bool = False) -> Pre
     """Return an encoder whose weights are large enough for errors to show."""
     pytest.importorskip("transformers")
     torch.manual_seed(0)
-    encoder = untrained(config, MARKS).eval()
+    encoder = PretrainedEncoder(config, MARKS).eval()
     for weight in encoder.parameters():
         torch.nn.init.normal_(weight, mean=float(weight.dim() == 1), std=0.3)
     if in_int8:
@@ -328,10 +329,11 @@ def test_a_gpu_is_given_padded_texts_and_computes_the_same(in_int8: bool, in_flo
     positions = torch.arange(ids.shape[1])
     is_token = positions < lengths[:, None]
     with torch.no_grad():
-        found = pack(encoder)._encode_padded(ids, marks, positions, is_token, 0)  # there is no GPU here
+        attend = partial(cpu._attend_padded, is_token=is_token)
+        found = pack(encoder)._encode((ids, marks, positions), 0, attend)  # there is no GPU here
         torch.testing.assert_close(found[is_token], encoder(ids, marks, lengths)[is_token])
         with torch.autocast("cpu", dtype=torch.bfloat16):
-            rounded = pack(encoder)._encode_padded(ids, marks, positions, is_token, 0)
+            rounded = pack(encoder)._encode((ids, marks, positions), 0, attend)
     assert rounded.dtype == torch.float32  # what layers add up is not rounded
     assert (rounded - found)[is_token].norm() < 0.05 * found[is_token].norm()
 

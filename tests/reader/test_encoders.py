@@ -11,7 +11,7 @@ from torch import Tensor
 
 from rechain.errors import RechainError
 from rechain.reader.cpu import PackedEncoder
-from rechain.reader.encoders import MODEL_TYPES, PretrainedEncoder, pretrained, untrained
+from rechain.reader.encoders import MODEL_TYPES, PretrainedEncoder, pretrained
 from rechain.system.tensors import read_shapes
 
 transformers = pytest.importorskip("transformers")
@@ -38,7 +38,7 @@ def bert(tmp_path: Path) -> Path:
 
 def tiny_encoder() -> PretrainedEncoder:
     torch.manual_seed(0)
-    return untrained({"model_type": "bert", **SHAPE}, 3).eval()
+    return PretrainedEncoder({"model_type": "bert", **SHAPE}, 3).eval()
 
 
 def states(encoder: PretrainedEncoder, marks: Tensor | None = None, ids: Tensor = IDS) -> Tensor:
@@ -75,7 +75,14 @@ def test_the_first_layers_can_be_read_alone() -> None:
             for layers, expected in ((1, every[1]), (2, every[2]), (0, every[2]), (5, every[2])):
                 found = read(IDS, marks, LENGTHS, layers)
                 torch.testing.assert_close(found[is_token], expected[is_token], atol=1e-5, rtol=1e-4)
-    assert len(model.encoder.layer) == 2  # as before
+
+
+def test_a_model_stays_as_it_is_while_its_first_layers_are_read() -> None:
+    """Other threads may read with all of them at the same time."""
+    encoder, lengths = tiny_encoder(), []
+    encoder.model.encoder.layer[0].register_forward_hook(lambda *_: lengths.append(len(encoder.model.encoder.layer)))
+    encoder(IDS, torch.zeros_like(IDS), LENGTHS, 1)
+    assert lengths == [2]
 
 
 def test_padding_is_not_read() -> None:
@@ -104,7 +111,7 @@ def test_a_pretrained_encoder_has_the_weights_of_its_folder(bert: Path) -> None:
 
 
 def test_what_nothing_asks_for_is_dropped(bert: Path) -> None:
-    for encoder in (read(bert), untrained({"model_type": "bert", **SHAPE}, 3)):
+    for encoder in (read(bert), PretrainedEncoder({"model_type": "bert", **SHAPE}, 3)):
         assert not [name for name, _ in encoder.named_parameters() if "pooler" in name]
 
 
@@ -144,7 +151,7 @@ def test_old_names_of_weights_are_known(bert: Path) -> None:
 
 
 def test_what_the_library_cannot_read_is_one_sentence() -> None:
-    encoder = untrained({"model_type": "roberta", **SHAPE, "pad_token_id": 1}, 3).eval()
+    encoder = PretrainedEncoder({"model_type": "roberta", **SHAPE, "pad_token_id": 1}, 3).eval()
     ids = torch.ones(1, 12, dtype=torch.long)  # RoBERTa's first positions are those of padding
     with pytest.raises(RechainError, match=r"^the encoder of the model cannot read texts of 12 tokens: [^\n]+\.$"):
         encoder(ids, torch.zeros_like(ids), torch.tensor([12]))
@@ -152,4 +159,4 @@ def test_what_the_library_cannot_read_is_one_sentence() -> None:
 
 def test_heads_must_share_the_units_of_every_model() -> None:
     with pytest.raises(ValueError, match="3 heads cannot share 8 units"):
-        untrained({"model_type": "electra", **SHAPE, "num_attention_heads": 3}, 3)
+        PretrainedEncoder({"model_type": "electra", **SHAPE, "num_attention_heads": 3}, 3)

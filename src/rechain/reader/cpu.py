@@ -204,51 +204,39 @@ class PackedEncoder(PretrainedEncoder):
         positions = torch.arange(ids.shape[1], device=ids.device)
         is_token = positions < lengths[:, None]  # [B, L]
         with torch.no_grad():
-            if ids.device.type != "cpu":
-                return self._encode_padded(ids, marks, positions, is_token, layers)
+            if ids.device.type != "cpu":  # a GPU waits less for few large steps
+                return self._encode((ids, marks, positions), layers, partial(_attend_padded, is_token=is_token))
+            padded, states = torch.zeros(*ids.shape, self.width), []
             groups = list(_groups([length for length in lengths.tolist() if length > 0]))
             sizes = [sum(group) for group in groups]
-            tokens = [each[is_token].split(sizes) for each in (ids, marks, positions.expand_as(ids))]  # [N] a group
-            texts = zip(*tokens, groups, strict=True)
-            states = [self._encode_group(ids, marks, places, own, layers) for ids, marks, places, own in texts]
-            padded = torch.zeros(*ids.shape, self.width)
+            columns = (each[is_token].split(sizes) for each in (ids, marks, positions.expand_as(ids)))  # [N] a group
+            for group, size, *tokens in zip(groups, sizes, *columns, strict=True):
+                filling = -size % _ROWS  # a text that is not used
+                attend = partial(_attend, lengths=[*group, filling] if filling else group)
+                tokens = [pad(each, (0, filling)) for each in tokens]
+                states.append(self._encode(tokens, layers, attend)[:size])
             if states:
                 padded[is_token] = torch.cat(states)
         return padded
 
-    def _encode_group(self, ids: Tensor, marks: Tensor, positions: Tensor, lengths: list[int], layers: int) -> Tensor:
-        """Return the states of the texts of a group, [N] -> [N, width]."""
-        filling = -len(ids) % _ROWS  # a text of zeros, which is not used
-        states = pad(self._embed(ids, marks, positions), (0, 0, 0, filling))  # [N + filling, width]
-        lengths = [*lengths, filling] if filling else lengths
-        return self._encode(states, layers, partial(_attend, lengths=lengths))[: len(ids)]
+    def _encode(self, tokens: Sequence[Tensor], layers: int, attend: Callable[[Iterable[Tensor]], Tensor]) -> Tensor:
+        """Return the states of tokens after the first layers, or all (0), [..., L] -> [..., L, width].
 
-    def _encode_padded(self, ids: Tensor, marks: Tensor, positions: Tensor, is_token: Tensor, layers: int) -> Tensor:
-        """Return the states of texts of like length, [B, L] -> [B, L, width]: a GPU waits less for few large steps."""
-
-        def attend(split: Iterable[Tensor]) -> Tensor:
-            query, key, value = (each.transpose(1, 2) for each in split)  # [B, heads, L, d]
-            attended = scaled_dot_product_attention(query, key, value, is_token[:, None, None])
-            return attended.transpose(1, 2).flatten(2)
-
-        return self._encode(self._embed(ids, marks, positions), layers, attend)
-
-    def _encode(self, states: Tensor, layers: int, attend: Callable[[Iterable[Tensor]], Tensor]) -> Tensor:
-        """Return the states of tokens after the first layers, or all (0); `attend` takes queries, keys and values."""
-        heads = self.shape["num_attention_heads"]
+        Tokens are ids, marks and positions, and `attend` takes queries, keys and values. Old values that are not needed
+        are added to in place: memory for large tensors is slow to get.
+        """
+        (ids, marks, positions), embeddings, heads = tokens, self.model.embeddings, self.shape["num_attention_heads"]
+        states = embeddings.word_embeddings(ids) + self.marks(marks)
+        states += embeddings.token_type_embeddings(ids.new_zeros(1))
+        states += embeddings.position_embeddings(positions)
+        states = embeddings.LayerNorm(states)
         for number, layer in enumerate(islice(self.model.encoder.layer, layers or None)):
             projected = self._project(number, layer.attention.self, states)
             attended = attend(each.unflatten(-1, (heads, -1)) for each in projected)
-            states = _feed_forward(layer, attended, states)
-        return states
-
-    def _embed(self, ids: Tensor, marks: Tensor, positions: Tensor) -> Tensor:
-        """Return what the first layer is given, [..., L] -> [..., L, width]."""
-        embeddings: Any = self.model.embeddings
-        words = embeddings.word_embeddings(ids) + self.marks(marks)
-        words += embeddings.token_type_embeddings(ids.new_zeros(1))
-        words += embeddings.position_embeddings(positions)
-        states: Tensor = embeddings.LayerNorm(words)
+            output = layer.attention.output
+            states = output.LayerNorm(states.add_(output.dense(attended)))
+            inner = torch.ops.aten.gelu_(layer.intermediate.dense(states))
+            states = layer.output.LayerNorm(states.add_(layer.output.dense(inner)))
         return states
 
     def _project(self, number: int, attention: Any, states: Tensor) -> Sequence[Tensor]:
@@ -307,16 +295,11 @@ def _attend(projected: Iterable[Tensor], lengths: list[int]) -> Tensor:
     return torch.cat([text[0].transpose(0, 1).flatten(1) for text in attended])
 
 
-def _feed_forward(layer: Any, attended: Tensor, states: Tensor) -> Tensor:
-    """Return the states of tokens after a layer, from what they attended to and their states before, [..., width].
-
-    It adds in place if the old values are not needed: memory for large tensors is slow to get.
-    """
-    output = layer.attention.output
-    states = output.LayerNorm(states.add_(output.dense(attended)))
-    inner = torch.ops.aten.gelu_(layer.intermediate.dense(states))
-    after: Tensor = layer.output.LayerNorm(states.add_(layer.output.dense(inner)))
-    return after
+def _attend_padded(projected: Iterable[Tensor], is_token: Tensor) -> Tensor:
+    """Return the attention of each text to its tokens: queries, keys and values, [B, L, heads, d] -> [B, L, width]."""
+    query, key, value = (each.transpose(1, 2) for each in projected)  # [B, heads, L, d]
+    attended = scaled_dot_product_attention(query, key, value, is_token[:, None, None])
+    return attended.transpose(1, 2).flatten(2)
 
 
 # ---- threads

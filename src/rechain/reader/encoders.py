@@ -6,6 +6,7 @@ labels, decoding, warnings. Only the shape is passed on, and only if its values 
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from math import prod
 from typing import Any, Literal
 
@@ -156,16 +157,28 @@ def shapes_alone() -> Iterator[None]:
 class PretrainedEncoder(nn.Module):
     """A BERT-like model of the transformers library; marks are vectors added to those of the tokens."""
 
+    model: Any
     width: int
     shape: Mapping[str, Any]
     """the part of its config that describes it"""
 
-    def __init__(self, model: Any, marks: int) -> None:
-        """Take a model of the transformers library and the number of marks."""
+    def __init__(self, config: Mapping[str, Any], marks: int) -> None:
+        """Build a model of this config, with random weights and without the layer that pools: `ChainReader` does.
+
+        Attention is torch's own, and training starts in float32, whatever the precision of the file. No code that a
+        config names is ever run, nor are users asked whether to run it.
+        """
+        from transformers import AutoConfig, AutoModel
+
         super().__init__()
-        self.model = model
-        self.width, self.shape = model.config.hidden_size, shape_of(model.config.to_diff_dict())
-        self.marks = nn.Embedding(marks, model.get_input_embeddings().embedding_dim)
+        options: dict[str, Any] = {"attn_implementation": "sdpa", "dtype": torch.float32, "trust_remote_code": False}
+        self.model = AutoModel.from_config(AutoConfig.for_model(**config), **options)
+        if getattr(self.model, "pooler", None) is not None:
+            self.model.pooler = None
+        own = self.model.config
+        check_heads(own.hidden_size, own.num_attention_heads)  # the library checks those of some models alone
+        self.width, self.shape = own.hidden_size, shape_of(own.to_diff_dict())
+        self.marks = nn.Embedding(marks, self.model.get_input_embeddings().embedding_dim)
         # as BERT draws its own embeddings, so that a new mark is no louder than a token
         nn.init.normal_(self.marks.weight, std=0.02)
 
@@ -174,12 +187,11 @@ class PretrainedEncoder(nn.Module):
 
         Tokens and marks are [B, L], lengths are [B].
         """
-        model: Any = self.model
-        inputs = model.get_input_embeddings()(ids) + self.marks(marks)
+        inputs = self.model.get_input_embeddings()(ids) + self.marks(marks)
         is_token = torch.arange(ids.shape[1], device=ids.device) < lengths[:, None]  # [B, L]
+        model = _first_layers(self.model, layers) if layers else self.model
         try:
-            with _first_layers(model, layers):
-                return model(inputs_embeds=inputs, attention_mask=is_token.long(), return_dict=True).last_hidden_state
+            return model(inputs_embeds=inputs, attention_mask=is_token.long(), return_dict=True).last_hidden_state
         except torch.OutOfMemoryError:
             raise
         except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:
@@ -190,19 +202,18 @@ class PretrainedEncoder(nn.Module):
             ) from error
 
 
-@contextmanager
-def _first_layers(model: Any, count: int) -> Iterator[None]:
-    """Compute only some layers of a model of the library; a model that does not list its layers computes all."""
+def _first_layers(model: Any, count: int) -> Any:
+    """Return a model that has only the first layers of another one, which stays as it is: other threads read with it.
+
+    A model that does not list its layers is returned itself.
+    """
     stack: Any = getattr(model, "encoder", None)
-    every = getattr(stack, "layer", None)
-    if not count or not isinstance(every, nn.ModuleList):
-        yield
-        return
-    stack.layer = every[:count]
-    try:
-        yield
-    finally:
-        stack.layer = every
+    if not isinstance(getattr(stack, "layer", None), nn.ModuleList):
+        return model
+    cut, shorter = copy(model), copy(stack)
+    shorter._modules = stack._modules | {"layer": stack.layer[:count]}
+    cut._modules = model._modules | {"encoder": shorter}
+    return cut
 
 
 def pretrained(
@@ -212,34 +223,13 @@ def pretrained(
     shape = shape_of(config)
     check_size(shape, shapes)
     with shapes_alone():
-        model = _from_config(shape)
+        model = PretrainedEncoder(shape, marks).model
     own = {}  # by the names that the weights of a whole model, heads and all, have in the encoder
     for stored in shapes:
         name = stored.removeprefix(f"{model.base_model_prefix}.")
         own[name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")] = stored
     check_shapes(model, {name: shapes[stored] for name, stored in own.items()})
     weights = read()
-    model = _from_config(shape)
-    model.load_state_dict({name: weights[own[name]] for name in model.state_dict()})
-    return PretrainedEncoder(model, marks)
-
-
-def untrained(config: Mapping[str, Any], marks: int) -> PretrainedEncoder:
-    """Return an encoder of this shape with random weights."""
-    return PretrainedEncoder(_from_config(config), marks)
-
-
-def _from_config(config: Mapping[str, Any]) -> Any:
-    """Return a model of the library without the layer that pools: `ChainReader` pools on its own.
-
-    Attention is torch's own, and training starts in float32, whatever the precision of the file. No code that a config
-    names is ever run, nor are users asked whether to run it.
-    """
-    from transformers import AutoConfig, AutoModel
-
-    options: dict[str, Any] = {"attn_implementation": "sdpa", "dtype": torch.float32, "trust_remote_code": False}
-    model = AutoModel.from_config(AutoConfig.for_model(**config), **options)
-    check_heads(model.config.hidden_size, model.config.num_attention_heads)  # which the library checks of some alone
-    if getattr(model, "pooler", None) is not None:
-        model.pooler = None
-    return model
+    encoder = PretrainedEncoder(shape, marks)
+    encoder.model.load_state_dict({name: weights[own[name]] for name in model.state_dict()})
+    return encoder

@@ -22,7 +22,6 @@ from rechain.reader.encoders import (
     pretrained,
     shape_of,
     shapes_alone,
-    untrained,
 )
 from rechain.reader.model import ChainReaderModel
 from rechain.reader.network import ChainReader
@@ -248,13 +247,11 @@ def _read_config(path: Path) -> dict[str, Any]:
         raise InputError(f"{path} is not that of a rechain model; `Recoverer.save_pretrained` writes one.")
     if config.get("format") != _FORMAT:
         raise InputError(f"{path} was written by another version of rechain, whose models this one cannot read.")
-    if config.keys() != _KEYS:
+    if config.keys() != _KEYS or {type(config[name]) for name in ("quantised", "judges")} != {bool}:
         raise InputError(f"{path} does not describe a model; was it changed by hand?")
     _check_digests(path.parent, config)
     if config["features"] != list(FEATURES):
         raise InputError(f"{path} was written by another version of rechain, whose models this one cannot read.")
-    if not isinstance(config["quantised"], bool) or not isinstance(config["judges"], bool):
-        raise InputError(f"{path} does not describe a model; was it changed by hand?")
     try:
         return config | {"settings": ReaderSettings.recorded(config["settings"], str(path))}
     except RechainError as error:
@@ -295,7 +292,7 @@ def _load_network(folder: Path, config: Mapping[str, Any], dropout: float | None
         check_size(shape, shapes)
         is_plain = is_plain_bert(shape)
         with shapes_alone():
-            encoder = PackedEncoder(shape, TEXT_MARKS) if is_plain else untrained(shape, TEXT_MARKS)
+            encoder = PackedEncoder(shape, TEXT_MARKS) if is_plain else PretrainedEncoder(shape, TEXT_MARKS)
             network = ChainReader(encoder, len(FEATURES), judges=judges, judge_layers=layers)
             if config["quantised"]:
                 quantise(encoder.model)
@@ -310,7 +307,7 @@ def _load_network(folder: Path, config: Mapping[str, Any], dropout: float | None
     if is_plain and dropout is None:
         network.load_state_dict(weights, assign=True)  # nothing is drawn at random or allocated that they replace
         return network
-    network = ChainReader(untrained(shape, TEXT_MARKS), len(FEATURES), dropout or 0.0, judges, layers)
+    network = ChainReader(PretrainedEncoder(shape, TEXT_MARKS), len(FEATURES), dropout or 0.0, judges, layers)
     network.load_state_dict(dequantise(weights))
     return network
 
