@@ -52,7 +52,9 @@ class ChainReaderModel:
 
     def score_many(self, batch: Sequence[Candidates]) -> list[Scores]:
         """Return the scores of every question; the network knows entries alone, and reads no parts of documents."""
-        questions = [None if is_of_documents(one) else self.weighed(one, self.settings) for one in batch]
+        questions = [
+            None if is_of_documents(one) else WeighedQuestion(one, self.evidence, self.settings) for one in batch
+        ]
         written = [question.write(self.tokenizer) if question else ([], []) for question in questions]
         ranks = self.read("rank", [chains for chains, _ in written])
         entities = max((question.entities for question in questions if question), default=0)
@@ -72,10 +74,6 @@ class ChainReaderModel:
             texts.append([ChainTexts(candidates, self.tokenizer).case(case, most) for case in cases])
         support = self.read("judge", texts)
         return [one._replace(support=logits.tolist()) for one, logits in zip(scores, support, strict=True)]
-
-    def weighed(self, candidates: Candidates, settings: ReaderSettings) -> "WeighedQuestion":
-        """Return the candidates of a question with the cheap evidence for them."""
-        return WeighedQuestion(candidates, self.evidence, settings)
 
     def meaning(self, claims: Sequence[str], sentences: Sequence[str]) -> list[list[float]]:
         """Return the similarity of each claim to each sentence by the mean states of the encoder, from 0 to 1."""
