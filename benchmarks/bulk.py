@@ -111,7 +111,7 @@ class Batch(NamedTuple):
 
 def weighed(model: ChainReaderModel, batch: Sequence[Candidates]) -> list[WeighedQuestion]:
     """Do the first step of the default model: weigh cheap evidence, and choose what is worth reading."""
-    return [model.weighed(candidates, model.settings) for candidates in batch]
+    return [WeighedQuestion(candidates, model.evidence, model.settings) for candidates in batch]
 
 
 Written = tuple[list[TokenText], list[TokenText]]

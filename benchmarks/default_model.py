@@ -112,19 +112,11 @@ def unpack_encoder(folder: Path) -> dict[str, Any]:
 
 def judged_arrays(tokenizer: Any, data: Path) -> dict[str, Array]:
     """Write right and wrong answers of HotpotQA's questions, of every type, as the judge learns from them."""
-    from rechain.reader.prepare import JudgePreparation, answer_spans
-    from rechain.reader.wrong_answers import WrongAnswers
-    from rechain.text.passage_views import PassageView
+    from rechain.reader.prepare import prepare_judge
 
-    settings = ReaderSettings()
     questions = {name: list(questions_of(data, name, every_type=True)) for name in (HOTPOT, TRAIN)}
     folds = hotpot_folds(questions[HOTPOT])
-    wrong = WrongAnswers(questions[HOTPOT] + questions[TRAIN])
-    preparation = JudgePreparation(tokenizer, settings.judge_tokens)
-    for question in questions[HOTPOT] + questions[TRAIN]:
-        views = [PassageView(passage) for passage in question.passages]
-        tails = [number for number, view in enumerate(views) if answer_spans(question, view)]
-        preparation.add(question, wrong.choose(question, views, tails, settings.wrong_answers))
+    preparation = prepare_judge(questions[HOTPOT] + questions[TRAIN], tokenizer, ReaderSettings())
     return preparation.arrays() | {"fold": np.array([folds.get(id, -1) for id in preparation.ids])}
 
 
@@ -287,7 +279,7 @@ def bundle(stage: Path, data: Path, folder: Path) -> None:
     from safetensors.torch import load_file
 
     from rechain.reader.cpu import quantise
-    from rechain.reader.encoders import untrained
+    from rechain.reader.encoders import PretrainedEncoder
     from rechain.reader.model import ChainReaderModel
     from rechain.reader.network import ChainReader
     from rechain.reader.pretrained import read_tokenizer, save, write_card
@@ -295,17 +287,17 @@ def bundle(stage: Path, data: Path, folder: Path) -> None:
     from rechain.text.passage_views import first_sentences
 
     settings = ReaderSettings()
-    encoder = untrained(json.loads((stage / ENCODER / "config.json").read_text(encoding="utf-8")), TEXT_MARKS)
+    encoder = PretrainedEncoder(json.loads((stage / ENCODER / "config.json").read_text(encoding="utf-8")), TEXT_MARKS)
     network = ChainReader(encoder, len(FEATURES), judges=True, judge_layers=settings.judge_layers)
     quantise(encoder.model)
     weights = load_file(stage / PLAYS / "all.weights")
     network.load_state_dict(weights)
-    # what is not in bytes is a twentieth of the weights, and 16 bits of it are as good as 32
-    small = {name: value.half() if value.is_floating_point() else value for name, value in weights.items()}
-    network.load_state_dict(small, assign=True)
     tokenizer = read_tokenizer(stage / ENCODER / "tokenizer.json")
     model = ChainReaderModel(network, tokenizer, settings)
     model.settings = settings.but(unlike=model.mean_unrelated_cosine(first_sentences(questions_of(data, HOTPOT))))
+    # what is not in bytes is a twentieth of the weights, and 16 bits of it are as good as 32
+    small = {name: value.half() if value.is_floating_point() else value for name, value in weights.items()}
+    network.load_state_dict(small, assign=True)
     model.card = write_card(model, "rechain's default model", "default", "apache-2.0", sections(stage, data))
     save(model, folder)
 

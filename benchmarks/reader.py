@@ -40,9 +40,10 @@ from rechain.paper.lexicon import vector_rows
 from rechain.paper.model import GameModel
 from rechain.paper.settings import GameSettings
 from rechain.paper.vectors import read_vectors
-from rechain.reader.encoders import in_transformers
+from rechain.reader.encoders import PretrainedEncoder
 from rechain.reader.model import ChainReaderModel
 from rechain.reader.pretrained import load
+from rechain.reader.settings import TEXT_MARKS
 from rechain.scoring import Lexical
 from rechain.scoring.interface import BatchModel, Model
 from rechain.text.candidates import Candidates
@@ -133,8 +134,9 @@ class CrossEncoderLoop:
 
         self._texts = model
         folder = tempfile.mkdtemp()
-        encoder: Any = model.network.encoder
-        in_transformers(encoder.model).save_pretrained(folder)
+        encoder: Any = PretrainedEncoder(model.network.encoder.shape, TEXT_MARKS)
+        encoder.load_state_dict(model.network.encoder.state_dict())
+        encoder.model.save_pretrained(folder)
         _save_tokenizer(model, folder)
         self._model = CrossEncoder(folder, num_labels=1, max_length=model.settings.max_tokens, device="cpu")
 

@@ -26,8 +26,7 @@ import orjson
 
 from rechain.formats.datasets import read_questions
 from rechain.formats.datasets.records import read_by_id
-from rechain.reader.prepare import answer_spans
-from rechain.reader.wrong_answers import WrongAnswers
+from rechain.reader.prepare import WrongAnswers, answer_spans
 from rechain.schema import Gold, Question, Recovered
 from rechain.system.tensors import Array
 from rechain.text.passage_views import PassageView
@@ -52,9 +51,8 @@ def questions_with_wrong_answers(data: Path, name: str) -> Iterator[tuple[Questi
     questions = list(read_questions(data / {**SETS, **FITTED}[name]))
     wrong = WrongAnswers(questions)
     for question in questions:
-        views = [PassageView(passage) for passage in question.passages]
-        others = wrong.of_others(question, views)
-        if others and any(answer_spans(question, view) for view in views):
+        others = wrong.of_others(question)
+        if others and any(answer_spans(question, PassageView(passage)) for passage in question.passages):
             yield question, Random(question.id).sample(others, min(WRONG, len(others)))
 
 

@@ -76,14 +76,14 @@ def found(questions: Iterable[Question]) -> Iterator[Candidates]:
 
 def rows_of(model: ChainReaderModel, candidates: Candidates, gold: Gold | None) -> list[Row]:
     """Return what every margin makes of a question, by outputs of the network that are read once."""
-    wide = model.weighed(candidates, replace(model.settings, margin=WIDEST))
+    wide = WeighedQuestion(candidates, model.evidence, replace(model.settings, margin=WIDEST))
     chains, arrivals = wide.write(model.tokenizer)
     ranks = dict(zip(wide.chosen, model.read("rank", [chains])[0].tolist(), strict=True))
     named = model.read("name_links", [arrivals], wide.entities)[0]
     links = {arrival.key: (arrival, row) for arrival, row in zip(wide.open.values(), named, strict=True)}
     rows = []
     for margin in MARGINS:
-        one = model.weighed(candidates, replace(model.settings, margin=margin))
+        one = WeighedQuestion(candidates, model.evidence, replace(model.settings, margin=margin))
         scores = one.scores(np.array([ranks[number] for number in one.chosen]), _links(one, links))
         best = _best(scores)
         is_right = None if gold is None else is_gold_chain(candidates, candidates.chains[best], gold)

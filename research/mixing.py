@@ -18,7 +18,7 @@ from common import Pair, musique_pairs, parser, print_heading, print_rows, two_w
 
 from rechain.errors import QuestionError
 from rechain.evaluation.judging import is_gold_chain
-from rechain.reader.model import ChainReaderModel
+from rechain.reader.model import ChainReaderModel, WeighedQuestion
 from rechain.reader.pretrained import load
 from rechain.scoring.shape_weights import is_of_documents
 from rechain.system.tensors import Array
@@ -47,7 +47,7 @@ def case_of(model: ChainReaderModel, pair: Pair) -> Case | None:
     if is_of_documents(candidates):
         return None
     settings = replace(model.settings, margin=ALL, ranker_weight=1.0, reasoner_weight=1.0)
-    weighed = model.weighed(candidates, settings)
+    weighed = WeighedQuestion(candidates, model.evidence, settings)
     chains, tails = weighed.write(model.tokenizer)
     (ranks,), (links,) = model.read("rank", [chains]), model.read("name_links", [tails], weighed.entities)
     said = weighed.scores(ranks, links).contributions

@@ -242,7 +242,7 @@ def tiny_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     import torch
 
-    from rechain.reader.encoders import untrained
+    from rechain.reader.encoders import PretrainedEncoder
     from rechain.reader.pretrained import BUNDLED, TOKENIZER, find
     from rechain.reader.settings import TEXT_MARKS
 
@@ -250,7 +250,7 @@ def tiny_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shape = {"model_type": "bert", "vocab_size": 30522, "hidden_size": 8, "num_hidden_layers": 1}
     shape |= {"num_attention_heads": 2, "intermediate_size": 8, "max_position_embeddings": 320}
     folder = tmp_path_factory.mktemp("tiny") / "encoder"
-    encoder: Any = untrained(shape, TEXT_MARKS)
+    encoder: Any = PretrainedEncoder(shape, TEXT_MARKS)
     encoder.model.save_pretrained(folder)
     shutil.copy(find(BUNDLED) / TOKENIZER, folder)
     return folder

@@ -138,12 +138,12 @@ def make_encoder(folder: Path) -> None:
     """Write an encoder with eight numbers a token, as the transformers library does."""
     import torch
 
-    from rechain.reader.encoders import untrained
+    from rechain.reader.encoders import PretrainedEncoder
     from rechain.reader.pretrained import BUNDLED, TOKENIZER, find
     from rechain.reader.settings import TEXT_MARKS
 
     torch.manual_seed(0)
     shape = {"model_type": "bert", "vocab_size": 30522, "hidden_size": 8, "num_hidden_layers": 1}
     shape |= {"num_attention_heads": 2, "intermediate_size": 8, "max_position_embeddings": 320}
-    untrained(shape, TEXT_MARKS).model.save_pretrained(folder)
+    PretrainedEncoder(shape, TEXT_MARKS).model.save_pretrained(folder)
     shutil.copy(find(BUNDLED) / TOKENIZER, folder)

@@ -8,7 +8,7 @@ import torch
 from tokenizers import Tokenizer
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from rechain.reader.encoders import untrained
+from rechain.reader.encoders import PretrainedEncoder
 from rechain.reader.network import ChainReader
 from rechain.reader.pretrained import BUNDLED, TOKENIZER, find, read_tokenizer
 from rechain.reader.settings import LAST_END, TEXT_MARKS
@@ -54,7 +54,7 @@ def tiny_reader() -> Callable[[int], ChainReader]:
 
     def make(seed: int = 0) -> ChainReader:
         torch.manual_seed(seed)
-        reader = ChainReader(untrained(TINY, TEXT_MARKS), len(FEATURES))
+        reader = ChainReader(PretrainedEncoder(TINY, TEXT_MARKS), len(FEATURES))
         reader.evidence.weight.data.copy_(torch.from_numpy(PRIOR)[None])
         return reader
 

@@ -1,4 +1,4 @@
-"""Encoders of whole texts, behind one interface; BERT's layers without the transformers library."""
+"""Encoders of whole texts, built and read by the transformers library."""
 
 import json
 from pathlib import Path
@@ -7,20 +7,11 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from torch import Tensor, nn
+from torch import Tensor
 
 from rechain.errors import RechainError
-from rechain.reader.cpu import PackedEncoder, packed, quantise
-from rechain.reader.encoders import (
-    MODEL_TYPES,
-    BertLayers,
-    PretrainedEncoder,
-    in_transformers,
-    is_plain_bert,
-    pretrained,
-    unfilled,
-    untrained,
-)
+from rechain.reader.cpu import PackedEncoder
+from rechain.reader.encoders import MODEL_TYPES, PretrainedEncoder, pretrained
 from rechain.system.tensors import read_shapes
 
 transformers = pytest.importorskip("transformers")
@@ -47,7 +38,7 @@ def bert(tmp_path: Path) -> Path:
 
 def tiny_encoder() -> PretrainedEncoder:
     torch.manual_seed(0)
-    return untrained({"model_type": "bert", **SHAPE}, 3).eval()
+    return PretrainedEncoder({"model_type": "bert", **SHAPE}, 3).eval()
 
 
 def states(encoder: PretrainedEncoder, marks: Tensor | None = None, ids: Tensor = IDS) -> Tensor:
@@ -73,17 +64,25 @@ def test_marks_change_states() -> None:
 
 def test_the_first_layers_can_be_read_alone() -> None:
     encoder = tiny_encoder()
-    marks = torch.zeros_like(IDS)
+    tight, marks = PackedEncoder(encoder.shape, 3), torch.zeros_like(IDS)
+    tight.load_state_dict(encoder.state_dict())
     model: Any = encoder.model
     is_token = torch.arange(IDS.shape[1]) < LENGTHS[:, None]
     with torch.inference_mode():
         inputs = model.get_input_embeddings()(IDS) + encoder.marks(marks)
         every = model(inputs_embeds=inputs, attention_mask=is_token.long(), output_hidden_states=True).hidden_states
-        for read in (encoder, packed(encoder)):
+        for read in (encoder, tight):
             for layers, expected in ((1, every[1]), (2, every[2]), (0, every[2]), (5, every[2])):
                 found = read(IDS, marks, LENGTHS, layers)
                 torch.testing.assert_close(found[is_token], expected[is_token], atol=1e-5, rtol=1e-4)
-    assert len(model.encoder.layer) == 2  # as before
+
+
+def test_a_model_stays_as_it_is_while_its_first_layers_are_read() -> None:
+    """Other threads may read with all of them at the same time."""
+    encoder, lengths = tiny_encoder(), []
+    encoder.model.encoder.layer[0].register_forward_hook(lambda *_: lengths.append(len(encoder.model.encoder.layer)))
+    encoder(IDS, torch.zeros_like(IDS), LENGTHS, 1)
+    assert lengths == [2]
 
 
 def test_padding_is_not_read() -> None:
@@ -112,7 +111,7 @@ def test_a_pretrained_encoder_has_the_weights_of_its_folder(bert: Path) -> None:
 
 
 def test_what_nothing_asks_for_is_dropped(bert: Path) -> None:
-    for encoder in (read(bert), untrained({"model_type": "bert", **SHAPE}, 3)):
+    for encoder in (read(bert), PretrainedEncoder({"model_type": "bert", **SHAPE}, 3)):
         assert not [name for name, _ in encoder.named_parameters() if "pooler" in name]
 
 
@@ -151,122 +150,8 @@ def test_old_names_of_weights_are_known(bert: Path) -> None:
         assert torch.equal(value, expected[name])
 
 
-# ---- without the library
-
-BERT: dict[str, Any] = {
-    "model_type": "bert",
-    "vocab_size": 1100,
-    "hidden_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "intermediate_size": 40,
-    "max_position_embeddings": 64,
-    "type_vocab_size": 3,
-    "layer_norm_eps": 1e-6,
-    "pad_token_id": 0,
-    "hidden_act": "gelu",
-    "hidden_dropout_prob": 0.0,
-    "attention_probs_dropout_prob": 0.0,
-}
-TEXTS = (torch.randint(1100, (3, 20)), torch.randint(3, (3, 20)), torch.tensor([20, 1, 13]))
-
-
-@pytest.fixture
-def whole() -> PretrainedEncoder:
-    """An encoder of the transformers library."""
-    torch.manual_seed(0)
-    encoder = untrained(BERT, 3).eval()
-    for weight in encoder.parameters():
-        nn.init.normal_(weight, mean=float(weight.dim() == 1), std=0.3)
-    return encoder
-
-
-@pytest.fixture
-def light(whole: PretrainedEncoder) -> PretrainedEncoder:
-    """One of the same weights, made of layers alone."""
-    encoder = unfilled(BERT, 3).eval()
-    encoder.load_state_dict(whole.state_dict())
-    return encoder
-
-
-def test_weights_have_the_names_and_shapes_of_the_library(whole: PretrainedEncoder) -> None:
-    def shapes(encoder: PretrainedEncoder) -> dict[str, torch.Size]:
-        return {name: weight.shape for name, weight in encoder.state_dict().items()}
-
-    light = unfilled(BERT, 3)
-    assert isinstance(light.model, BertLayers)
-    assert shapes(light) == shapes(whole)
-    assert shapes(quantise(light)) == shapes(quantise(whole))  # type: ignore[arg-type]
-
-
-def test_packed_they_give_the_states_of_the_library(whole: PretrainedEncoder, light: PretrainedEncoder) -> None:
-    encoder = packed(light)
-    assert isinstance(encoder, PackedEncoder)
-    is_token = torch.arange(20) < TEXTS[2][:, None]
-    torch.testing.assert_close(encoder(*TEXTS)[is_token], whole(*TEXTS)[is_token].detach(), atol=1e-4, rtol=1e-4)
-    assert torch.equal(encoder(*TEXTS), packed(whole)(*TEXTS))
-    assert isinstance(encoder.model, BertLayers)
-
-
-def test_where_it_learns_the_library_reads_with_the_very_same_weights(
-    whole: PretrainedEncoder, light: PretrainedEncoder
-) -> None:
-    weights = list(light.parameters())
-    encoder: Any = packed(light)
-    encoder.train()
-    states = encoder(*TEXTS)
-    assert torch.equal(states, whole(*TEXTS))
-    assert {id(weight) for weight in encoder.parameters()} == {id(weight) for weight in weights}
-    states.sum().backward()
-    assert all(weight.grad is not None for weight in encoder.model.encoder.parameters())
-    assert in_transformers(encoder.model) is encoder.model
-
-
-def test_layers_of_bytes_go_over_to_the_library(whole: PretrainedEncoder) -> None:
-    quantised = quantise(whole)
-    light = quantise(unfilled(BERT, 3)).eval()
-    light.load_state_dict(quantised.state_dict())
-    model = in_transformers(light.model)
-    assert not model.training
-    assert model.state_dict().keys() == light.model.state_dict().keys()  # type: ignore[union-attr]
-    inputs = torch.randn(2, 5, 32)
-    with torch.no_grad():
-        ours, theirs = (each(inputs_embeds=inputs).last_hidden_state for each in (model, whole.model))  # type: ignore[operator]
-    assert torch.equal(ours, theirs)
-
-
-def test_what_was_given_to_describe_it_is_kept() -> None:
-    assert BertLayers(BERT).config.to_diff_dict() == BERT
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"model_type": "distilbert"},
-        {"hidden_act": "gelu_new"},
-        {"position_embedding_type": "relative_key"},
-        {"is_decoder": True},
-        {"add_cross_attention": True},
-    ],
-)
-def test_another_network_is_not_a_plain_bert(change: dict[str, Any]) -> None:
-    assert is_plain_bert(BERT)
-    assert not is_plain_bert(BERT | change)
-
-
-def test_a_shape_that_is_not_told_in_full_is_the_librarys_affair() -> None:
-    assert not is_plain_bert({"model_type": "bert"})
-    short = {name: value for name, value in BERT.items() if name != "layer_norm_eps"}
-    assert not isinstance(unfilled(short, 3).model, BertLayers)
-
-
-def test_heads_must_share_the_units() -> None:
-    with pytest.raises(ValueError, match="5 heads cannot share 32 units"):
-        BertLayers(BERT | {"num_attention_heads": 5})
-
-
 def test_what_the_library_cannot_read_is_one_sentence() -> None:
-    encoder = untrained({"model_type": "roberta", **SHAPE, "pad_token_id": 1}, 3).eval()
+    encoder = PretrainedEncoder({"model_type": "roberta", **SHAPE, "pad_token_id": 1}, 3).eval()
     ids = torch.ones(1, 12, dtype=torch.long)  # RoBERTa's first positions are those of padding
     with pytest.raises(RechainError, match=r"^the encoder of the model cannot read texts of 12 tokens: [^\n]+\.$"):
         encoder(ids, torch.zeros_like(ids), torch.tensor([12]))
@@ -274,4 +159,4 @@ def test_what_the_library_cannot_read_is_one_sentence() -> None:
 
 def test_heads_must_share_the_units_of_every_model() -> None:
     with pytest.raises(ValueError, match="3 heads cannot share 8 units"):
-        untrained({"model_type": "electra", **SHAPE, "num_attention_heads": 3}, 3)
+        PretrainedEncoder({"model_type": "electra", **SHAPE, "num_attention_heads": 3}, 3)

@@ -14,16 +14,14 @@ from rechain.formats.datasets import read_questions
 from rechain.reader.cpu import has_byte_kernel
 from rechain.reader.model import ChainReaderModel, best_cases
 from rechain.reader.network import ChainReader, TextBatch
-from rechain.reader.prepare import answer_spans
+from rechain.reader.prepare import WrongAnswers
 from rechain.reader.settings import ReaderSettings
 from rechain.reader.texts import ChainTexts
-from rechain.reader.wrong_answers import WrongAnswers
 from rechain.schema import Passage, Question
 from rechain.scoring.evidence import PRIOR, nothing, weigh
 from rechain.scoring.interface import BatchModel, Scores
 from rechain.scoring.shape_weights import shape_odds, weigh_answer, weigh_prior
 from rechain.text.candidates import Candidates, find_candidates, find_of_any_shape
-from rechain.text.passage_views import PassageView
 
 Make = Callable[[int], ChainReader]
 Towns = Callable[..., list[Question]]
@@ -367,7 +365,7 @@ def test_the_best_chain_of_each_question_is_judged(tokenizer: Tokenizer) -> None
         (case,) = best_cases(candidates, scores)
         assert (case.passages, case.edges, case.answer) == (best.passages, best.edges, "Ostrela")
         assert case.spans[best.passages[-1]]
-        assert scores.support == [len(ChainTexts(candidates, tokenizer, 100).case(case, 100).ids)]
+        assert scores.support == [len(ChainTexts(candidates, tokenizer).case(case, 100).ids)]
 
 
 def test_a_model_without_a_judge_says_nothing_of_support(tokenizer: Tokenizer) -> None:
@@ -378,9 +376,7 @@ def test_the_bundled_judge_prefers_right_answers(default_model: ChainReaderModel
     questions = list(read_questions(DEMO))
     wrong_answers, wins = WrongAnswers(questions), []
     for question in questions[:5]:
-        views = [PassageView(passage) for passage in question.passages]
-        tails = [number for number, view in enumerate(views) if answer_spans(question, view)]
-        chosen = wrong_answers.choose(question, views, tails, 3)
+        chosen = wrong_answers.choose(question, 3)
         others = [question.model_copy(update={"answer": answer}) for answer in chosen]
         right, *wrong = default_model.score_many([find_of_any_shape(one) for one in (question, *others)])
         assert right.support

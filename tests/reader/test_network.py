@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from rechain.reader.encoders import PretrainedEncoder, untrained
+from rechain.reader.encoders import PretrainedEncoder
 from rechain.reader.model import ChainReaderModel
 from rechain.reader.network import ChainReader, NetworkReader, Reading, TextBatch, Texts, joined_texts
 from rechain.reader.texts import TokenText, flat_texts
@@ -81,7 +81,9 @@ def test_evidence_is_weighed() -> None:
 
 def tiny_encoder(vocabulary: int) -> PretrainedEncoder:
     shape = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
-    return untrained({"model_type": "bert", "vocab_size": vocabulary, "max_position_embeddings": 16, **shape}, 5)
+    return PretrainedEncoder(
+        {"model_type": "bert", "vocab_size": vocabulary, "max_position_embeddings": 16, **shape}, 5
+    )
 
 
 def test_padding_changes_nothing() -> None:

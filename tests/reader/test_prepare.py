@@ -1,5 +1,6 @@
 """From candidates to the arrays that the chain reader learns from."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 from random import Random
 
@@ -7,7 +8,15 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer
 
-from rechain.reader.prepare import JudgePreparation, ReaderPreparation, answer_spans, write_sentence
+from rechain.reader.prepare import (
+    JudgePreparation,
+    Kind,
+    ReaderPreparation,
+    WrongAnswers,
+    answer_spans,
+    kind_of,
+    write_sentence,
+)
 from rechain.reader.settings import ReaderSettings
 from rechain.reader.texts import ChainTexts
 from rechain.schema import Mention, Passage, Question
@@ -47,7 +56,7 @@ def test_every_chain_knows_its_texts(tokenizer: Tokenizer, bridge_question: Ques
     chains = [(of, of.chains[n]) for of, kept in zip(asked, preparation.kept, strict=True) for n in kept]
     assert len(chains) == len(arrays["chain_text"])
     for number, (of, chain) in enumerate(chains):
-        written = ChainTexts(of, tokenizer, 100).chain(chain)
+        written = ChainTexts(of, tokenizer).chain(chain, 100)
         assert text(arrays["chain_text"][number]) == tuple(column.tolist() for column in written)
         assert len(arrays["link_text"][number]) == len(chain.edges)
         for edge, alone, slot in zip(
@@ -112,9 +121,9 @@ def ask(answer: str = "Ostrela", asked: str = "Who was Quorvath?", **fields: obj
     return Question.model_validate({"id": "q", "question": asked, "answer": answer, "passages": passages, **fields})
 
 
-def judged(tokenizer: Tokenizer, question: Question, *wrong: str, varied: bool = False, seed: int = 0) -> list[str]:
+def judged(tokenizer: Tokenizer, question: Question, *wrong: str, varied: bool = False) -> list[str]:
     """Return the texts of a question's answers."""
-    preparation = JudgePreparation(tokenizer, 100, seed, varied)
+    preparation = JudgePreparation(tokenizer, 100, varied)
     if not preparation.add(question, wrong):
         assert preparation.ids == []
         return []
@@ -146,8 +155,8 @@ def test_a_question_without_wrong_answers_or_without_evidence_is_left_out(tokeni
 
 def test_wording_and_evidence_vary_but_alike_for_right_and_wrong(tokenizer: Tokenizer) -> None:
     seen = set()
-    for seed in range(40):
-        right, wrong = judged(tokenizer, ask(), "Vexlor", varied=True, seed=seed)
+    for number in range(40):
+        right, wrong = judged(tokenizer, ask(id=str(number)), "Vexlor", varied=True)
         is_sentence = not right.partition("? ")[2].startswith("ostrela p")
         assert is_sentence is not wrong.partition("? ")[2].startswith("vexlor p")
         seen.add((is_sentence, right.count(" : ")))
@@ -177,3 +186,83 @@ def test_some_have_what_is_asked_for_where_the_question_begins_with_it() -> None
     assert not any("{" in text or "?" in text for text in written)
     written = {write_sentence("Is Vexlor the mayor?", "yes", Random(seed)) for seed in range(200)}
     assert not any("mayor" in text for text in written)
+
+
+# ---- wrong answers: of the right kind, in the passages, and never the right answer in other words
+
+BRIDGE = (
+    "Ostrela is a town. Brimlad Vexlor built its bridge in 1871 for Quorvath Zimbelot.",
+    "The bridge of Ostrela was widened in 1902 by Karel Munch.",
+    "Marbeth Loon was a singer. She died in 1955.",
+)
+
+
+def bridge(answer: str, asked: str = "Who built the bridge of Ostrela?", **fields: object) -> Question:
+    passages = [Passage(id=str(number), text=text) for number, text in enumerate(BRIDGE)]
+    record = {"id": "q", "question": asked, "answer": answer, "passages": passages, **fields}
+    return Question.model_validate(record)
+
+
+def chosen(asked: Question, others: Sequence[str] = (), most: int = 6) -> list[str]:
+    pool = [asked, *(asked.model_copy(update={"answer": answer}) for answer in others)]
+    return WrongAnswers(pool).choose(asked, most)
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        ("yes", "judgement"),
+        ("No.", "judgement"),
+        ("1871", "year"),
+        ("14 May 2023", "date"),
+        ("3,677 seated", "number"),
+        ("Brimlad Vexlor", "name"),
+        ("a stone bridge", "phrase"),
+        ("!!!", "phrase"),
+    ],
+)
+def test_answers_are_told_apart_by_their_form(answer: str, kind: Kind) -> None:
+    assert kind_of(answer) == kind
+
+
+def test_wrong_answers_are_other_names_or_values_of_the_passages() -> None:
+    assert set(chosen(bridge("Brimlad Vexlor"))) == {"Quorvath Zimbelot", "Karel Munch", "Marbeth Loon"}
+    assert set(chosen(bridge("1871"))) == {"1902", "1955"}
+
+
+def test_the_answers_of_other_questions_count_if_they_stand_in_the_passages_and_are_of_its_kind() -> None:
+    asked = bridge("Brimlad Vexlor")
+    wrong = WrongAnswers([asked, bridge("Karel Munch"), bridge("Nobody Else"), bridge("1902"), bridge("yes")])
+    assert wrong.of_others(asked) == ["Karel Munch"]
+
+
+@pytest.mark.parametrize(
+    "other", ["Vexlor", "Brimlad Vexlor built", "Vexlor Brimlad", "The Brimlad Vexlor", "B. Vexlor"]
+)
+def test_what_is_almost_the_right_answer_is_not_wrong(other: str) -> None:
+    assert other not in chosen(bridge("Brimlad Vexlor", answer_aliases=["B. Vexlor"]), [other])
+
+
+def test_what_the_question_names_is_no_hard_answer_but_where_the_right_one_is_named_too() -> None:
+    asked = "Who worked for Quorvath Zimbelot?"
+    assert "Quorvath Zimbelot" not in chosen(bridge("Brimlad Vexlor", asked))
+    passages = [Passage(id=name, title=name, text="A person.") for name in ("Ana Loon", "Bo Munch")]
+    compared = Question(id="c", question="Who is older, Ana Loon or Bo Munch?", answer="Ana Loon", passages=passages)
+    assert chosen(compared) == ["Bo Munch"]
+
+
+def test_the_opposite_of_a_judgement_is_wrong() -> None:
+    assert (chosen(bridge("Yes.")), chosen(bridge("no"))) == (["no"], ["yes"])
+
+
+def test_a_phrase_has_phrases_of_its_length() -> None:
+    wrong = chosen(bridge("bridge"))
+    assert wrong and all(text.islower() and " " not in text for text in wrong)
+    assert chosen(bridge("!!!")) == []
+
+
+def test_half_are_of_others_as_far_as_there_are_and_the_question_decides_which() -> None:
+    asked = bridge("Brimlad Vexlor")
+    assert set(chosen(asked, ["Marbeth Loon"], most=2)) >= {"Marbeth Loon"}
+    assert len(chosen(asked, most=1)) == 1
+    assert chosen(asked, ["Karel Munch"]) == chosen(asked, ["Karel Munch"])

@@ -28,7 +28,7 @@ def filling(sentences: int) -> str:
 
 def chain(candidates: Candidates, tokenizer: Tokenizer, passages: Sequence[int], max_tokens: int = 272) -> TokenText:
     number = [chain.passages for chain in candidates.chains].index(tuple(passages))
-    return ChainTexts(candidates, tokenizer, max_tokens).chain(candidates.chains[number])
+    return ChainTexts(candidates, tokenizer).chain(candidates.chains[number], max_tokens)
 
 
 def read(text: TokenText, tokenizer: Tokenizer) -> str:
@@ -113,7 +113,7 @@ def test_entities_of_the_data_are_marked_wherever_they_stand_and_the_ends_at_the
     (number,) = [
         n for n, one in enumerate(candidates.chains) if one.edges[0].key == "gene:1" and one.passages == (0, 1)
     ]
-    text = ChainTexts(candidates, tokenizer, 272).chain(candidates.chains[number])
+    text = ChainTexts(candidates, tokenizer).chain(candidates.chains[number], 272)
     assert marked(text, tokenizer, TO_NEXT) == "gene gene"
     assert marked(text, tokenizer, FROM_BEFORE) == "gene"
     assert marked(text, tokenizer, FIRST_END) == "drug drug"  # not the one of the tail
@@ -124,7 +124,7 @@ def test_a_passage_alone_has_a_slot_for_every_entity_that_may_lead_there(tokeniz
     passages = [("", "Zimbelot by Quorvath."), ("", "Zimbelot by Brimlad."), ("", "Brimlad knew Quorvath of Ostrela.")]
     candidates = find_candidates(question("Who?", "Ostrela", passages))
     edges = [one.edges[0] for passage in (0, 1) for one in candidates.chains if one.passages == (passage, 2)]
-    text = ChainTexts(candidates, tokenizer, 272).arrival(Arrival(2, None, edges), 160)
+    text = ChainTexts(candidates, tokenizer).arrival(Arrival(2, None, edges), 160)
     assert read(text, tokenizer) == "[CLS] who? [SEP] brimlad knew quorvath of ostrela. [SEP]"
     assert tokenizer.decode(text.ids[text.slots == 1].tolist()) == "quorvath"
     assert tokenizer.decode(text.ids[text.slots == 2].tolist()) == "brimlad"
@@ -292,7 +292,7 @@ def test_every_passage_but_the_first_is_an_arrival_by_how_the_chain_goes_on(toke
     assert len({middle, tail, other, other_tail}) == 4  # the same middle goes on in two ways
     assert [arrivals.all[number].passage for number in (middle, tail, other, other_tail)] == [1, 2, 1, 3]
     assert arrivals.all[tail].way_on is None
-    text = ChainTexts(candidates, tokenizer, 272).arrival(arrivals.all[middle], 160)
+    text = ChainTexts(candidates, tokenizer).arrival(arrivals.all[middle], 160)
     assert marked(text, tokenizer, TO_NEXT) == "brimlad"
     assert tokenizer.decode(text.ids[text.slots == 1].tolist()) == "quorvath"
 
@@ -311,17 +311,13 @@ def test_texts_stand_one_after_another() -> None:
 # ---- what the judge reads
 
 
-def case_text(tokenizer: Tokenizer, case: Case, max_tokens: int = 192) -> TokenText:
-    return ChainTexts(case.candidates, tokenizer, 272).case(case, max_tokens)
-
-
 def test_a_judge_reads_question_answer_and_passages_that_mark_where_they_hold_it(
     bridge_question: Question, tokenizer: Tokenizer
 ) -> None:
     candidates = find_candidates(bridge_question)
     chain = next(chain for chain in candidates.chains if chain.passages == (0, 1))
-    case = Case(candidates, chain.passages, "It is Prague.", {1: [(31, 37)]}, chain.edges)
-    text = case_text(tokenizer, case)
+    case = Case(chain.passages, "It is Prague.", {1: [(31, 37)]}, chain.edges)
+    text = ChainTexts(candidates, tokenizer).case(case, 192)
     assert read(text, tokenizer) == (
         "[CLS] where was the composer of the zorilla opera born? [SEP] it is prague. [SEP] zorilla is an opera by "
         "anton quillfeather. [SEP] anton quillfeather was born in prague. [SEP]"
@@ -333,7 +329,7 @@ def test_a_judge_reads_question_answer_and_passages_that_mark_where_they_hold_it
 
 def test_passages_side_by_side_have_no_links_and_a_title_can_hold_the_answer(tokenizer: Tokenizer) -> None:
     candidates = find_candidates(question("Who?", "Ostrela", [("", "by Quorvath"), ("Quorvath", "He of Ostrela")]))
-    text = case_text(tokenizer, Case(candidates, (1, 0), "Quorvath", {1: [None]}))
+    text = ChainTexts(candidates, tokenizer).case(Case((1, 0), "Quorvath", {1: [None]}), 192)
     assert read(text, tokenizer) == "[CLS] who? [SEP] quorvath [SEP] quorvath : he of ostrela [SEP] by quorvath [SEP]"
     assert marked(text, tokenizer, LAST_END) == "quorvath :"
     assert set(text.marks.tolist()) == {0, LAST_END}
@@ -344,7 +340,7 @@ def test_a_judge_reads_the_sentence_that_holds_the_answer_however_long_all_is(to
     passages = [("", "Quorvath"), ("", "Quorvath of Ostrela"), ("", long)]
     candidates = find_candidates(question("Who knew Quorvath? " * 90, "Ostrela", passages))
     span = long.index("Vexlor"), long.index(" of Brimlad")
-    text = case_text(tokenizer, Case(candidates, (2,), "word " * 20_000 + "end", {2: [span]}), 96)
+    text = ChainTexts(candidates, tokenizer).case(Case((2,), "word " * 20_000 + "end", {2: [span]}), 96)
     assert len(text.ids) <= 96
     assert marked(text, tokenizer, LAST_END) == "vexlor"
     answer = tokenizer.decode(text.ids[text.slots == 1].tolist())

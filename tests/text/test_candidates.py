@@ -456,9 +456,9 @@ def test_every_mention_of_a_link_cuts_out_the_words_of_the_link(passages: list[t
                 text = question.passages[number].text
                 if span is None:
                     assert edge.key not in phrase(text)
-                else:  # underscores of emphasis are no part of a link
-                    shown, key = (phrase(one.replace("_", " ")) for one in (text[slice(*span)], edge.key))
-                    assert shown == key
+                else:  # underscores of emphasis are no part of a link, and a key is folded already
+                    shown = phrase(text[slice(*span)].replace("_", " "))
+                    assert shown.split() == edge.key.replace("_", " ").split()
 
 
 @settings(max_examples=100)

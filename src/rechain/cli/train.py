@@ -78,7 +78,8 @@ def train(
         material: Any
         settings: Any
         if kind == "reader":
-            from rechain.reader.runs import prepare_reader, train_reader
+            from rechain.reader.prepare import prepare_reader
+            from rechain.reader.train import train_reader
 
             settings = settings_of(ReaderSettings, config, set_, seed=seed)
             encoder = encoder or _recorded_encoder(folder)

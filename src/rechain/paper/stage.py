@@ -56,7 +56,8 @@ class TableQuestions:
                 raise RechainError(f"{file} has no question of type {kind}.")
             return questions
 
-        training, tested, added = chosen(path), test and chosen(test), chosen(more) if more else ()
+        training, tested = chosen(path), chosen(test) if test else None
+        added = chosen(more) if more else []
         parts = [(path, training), (test, tested or ()), (more, added)]
         for (one, first), (other, second) in combinations(parts, 2):
             if shared := {q.id for q in first} & {q.id for q in second}:

@@ -12,14 +12,14 @@ from functools import cache, partial
 from itertools import islice
 from math import ceil
 from threading import Barrier
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear, pad, scaled_dot_product_attention
 
 from rechain.errors import ResumableError
-from rechain.reader.encoders import BertLayers, PretrainedEncoder, in_transformers, is_plain_bert
+from rechain.reader.encoders import PretrainedEncoder, check_heads
 
 # ---- bytes
 
@@ -48,7 +48,7 @@ class _ByteKernel:
         self._scale = scale
         self._zeros = torch.zeros_like(scale, dtype=torch.int32)
         self._sums = weight.sum(dim=1) * scale
-        self._bias = torch.zeros_like(scale) if bias is None else bias.float()
+        self._bias = torch.zeros_like(scale) if bias is None else bias
 
     def __call__(self, rows: Tensor) -> Tensor:
         """Return rows @ weight.T + bias, [N, inputs] -> [N, outputs].
@@ -96,11 +96,10 @@ class _Int8Rows(nn.Module):
     weight: Tensor
     scale: Tensor
 
-    def __init__(self, weight: Tensor) -> None:
-        """Quantise a weight, [R, C]."""
+    def __init__(self, weight: Tensor, scale: Tensor) -> None:
+        """Take rows and scales, as `quantise_rows` returns them."""
         super().__init__()
-        rows, scale = quantise_rows(weight)
-        self.register_buffer("weight", rows)
+        self.register_buffer("weight", weight)
         self.register_buffer("scale", scale)
 
 
@@ -113,51 +112,35 @@ class Int8Embedding(_Int8Rows):
 
 
 class Int8Linear(_Int8Rows):
-    """A linear layer of int8 weights; it does not learn, but lets gradients through to its inputs."""
+    """A linear layer of int8 weights, to infer with; once it is used, its weights stay as they are."""
 
     bias: Tensor | None
-    version: object  # another one whenever the weights have changed
-    _bytes: _ByteKernel | None
-    _floats: Tensor | None
+    _kernel: _ByteKernel | None = None
+    _floats: Tensor | None = None
 
-    def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
-        """Quantise a weight, [outputs, inputs]."""
-        super().__init__(weight)
-        self.register_buffer("bias", None if bias is None else bias.detach().float())
-        _forget(self)
-        self.register_load_state_dict_post_hook(_forget)
+    def __init__(self, weight: Tensor, scale: Tensor, bias: Tensor | None = None) -> None:
+        """Take rows and scales, as `quantise_rows` returns them, and a bias of floats."""
+        super().__init__(weight, scale)
+        self.register_buffer("bias", bias)
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Return the outputs, [..., inputs] -> [..., outputs], in the type of the inputs."""
-        if inputs.device.type != "cpu" or inputs.requires_grad or not has_byte_kernel():
+        """Return the outputs, [..., inputs] -> [..., outputs]."""
+        if inputs.device.type != "cpu" or not has_byte_kernel():
             return self._in_floats(inputs)
-        kernel = self._bytes
-        if kernel is None:
-            kernel = self._bytes = _ByteKernel(self.weight, self.scale.float(), self.bias)
-        outputs = kernel(inputs.reshape(-1, inputs.shape[-1]).float())  # [N, outputs]
-        return outputs.view(*inputs.shape[:-1], len(self.scale)).to(inputs.dtype)
+        kernel = self._kernel = self._kernel or _ByteKernel(self.weight, self.scale, self.bias)
+        outputs = kernel(inputs.reshape(-1, inputs.shape[-1]))  # [N, outputs]
+        return outputs.view(*inputs.shape[:-1], len(self.scale))
 
     def _in_floats(self, inputs: Tensor) -> Tensor:
         kind = inputs.device.type
         dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else inputs.dtype
         weight = self._floats
-        if weight is None or weight.dtype != dtype:
-            with torch.inference_mode(False):  # or gradients could not go through it later
-                weight = self._floats = (self.weight * self.scale.float()[:, None]).to(dtype)
+        if weight is None or (weight.dtype, weight.device) != (dtype, inputs.device):
+            weight = self._floats = (self.weight * self.scale[:, None]).to(dtype)
         return linear(inputs, weight, None if self.bias is None else self.bias.to(dtype))
 
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        _forget(self)  # torch calls this to move or convert the weights
-        return super()._apply(fn, recurse)
-
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_bytes": None, "_floats": None}  # what is packed can neither be copied nor sent
-
-
-def _forget(layer: Int8Linear, _keys: object = None) -> None:
-    """Make a layer prepare its weights again: they have changed."""
-    layer._bytes = layer._floats = None
-    layer.version = object()
+        return self.__dict__ | {"_kernel": None, "_floats": None}  # a kernel can neither be copied nor sent
 
 
 def quantise(module: nn.Module) -> nn.Module:
@@ -166,9 +149,9 @@ def quantise(module: nn.Module) -> nn.Module:
     Of a module on the `meta` device the result is one as well, for `load_state_dict(..., assign=True)`.
     """
     if type(module) is nn.Linear:
-        return Int8Linear(module.weight, module.bias)
+        return Int8Linear(*quantise_rows(module.weight), None if module.bias is None else module.bias.detach().float())
     if type(module) is nn.Embedding and module.num_embeddings > _MANY_ROWS:
-        return Int8Embedding(module.weight)
+        return Int8Embedding(*quantise_rows(module.weight))
     for name, child in module.named_children():
         setattr(module, name, quantise(child))
     return module
@@ -192,79 +175,68 @@ TOKENS = 2500  # computed at once, unless one text has more: what lies between t
 _ROWS = 64
 
 
-class PackedEncoder(PretrainedEncoder):
-    """A BERT for inference, on a CPU without padding. While it learns, it is that of the transformers library.
+_SIZES = {"vocab_size", "max_position_embeddings", "pad_token_id", "type_vocab_size", "layer_norm_eps"}
+_SIZES |= {"hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size"}
 
-    It shares its parameters, and their names, with the encoder that it is made of.
+
+def is_plain_bert(shape: Mapping[str, Any]) -> bool:
+    """Return whether a shape, as `shape_of` returns it, describes in full a BERT with exact GELU."""
+    return shape["model_type"] == "bert" and shape.get("hidden_act", "gelu") == "gelu" and shape.keys() >= _SIZES
+
+
+class PackedEncoder(PretrainedEncoder):
+    """A plain BERT for inference, on a CPU without padding; its weights have the names of the transformers library.
+
+    It needs no such library, whose import alone takes longer than everything else at the start.
     """
 
-    def __init__(self, encoder: PretrainedEncoder) -> None:
-        """Share the parameters of an encoder whose model is a plain BERT."""
+    def __init__(self, shape: Mapping[str, Any], marks: int) -> None:
+        """Build layers of a shape that `is_plain_bert` accepts; their weights are to be loaded."""
         nn.Module.__init__(self)
-        self.model, self.marks, self.width = encoder.model, encoder.marks, encoder.width
-        self.training = encoder.training
-        # by the number of the layer: the versions of query, key and value, and the three in one
-        self._fused: dict[int, tuple[list[object], Int8Linear]] = {}
+        self.shape, self.width = shape, shape["hidden_size"]
+        self.model = _bert_layers(shape)
+        self.marks = nn.Embedding(marks, self.width)
+        # query, key and value in one by the number of the layer and the device
+        self._fused: dict[tuple[int, torch.device], Int8Linear] = {}
 
     def forward(self, ids: Tensor, marks: Tensor, lengths: Tensor, layers: int = 0) -> Tensor:
-        """Return the states of tokens, [B, L, width], after some layers, or all.
-
-        On a CPU, unless it learns, those of padding are zeros.
-        """
-        if self.model.training and torch.is_grad_enabled():
-            self.model = in_transformers(self.model)
-            return super().forward(ids, marks, lengths, layers)
+        """Return the states of tokens, [B, L, width], after some layers, or all; on a CPU, padding has zeros."""
         positions = torch.arange(ids.shape[1], device=ids.device)
         is_token = positions < lengths[:, None]  # [B, L]
         with torch.no_grad():
-            if ids.device.type != "cpu":
-                return self._encode_padded(ids, marks, positions, is_token, layers)
+            if ids.device.type != "cpu":  # a GPU waits less for few large steps
+                return self._encode((ids, marks, positions), layers, partial(_attend_padded, is_token=is_token))
+            padded, states = torch.zeros(*ids.shape, self.width), []
             groups = list(_groups([length for length in lengths.tolist() if length > 0]))
             sizes = [sum(group) for group in groups]
-            tokens = [each[is_token].split(sizes) for each in (ids, marks, positions.expand_as(ids))]  # [N] a group
-            texts = zip(*tokens, groups, strict=True)
-            states = [self._encode_group(ids, marks, places, own, layers) for ids, marks, places, own in texts]
-            padded = torch.zeros(*ids.shape, self.width, dtype=states[0].dtype if states else None)
+            columns = (each[is_token].split(sizes) for each in (ids, marks, positions.expand_as(ids)))  # [N] a group
+            for group, size, *tokens in zip(groups, sizes, *columns, strict=True):
+                filling = -size % _ROWS  # a text that is not used
+                attend = partial(_attend, lengths=[*group, filling] if filling else group)
+                tokens = [pad(each, (0, filling)) for each in tokens]
+                states.append(self._encode(tokens, layers, attend)[:size])
             if states:
                 padded[is_token] = torch.cat(states)
         return padded
 
-    def _encode_group(self, ids: Tensor, marks: Tensor, positions: Tensor, lengths: list[int], layers: int) -> Tensor:
-        """Return the states of the texts of a group, [N] -> [N, width]."""
-        filling = -len(ids) % _ROWS  # a text of zeros, which is not used
-        states = pad(self._embed(ids, marks, positions), (0, 0, 0, filling))  # [N + filling, width]
-        lengths = [*lengths, filling] if filling else lengths
-        return self._encode(states, layers, partial(_attend, lengths=lengths))[: len(ids)]
+    def _encode(self, tokens: Sequence[Tensor], layers: int, attend: Callable[[Iterable[Tensor]], Tensor]) -> Tensor:
+        """Return the states of tokens after the first layers, or all (0), [..., L] -> [..., L, width].
 
-    def _encode_padded(self, ids: Tensor, marks: Tensor, positions: Tensor, is_token: Tensor, layers: int) -> Tensor:
-        """Return the states of texts of like length, [B, L] -> [B, L, width]: a GPU waits less for few large steps.
-
-        It needs no transformers library, whose import takes longer than a GPU needs for thousands of questions.
+        Tokens are ids, marks and positions, and `attend` takes queries, keys and values. Old values that are not needed
+        are added to in place: memory for large tensors is slow to get.
         """
-
-        def attend(split: Iterable[Tensor]) -> Tensor:
-            query, key, value = (each.transpose(1, 2) for each in split)  # [B, heads, L, d]
-            attended = scaled_dot_product_attention(query, key, value, is_token[:, None, None])
-            return attended.transpose(1, 2).flatten(2)
-
-        return self._encode(self._embed(ids, marks, positions), layers, attend)
-
-    def _encode(self, states: Tensor, layers: int, attend: Callable[[Iterable[Tensor]], Tensor]) -> Tensor:
-        """Return the states of tokens after the first layers, or all (0); `attend` takes queries, keys and values."""
-        heads = int(self.model.config.num_attention_heads)
+        (ids, marks, positions), embeddings, heads = tokens, self.model.embeddings, self.shape["num_attention_heads"]
+        states = embeddings.word_embeddings(ids) + self.marks(marks)
+        states += embeddings.token_type_embeddings(ids.new_zeros(1))
+        states += embeddings.position_embeddings(positions)
+        states = embeddings.LayerNorm(states)
         for number, layer in enumerate(islice(self.model.encoder.layer, layers or None)):
             projected = self._project(number, layer.attention.self, states)
             attended = attend(each.unflatten(-1, (heads, -1)) for each in projected)
-            states = _feed_forward(layer, attended, states)
-        return states
-
-    def _embed(self, ids: Tensor, marks: Tensor, positions: Tensor) -> Tensor:
-        """Return what the first layer is given, [..., L] -> [..., L, width]."""
-        embeddings: Any = self.model.embeddings
-        words = embeddings.word_embeddings(ids) + self.marks(marks)
-        words += embeddings.token_type_embeddings(ids.new_zeros(1))
-        words += embeddings.position_embeddings(positions)
-        states: Tensor = embeddings.LayerNorm(words)
+            output = layer.attention.output
+            states = output.LayerNorm(states.add_(output.dense(attended)))
+            inner = torch.ops.aten.gelu_(layer.intermediate.dense(states))
+            states = layer.output.LayerNorm(states.add_(layer.output.dense(inner)))
         return states
 
     def _project(self, number: int, attention: Any, states: Tensor) -> Sequence[Tensor]:
@@ -272,25 +244,34 @@ class PackedEncoder(PretrainedEncoder):
         layers = (attention.query, attention.key, attention.value)
         if not all(isinstance(layer, Int8Linear) for layer in layers):
             return [layer(states) for layer in layers]
-        versions = [layer.version for layer in layers]
-        if number not in self._fused or self._fused[number][0] != versions:
-            parts = {key: torch.cat([getattr(layer, key) for layer in layers]) for key in ("weight", "scale", "bias")}
-            fused = Int8Linear(torch.zeros(parts["weight"].shape), torch.zeros(parts["bias"].shape))
-            fused.load_state_dict(parts, assign=True)
-            self._fused[number] = versions, fused
-        return self._fused[number][1](states).chunk(3, dim=-1)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_fused": {}}
+        if (number, states.device) not in self._fused:
+            parts = (torch.cat([getattr(layer, name) for layer in layers]) for name in ("weight", "scale", "bias"))
+            self._fused[number, states.device] = Int8Linear(*parts)
+        return self._fused[number, states.device](states).chunk(3, dim=-1)
 
 
-def packed(encoder: PretrainedEncoder) -> PretrainedEncoder:
-    """Return a packed encoder with the same weights, or the encoder itself if it is not a plain BERT."""
-    if isinstance(encoder, PackedEncoder):
-        return encoder
-    model: Any = encoder.model
-    is_bert = isinstance(model, BertLayers) or is_plain_bert(model.config.to_diff_dict())
-    return PackedEncoder(encoder) if is_bert else encoder
+def _bert_layers(shape: Mapping[str, Any]) -> nn.ModuleDict:
+    """Return the embeddings and layers of a plain BERT under the names of the transformers library."""
+    width, inner, epsilon = shape["hidden_size"], shape["intermediate_size"], shape["layer_norm_eps"]
+    check_heads(width, shape["num_attention_heads"])
+
+    def output(inputs: int) -> nn.ModuleDict:
+        return nn.ModuleDict({"dense": nn.Linear(inputs, width), "LayerNorm": nn.LayerNorm(width, epsilon)})
+
+    def layer() -> nn.ModuleDict:
+        projections = nn.ModuleDict({name: nn.Linear(width, width) for name in ("query", "key", "value")})
+        attention = nn.ModuleDict({"self": projections, "output": output(width)})
+        intermediate = nn.ModuleDict({"dense": nn.Linear(width, inner)})
+        return nn.ModuleDict({"attention": attention, "intermediate": intermediate, "output": output(inner)})
+
+    embeddings = {
+        "word_embeddings": nn.Embedding(shape["vocab_size"], width, shape["pad_token_id"]),
+        "position_embeddings": nn.Embedding(shape["max_position_embeddings"], width),
+        "token_type_embeddings": nn.Embedding(shape["type_vocab_size"], width),
+        "LayerNorm": nn.LayerNorm(width, epsilon),
+    }
+    layers = nn.ModuleList(layer() for _ in range(shape["num_hidden_layers"]))
+    return nn.ModuleDict({"embeddings": nn.ModuleDict(embeddings), "encoder": nn.ModuleDict({"layer": layers})})
 
 
 def _groups(lengths: Sequence[int]) -> Iterator[list[int]]:
@@ -314,16 +295,11 @@ def _attend(projected: Iterable[Tensor], lengths: list[int]) -> Tensor:
     return torch.cat([text[0].transpose(0, 1).flatten(1) for text in attended])
 
 
-def _feed_forward(layer: Any, attended: Tensor, states: Tensor) -> Tensor:
-    """Return the states of tokens after a layer, from what they attended to and their states before, [..., width].
-
-    It adds in place if the old values are not needed: memory for large tensors is slow to get.
-    """
-    output = layer.attention.output
-    states = output.LayerNorm(states.add_(output.dense(attended)))
-    inner = torch.ops.aten.gelu_(layer.intermediate.dense(states))
-    after: Tensor = layer.output.LayerNorm(states.add_(layer.output.dense(inner)))
-    return after
+def _attend_padded(projected: Iterable[Tensor], is_token: Tensor) -> Tensor:
+    """Return the attention of each text to its tokens: queries, keys and values, [B, L, heads, d] -> [B, L, width]."""
+    query, key, value = (each.transpose(1, 2) for each in projected)  # [B, heads, L, d]
+    attended = scaled_dot_product_attention(query, key, value, is_token[:, None, None])
+    return attended.transpose(1, 2).flatten(2)
 
 
 # ---- threads

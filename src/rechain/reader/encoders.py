@@ -6,8 +6,8 @@ labels, decoding, warnings. Only the shape is passed on, and only if its values 
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from math import prod
-from types import SimpleNamespace
 from typing import Any, Literal
 
 import torch
@@ -129,6 +129,12 @@ def check_shapes(network: nn.Module, shapes: Shapes) -> None:
             raise ValueError(f"{name} has the shape {list(shapes[name])}, not {list(value.shape)}")
 
 
+def check_heads(width: int, heads: int) -> None:
+    """Raise ValueError if heads cannot have equal shares of the units of a layer."""
+    if width % heads:
+        raise ValueError(f"{heads} heads cannot share {width} units.")
+
+
 class _SkipInit(TorchFunctionMode):
     """Within it, weights are not initialised: they have no memory, and torch would load a compiler for it."""
 
@@ -145,85 +151,34 @@ def shapes_alone() -> Iterator[None]:
         yield
 
 
-# ---- a BERT without the transformers library, whose import alone takes longer than everything else at the start
-
-_SIZES = {*_VOCABULARY, *_LAYERS, "type_vocab_size", "layer_norm_eps"}
-_PLAIN_BERT: dict[str, Any] = {
-    "hidden_act": "gelu",
-    "position_embedding_type": "absolute",
-    "is_decoder": False,
-    "add_cross_attention": False,
-}
-"""what `reader.cpu.PackedEncoder` computes; these are also the values of a config that does not name them"""
-
-
-def is_plain_bert(config: Mapping[str, Any]) -> bool:
-    """Return whether this describes, in full, a BERT that reads both ways, with absolute positions and exact GELU."""
-    is_plain = all(config.get(name, value) == value for name, value in _PLAIN_BERT.items())
-    return is_plain and config.get("model_type") == "bert" and config.keys() >= _SIZES
-
-
-class BertConfig(SimpleNamespace):
-    """The description of a BERT, with the method of the library's configs that is used here."""
-
-    def to_diff_dict(self) -> dict[str, Any]:
-        """Return all of it."""
-        return dict(vars(self))
-
-
-class BertLayers(nn.Module):
-    """Embeddings and layers of a plain BERT under the library's names, for `reader.cpu.PackedEncoder` to call."""
-
-    def __init__(self, config: Mapping[str, Any]) -> None:
-        """Build layers of a shape that `is_plain_bert` accepts; their weights are to be loaded."""
-        super().__init__()
-        self.config = shape = BertConfig(**config)
-        width, inner, epsilon = shape.hidden_size, shape.intermediate_size, shape.layer_norm_eps
-        _check_heads(width, shape.num_attention_heads)
-
-        def output(inputs: int) -> nn.ModuleDict:
-            return nn.ModuleDict({"dense": nn.Linear(inputs, width), "LayerNorm": nn.LayerNorm(width, epsilon)})
-
-        def layer() -> nn.ModuleDict:
-            projections = nn.ModuleDict({name: nn.Linear(width, width) for name in ("query", "key", "value")})
-            attention = nn.ModuleDict({"self": projections, "output": output(width)})
-            intermediate = nn.ModuleDict({"dense": nn.Linear(width, inner)})
-            return nn.ModuleDict({"attention": attention, "intermediate": intermediate, "output": output(inner)})
-
-        self.embeddings = nn.ModuleDict(
-            {
-                "word_embeddings": nn.Embedding(shape.vocab_size, width, shape.pad_token_id),
-                "position_embeddings": nn.Embedding(shape.max_position_embeddings, width),
-                "token_type_embeddings": nn.Embedding(shape.type_vocab_size, width),
-                "LayerNorm": nn.LayerNorm(width, epsilon),
-            }
-        )
-        self.encoder = nn.ModuleDict({"layer": nn.ModuleList(layer() for _ in range(shape.num_hidden_layers))})
-
-    def get_input_embeddings(self) -> Any:
-        """Return the vectors of tokens."""
-        return self.embeddings.word_embeddings
-
-
-def _check_heads(width: int, heads: int) -> None:
-    if width % heads:
-        raise ValueError(f"{heads} heads cannot share {width} units.")
-
-
 # ---- encoders
 
 
 class PretrainedEncoder(nn.Module):
     """A BERT-like model of the transformers library; marks are vectors added to those of the tokens."""
 
+    model: Any
     width: int
+    shape: Mapping[str, Any]
+    """the part of its config that describes it"""
 
-    def __init__(self, model: Any, marks: int) -> None:
-        """Take a model of the transformers library and the number of marks."""
+    def __init__(self, config: Mapping[str, Any], marks: int) -> None:
+        """Build a model of this config, with random weights and without the layer that pools: `ChainReader` does.
+
+        Attention is torch's own, and training starts in float32, whatever the precision of the file. No code that a
+        config names is ever run, nor are users asked whether to run it.
+        """
+        from transformers import AutoConfig, AutoModel
+
         super().__init__()
-        self.model = model
-        self.width = model.config.hidden_size
-        self.marks = nn.Embedding(marks, model.get_input_embeddings().embedding_dim)
+        options: dict[str, Any] = {"attn_implementation": "sdpa", "dtype": torch.float32, "trust_remote_code": False}
+        self.model = AutoModel.from_config(AutoConfig.for_model(**config), **options)
+        if getattr(self.model, "pooler", None) is not None:
+            self.model.pooler = None
+        own = self.model.config
+        check_heads(own.hidden_size, own.num_attention_heads)  # the library checks those of some models alone
+        self.width, self.shape = own.hidden_size, shape_of(own.to_diff_dict())
+        self.marks = nn.Embedding(marks, self.model.get_input_embeddings().embedding_dim)
         # as BERT draws its own embeddings, so that a new mark is no louder than a token
         nn.init.normal_(self.marks.weight, std=0.02)
 
@@ -232,12 +187,11 @@ class PretrainedEncoder(nn.Module):
 
         Tokens and marks are [B, L], lengths are [B].
         """
-        model: Any = self.model
-        inputs = model.get_input_embeddings()(ids) + self.marks(marks)
+        inputs = self.model.get_input_embeddings()(ids) + self.marks(marks)
         is_token = torch.arange(ids.shape[1], device=ids.device) < lengths[:, None]  # [B, L]
+        model = _first_layers(self.model, layers) if layers else self.model
         try:
-            with _first_layers(model, layers):
-                return model(inputs_embeds=inputs, attention_mask=is_token.long(), return_dict=True).last_hidden_state
+            return model(inputs_embeds=inputs, attention_mask=is_token.long(), return_dict=True).last_hidden_state
         except torch.OutOfMemoryError:
             raise
         except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:
@@ -248,19 +202,18 @@ class PretrainedEncoder(nn.Module):
             ) from error
 
 
-@contextmanager
-def _first_layers(model: Any, count: int) -> Iterator[None]:
-    """Compute only some layers of a model of the library; a model that does not list its layers computes all."""
+def _first_layers(model: Any, count: int) -> Any:
+    """Return a model that has only the first layers of another one, which stays as it is: other threads read with it.
+
+    A model that does not list its layers is returned itself.
+    """
     stack: Any = getattr(model, "encoder", None)
-    every = getattr(stack, "layer", None)
-    if not count or not isinstance(every, nn.ModuleList):
-        yield
-        return
-    stack.layer = every[:count]
-    try:
-        yield
-    finally:
-        stack.layer = every
+    if not isinstance(getattr(stack, "layer", None), nn.ModuleList):
+        return model
+    cut, shorter = copy(model), copy(stack)
+    shorter._modules = stack._modules | {"layer": stack.layer[:count]}
+    cut._modules = model._modules | {"encoder": shorter}
+    return cut
 
 
 def pretrained(
@@ -270,51 +223,13 @@ def pretrained(
     shape = shape_of(config)
     check_size(shape, shapes)
     with shapes_alone():
-        model = _from_config(shape)
+        model = PretrainedEncoder(shape, marks).model
     own = {}  # by the names that the weights of a whole model, heads and all, have in the encoder
     for stored in shapes:
         name = stored.removeprefix(f"{model.base_model_prefix}.")
         own[name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")] = stored
     check_shapes(model, {name: shapes[stored] for name, stored in own.items()})
     weights = read()
-    model = _from_config(shape)
-    model.load_state_dict({name: weights[own[name]] for name in model.state_dict()})
-    return PretrainedEncoder(model, marks)
-
-
-def untrained(config: Mapping[str, Any], marks: int) -> PretrainedEncoder:
-    """Return an encoder of this shape with random weights."""
-    return PretrainedEncoder(_from_config(config), marks)
-
-
-def unfilled(config: Mapping[str, Any], marks: int) -> PretrainedEncoder:
-    """Return an encoder of this shape for weights to be loaded; of a plain BERT the layers alone, to be packed."""
-    return PretrainedEncoder(BertLayers(config), marks) if is_plain_bert(config) else untrained(config, marks)
-
-
-def in_transformers(model: Any) -> Any:
-    """Return the library's model that consists of the very layers of a `BertLayers`; any other model as it is."""
-    if not isinstance(model, BertLayers):
-        return model
-    whole = _from_config(model.config.to_diff_dict()).train(model.training)
-    for name, layer in model.named_modules():
-        if not any(layer.children()):
-            parent, _, own = name.rpartition(".")
-            setattr(whole.get_submodule(parent), own, layer)
-    return whole.to(next(model.parameters()).device)
-
-
-def _from_config(config: Mapping[str, Any]) -> Any:
-    """Return a model of the library without the layer that pools: `ChainReader` pools on its own.
-
-    Attention is torch's own, and training starts in float32, whatever the precision of the file. No code that a config
-    names is ever run, nor are users asked whether to run it.
-    """
-    from transformers import AutoConfig, AutoModel
-
-    options: dict[str, Any] = {"attn_implementation": "sdpa", "dtype": torch.float32, "trust_remote_code": False}
-    model = AutoModel.from_config(AutoConfig.for_model(**config), **options)
-    _check_heads(model.config.hidden_size, model.config.num_attention_heads)  # which the library checks of some alone
-    if getattr(model, "pooler", None) is not None:
-        model.pooler = None
-    return model
+    encoder = PretrainedEncoder(shape, marks)
+    encoder.model.load_state_dict({name: weights[own[name]] for name in model.state_dict()})
+    return encoder

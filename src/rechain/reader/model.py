@@ -50,7 +50,9 @@ class ChainReaderModel:
 
     def score_many(self, batch: Sequence[Candidates]) -> list[Scores]:
         """Return the scores of every question; the network knows entries alone, and reads no parts of documents."""
-        questions = [None if is_of_documents(one) else self.weighed(one, self.settings) for one in batch]
+        questions = [
+            None if is_of_documents(one) else WeighedQuestion(one, self.evidence, self.settings) for one in batch
+        ]
         written = [question.write(self.tokenizer) if question else ([], []) for question in questions]
         ranks = self.read("rank", [chains for chains, _ in written])
         entities = max((question.entities for question in questions if question), default=0)
@@ -67,13 +69,9 @@ class ChainReaderModel:
         for candidates, question, one in zip(batch, questions, scores, strict=True):
             is_judged = question and not candidates.question.answer_entity
             cases = best_cases(candidates, one) if is_judged else []
-            texts.append([ChainTexts(candidates, self.tokenizer, most).case(case, most) for case in cases])
+            texts.append([ChainTexts(candidates, self.tokenizer).case(case, most) for case in cases])
         support = self.read("judge", texts)
         return [one._replace(support=logits.tolist()) for one, logits in zip(scores, support, strict=True)]
-
-    def weighed(self, candidates: Candidates, settings: ReaderSettings) -> "WeighedQuestion":
-        """Return the candidates of a question with the cheap evidence for them."""
-        return WeighedQuestion(candidates, self.evidence, settings)
 
     def meaning(self, claims: Sequence[str], sentences: Sequence[str]) -> list[list[float]]:
         """Return the similarity of each claim to each sentence by the mean states of the encoder, from 0 to 1."""
@@ -118,7 +116,7 @@ def best_cases(candidates: Candidates, scores: Scores) -> list[Case]:
         if passage is not None and passage not in passages:
             passages, edges = (passage,), ()
         spans = {number: holdings.spans(number, candidates.views[number]) for number in passages}
-        cases.append(Case(candidates, passages, text, spans, edges))
+        cases.append(Case(passages, text, spans, edges))
     return cases
 
 
@@ -172,10 +170,9 @@ class WeighedQuestion:
         """Return the chains to read and the passages at which they arrive, those that are open, as tokens."""
         if not self.chosen:
             return [], []
-        texts = ChainTexts(self._candidates, tokenizer, self._settings.max_tokens)
-        chains = [texts.chain(self._candidates.chains[number]) for number in self.chosen]
-        most = self._settings.passage_tokens
-        return chains, [texts.arrival(arrival, most) for arrival in self.open.values()]
+        texts, settings = ChainTexts(self._candidates, tokenizer), self._settings
+        chains = [texts.chain(self._candidates.chains[number], settings.max_tokens) for number in self.chosen]
+        return chains, [texts.arrival(arrival, settings.passage_tokens) for arrival in self.open.values()]
 
     def scores(self, ranks: Array, links: Array) -> Scores:
         """Return the scores of all chains: `ranks` [chosen] and `links` [open, entities] are the network's."""

@@ -14,17 +14,14 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from rechain.errors import InputError, RechainError
-from rechain.reader.cpu import dequantise, packed, quantise
+from rechain.reader.cpu import PackedEncoder, dequantise, is_plain_bert, quantise
 from rechain.reader.encoders import (
-    BertLayers,
     PretrainedEncoder,
     check_shapes,
     check_size,
     pretrained,
     shape_of,
     shapes_alone,
-    unfilled,
-    untrained,
 )
 from rechain.reader.model import ChainReaderModel
 from rechain.reader.network import ChainReader
@@ -61,7 +58,6 @@ def load(name: str | Path = BUNDLED, device: str = "cpu") -> ChainReaderModel:
     folder = find(name)
     config = _read_config(folder / CONFIG)
     network = _load_network(folder, config)
-    network.encoder = packed(network.encoder)
     tokenizer = _read_fitting_tokenizer(network.encoder, config["settings"], folder)
     card = folder / CARD
     text = card.read_text(encoding="utf-8", errors="replace") if card.is_file() else ""
@@ -131,7 +127,7 @@ def save(model: ChainReaderModel, folder: Path) -> None:
     config = {
         "library": "rechain",
         "format": _FORMAT,
-        "encoder": shape_of(model.network.encoder.model.config.to_diff_dict()),
+        "encoder": model.network.encoder.shape,
         "quantised": any(value.dtype.itemsize == 1 for value in weights.values()),
         "judges": model.network.judges,
         "features": FEATURES,
@@ -226,9 +222,8 @@ def _read_fitting_tokenizer(
 ) -> Tokenizer:
     """Read the tokeniser of a folder; say where it or the settings do not fit the encoder, before a text is read."""
     tokenizer = read_tokenizer(folder / TOKENIZER)
-    shape: Any = encoder.model.config
-    positions = getattr(shape, "max_position_embeddings", settings.max_tokens)
-    if len(tokenizer.encode("").ids) < 2 or tokenizer.get_vocab_size() > shape.vocab_size:
+    positions = encoder.shape["max_position_embeddings"]
+    if len(tokenizer.encode("").ids) < 2 or tokenizer.get_vocab_size() > encoder.shape["vocab_size"]:
         raise InputError(f"{folder / TOKENIZER} is the tokeniser of another model than {folder / WEIGHTS}.")
     for setting in ("max_tokens", "passage_tokens", "judge_tokens"):
         if getattr(settings, setting) > positions:
@@ -252,13 +247,11 @@ def _read_config(path: Path) -> dict[str, Any]:
         raise InputError(f"{path} is not that of a rechain model; `Recoverer.save_pretrained` writes one.")
     if config.get("format") != _FORMAT:
         raise InputError(f"{path} was written by another version of rechain, whose models this one cannot read.")
-    if config.keys() != _KEYS:
+    if config.keys() != _KEYS or {type(config[name]) for name in ("quantised", "judges")} != {bool}:
         raise InputError(f"{path} does not describe a model; was it changed by hand?")
     _check_digests(path.parent, config)
     if config["features"] != list(FEATURES):
         raise InputError(f"{path} was written by another version of rechain, whose models this one cannot read.")
-    if not isinstance(config["quantised"], bool) or not isinstance(config["judges"], bool):
-        raise InputError(f"{path} does not describe a model; was it changed by hand?")
     try:
         return config | {"settings": ReaderSettings.recorded(config["settings"], str(path))}
     except RechainError as error:
@@ -293,11 +286,16 @@ def _load_network(folder: Path, config: Mapping[str, Any], dropout: float | None
         shapes = read_shapes(path)
     except (SafetensorError, OSError, ValueError) as error:
         raise InputError(f"{path} is damaged or no safetensors file: {error!s:.300}.") from error
+    judges, layers = config["judges"], config["settings"].judge_layers
     try:
-        config = {**config, "encoder": shape_of(config["encoder"])}
-        check_size(config["encoder"], shapes)
+        shape = shape_of(config["encoder"])
+        check_size(shape, shapes)
+        is_plain = is_plain_bert(shape)
         with shapes_alone():
-            network = _build(config)
+            encoder = PackedEncoder(shape, TEXT_MARKS) if is_plain else PretrainedEncoder(shape, TEXT_MARKS)
+            network = ChainReader(encoder, len(FEATURES), judges=judges, judge_layers=layers)
+            if config["quantised"]:
+                quantise(encoder.model)
     except Exception as error:  # the library raises much for a shape that cannot be
         reason = _first_line(error).removesuffix(".")
         raise InputError(f"{folder / CONFIG} does not describe an encoder that can be built: {reason:.300}.") from error
@@ -306,23 +304,11 @@ def _load_network(folder: Path, config: Mapping[str, Any], dropout: float | None
         weights = _fitting(network, _read_weights(path))
     except ValueError as error:
         raise InputError(f"{path} does not contain the weights of this model: {error}.") from error
-    if dropout is not None:
-        encoder, layers = untrained(config["encoder"], TEXT_MARKS), config["settings"].judge_layers
-        network = ChainReader(encoder, len(FEATURES), dropout, config["judges"], layers)
-        weights = dequantise(weights)
-    elif not isinstance(network.encoder.model, BertLayers):
-        network = _build(config)  # the library's models have more tensors than their weights, which must be computed
-    is_empty = network.evidence.weight.is_meta
-    network.load_state_dict(weights, assign=is_empty)  # nothing is drawn at random or allocated that weights replace
-    return network
-
-
-def _build(config: Mapping[str, Any]) -> ChainReader:
-    """Return the network that a config describes, to recover with."""
-    encoder, layers = unfilled(config["encoder"], TEXT_MARKS), config["settings"].judge_layers
-    network = ChainReader(encoder, len(FEATURES), judges=config["judges"], judge_layers=layers)
-    if config["quantised"]:
-        quantise(network.encoder.model)
+    if is_plain and dropout is None:
+        network.load_state_dict(weights, assign=True)  # nothing is drawn at random or allocated that they replace
+        return network
+    network = ChainReader(PretrainedEncoder(shape, TEXT_MARKS), len(FEATURES), dropout or 0.0, judges, layers)
+    network.load_state_dict(dequantise(weights))
     return network
 
 

@@ -31,15 +31,13 @@ cut into tokens"""
 _TITLE_PART = 4
 """a title has at most a quarter of a passage's tokens where not all of it can be read"""
 
-Marks = Mapping[int, Sequence[Span | None]]
+Marks = dict[int, Sequence[Span | None]]
 """the places in a text by kind; None is the title"""
 
 
 class Case(NamedTuple):
     """What the judge decides: whether passages support an answer, or one claim of it, to a question."""
 
-    candidates: Candidates
-    """of the question; of them only question and views count"""
     passages: Sequence[int]
     """positions of the passages, in order"""
     answer: str
@@ -81,12 +79,8 @@ class Arrival(NamedTuple):
 
     @property
     def key(self) -> tuple[int, str | None]:
-        """What tells it from others of the same question."""
-        return _key(self.passage, self.way_on)
-
-
-def _key(passage: int, way_on: Edge | None) -> tuple[int, str | None]:
-    return passage, None if way_on is None else way_on.key
+        """What distinguishes it from others of the same question."""
+        return self.passage, None if self.way_on is None else self.way_on.key
 
 
 class Arrivals:
@@ -95,48 +89,49 @@ class Arrivals:
     def __init__(self, chains: Iterable[Candidate]) -> None:
         self.all: list[Arrival] = []
         self._numbers: dict[tuple[int, str | None], int] = {}
-        self._slots: dict[tuple[int, str], int] = {}
         for chain in chains:
-            for passage, edge, way_on in _steps(chain):
-                number = self._numbers.setdefault(_key(passage, way_on), len(self.all))
+            for arrival, edge in _steps(chain):
+                number = self._numbers.setdefault(arrival.key, len(self.all))
                 if number == len(self.all):
-                    self.all.append(Arrival(passage, way_on, []))
-                if (number, edge.key) not in self._slots:
+                    self.all.append(arrival)
+                if self._slot(number, edge) == 0:
                     self.all[number].ways.append(edge)
-                    self._slots[number, edge.key] = len(self.all[number].ways)
 
     def places(self, chain: Candidate) -> list[tuple[int, int]]:
         """Return for each passage but the first the number of the arrival, and the slot of its link there, from 1."""
-        numbers = [(self._numbers[_key(passage, way_on)], edge) for passage, edge, way_on in _steps(chain)]
-        return [(number, self._slots[number, edge.key]) for number, edge in numbers]
+        numbers = [(self._numbers[arrival.key], edge) for arrival, edge in _steps(chain)]
+        return [(number, self._slot(number, edge)) for number, edge in numbers]
+
+    def _slot(self, number: int, edge: Edge) -> int:
+        return next((slot for slot, way in enumerate(self.all[number].ways, 1) if way.key == edge.key), 0)
 
 
-def _steps(chain: Candidate) -> Iterator[tuple[int, Edge, Edge | None]]:
-    """Yield each passage but the first, the link that leads to it, and the one that leads on."""
-    return zip(chain.passages[1:], chain.edges, (*chain.edges[1:], None), strict=True)
+def _steps(chain: Candidate) -> Iterator[tuple[Arrival, Edge]]:
+    """Yield where a chain arrives after its first passage, and the link that leads there."""
+    for passage, edge, way_on in zip(chain.passages[1:], chain.edges, (*chain.edges[1:], None), strict=True):
+        yield Arrival(passage, way_on, []), edge
 
 
 class ChainTexts:
     """Writes the chains of one question as tokens."""
 
-    def __init__(self, candidates: Candidates, tokenizer: Tokenizer, max_tokens: int) -> None:
+    def __init__(self, candidates: Candidates, tokenizer: Tokenizer) -> None:
         self._candidates = candidates
         self._tokenizer = tokenizer
         self._rarities = rarities(Text(candidates.question.question))
         self._answer = candidates.holdings.phrases
         self._passages: dict[int, _PassageTokens] = {}
-        self._max_tokens = max_tokens
         self._first, *_, self._separator = tokenizer.encode("").ids
         self._question = self._encode(candidates.question.question)
 
-    def chain(self, chain: Candidate) -> TokenText:
+    def chain(self, chain: Candidate, max_tokens: int) -> TokenText:
         """Return a chain: question, then every passage with its links marked."""
         marks = [
-            dict(self._end_marks(passage, place == 0, place == len(chain.passages) - 1))
+            self._end_marks(passage, place == 0, place == len(chain.passages) - 1)
             | self._link_marks(passage, place, chain.edges)
             for place, passage in enumerate(chain.passages)
         ]
-        return self._write(self._start(self._max_tokens), chain.passages, marks, answer=self._answer)
+        return self._write(self._start(max_tokens), chain.passages, marks, max_tokens, answer=self._answer)
 
     def arrival(self, arrival: Arrival, max_tokens: int) -> TokenText:
         """Return a passage alone, as the Reasoner reads it: a slot for each entity that may have led there.
@@ -146,11 +141,11 @@ class ChainTexts:
         passage, way_on, ways = arrival
         view = self._candidates.views[passage]
         slots = {slot: _spans(view, edge, 1) for slot, edge in enumerate(ways, 1)}
-        marks = dict(self._end_marks(passage, is_first=False, is_last=way_on is None))
+        marks = self._end_marks(passage, is_first=False, is_last=way_on is None)
         if way_on is not None:
             marks[TO_NEXT] = _spans(view, way_on, 0)
         answer = self._answer if way_on is None else None
-        return self._write(self._start(max_tokens), [passage], [marks], [slots], answer, max_tokens)
+        return self._write(self._start(max_tokens), [passage], [marks], max_tokens, [slots], answer)
 
     def case(self, case: Case, max_tokens: int) -> TokenText:
         """Return what the judge reads: question, answer (as slot 1), and passages with the answer marked.
@@ -163,7 +158,7 @@ class ChainTexts:
             self._link_marks(passage, place, case.edges) | {LAST_END: case.spans.get(passage, ())}
             for place, passage in enumerate(case.passages)
         ]
-        return self._write(start, case.passages, marks, max_tokens=max_tokens)
+        return self._write(start, case.passages, marks, max_tokens)
 
     def _encode(self, text: str) -> list[int]:
         return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
@@ -173,9 +168,10 @@ class ChainTexts:
         question = _cut(self._question, max_tokens // _QUESTION_PART)
         return unmarked([self._first, *question, self._separator])
 
-    def _link_marks(self, passage: int, place: int, edges: Sequence[Edge]) -> dict[int, Sequence[Span | None]]:
+    def _link_marks(self, passage: int, place: int, edges: Sequence[Edge]) -> Marks:
         """Return the places of the links of a passage to those before and after it."""
-        view, marks = self._candidates.views[passage], {}
+        view = self._candidates.views[passage]
+        marks: Marks = {}
         if 0 < place <= len(edges):
             marks[FROM_BEFORE] = _spans(view, edges[place - 1], 1)
         if place < len(edges):
@@ -194,24 +190,21 @@ class ChainTexts:
         start: TokenText,
         passages: Sequence[int],
         marks: Sequence[Marks],
+        max_tokens: int,
         slots: Sequence[Marks] | None = None,
         answer: frozenset[str] | None = None,
-        max_tokens: int | None = None,
     ) -> TokenText:
         """Return a start and some passages, each with its share of the room and a separator after it.
 
         If `answer` is given, the sentences of the last passage that contain it come first.
         """
         tokens, slots = self._tokens(passages), slots or [{} for _ in passages]
-        room = (max_tokens or self._max_tokens) - len(start.ids) - len(passages)
-        shares = share_out(room, [passage.size for passage in tokens])
+        shares = share_out(max_tokens - len(start.ids) - len(passages), [passage.size for passage in tokens])
         answers = [None] * (len(passages) - 1) + [answer]
-        parts = [
-            passage.write(share, marked, slotted, answer)
-            for passage, share, marked, slotted, answer in zip(tokens, shares, marks, slots, answers, strict=True)
-        ]
-        end = unmarked([self._separator])
-        return _joined([start, *(text for part in parts for text in (part, end))])
+        texts, end = [start], unmarked([self._separator])
+        for passage, share, marked, slotted, wanted in zip(tokens, shares, marks, slots, answers, strict=True):
+            texts += [passage.write(share, marked, slotted, wanted), end]
+        return _joined(texts)
 
     def _tokens(self, passages: Collection[int]) -> list["_PassageTokens"]:
         """Return the tokens of passages; each is cut into tokens once, however many chains it is in."""
@@ -316,9 +309,8 @@ def _cut(ids: list[int], most: int) -> list[int]:
 
 def unmarked(ids: Sequence[int], slot: int = 0) -> TokenText:
     """Return tokens without marks, all of one slot."""
-    return TokenText(
-        np.array(ids, dtype=np.uint32), np.zeros(len(ids), dtype=np.uint8), np.full(len(ids), slot, dtype=np.uint8)
-    )
+    marks = np.zeros(len(ids), dtype=np.uint8)
+    return TokenText(np.array(ids, dtype=np.uint32), marks, marks + np.uint8(slot))
 
 
 def _joined(texts: Sequence[TokenText]) -> TokenText:

@@ -7,17 +7,22 @@ learns to distinguish the right answer of a question, with its best evidence, fr
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, TypeVar
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
+from rechain.errors import RechainError
 from rechain.reader.network import NEVER, ChainReader, Texts
 from rechain.reader.settings import ReaderSettings
 from rechain.system.tensors import Array, Arrays, precision
-from rechain.system.training import TrainingState
+from rechain.system.training import RunFolder, TrainingLog, TrainingState, is_shared
+
+if TYPE_CHECKING:
+    from rechain.reader.prepare import ReaderMaterial
 
 _FEW = 8  # questions that show whether a reader's scores are still finite
 _Batch = TypeVar("_Batch")
@@ -29,10 +34,13 @@ _Outputs = TypeVar("_Outputs")
 class _Rows:
     """Rows of questions, each with texts, on a device; some questions are learned from, others are held out."""
 
-    def __init__(self, arrays: Arrays, starts: str, device: torch.device | str) -> None:
+    starts: str
+    """the name of the array with the first row of each question"""
+
+    def __init__(self, arrays: Arrays, device: torch.device | str) -> None:
         self.device = torch.device(device)
         self.texts = Texts(arrays, device)
-        self._starts = torch.from_numpy(arrays[starts])
+        self._starts = torch.from_numpy(arrays[self.starts])
         self.learned, self.held_out = np.arange(len(self)), np.arange(0)
 
     def __len__(self) -> int:
@@ -70,8 +78,10 @@ class QuestionBatch(NamedTuple):
 class ReaderData(_Rows):
     """The best chains of questions, cut into batches without a loop."""
 
+    starts = "chain_start"
+
     def __init__(self, arrays: Arrays, device: torch.device | str) -> None:
-        super().__init__(arrays, "chain_start", device)
+        super().__init__(arrays, device)
         self.chain_text = torch.from_numpy(arrays["chain_text"])
         self.link_text = torch.from_numpy(arrays["link_text"])  # [chains, links]
         self.link_slot = torch.from_numpy(arrays["link_slot"])
@@ -95,8 +105,7 @@ class CaseBatch(NamedTuple):
 class JudgeData(_Rows):
     """Right and wrong answers of questions with their evidence, as the judge reads them."""
 
-    def __init__(self, arrays: Arrays, device: torch.device | str) -> None:
-        super().__init__(arrays, "case_start", device)
+    starts = "case_start"
 
     def batch(self, questions: Array) -> CaseBatch:
         """Return the answers to questions of these numbers, [B]."""
@@ -145,29 +154,6 @@ def _name_links(model: ChainReader, data: ReaderData, chains: Tensor) -> Tensor:
 def _padded(values: Tensor, batch: QuestionBatch) -> Tensor:
     """Return values of real chains as [B, K]."""
     return values.new_zeros(batch.is_chain.shape).masked_scatter(batch.is_chain, values)
-
-
-class Beliefs:
-    """The last logits of Ranker and Reasoner for every chain, and the joint belief of all views."""
-
-    def __init__(self, chains: int, device: torch.device, settings: ReaderSettings) -> None:
-        self.ranker, self.reasoner = torch.zeros(chains, device=device), torch.zeros(chains, device=device)
-        self._settings = settings
-
-    def update(self, batch: QuestionBatch, views: Views) -> None:
-        """Replace the logits of some chains."""
-        chains = batch.chains.to(batch.is_chain.device)[batch.is_chain]
-        self.ranker[chains] = views.ranker.detach()[batch.is_chain]
-        self.reasoner[chains] = views.reasoner.detach()[batch.is_chain]
-
-    def joint(self, batch: QuestionBatch, evidence: Tensor) -> Tensor:
-        """Return the probability of each chain of some questions, [B, K]: the E step.
-
-        What other questions say counts here alone: the views learn it, and need no other questions in recovery.
-        """
-        chains = batch.chains.to(batch.is_chain.device)
-        views = Views(self.ranker[chains], self.reasoner[chains], evidence + batch.shared)
-        return masked_softmax(views.joint(self._settings), batch)
 
 
 def masked_softmax(logits: Tensor, batch: QuestionBatch) -> Tensor:
@@ -220,10 +206,11 @@ class ReaderTraining:
         self.reader, self.data, self.judged, self.settings = reader, data, judged, settings
         self.optimiser = _optimiser(reader, settings)
         self._prior = reader.evidence.weight.detach().clone()  # [1, features]
-        self.beliefs = Beliefs(len(data.chain_text), data.device, settings)
+        # the last logits of every chain
+        self.last = {name: torch.zeros(len(data.chain_text), device=data.device) for name in ("ranker", "reasoner")}
         if is_trained:
             for batch, views in examine(look, reader, data, data.learned):
-                self.beliefs.update(batch, views)
+                self.remember(batch, views)
         self.state = TrainingState(
             reader,
             {"reader": self.optimiser},
@@ -232,7 +219,7 @@ class ReaderTraining:
             criterion="agreement",
             checkpoint_steps=settings.checkpoint_steps,
             advice="lower learning_rate, head_learning_rate or clip",
-            more={"ranker": self.beliefs.ranker, "reasoner": self.beliefs.reasoner},
+            more=self.last,
         )
 
     def train(self) -> None:
@@ -243,6 +230,7 @@ class ReaderTraining:
                 batches = self.batches(state.progress.epoch)
                 self.reader.train()
                 for questions, judged in batches[state.progress.step :]:
+                    self._set_rates(state.progress.epoch * len(batches) + state.progress.step, len(batches))
                     state.end_step(self.step(questions, judged), len(batches))
                 figures = self.held_out_figures()
                 few = examine(look, self.reader, self.data, self.data.learned[:_FEW])
@@ -259,9 +247,8 @@ class ReaderTraining:
         for _ in range(epoch + 1):  # one generator shuffles all epochs
             order = generator.permutation(self.data.learned)
         parts = [order[start : start + size] for start in range(0, len(order), size)]
-        judged = np.arange(0)
-        if self.judged:
-            judged = np.random.default_rng([self.settings.seed, epoch]).permutation(self.judged.learned)
+        judged = self.judged.learned if self.judged else np.arange(0)
+        judged = np.random.default_rng([self.settings.seed, epoch]).permutation(judged)
         return list(zip(parts, np.array_split(judged, len(parts)), strict=True))
 
     def step(self, questions: Array, judged: Array) -> dict[str, Tensor]:
@@ -276,24 +263,37 @@ class ReaderTraining:
         batch = data.batch(questions)
         with precision(data.device):
             views = look(reader, data, batch)
-            belief = self.beliefs.joint(batch, views.evidence.detach())  # E step
+            belief = self.belief(batch, views.evidence.detach())  # E step
             losses = view_losses(views, belief, batch)  # M step
         pull = (reader.evidence.weight - self._prior).square().sum()
         (losses.sum() + settings.evidence_pull * pull).backward()
         nn.utils.clip_grad_norm_(reader.parameters(), settings.clip)
-        self._set_rates()
         self.optimiser.step()
         self.optimiser.zero_grad(set_to_none=True)
-        self.beliefs.update(batch, views)
+        self.remember(batch, views)
         return dict(zip(("ranker", "evidence", "reasoner"), losses.detach(), strict=True)) | judge
 
-    def _set_rates(self) -> None:
+    def belief(self, batch: QuestionBatch, evidence: Tensor) -> Tensor:
+        """Return the probability of each chain by the last logits of Ranker and Reasoner, [B, K]: the E step.
+
+        What other questions say counts here alone: the views learn it, and need no other questions in recovery.
+        """
+        chains = batch.chains.to(self.data.device)
+        views = Views(self.last["ranker"][chains], self.last["reasoner"][chains], evidence + batch.shared)
+        return masked_softmax(views.joint(self.settings), batch)
+
+    def remember(self, batch: QuestionBatch, views: Views) -> None:
+        """Replace the last logits of some chains."""
+        chains = batch.chains.to(self.data.device)[batch.is_chain]
+        self.last["ranker"][chains] = views.ranker.detach()[batch.is_chain]
+        self.last["reasoner"][chains] = views.reasoner.detach()[batch.is_chain]
+
+    def _set_rates(self, step: int, epoch_steps: int) -> None:
         """Increase the learning rates in the first steps, then lower them to 0.
 
         They depend on the number of the step alone, so a resumed run needs no state of a schedule.
         """
-        epoch_steps, progress = -(-len(self.data.learned) // self.settings.batch_size), self.state.progress
-        step, steps = progress.epoch * epoch_steps + progress.step, self.settings.epochs * epoch_steps
+        steps = self.settings.epochs * epoch_steps
         warm_up = max(self.settings.warm_up_share * steps, 1.0)
         share = min((step + 1) / warm_up, max((steps - step) / max(steps - warm_up, 1.0), 0.0))
         for group in self.optimiser.param_groups:
@@ -352,3 +352,49 @@ def _optimiser(model: ChainReader, settings: ReaderSettings) -> torch.optim.Opti
         {"params": group, "lr": rate, "rate": rate, "weight_decay": decay}
         for group, rate, decay in zip(groups.values(), rates, decays, strict=True)
     )
+
+
+# ---- a run in a folder
+
+
+def train_reader(
+    material: "ReaderMaterial",
+    settings: ReaderSettings,
+    folder: RunFolder,
+    *,
+    device: str = "cpu",
+    resume: bool = False,
+    log: TrainingLog | None = None,
+) -> TrainingState:
+    """Train from the beginning, or from the last checkpoint; write the model into the folder of the run."""
+    from rechain.reader.model import ChainReaderModel
+    from rechain.reader.pretrained import save
+
+    if is_shared():  # each process would believe its own share of the chains alone
+        raise RechainError("the chain reader is trained by one process; start it without torchrun.")
+    training = start_training(material, settings, device)
+    record = {**material.record, "settings": asdict(settings)}
+    if resume and folder.is_begun:
+        folder.check(record, "other questions or another encoder")
+        training.state.load_last(folder.checkpoint)
+    else:
+        folder.begin(record)
+    training.state.start(folder.checkpoint, log)
+    training.train()
+    model = ChainReaderModel(training.reader, material.tokenizer, settings)  # of floats, as they were trained
+    cosine, layers = model.mean_unrelated_cosine(material.sentences), training.reader.judge_layers
+    model.settings = settings.but(unlike=cosine, judge_layers=layers)
+    save(model, folder.path)
+    return training.state
+
+
+def start_training(material: "ReaderMaterial", settings: ReaderSettings, device: str) -> ReaderTraining:
+    """Return a run that is about to begin; some of the questions are held out."""
+    from rechain.reader.pretrained import CONFIG, is_model, load_trainable
+
+    judged = None if material.judged is None else JudgeData(material.judged, device)
+    network = load_trainable(material.start, settings, settings.seed, judged is not None).network.to(device)
+    data = ReaderData(material.questions, device)
+    for rows in filter(None, (data, judged)):
+        rows.hold_out(settings.held_out, settings.seed)
+    return ReaderTraining(network, data, settings, is_model(material.start / CONFIG), judged)
