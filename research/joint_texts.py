@@ -8,6 +8,7 @@ seed 0.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import pairwise
 
 import numpy as np
@@ -16,12 +17,13 @@ from common import MUSIQUE_HOPS, Pair, bridge_pairs, musique_pairs, parser, perc
 from rechain.errors import QuestionError
 from rechain.evaluation.judging import is_correct
 from rechain.evaluation.statistics import mean_with_interval
-from rechain.recoverer import Recoverer
+from rechain.models import load_model
 from rechain.scoring.beliefs import Offers
+from rechain.scoring.interface import BatchModel, Model
 from rechain.scoring.steps import step_name
 from rechain.system.processes import batches
 from rechain.system.tensors import Array
-from rechain.text.candidates import Candidate, Candidates
+from rechain.text.candidates import Candidate, Candidates, find_candidates, find_of_any_shape
 
 SCALE = {"lexical": 0.35, "default": 1.0}
 """what scores are multiplied by before they become probabilities; of the lexical rule as in the paper's teaching"""
@@ -43,11 +45,14 @@ def steps_of(candidates: Candidates, chain: Candidate, with_question: bool) -> l
 
 def rows(name: str, pairs: Sequence[Pair], model: str) -> Iterator[Sequence[object]]:
     """Yield accuracy alone and with steps of either kind."""
-    recoverer, scored = Recoverer(model), list[tuple[Pair, Candidates, Array]]()
+    loaded, scored = load_model(model), list[tuple[Pair, Candidates, Array]]()
+    find = find_of_any_shape if isinstance(loaded, BatchModel) else find_candidates
     for batch in batches(pairs, 32):
-        found = [(pair, recoverer._find(pair[0])) for pair in batch]
-        kept = [(pair, one) for pair, one in found if not isinstance(one, QuestionError)]
-        for (pair, one), scores in zip(kept, score(recoverer, [one for _, one in kept]), strict=True):
+        kept = []
+        for pair in batch:
+            with suppress(QuestionError):  # without candidates
+                kept.append((pair, find(pair[0])))
+        for (pair, one), scores in zip(kept, score(loaded, [one for _, one in kept]), strict=True):
             scored.append((pair, one, SCALE[model] * scores))
     alone = [is_right(*one) for one in scored]
     yield name, len(scored), model, "alone", percent(mean_with_interval(alone)), ""
@@ -68,10 +73,9 @@ def rows(name: str, pairs: Sequence[Pair], model: str) -> Iterator[Sequence[obje
         yield name, len(scored), model, shared, percent(mean_with_interval(right)), percent(mean_with_interval(gain))
 
 
-def score(recoverer: Recoverer, batch: Sequence[Candidates]) -> Iterator[Array]:
+def score(model: Model | BatchModel, batch: Sequence[Candidates]) -> Iterator[Array]:
     """Yield the scores of the chains of each question."""
-    model = recoverer._model
-    if hasattr(model, "score_many"):
+    if isinstance(model, BatchModel):
         scores = [one.contributions for one in model.score_many(batch)]
     else:
         scores = [model.score(candidates) for candidates in batch]

@@ -28,7 +28,7 @@ from rechain.reader.network import ChainReader
 from rechain.reader.settings import TEXT_MARKS, ReaderSettings
 from rechain.scoring.evidence import FEATURES, PRIOR
 from rechain.scoring.interface import BUNDLED, bundled_folder
-from rechain.system.files import SHA256, file_digest, opened_seal, read_json, regular, sealed, write_atomically
+from rechain.system.files import SHA256, check_digests, opened_seal, read_json, regular, sealed, write_atomically
 from rechain.system.tensors import not_finite, open_tensors, read_shapes
 
 WEIGHTS, CONFIG, TOKENIZER, CARD = "model.safetensors", "config.json", "tokenizer.json", "README.md"
@@ -267,13 +267,7 @@ def _check_digests(folder: Path, config: Mapping[str, Any]) -> None:
             raise ValueError(f"it has no SHA-256 of {' and '.join(_SEALED)}")
     except ValueError as error:
         raise InputError(f"{folder / CONFIG} is damaged or was changed by hand: {error}; {again}.") from error
-    for name, expected in digests.items():
-        try:
-            digest = file_digest(folder / name)
-        except OSError as error:
-            raise InputError(f"{folder / name} cannot be read: {error.strerror or error}; {again}.") from error
-        if digest != expected:
-            raise InputError(f"{folder / name} is damaged: its SHA-256 is not the one in {CONFIG}; {again}.")
+    check_digests(folder, digests, CONFIG, again)
 
 
 def _load_network(folder: Path, config: Mapping[str, Any], dropout: float | None = None) -> ChainReader:

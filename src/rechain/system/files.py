@@ -178,6 +178,17 @@ def file_digest(path: Path, size: int = sys.maxsize) -> str:
     return digest.hexdigest()
 
 
+def check_digests(folder: Path, digests: Mapping[str, str], record: str, advice: str) -> None:
+    """Raise InputError with the first file of a folder that has changed since its digest was put on record."""
+    for name, expected in digests.items():
+        try:
+            digest = file_digest(folder / name)
+        except OSError as error:
+            raise InputError(f"{folder / name} cannot be read: {error.strerror or error}; {advice}.") from error
+        if digest != expected:
+            raise InputError(f"{folder / name} is damaged: its SHA-256 is not the one in {record}; {advice}.")
+
+
 def short_hash(text: str) -> int:
     """Return a number of 63 bits that depends on a text alone, unlike Python's own hash: not for secrets."""
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()

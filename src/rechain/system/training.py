@@ -34,7 +34,7 @@ from torch.nn import Parameter
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from rechain.errors import InputError, RechainError
-from rechain.system.files import file_digest, read_sealed, reading, write_sealed
+from rechain.system.files import check_digests, file_digest, read_sealed, write_sealed
 from rechain.system.tensors import Array, Arrays, DamagedFileError, load_tensors, save_tensors
 
 if TYPE_CHECKING:
@@ -391,14 +391,8 @@ class RunFolder:
 
     def check_files(self) -> None:
         """Raise InputError with the first file of the model that has changed since the run was started."""
-        for name, digest in self.record()["files"].items():
-            with reading(self.path / name):
-                is_same = file_digest(self.path / name) == digest
-            if not is_same:
-                raise InputError(
-                    f"{self.path / name} is damaged: its SHA-256 is not the one in {RUN_FILE}; take it from a copy, or "
-                    "start again with another --out."
-                )
+        advice = "take it from a copy, or start again with another --out"
+        check_digests(self.path, self.record()["files"], RUN_FILE, advice)
 
 
 def fingerprint(*parts: Arrays) -> str:
