@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rechain.schema import Passage, Question
 from rechain.text.answers.claims import Claim
@@ -11,6 +13,7 @@ from rechain.text.answers.matcher import HeldClaim, Holding, Holdings
 from rechain.text.candidates import find_parallels
 from rechain.text.languages import idf
 from rechain.text.passage_views import PassageView
+from rechain.text.words import Text
 
 ZIMBELOT, QUORVATH, RAIN = ("Zimbelot", "It is old."), ("Quorvath", "It is older."), ("Rain", "It falls.")
 RAREST = idf("zimbelot")
@@ -90,3 +93,23 @@ def test_no_more_are_kept_than_the_best_eight() -> None:
     found = find("Zimbelot or Quorvath?", passages)
     assert len(found) == 8
     assert all(one < 4 and 6 <= two < 10 for one, two in found)  # four of each side are tried
+
+
+@given(st.lists(st.sampled_from(["Zimbelot", "Quorvath", "Vexlor", "Zimbelot Vexlor", "Rain"]), max_size=30))
+def test_of_many_passages_that_the_question_names_the_best_pairs_are_kept(titles: list[str]) -> None:
+    asked = "Is Zimbelot Vexlor as old as Quorvath, rain?"
+    found = find(asked, [(title, ".") for title in titles])
+    query = Text(asked)
+    places = {number: query.find(Text(title).joined) for number, title in enumerate(titles)}
+    in_order = sorted(places, key=lambda number: places[number] or 0)
+    pairs = {pair: sum(idf(w) for n in pair for w in Text(titles[n]).words) for pair in combinations(in_order, 2)}
+    best = sorted(pairs.values(), reverse=True)[: len(found)]
+    assert list(found.values()) == pytest.approx(best)
+    assert len(found) == min(len(pairs), 8)
+
+
+def test_very_many_passages_of_one_title_are_not_paired_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr("rechain.text.candidates.idf", lambda word: asked.append(word) or idf(word))
+    find("Is Zimbelot old?", [("Zimbelot", ".")] * 1000)
+    assert len(asked) < 10_000  # a word of each title, and those of a few pairs; 500,000 pairs have a million

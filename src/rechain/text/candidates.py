@@ -470,7 +470,11 @@ def _named(query: Text, views: Sequence[PassageView]) -> Iterator[tuple[tuple[in
         for number, view in enumerate(views)
         if view.title.words and (place := query.find(view.title.joined)) is not None
     }
-    for pair in combinations(sorted(places, key=places.__getitem__), 2):
+    in_order = sorted(places, key=places.__getitem__)
+    rarities = {number: fsum(map(idf, views[number].title.words)) for number in in_order}
+    # The best pairs are all of these: 5,000 passages that share one title would be 12 million pairs.
+    rarest = heapq.nlargest(_MOST + 1, in_order, key=rarities.__getitem__)
+    for pair in combinations(sorted(rarest, key=in_order.index), 2):
         yield pair, fsum(idf(word) for number in pair for word in views[number].title.words)
 
 
