@@ -88,3 +88,12 @@ def test_names_are_several_words_with_capitals_and_no_function_words() -> None:
 
 def test_terms_have_no_endings_and_no_function_words() -> None:
     assert terms("The hotels of London") == {"hotel", "london"}
+
+
+@pytest.mark.parametrize(
+    "text", ["A" * 150_000, "A" * 150_000 + " B", "A " * 75_000, " " * 150_000 + "x", "x" + "\t " * 75_000]
+)
+def test_a_long_run_of_capitals_or_blanks_is_read_in_linear_time(text: str) -> None:
+    """A pattern that tried each position of the run again would take minutes."""
+    assert all(len(name) > 1 for name in find_names(text))
+    assert contexts(f"{text} | Zurich | 180").units

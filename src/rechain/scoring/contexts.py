@@ -30,7 +30,7 @@ _CLAUSE_END = re.compile(
     r"[,;:()，；：、（）]\s|[，；：、（）。]|\s[–—-]\s"
     r"|\s(?:and|but|while|whereas|or|than|und|aber|während|sowie|oder|als|dagegen)\s|而|但"
 )
-_CELL_END = re.compile(r"\s*\|\s*|\t+|(?<=\S) {2,}(?=\S)")
+_CELL_END = re.compile(r"(?:(?<!\s)\s++)?\|\s*|\t+|(?<=\S) {2,}(?=\S)")  # blanks are tried once, from the first on
 _RULE = re.compile(r"[\s|:+=-]+")
 """a line below the head of a table"""
 _ITEM = re.compile(r"\s*(?:[-*•]\s+)?[^:：.|]{1,50}[:：]\s*\S")
@@ -39,7 +39,7 @@ _ITEM_END = re.compile(r"(?<=[:：])\s*")
 _LONGEST_HEADING = 80
 """characters"""
 _NO_HEADING = (".", "!", "?", ",", ";", "。", "！", "？", "；")
-_CAPITALISED = r"[^\W\d_a-zß-ÿ][\w’'-]*"
+_CAPITALISED = r"[^\W\d_a-zß-ÿ][\w’'-]{0,60}+"  # bounded, as each capital of 150,000 begins a word
 _NAME = re.compile(rf"(?:{_CAPITALISED}[ ]){{1,3}}{_CAPITALISED}")
 """several words with capitals: a person, an office; also in German, which gives all nouns a capital"""
 _FUNCTION = wrapping.words("function")
