@@ -1,5 +1,7 @@
 """Plain text and Markdown."""
 
+import pytest
+
 from rechain.formats.documents.plain_text import read_markdown, read_plain
 
 PROSE = "It was a long day, and nobody knew what was to come of it.\n\n"
@@ -60,3 +62,17 @@ def test_a_rule_at_the_start_is_no_front_matter() -> None:
 def test_offsets_are_those_of_the_text() -> None:
     document = read_markdown("intro\n\nB\n===\n## C\n")
     assert [document.text[h.start : h.end] for h in document.headings] == ["B\n===", "## C"]
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "headings"),
+    [
+        ("---\ntitle: 'A" + " " * 60_000 + "b'\n---\nx", "A b", 0),
+        ('---\ntitle: "A"  \n---\nx', "A", 0),
+        (("# A ##" + " " * 900 + "\n") * 1000, "", 1000),
+        (("# " + "# " * 490 + "x\n") * 1000, "", 1000),
+    ],
+)
+def test_blanks_and_signs_of_markdown_are_read_in_linear_time(text: str, title: str, headings: int) -> None:
+    document = read_markdown(text)
+    assert (document.title, len(document.headings)) == (title, headings)

@@ -58,12 +58,12 @@ def _level(line: str) -> int:
 
 
 _FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
-_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*")
+_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]++(.*))?")
 _SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*")
 _NO_PARAGRAPH = re.compile(r"\s*$| {4}|\t| {0,3}(?:[-*+>|]|\d{1,9}[.)]\s)")
 """a line that cannot be a heading above an underline: blank, code, an item, a quotation or a row of a table"""
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
-_FRONT_TITLE = re.compile(r"^title:[ \t]*([\"']?)(.+?)\1[ \t]*$", re.MULTILINE)
+_FRONT_TITLE = re.compile(r"^title:(.+)$", re.MULTILINE)
 _LONGEST_FRONT_MATTER = 1 << 16  # characters: a longer block between two rules is text
 _LONGEST_LINE = 1_000  # characters: no heading is longer, and the patterns need not look at what is
 # Marks within a heading: pictures, links, references, emphasis, code, anchors that sites put behind headings.
@@ -76,9 +76,13 @@ def read_markdown(text: str) -> Document:
     front, title = _FRONT_MATTER.match(text, 0, _LONGEST_FRONT_MATTER), ""
     if front and ":" in front[1]:
         match = _FRONT_TITLE.search(front[1])
-        title = one_line(match[2]) if match else ""
+        title = one_line(_unquoted(match[1].strip())) if match else ""
         text = text[front.end() :]  # what it says of author or layout is no part of the text
     return Document(text, list(islice(_find_headings(text), MOST_HEADINGS)), title)
+
+
+def _unquoted(value: str) -> str:
+    return value[1:-1] if len(value) > 2 and value[0] in "\"'" and value[-1] == value[0] else value
 
 
 def _find_headings(text: str) -> Iterator[Heading]:
@@ -103,8 +107,10 @@ def _find_headings(text: str) -> Iterator[Heading]:
 
 def _heading(line: str, before: str, start: int, end: int) -> Heading | None:
     """Return the heading that a line is, or that it makes of the line before."""
-    if match := _ATX.fullmatch(line):
-        words = _plain(match[2] or "")
+    if match := _ATX.fullmatch(line.rstrip(" \t")):
+        title = match[2] or ""
+        without_close = title.rstrip("#")  # "# A title ##"
+        words = _plain(without_close if without_close.endswith((" ", "\t")) else title)
         return Heading(start, end, len(match[1]), words) if words else None
     if before and (match := _SETEXT.fullmatch(line)) and (words := _plain(before)):
         return Heading(start - len(before) - 1, end, 1 if match[1][0] == "=" else 2, words)
