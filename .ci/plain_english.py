@@ -2,7 +2,7 @@
 
 A path is a Python file, a Markdown page, or a folder of them. Without paths it checks PAGES and ROOMS, and fails if one
 of them has more than one such line in a hundred. A room joins the list when it has been rewritten. `--rooms` prints
-the share of every room. DESIGN.md, "Plain English", has the rule.
+the share of every room. CONTRIBUTING.md, "Style", has the rule.
 """
 
 import ast

@@ -268,7 +268,8 @@ class CandidateOptions:
     """How the candidate chains of a question are built; None: the default of CandidateSettings."""
 
     hops: Annotated[
-        int | None, Option(min=2, max=8, help="Passages in a chain; overrides the file, which else decides, or 2.")
+        int | None,
+        Option(min=2, max=8, help="Passages in a chain; overrides the file. Otherwise 2, or 2 to 4 (default model)."),
     ] = None
     link_types: Annotated[
         str | None,
