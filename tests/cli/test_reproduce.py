@@ -189,6 +189,7 @@ def test_a_folder_can_be_prepared_here_and_played_elsewhere(
         (("hotpotqa", "--test", "comparisons.json"), "comparisons.json has no question of type bridge."),
         (("hotpotqa", "--test", "hotpot.json"), "hotpot.json share the question 'h0'; test on other questions."),
         (("hotpotqa", "--vectors", "empty.txt"), "empty.txt is empty"),
+        (("hotpotqa", "--more", "comparisons.json"), "--more adds a row to the table paper; add --table paper."),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )

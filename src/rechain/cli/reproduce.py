@@ -66,6 +66,8 @@ def reproduce(
         if unknown := set(table or ()) - settings.keys():
             raise RechainError(f"there is no table '{min(unknown)}'; the tables are {', '.join(CONDITIONS)}.")
         tables = {name: settings[name] for name in table or ["ours"]}
+        if more and "paper" not in tables and not judge_only:
+            raise RechainError("--more adds a row to the table paper; add --table paper.")
         source = QuestionsInput(path=questions, passages=passages)
         collection = source.collection
         table_questions = TableQuestions.read(
@@ -100,7 +102,7 @@ def reproduce(
             except KeyboardInterrupt:
                 note(f"What was played is kept in {out}: the same command goes on with the rest.")
                 raise
-        pairs = _judge_pairs(table_questions.all, labels, out, model, vectors, device) if labels else {}
+        pairs = _judge_pairs(table_questions.in_table, labels, out, model, vectors, device) if labels else {}
         run.doing = "judging"
         with working("Judging"):
             results = judge_plays(out, table_questions.tested, golds, settings, collection=collection)

@@ -90,25 +90,29 @@ def write_plays(plays: Iterable[Play], folder: Path) -> None:
     """Write what is to be played and what of it is done, unless with other settings: a table must not mix two."""
     plays = list(plays)
     for play in plays:
-        for branch in play.branches:
-            path = play.path(folder, branch).with_suffix(".json")
-            if path.exists():
-                _check_settings(path, branch, play.seed)
+        _check_played(play, folder)
     plays = [replace(play, done=play.played(folder)) for play in plays]
     write_sealed(folder / PLAYS, {"plays": [asdict(play) for play in plays]})
 
 
-def _check_settings(path: Path, branch: Branch, seed: int) -> None:
-    try:
-        done = read_sealed(path)["settings"]
-    except (ValueError, KeyError) as error:
-        raise InputError(f"{path} is damaged: {error}; delete it and the scores next to it.") from error
-    for name, value in asdict(branch.settings.but(seed=seed)).items():
-        if name not in DECODING and done.get(name) != value:
-            raise InputError(
-                f"{path.parent.parent} has {branch.row} played with {name} = {done.get(name)}, not {value}; "
-                "name another --out for that."
-            )
+def _check_played(play: Play, folder: Path) -> None:
+    """Raise InputError if a row was played with other settings, or on another share of the questions."""
+    for branch in play.branches:
+        path = play.path(folder, branch).with_suffix(".json")
+        if not path.exists():
+            continue
+        try:
+            record = read_sealed(path)
+            done = {**record["settings"], **{name: record[name] for name in ("share", "with_more")}}
+        except (ValueError, KeyError) as error:
+            raise InputError(f"{path} is damaged: {error}; delete it and the scores next to it.") from error
+        planned = {**asdict(branch.settings.but(seed=play.seed)), "share": branch.share, "with_more": branch.with_more}
+        for name, value in planned.items():
+            if name not in DECODING and done.get(name) != value:
+                raise InputError(
+                    f"{folder} has {branch.row} played with {name} = {done.get(name)}, not {value}; name another "
+                    "folder, or another row."
+                )
 
 
 def read_plays(folder: Path) -> list[Play]:
@@ -148,6 +152,7 @@ class Stage:
 
         Branches that were written before an interruption stay as they are: none depends on another.
         """
+        _check_played(play, self.folder)
         for _, branches in groupby(play.waiting(self.folder), key=lambda branch: branch.pretraining):
             self._play_branches(play, list(branches))
 
@@ -177,7 +182,13 @@ class Stage:
         """Write metadata, weights and scores; the scores come last, since they mark a play as done."""
         path = play.path(self.folder, branch)
         path.parent.mkdir(exist_ok=True)
-        content = metadata | {"settings": asdict(training.settings), "curve": training.state.progress.curve}
+        content = {
+            **metadata,
+            "settings": asdict(training.settings),
+            "share": branch.share,
+            "with_more": branch.with_more,
+            "curve": training.state.progress.curve,
+        }
         write_sealed(path.with_suffix(".json"), content)
         if play.keeps_weights and branch is play.branches[0]:
             save_players(training.players, path.with_suffix(".model"))

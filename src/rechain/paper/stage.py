@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -49,19 +48,20 @@ class TableQuestions:
         """Read the files of a table and choose the questions of its type; of `more` those without a type as well."""
         kind = _TYPES.get(data_set)
 
-        def chosen(file: Path) -> list[Question]:
-            kinds = (kind, None) if file == more else (kind,)
+        def chosen(file: Path, *kinds: str | None) -> list[Question]:
             questions = [question for question in read(file) if kind is None or question.type in kinds]
             if not questions:
-                raise RechainError(f"{file} has no question of type {kind}.")
+                raise RechainError(f"{file} has no question" + (f" of type {kind}." if kind else "."))
             return questions
 
-        training, tested = chosen(path), chosen(test) if test else None
-        added = chosen(more) if more else []
-        parts = [(path, training), (test, tested or ()), (more, added)]
-        for (one, first), (other, second) in combinations(parts, 2):
-            if shared := {q.id for q in first} & {q.id for q in second}:
-                raise RechainError(f"{one} and {other} share the question '{min(shared)}'; test on other questions.")
+        def check_apart(one: Sequence[Question], other: Sequence[Question], files: str, advice: str) -> None:
+            if shared := {q.id for q in one} & {q.id for q in other}:
+                raise RechainError(f"{files} share the question '{min(shared)}'; {advice}.")
+
+        training, tested = chosen(path, kind), chosen(test, kind) if test else None
+        added = chosen(more, kind, None) if more else []
+        check_apart(training, tested or (), f"{path} and {test}", "test on other questions")
+        check_apart([*training, *(tested or ())], added, f"{more} and the table", "--more needs other questions")
         return cls(training, tested, added)
 
     @property
@@ -70,9 +70,14 @@ class TableQuestions:
         return self.training if self.test is None else self.test
 
     @property
+    def in_table(self) -> list[Question]:
+        """Test and training questions, in the order in which a folder has them."""
+        return [*(self.test or ()), *self.training]
+
+    @property
     def all(self) -> list[Question]:
-        """Test, training and more questions, in the order in which a folder has them."""
-        return [*(self.test or ()), *self.training, *self.more]
+        """Those of the table, and after them those that are only trained on."""
+        return [*self.in_table, *self.more]
 
 
 def stage(
@@ -98,6 +103,8 @@ def stage(
     numbers = [int(q.id not in tested) for q in in_table] if has_test else folds_of(in_table, folds)
     if not numbers:
         raise RechainError("no question has a candidate chain; `rechain candidates` explains why.")
+    if more and len(in_table) == len(kept):
+        raise RechainError("no question of --more has a candidate chain; leave --more out.")
     if empty := sorted(set(range(folds)) - set(numbers)):
         raise RechainError(f"fold {empty[0]} of {folds} has no question with a candidate chain; there are too few.")
     # beliefs about steps come from the questions that the players of a fold learn from
@@ -113,6 +120,7 @@ def stage(
         "left_out": preparation.left_out,
         "folds": folds,
         "has_test": has_test,
+        "only_trained": len(kept) - len(in_table),
         "hops": int(arrays["chain_passages"].shape[1]),
         "vectors": _digest(vectors),
     }
@@ -138,7 +146,7 @@ def read_index(folder: Path) -> dict[str, Any]:
     """Read which questions a prepared folder has."""
     try:
         index = read_sealed(folder / INDEX)
-        if not index.keys() >= {"ids", "left_out", "folds", "has_test", "hops", "vectors"}:
+        if not index.keys() >= {"ids", "left_out", "folds", "has_test", "only_trained", "hops", "vectors"}:
             raise ValueError("it is not the index of a prepared folder")
     except (OSError, ValueError) as error:
         raise InputError(f"{folder / INDEX} cannot be read: {error}; prepare another folder.") from error
@@ -152,6 +160,7 @@ def is_prepared(folder: Path, questions: TableQuestions, folds: int) -> bool:
     index = read_index(folder)
     ids, prepared = [question.id for question in questions.all], set(index["ids"])
     is_same = [name for name in ids if name in prepared] == index["ids"]
+    is_same = is_same and sum(question.id in prepared for question in questions.more) == index["only_trained"]
     if not is_same or len(ids) != len(index["ids"]) + sum(index["left_out"].values()):
         raise RechainError(f"{folder} was prepared for other questions; name another folder with --out.")
     has_test = questions.test is not None

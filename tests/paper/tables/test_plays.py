@@ -67,10 +67,14 @@ def test_a_table_does_not_mix_settings(tmp_path: Path) -> None:
     play, (branch,) = PLAYS[0], PLAYS[0].branches
     path = play.path(tmp_path, branch).with_suffix(".json")
     path.parent.mkdir()
-    write_sealed(path, {"settings": asdict(branch.settings.but(hidden=7, lexical_weight=2.0))})
-    with pytest.raises(InputError, match="has cooperative played with hidden = 7, not 100; name another --out"):
+    questions = {"share": 1.0, "with_more": False}
+    write_sealed(path, {"settings": asdict(branch.settings.but(hidden=7, lexical_weight=2.0)), **questions})
+    with pytest.raises(InputError, match="has cooperative played with hidden = 7, not 100; name another folder"):
         write_plays(PLAYS, tmp_path)
-    write_sealed(path, {"settings": asdict(branch.settings.but(lexical_weight=2.0))})
+    write_sealed(path, {"settings": asdict(branch.settings), **questions, "share": 0.1})
+    with pytest.raises(InputError, match=r"has cooperative played with share = 0\.1, not 1\.0; name another folder"):
+        write_plays(PLAYS, tmp_path)
+    write_sealed(path, {"settings": asdict(branch.settings.but(lexical_weight=2.0)), **questions})
     write_plays(PLAYS, tmp_path)
     assert read_plays(tmp_path) == PLAYS
 
@@ -113,6 +117,9 @@ def test_a_branch_that_is_played_again_has_the_same_scores_and_others_are_left_a
     written = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in paths}
     removed = folder / "plays" / "cooperative untaught, paper.0.0.safetensors"
     removed.unlink()
+    tenth = replace(play, branches=tuple(replace(branch, share=0.1) for branch in play.branches))
+    with pytest.raises(InputError, match=r"played with share = 1\.0, not 0\.1"):
+        Stage(folder, "cpu").play(tenth)
     assert [branch.row for branch in play.waiting(folder)] == ["cooperative untaught, paper"]
     Stage(folder, "cpu").play(play)
     assert removed.read_bytes() == written[removed][0]

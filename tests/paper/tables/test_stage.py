@@ -71,8 +71,11 @@ def test_more_questions_are_in_no_fold_and_move_none(
     )
     assert more == [*alone, -1, -1]  # the last question has no chain
     assert is_prepared(tmp_path / "more", TableQuestions(questions[:5], None, questions[5:]), 2)
-    with pytest.raises(RechainError, match="prepared for other questions"):
-        is_prepared(tmp_path / "more", TableQuestions(questions[:5], None), 2)
+    for others in (TableQuestions(questions[:5], None), TableQuestions(questions, None)):
+        with pytest.raises(RechainError, match="prepared for other questions"):
+            is_prepared(tmp_path / "more", others, 2)
+    with pytest.raises(RechainError, match="no question of --more has a candidate chain"):
+        stage(tmp_path / "none", TableQuestions(questions[:5], None, questions[7:]), vectors, SETTINGS, folds=2)
 
 
 def test_more_questions_may_lack_a_type_but_not_be_those_of_the_table(
@@ -83,7 +86,7 @@ def test_more_questions_may_lack_a_type_but_not_be_those_of_the_table(
     files = {tmp_path / "table": typed, tmp_path / "more": other, tmp_path / "same": typed[:1]}
     read = TableQuestions.read("hotpotqa", tmp_path / "table", None, tmp_path / "more", files.__getitem__)
     assert (read.training, read.more) == (typed, [questions[5]])
-    with pytest.raises(RechainError, match=r"table and .*same share the question 'q0'"):
+    with pytest.raises(RechainError, match=r"same and the table share the question 'q0'; --more needs other"):
         TableQuestions.read("hotpotqa", tmp_path / "table", None, tmp_path / "same", files.__getitem__)
 
 
