@@ -1,6 +1,6 @@
 """A new linker and a new model, added as CONTRIBUTING says: a module's worth of code, and a line in a list.
 
-(Formats and exports have their own: tests/datasets/test_registry.py and tests/exports/test_registry.py.)
+(Those of formats and exports are tested with their rooms, in tests/formats.)
 """
 
 import re

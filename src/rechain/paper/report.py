@@ -296,9 +296,9 @@ def learning_curves(results: Results, condition: str = "ours") -> tuple[dict[str
 
 def _learning_curve(results: Results, condition: str) -> Iterator[str]:
     curves, games = learning_curves(results, condition)
-    points = {point.share: point.questions for curve in curves.values() for point in curve}
+    counts = {point.share: point.questions for curve in curves.values() for point in curve}
     body = []
-    for share, questions in sorted(points.items(), key=lambda item: item[1]):
+    for share, questions in sorted(counts.items(), key=lambda item: item[1]):
         cells = [[percent(point.accuracy) for point in curve if point.share == share] for curve in curves.values()]
         body.append([share, f"{questions:.0f}", *("".join(cell) for cell in cells)])
     if body:

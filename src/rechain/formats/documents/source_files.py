@@ -42,7 +42,7 @@ _REMEDIES = {
 }
 _INDEX = "index.json"
 _GENERATION = re.compile(r"generation-\d+")
-"""what the folder of an index holds (`retrieval.index`): its files are no documents, and change with every build"""
+"""a folder inside that of an index (`rechain.index`): its files are no documents, and change with every build"""
 # Files and folders of programs; and what Word leaves beside a document that is open.
 _HIDDEN = (".", "~$")
 _UNREADABLE = "\ufffd"
