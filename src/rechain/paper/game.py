@@ -115,10 +115,10 @@ class Players(nn.Module):
         """Return the loss of distant supervision before the game: what C has should be likely."""
         if self.settings.row == "independent":
             return self._independent_loss(batch)
-        if self.settings.pretrain_by == "reward":
+        if self.settings.pretraining == "reward":
             return self.ranker_loss(batch)
         tables = selection_tables(self.ranker, self.ranker.encode(batch), self.plan)
-        if self.settings.pretrain_by == "steps":
+        if self.settings.pretraining == "steps":
             return torch.stack(
                 [self._step_loss(batch, *both) for both in zip(tables, self.plan.steps, strict=True)]
             ).sum()

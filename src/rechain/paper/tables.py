@@ -27,18 +27,27 @@ CONDITIONS: Mapping[str, Mapping[str, Any]] = {
         "update": "residual",
         "gradient": "reinforce",
         "bonus": 2.0,
+        "sure_share": 0.5,
         "pretrain_by": "steps",
         "pretrain_epochs": 20,
         "reasoner_epochs": 4,
         "game_epochs": 10,
         "reasoner_weight": 1.0,
     },
-    # pretrained for as long as the reward rises
-    "features": {"sharpness": 0.0, "pretrain_epochs": 40, "reasoner_weight": 1.0},
+    # pretrained for as long as the reward rises; played before the residual update, which adds nothing to features
+    "features": {
+        "sharpness": 0.0,
+        "update": "paper",
+        "pretrain_by": "likelihood",
+        "pretrain_epochs": 40,
+        "reasoner_weight": 1.0,
+    },
     "ours": {},
 }
 """what a table changes in the settings of a data set. paper: the paper's own setting, by REINFORCE; features: hard C,
 but with exact-match features and the exact gradient; ours: C weighted by evidence, as the settings of the data set"""
+FEWER_EPOCHS: Mapping[str, int] = {"pretrain_epochs": 8, "reasoner_epochs": 2, "game_epochs": 4}
+"""what `paper` changes for chains of three: an epoch over their longer texts takes several times as long"""
 ROWS: Mapping[str, str] = {
     "independent": "independent",
     "head-to-tail": "head to tail",
@@ -48,22 +57,29 @@ ROWS: Mapping[str, str] = {
     "cooperative untaught": "untaught",
 }
 """the rows of every table in their order, with the setting `row` of each"""
+TOGETHER = ("cooperative", "cooperative untaught", "tail-to-head", "cooperative as written")
+"""the rows that share a pretraining, in the order in which they are played"""
 CONTROL = "cooperative untaught"
 """the row that the cooperative one has to be above before cooperation may be said to help"""
-PAPER_ABLATIONS: Mapping[str, Mapping[str, Any]] = {
+GAME_ABLATIONS: Mapping[str, Mapping[str, Any]] = {
     "r 0.5": {"bonus": 0.5},
+    "taught on 30%": {"sure_share": 0.3},
+    "taught on 70%": {"sure_share": 0.7},
     "taught everywhere": {"sure_share": 1.0},
+}
+"""what each ablation of the table `paper` changes in the game, for the first seed; the pretraining is that of the table"""
+PRETRAINING_ABLATIONS: Mapping[str, Mapping[str, Any]] = {
     "literal update": {"update": "paper"},
     "reward alone": {"pretrain_by": "reward"},
 }
-"""what each ablation of the table `paper` changes, for the first seed"""
+"""what each of the others changes, also for the first seed"""
 ABLATIONS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "passages": {"without features": {"features": "none"}},
     "steps": {
         "passages": {"selects": "passages"},
         "steps alone": {"features": "matches"},
         "closeness": {"features": "closeness"},
-        "hard C": {"sharpness": 0.0},
+        "hard C": {"sharpness": 0.0, "pretrain_by": "likelihood"},
     },
 }
 """what each ablation of the table `ours` changes, by what the Ranker selects there"""
@@ -89,7 +105,10 @@ def table_settings(data_set: str, config: Path | None = None) -> dict[str, GameS
         GameSettings.read(config)  # raises what is wrong with the file, naming it
         changes = tomllib.loads(config.read_text(encoding="utf-8"))
     settings = GameSettings.for_data(data_set)
-    return {name: settings.but(**{**condition, **changes}) for name, condition in CONDITIONS.items()}
+    tables = {name: settings.but(**condition) for name, condition in CONDITIONS.items()}
+    if HOPS[data_set] > 2:
+        tables["paper"] = tables["paper"].but(**FEWER_EPOCHS)
+    return {name: table.but(**changes) for name, table in tables.items()}
 
 
 def contest(
@@ -97,31 +116,41 @@ def contest(
 ) -> list[Play]:
     """Return all plays of some tables, the longest first, as they run side by side.
 
-    First the rows that share a pretraining, table by table; then those with one of their own, seed by seed, and the
-    row of the table `paper` with more questions, if there are any; then the ablations and the learning curve, of the
-    first seed alone and, but for those of the table `paper`, of the first fold.
+    First the rows that share a pretraining, table by table; then those with one of their own, seed by seed; then
+    further rows of the table `paper`, in every fold; then those of the table `ours`, of the first fold alone.
     """
-    plays = []
+    plays, ablates_paper = [], ablations and hops == 2
     for condition, settings in tables.items():
         for seed, fold in product(range(seeds), range(folds)):
-            names = ["cooperative", *(n for n in ROWS if n not in ("cooperative", "independent", "head-to-tail"))]
-            branches = [Branch(row_name(n, condition), settings.but(row=ROWS[n])) for n in names]
+            branches = [Branch(row_name(n, condition), settings.but(row=ROWS[n])) for n in TOGETHER]
+            if condition == "paper" and ablates_paper and seed == 0:
+                changes = {row_name("cooperative", "paper", note): change for note, change in GAME_ABLATIONS.items()}
+                branches += [Branch(name, settings.but(**change)) for name, change in changes.items()]
             plays.append(Play(fold, seed, tuple(branches), keeps_weights=condition == "ours" and fold == seed == 0))
     # of three passages, head and tail are selected independently: there is no direction
     alone = ["head-to-tail", "independent"] if hops == 2 else ["independent"]
     for seed, (condition, settings), name in product(range(seeds), tables.items(), alone):
         branch = Branch(row_name(name, condition), settings.but(row=ROWS[name]))
         plays += [Play(fold, seed, (branch,)) for fold in range(folds)]
-    if has_more and (paper := tables.get("paper")):
-        more = tuple(_pair(WITH_MORE, paper, "paper", with_more=True))
-        plays += [Play(fold, seed, more) for seed, fold in product(range(seeds), range(folds))]
-    if ablations and hops == 2 and (paper := tables.get("paper")):
-        changed = [tuple(_pair(note, paper.but(**change), "paper")) for note, change in PAPER_ABLATIONS.items()]
-        plays += [Play(fold, 0, branches) for branches in (*changed, _curve(paper, "paper")) for fold in range(folds)]
+    if paper := tables.get("paper"):
+        plays += _more_of_paper(paper, folds, seeds, ablates_paper, has_more)
     if ablations and (ours := tables.get("ours")):
         changed = [tuple(_pair(note, ours.but(**change))) for note, change in ABLATIONS[ours.selects].items()]
         plays += [Play(0, 0, branches) for branches in (*changed, _curve(ours))]
     return plays
+
+
+def _more_of_paper(paper: GameSettings, folds: int, seeds: int, ablations: bool, has_more: bool) -> Iterator[Play]:
+    """Yield the ablations and the learning curve of the table `paper`, of the first seed, and the row with more."""
+    with_more = tuple(_pair(WITH_MORE, paper, "paper", with_more=True))
+    of_first_seed = [with_more] if has_more else []
+    if ablations:
+        changes = PRETRAINING_ABLATIONS.items()
+        of_first_seed += [tuple(_pair(note, paper.but(**change), "paper")) for note, change in changes]
+        of_first_seed.append(_curve(paper, "paper"))
+    yield from (Play(fold, 0, branches) for branches in of_first_seed for fold in range(folds))
+    if has_more:  # the curve alone needs the Ranker alone
+        yield from (Play(fold, seed, with_more[:1]) for seed in range(1, seeds) for fold in range(folds))
 
 
 def _curve(settings: GameSettings, condition: str = "ours") -> tuple[Branch, ...]:

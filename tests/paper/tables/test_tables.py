@@ -12,7 +12,8 @@ from rechain.paper.tables import (
     ABLATIONS,
     CONDITIONS,
     CONTROL,
-    PAPER_ABLATIONS,
+    GAME_ABLATIONS,
+    PRETRAINING_ABLATIONS,
     ROWS,
     condition_of,
     contest,
@@ -76,6 +77,7 @@ def test_the_papers_table_has_a_row_with_more_questions_and_a_learning_curve_in_
     plays = contest(tables, 2, 2, 3, ablations=True, has_more=True)
     more = [play for play in plays if play.branches[0].with_more]
     assert {(play.fold, play.seed) for play in more} == {(f, s) for f in range(2) for s in range(3)}
+    assert [len(play.branches) for play in more] == [2, 2, 1, 1, 1, 1]
     assert more[0].branches[0] == Branch("cooperative, with more questions, paper", tables["paper"], with_more=True)
     curve = [play for play in plays if play.branches[0].row == "cooperative, on 25%, paper"]
     assert [(play.fold, play.seed) for play in curve] == [(0, 0), (1, 0)]
@@ -97,7 +99,7 @@ def test_the_papers_table_is_in_the_papers_own_setting() -> None:
     assert (paper.is_hard, paper.features, paper.selects, paper.gradient) == (True, "none", "passages", "reinforce")
     assert (paper.pretrain_by, paper.update, paper.bonus, paper.reasoner_weight) == ("steps", "residual", 2.0, 1.0)
     assert (features.is_hard, features.features, features.gradient) == (True, "all", "exact")
-    assert (drughop.selects, drughop.features) == ("passages", "none")
+    assert (drughop.selects, drughop.features, drughop.pretrain_epochs) == ("passages", "none", 8)
     assert tables["ours"] == GameSettings.for_data("hotpotqa")
 
 
@@ -123,14 +125,26 @@ def test_the_control_differs_from_the_cooperative_row_in_that_its_reasoner_learn
     assert found[CONTROL] == found["cooperative"].but(row="untaught")
 
 
-@pytest.mark.parametrize(("note", "change"), PAPER_ABLATIONS.items())
+@pytest.mark.parametrize(("note", "change"), [*GAME_ABLATIONS.items(), *PRETRAINING_ABLATIONS.items()])
 def test_ablations_of_the_papers_setting_change_one_thing_in_every_fold(note: str, change: dict[str, Any]) -> None:
     tables = table_settings("hotpotqa")
-    plays = [play for play in contest(tables, 2, 2, 2, ablations=True) if note in play.branches[0].row]
-    assert [(play.fold, play.seed) for play in plays] == [(0, 0), (1, 0)]
-    for branch in plays[0].branches:
+    played = [
+        (play.fold, play.seed, branch)
+        for play in contest(tables, 2, 2, 2, ablations=True)
+        for branch in play.branches
+        if note in branch.row
+    ]
+    assert {(fold, seed) for fold, seed, _ in played} == {(0, 0), (1, 0)}
+    for _, _, branch in played:
         assert condition_of(branch.row) == "paper"
         assert branch.settings == tables["paper"].but(row=branch.settings.row, **change)
+
+
+def test_ablations_of_the_game_share_the_pretraining_of_the_table() -> None:
+    plays = contest(table_settings("hotpotqa"), 2, 1, 1, ablations=True)
+    (play,) = (play for play in plays if play.branches[-1].row == "cooperative, taught everywhere, paper")
+    assert play.branches[0].row == "cooperative, paper"
+    assert len({branch.pretraining for branch in play.branches}) == 1
 
 
 def test_names_of_rows_say_their_table() -> None:
