@@ -67,12 +67,12 @@ GAME_ABLATIONS: Mapping[str, Mapping[str, Any]] = {
     "taught on 70%": {"sure_share": 0.7},
     "taught everywhere": {"sure_share": 1.0},
 }
-"""what each ablation of the table `paper` changes in the game, for the first seed; the pretraining is that of the table"""
+"""what ablations of the table `paper` change in the game, for the first seed; their pretraining is that of the table"""
 PRETRAINING_ABLATIONS: Mapping[str, Mapping[str, Any]] = {
     "literal update": {"update": "paper"},
     "reward alone": {"pretrain_by": "reward"},
 }
-"""what each of the others changes, also for the first seed"""
+"""what its other ablations change, for the first seed, too"""
 ABLATIONS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "passages": {"without features": {"features": "none"}},
     "steps": {
