@@ -57,7 +57,7 @@ def prepare(data: Path, stage: Path, encoder: Path) -> None:
     from rechain.paper.stage import folds_of
     from rechain.reader.prepare import ReaderPreparation
     from rechain.reader.pretrained import read_tokenizer
-    from rechain.scoring.evidence import PRIOR
+    from rechain.text.evidence.features import PRIOR
 
     tokenizer = read_tokenizer(encoder / "tokenizer.json")
     pack_encoder(encoder, stage / ENCODER)
@@ -283,7 +283,7 @@ def bundle(stage: Path, data: Path, folder: Path) -> None:
     from rechain.reader.model import ChainReaderModel
     from rechain.reader.network import ChainReader
     from rechain.reader.pretrained import read_tokenizer, save, write_card
-    from rechain.scoring.evidence import FEATURES
+    from rechain.text.evidence.features import FEATURES
     from rechain.text.passage_views import first_sentences
 
     settings = ReaderSettings()

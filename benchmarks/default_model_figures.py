@@ -301,7 +301,7 @@ def judge_new_passages(judged: Judged, views: dict[str, Array], data: Path) -> N
 
 
 NOTHING = {HOTPOT: 8.9, DRUG: -7.0}
-"""the score of `rechain.scoring.evidence.nothing` with the prior's weights"""
+"""the score of `rechain.text.evidence.features.nothing` with the prior's weights"""
 
 
 def judge_confidence(judged: Judged, views: dict[str, Array], name: str) -> None:

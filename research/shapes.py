@@ -21,7 +21,7 @@ from rechain.errors import QuestionError
 from rechain.evaluation.gold import read_gold
 from rechain.formats.datasets import read_questions
 from rechain.schema import SHAPES, Question, Shape
-from rechain.scoring.evidence import weigh
+from rechain.text.evidence.features import weigh
 from rechain.scoring.shape_weights import best_of_shapes, describe, weigh_answer, weigh_prior
 from rechain.text.candidates import find_of_any_shape
 

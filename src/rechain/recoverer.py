@@ -22,7 +22,8 @@ from rechain.scoring.steps import find_steps
 from rechain.system.log import counted
 from rechain.system.processes import batches, in_order
 from rechain.system.tensors import device_named
-from rechain.text.candidates import Candidates, CandidateSettings, find_candidates, find_of_any_shape
+from rechain.text.candidates import Candidates, CandidateSettings, find_candidates
+from rechain.text.evidence.search import find_evidence
 from rechain.text.collection import Statistics, is_collection
 
 if TYPE_CHECKING:
@@ -329,7 +330,7 @@ class Recoverer:
         if isinstance(self._model, BatchModel) and self._model.chooses_hops:
             meaning = getattr(self._model, "meaning", None)
             find = partial(
-                find_of_any_shape, settings=self.config.settings, meaning=meaning, collection=self.collection
+                find_evidence, settings=self.config.settings, meaning=meaning, collection=self.collection
             )
         else:
             find = partial(find_candidates, settings=self.config.settings, collection=self.collection)

@@ -68,9 +68,10 @@ def _of_limited_depth(value: Any) -> Any:
 Anything = Annotated[Any, AfterValidator(_of_limited_depth)]
 """the value of a field that rechain does not read"""
 Same = Literal["passages", "links"]
-Shape = Literal["single", "chain", "parallel"]
-"""one passage that suffices; passages that link one to the next; passages side by side, as for a comparison"""
-SHAPES: dict[Shape, str] = {"single": "one passage", "chain": "a chain", "parallel": "side by side"}
+Shape = Literal["single", "chain", "parallel", "graph"]
+"""one passage that suffices; passages that link one to the next; passages side by side, as for a comparison; lines of
+evidence that meet or stand side by side"""
+SHAPES: dict[Shape, str] = {"single": "one passage", "chain": "a chain", "parallel": "side by side", "graph": "a graph"}
 """the shapes in words for people"""
 Match = Literal["phrase", "normalised", "words", "meaning"]
 """how an answer appears in a passage, best first: word for word; with numbers, dates, units or plurals in another
@@ -167,12 +168,14 @@ class Question(_Record):
 
 
 class Link(_Record):
-    """The entity that two adjacent passages share, and its span in each (None: in the title alone)."""
+    """The entity that two passages share, and its span in each (None: in the title alone)."""
 
     entity: str
     kind: LinkKind
     weight: float
     mentions: tuple[tuple[int, int] | None, tuple[int, int] | None]
+    between: tuple[int, int] | None = None
+    """of a graph: the places of the two in the chain's passages; None: each passage and the next"""
 
 
 class HeldAnswer(_Record):

@@ -13,7 +13,7 @@ from rechain.reader.network import ChainReader
 from rechain.reader.pretrained import BUNDLED, TOKENIZER, find, read_tokenizer
 from rechain.reader.settings import LAST_END, TEXT_MARKS
 from rechain.schema import Passage, Question
-from rechain.scoring.evidence import FEATURES, PRIOR
+from rechain.text.evidence.features import FEATURES, PRIOR
 from rechain.system.tensors import Array
 from rechain.text.candidates import Candidates, find_candidates
 

@@ -18,7 +18,7 @@ from rechain.reader.prepare import WrongAnswers
 from rechain.reader.settings import ReaderSettings
 from rechain.reader.texts import ChainTexts
 from rechain.schema import Passage, Question
-from rechain.scoring.evidence import PRIOR, nothing, weigh
+from rechain.text.evidence.features import PRIOR, nothing, weigh
 from rechain.scoring.interface import BatchModel, Scores
 from rechain.scoring.shape_weights import shape_odds, weigh_answer, weigh_prior
 from rechain.text.candidates import Candidates, find_candidates, find_of_any_shape

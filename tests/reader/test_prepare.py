@@ -20,7 +20,7 @@ from rechain.reader.prepare import (
 from rechain.reader.settings import ReaderSettings
 from rechain.reader.texts import ChainTexts
 from rechain.schema import Mention, Passage, Question
-from rechain.scoring.evidence import PRIOR, weigh
+from rechain.text.evidence.features import PRIOR, weigh
 from rechain.text.candidates import Candidates, find_candidates
 from rechain.text.passage_views import PassageView
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rechain.schema import Passage, Question
-from rechain.scoring.evidence import FEATURES, weigh
+from rechain.text.evidence.features import FEATURES, weigh
 from rechain.scoring.interface import weights
 from rechain.scoring.shape_weights import (
     NAMES,

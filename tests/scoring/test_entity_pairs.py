@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rechain.recoverer import Recoverer
 from rechain.schema import Mention, Passage, Question
-from rechain.scoring.evidence import NEARNESS_FACTOR, RARITY_FACTOR, Closeness, closeness, weigh_beside
+from rechain.text.evidence.pairs import NEARNESS_FACTOR, RARITY_FACTOR, Closeness, closeness, weigh_beside
 from rechain.scoring.interface import Lexical
 from rechain.text.candidates import Candidates, find_candidates
 from rechain.text.collection import PassageCollection

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rechain.schema import Mention, Passage, Question
-from rechain.scoring.evidence import FEATURES, PRIOR, nothing, weigh
+from rechain.text.evidence.features import FEATURES, PRIOR, nothing, weigh
 from rechain.text.candidates import Candidates, find_candidates, find_of_any_shape
 from rechain.text.languages import idf, phrase_idf
 

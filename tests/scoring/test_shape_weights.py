@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rechain.schema import SHAPES, Passage, Question
-from rechain.scoring.evidence import PRIOR, weigh
+from rechain.text.evidence.features import PRIOR, weigh
 from rechain.scoring.interface import weights
 from rechain.scoring.shape_weights import best_of_shapes, describe, shape_odds, weigh_answer, weigh_prior
 from rechain.text.candidates import Candidates, find_of_any_shape

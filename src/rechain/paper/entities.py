@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rechain.paper.settings import ANSWER, ASKED, BESIDE
-from rechain.scoring.evidence import EntityPairs
+from rechain.text.evidence.pairs import EntityPairs
 from rechain.scoring.steps import END
 from rechain.text.answers.matcher import AnswerMatcher
 from rechain.text.candidates import Candidates

@@ -14,7 +14,7 @@ from rechain.paper.lexicon import Lexicon
 from rechain.paper.model import GameModel
 from rechain.paper.prepare import Preparation
 from rechain.schema import Passage, Question
-from rechain.scoring.evidence import MENTION_FACTOR, closeness
+from rechain.text.evidence.pairs import MENTION_FACTOR, closeness
 from rechain.system.tensors import Array
 from rechain.text.passage_views import PassageView, identifier
 

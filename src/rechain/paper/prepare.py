@@ -11,7 +11,7 @@ from rechain.paper.entities import QuestionEntities, Words
 from rechain.paper.lexicon import Lexicon
 from rechain.paper.settings import ASKED, STEP_FEATURES
 from rechain.schema import Question
-from rechain.scoring.evidence import closeness, log_count
+from rechain.text.evidence.pairs import closeness, log_count
 from rechain.scoring.interface import Lexical
 from rechain.scoring.steps import END, QuestionSteps, StepOffers
 from rechain.system.tensors import Array

@@ -10,22 +10,15 @@ from tokenizers import Tokenizer
 from rechain.reader.network import ChainReader, Head, NetworkReader, Read, Reading
 from rechain.reader.settings import ReaderSettings
 from rechain.reader.texts import Arrivals, Case, ChainTexts, TokenText, flat_texts, unmarked
-from rechain.schema import Shape
-from rechain.scoring.evidence import nothing, weigh, weigh_beside
 from rechain.scoring.interface import ALONE, Contributions, PlayerStep, Scores
-from rechain.scoring.shape_weights import is_of_documents, score_documents, shape_odds, weigh_answer, weigh_prior
 from rechain.scoring.verdict_weights import best_passage
 from rechain.system.tensors import Array
 from rechain.text.candidates import Candidates
-
-_UNLIKELY = 0.02
-"""chains of a length that is less likely than this are not read: the network compares chains of one length alone, and
-cannot make up for that"""
+from rechain.text.evidence.features import nothing, weigh
+from rechain.text.evidence.pairs import weigh_beside
+from rechain.text.linking.content import are_parts
 
 _SENTENCE_TOKENS = 96  # of a sentence or claim whose meaning is compared
-
-Group = tuple[Shape, int]
-"""candidates that are compared with one another: chains of one length, singles, parallels"""
 
 
 class ChainReaderModel:
@@ -49,25 +42,20 @@ class ChainReaderModel:
         return self
 
     def score_many(self, batch: Sequence[Candidates]) -> list[Scores]:
-        """Return the scores of every question; the network knows entries alone, and reads no parts of documents."""
-        questions = [
-            None if is_of_documents(one) else WeighedQuestion(one, self.evidence, self.settings) for one in batch
-        ]
-        written = [question.write(self.tokenizer) if question else ([], []) for question in questions]
+        """Return the scores of every question."""
+        questions = [WeighedQuestion(candidates, self.evidence, self.settings) for candidates in batch]
+        written = [question.write(self.tokenizer) for question in questions]
         ranks = self.read("rank", [chains for chains, _ in written])
-        entities = max((question.entities for question in questions if question), default=0)
+        entities = max((question.entities for question in questions), default=0)
         links = self.read("name_links", [arrivals for _, arrivals in written], entities)
-        scores = [
-            question.scores(*outputs) if question else score_documents(candidates)
-            for candidates, question, *outputs in zip(batch, questions, ranks, links, strict=True)
-        ]
+        scores = [question.scores(*outputs) for question, *outputs in zip(questions, ranks, links, strict=True)]
         if not self.network.judges:
             return scores
         # Verdicts on documents come without the judge, which has read entries alone. If the data names the entity of
         # the answer, there is no verdict.
         most, texts = self.settings.judge_tokens, []
-        for candidates, question, one in zip(batch, questions, scores, strict=True):
-            is_judged = question and not candidates.question.answer_entity
+        for candidates, one in zip(batch, scores, strict=True):
+            is_judged = not are_parts(candidates.views) and not candidates.question.answer_entity
             cases = best_cases(candidates, one) if is_judged else []
             texts.append([ChainTexts(candidates, self.tokenizer).case(case, most) for case in cases])
         support = self.read("judge", texts)
@@ -121,30 +109,16 @@ def best_cases(candidates: Candidates, scores: Scores) -> list[Case]:
 
 
 class WeighedQuestion:
-    """The candidate chains of a question, the cheap evidence for them, and which are worth reading."""
+    """The candidates of a question, the cheap evidence for them, and which are worth reading."""
 
     def __init__(self, candidates: Candidates, weights: Array, settings: ReaderSettings) -> None:
         self._candidates = candidates
         self._settings = settings
-        features = weigh(candidates)  # [chains, features]
-        self._evidence = features @ weights  # [chains]
-        self._nothing = float(nothing(features) @ weights)
-        # Further evidence has fixed weights: learning begins with them.
-        beside, answer = weigh_beside(candidates), weigh_answer(candidates)  # [chains] each
-        self._beside = {**beside, "answer": answer} if answer.any() else beside
-        others = np.sum([*beside.values(), answer], axis=0)
-        self._cheap = self._evidence + others  # all that tells for a chain before the network reads it
-        groups = [(chain.shape, len(chain.passages) * (chain.shape == "chain")) for chain in candidates.chains]
-        self._members: dict[Group, Array] = {
-            group: np.flatnonzero([other == group for other in groups]) for group in dict.fromkeys(groups)
-        }
-        # The prior, not what was learnt: training compares chains of one length, so it teaches nothing about lengths.
-        prior = weigh_prior(features, others)
-        self._shapes = shape_odds(candidates, features, prior)  # the log-probability of each shape
-        # that of each group: of its shape and, of chains, their length among those of chains
-        lengths = {g: float(prior[members].max()) for g, members in self._members.items() if g[0] == "chain"}
-        total = _log_sum(np.array(list(lengths.values()))) if lengths else 0.0
-        self._odds = {g: self._shapes[g[0]] + (lengths[g] - total if g in lengths else 0.0) for g in groups}
+        evidence = weigh(candidates) if candidates.evidence is None else candidates.evidence  # [candidates, features]
+        self._evidence = evidence @ weights  # [candidates]
+        self._nothing = nothing(candidates)
+        self._beside = weigh_beside(candidates)  # further evidence, whose weights are fixed
+        self._cheap = np.sum([self._evidence, *self._beside.values()], axis=0)  # all that the network need not read
         self.chosen = self._worth_reading()
         self._arrivals = Arrivals(candidates.chains[number] for number in self.chosen)
         # by their numbers, the arrivals to which more than one entity could lead; of others there is no doubt
@@ -156,15 +130,10 @@ class WeighedQuestion:
         return max((len(arrival.ways) for arrival in self.open.values()), default=0)
 
     def _worth_reading(self) -> list[int]:
-        """Return the numbers of the chains to read: of each likely length the best, if that can still change."""
-        chosen = []
-        for group, members in self._members.items():
-            ranked = members[np.argsort(-self._cheap[members], kind="stable")]
-            close = ranked[self._cheap[ranked] >= self._cheap[ranked[0]] - self._settings.margin]
-            is_likely = self._odds[group] >= np.log(_UNLIKELY)
-            if group[0] == "chain" and is_likely and len(close) > 1:  # the network has learnt from chains alone
-                chosen += close[: self._settings.most_chains].tolist()
-        return chosen
+        """Return the numbers of the candidates to read: the best, if reading can still change their order."""
+        ranked = np.argsort(-self._cheap, kind="stable")
+        close = ranked[self._cheap[ranked] >= self._cheap[ranked[0]] - self._settings.margin]
+        return close[: self._settings.most_chains].tolist() if len(close) > 1 else []
 
     def write(self, tokenizer: Tokenizer) -> tuple[list[TokenText], list[TokenText]]:
         """Return the chains to read and the passages at which they arrive, those that are open, as tokens."""
@@ -175,7 +144,7 @@ class WeighedQuestion:
         return chains, [texts.arrival(arrival, settings.passage_tokens) for arrival in self.open.values()]
 
     def scores(self, ranks: Array, links: Array) -> Scores:
-        """Return the scores of all chains: `ranks` [chosen] and `links` [open, entities] are the network's."""
+        """Return the scores of all candidates: `ranks` [chosen] and `links` [open, entities] are the network's."""
         named = self._named(links)
         together = np.array([sum(of_chain) for of_chain in named])
         parts = {
@@ -184,8 +153,6 @@ class WeighedQuestion:
             "reasoner": self._settings.reasoner_weight * self._spread(together),
             **self._beside,
         }
-        if len(self._odds) > 1:
-            parts["shape"] = self._for_group(np.sum(list(parts.values()), axis=0))
         contributions: list[Contributions] = [
             dict(zip(parts, map(float, values), strict=True)) for values in zip(*parts.values(), strict=True)
         ]
@@ -207,40 +174,23 @@ class WeighedQuestion:
         ]
 
     def _spread(self, outputs: Array) -> Array:
-        """Return outputs of the network for all candidates, less the greatest of each group.
+        """Return outputs of the network for all candidates, less the greatest.
 
-        A chain that was not read has the least output of those that were: evidence is against it, and the network
-        should not be for it. If none of a group was read, all have 0.
+        One that was not read has the least output of those that were: evidence is against it, and the network should
+        not be for it. If none was read, all have 0.
         """
-        spread = np.zeros(len(self._evidence))
-        for members in self._members.values():
-            read = [place for place, number in enumerate(self.chosen) if number in members]
-            if read:
-                spread[members] = outputs[read].min() - outputs[read].max()
-                spread[[self.chosen[place] for place in read]] = outputs[read] - outputs[read].max()
+        if not self.chosen:
+            return np.zeros(len(self._evidence))
+        spread = np.full(len(self._evidence), outputs.min() - outputs.max())
+        spread[self.chosen] = outputs - outputs.max()
         return spread
 
-    def _for_group(self, joint: Array) -> Array:
-        """Return what to add so that chains of each length have together the probability of that length.
-
-        The best candidate of each shape has then the probability of its shape, by which shapes are compared.
-        """
-        added = np.zeros(len(joint))
-        for group, members in self._members.items():
-            added[members] = self._odds[group] - _log_sum(joint[members])
-        for shape, odds in self._shapes.items():
-            members = np.concatenate([of_group for group, of_group in self._members.items() if group[0] == shape])
-            added[members] += odds - (joint + added)[members].max()
-        return added + float(joint.max())  # so that scores stay about as large as evidence
-
     def _steps(self, ranks: Array, named: Sequence[Sequence[float]]) -> list[list[PlayerStep]]:
-        """Return the probabilities by the two players of each chain that was read, among those of its length."""
-        lengths = np.array([len(chain.passages) for chain in self._candidates.chains])
-        steps: list[list[PlayerStep]] = [[] for _ in lengths]
+        """Return the probabilities by the two players of each candidate that was read, among all that were."""
+        steps: list[list[PlayerStep]] = [[] for _ in self._candidates.chains]
         for place, number in enumerate(self.chosen):
-            rivals = ranks[lengths[self.chosen] == lengths[number]]
             of_links = [PlayerStep("reasoner", exp(value), at + 1, at) for at, value in enumerate(named[place])]
-            steps[number] = [PlayerStep("ranker", float(np.exp(ranks[place] - _log_sum(rivals)))), *of_links]
+            steps[number] = [PlayerStep("ranker", float(np.exp(ranks[place] - _log_sum(ranks)))), *of_links]
         return steps
 
 

@@ -3,7 +3,7 @@
 import re
 from calendar import month_name
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -21,20 +21,22 @@ from rechain.reader.pretrained import CONFIG, TOKENIZER, WEIGHTS, find, load_tra
 from rechain.reader.settings import ReaderSettings
 from rechain.reader.texts import Arrivals, Case, ChainTexts, TokenText, flat_texts
 from rechain.schema import Question
-from rechain.scoring.evidence import PRIOR, nothing, weigh, weigh_beside
 from rechain.scoring.interface import BUNDLED
 from rechain.scoring.steps import StepOffers
 from rechain.system.tensors import Array
 from rechain.system.training import fingerprint, no_chain
 from rechain.text.answers.matcher import AnswerMatcher
-from rechain.text.candidates import Candidate, Candidates, CandidateSettings, find_candidates
+from rechain.text.candidates import Candidate, Candidates, CandidateSettings
 from rechain.text.collection import Statistics
+from rechain.text.evidence.features import nothing, prior, weigh
+from rechain.text.evidence.pairs import weigh_beside
+from rechain.text.evidence.search import find_evidence
 from rechain.text.languages import idf, rarities
 from rechain.text.passage_views import PassageView, first_sentences
 from rechain.text.words import Span, Text, phrase
 
 Find = Callable[[Question, CandidateSettings | None], Candidates]
-"""builds C of a question, as `find_candidates` does"""
+"""builds C of a question, as `find_evidence` does"""
 _FEWEST_JUDGED = 200
 """questions with wrong answers: from fewer a judge would learn them by heart"""
 
@@ -85,7 +87,7 @@ def prepare_reader(
     left_out: Counter[str] = Counter()
     for question in questions:
         try:
-            preparation.add(find_candidates(question, candidates, collection))
+            preparation.add(find_evidence(question, candidates, collection=collection))
             kept.append(question)
         except QuestionError as error:
             left_out[error.code] += 1
@@ -109,6 +111,7 @@ class ReaderPreparation:
         self._texts: list[TokenText] = []
         self._features: list[Array] = []
         self._fixed: list[Array] = []
+        self._may_be: list[Array] = []
         self._offers = StepOffers()
         self._chain_texts: list[int] = []
         """the number of the text of each chain"""
@@ -116,12 +119,19 @@ class ReaderPreparation:
         """of each chain, passage by passage but the first, the number of the text and the slot of the link"""
         self._starts = [0]
 
-    def add(self, candidates: Candidates) -> None:
-        """Add a question."""
-        features = weigh(candidates)
+    def add(self, candidates: Candidates, sizes: Collection[int] | None = None) -> None:
+        """Add a question; `sizes` are the numbers of passages that its evidence may have, if that is known."""
+        features = weigh(candidates) if candidates.evidence is None else candidates.evidence
         beside = np.sum([np.zeros(len(features)), *weigh_beside(candidates).values()], axis=0)  # [chains]
-        prior = features @ PRIOR + beside
-        kept = np.argsort(-prior, kind="stable")[: self._settings.most_chains].tolist()
+        believed = features @ prior() + beside
+        may_be = np.array([sizes is None or len(chain.passages) in sizes for chain in candidates.chains])
+        if not may_be.any():
+            raise QuestionError("no_link", "no candidate has as many passages as the question needs")
+        # the best of those that may be right, and others that have to be told from them
+        ranked = np.argsort(-believed, kind="stable")
+        most, possible = self._settings.most_chains, ranked[may_be[ranked]]
+        kept = [*possible[: most - most // 3], *ranked[~may_be[ranked]]][:most]
+        kept = sorted([*kept, *possible[most - most // 3 :]][:most], key=lambda number: -believed[number])
         texts, settings = ChainTexts(candidates, self._tokenizer), self._settings
         chains = [candidates.chains[number] for number in kept]
         arrivals = Arrivals(chains)
@@ -133,7 +143,8 @@ class ReaderPreparation:
             self._links.append([(alone + arrival, slot) for arrival, slot in arrivals.places(chain)])
         self._features.append(features[kept])
         self._fixed.append(beside[kept])
-        self._offers.add(candidates, prior, float(nothing(features) @ PRIOR))
+        self._may_be.append(may_be[kept])
+        self._offers.add(candidates, believed, nothing(candidates))
         self._starts.append(len(self._chain_texts))
         self.ids.append(candidates.question.id)
         self.kept.append(kept)
@@ -147,6 +158,7 @@ class ReaderPreparation:
             **flat_texts(self._texts),
             "features": np.concatenate(self._features).astype(np.float32),
             "fixed": np.concatenate(self._fixed).astype(np.float32),
+            "may_be": np.concatenate(self._may_be),
             "chain_start": np.array(self._starts, dtype=np.int64),
             "chain_text": np.array(self._chain_texts, dtype=np.int64),
             "link_text": np.ascontiguousarray(links[..., 0]),
@@ -205,7 +217,7 @@ class JudgePreparation:
         question: Question,
         wrong: Sequence[str],
         settings: CandidateSettings | None = None,
-        find: Find = find_candidates,
+        find: Find = find_evidence,
     ) -> bool:
         """Add a question, if there is evidence for its answer and for a wrong one; return whether there is."""
         if not wrong:
@@ -238,7 +250,8 @@ def _best_evidence(question: Question, settings: CandidateSettings | None, find:
     """Return the best chain of an answer by the prior; if none leads to it, the passage with most of the question."""
     try:
         candidates = find(question, settings)
-        return candidates, candidates.chains[int(np.argmax(weigh(candidates) @ PRIOR))]
+        evidence = weigh(candidates) if candidates.evidence is None else candidates.evidence
+        return candidates, candidates.chains[int(np.argmax(evidence @ prior()))]
     except QuestionError:
         views, tails = _views_and_tails(question)
         return Candidates(question, views, tails, (), False), Candidate(_closest(question, views, tails), (), 0.0)

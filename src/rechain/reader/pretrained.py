@@ -26,10 +26,10 @@ from rechain.reader.encoders import (
 from rechain.reader.model import ChainReaderModel
 from rechain.reader.network import ChainReader
 from rechain.reader.settings import TEXT_MARKS, ReaderSettings
-from rechain.scoring.evidence import FEATURES, PRIOR
 from rechain.scoring.interface import BUNDLED, bundled_folder
 from rechain.system.files import SHA256, check_digests, opened_seal, read_json, regular, sealed, write_atomically
 from rechain.system.tensors import not_finite, open_tensors, read_shapes
+from rechain.text.evidence.features import FEATURES, prior
 
 WEIGHTS, CONFIG, TOKENIZER, CARD = "model.safetensors", "config.json", "tokenizer.json", "README.md"
 _FORMAT = 3  # of the folder
@@ -86,7 +86,7 @@ def load_trainable(
     else:
         own = settings or ReaderSettings()
         network = ChainReader(_read_encoder(folder), len(FEATURES), own.dropout, bool(judges), own.judge_layers)
-        network.evidence.weight.data.copy_(torch.from_numpy(PRIOR)[None])
+        network.evidence.weight.data.copy_(torch.from_numpy(prior())[None])
     tokenizer = _read_fitting_tokenizer(network.encoder, own, folder, is_passed=settings is not None)
     return ChainReaderModel(network, tokenizer, own)
 

@@ -73,6 +73,7 @@ class QuestionBatch(NamedTuple):
     features: Tensor  # cheap evidence, [B, K, F]
     fixed: Tensor  # further evidence, whose weights are not learned, [B, K]
     shared: Tensor  # what other questions say about each chain by the steps they share, [B, K]
+    may_be: Tensor  # whether it may be right, by how many passages are needed, [B, K]
 
 
 class ReaderData(_Rows):
@@ -85,7 +86,7 @@ class ReaderData(_Rows):
         self.chain_text = torch.from_numpy(arrays["chain_text"])
         self.link_text = torch.from_numpy(arrays["link_text"])  # [chains, links]
         self.link_slot = torch.from_numpy(arrays["link_slot"])
-        columns = (arrays["features"], arrays["fixed"], arrays["shared"])
+        columns = (arrays[name] for name in ("features", "fixed", "shared", "may_be"))
         self._columns = [torch.from_numpy(column).to(self.device) for column in columns]
 
     def batch(self, questions: Array) -> QuestionBatch:
@@ -280,7 +281,7 @@ class ReaderTraining:
         """
         chains = batch.chains.to(self.data.device)
         views = Views(self.last["ranker"][chains], self.last["reasoner"][chains], evidence + batch.shared)
-        return masked_softmax(views.joint(self.settings), batch)
+        return masked_softmax(views.joint(self.settings).masked_fill(~batch.may_be, NEVER), batch)
 
     def remember(self, batch: QuestionBatch, views: Views) -> None:
         """Replace the last logits of some chains."""

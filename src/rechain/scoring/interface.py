@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple, Protocol, Self, runtime_checkable
 
 import orjson
 
-from rechain.scoring.evidence import EntityPairs
+from rechain.text.evidence.pairs import EntityPairs
 from rechain.text.candidates import Candidates
 from rechain.text.languages import rarities
 from rechain.text.passage_views import bm25_scores
@@ -30,7 +30,7 @@ def bundled_folder() -> Path:
 
 
 @cache
-def weights(table: Literal["shapes", "documents", "verdicts"]) -> Mapping[str, float]:
+def weights(table: Literal["verdicts"]) -> Mapping[str, float]:
     """Return what each number weighs: research/shapes.py (never on HotpotQA open) and documents.py fitted the first two
     tables, benchmarks/verdicts.py the last.
     """

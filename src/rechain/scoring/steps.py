@@ -13,7 +13,7 @@ import numpy as np
 
 from rechain.schema import Passage
 from rechain.scoring.beliefs import Offers
-from rechain.scoring.evidence import NEVER_TOGETHER, EntityPairs, log_count
+from rechain.text.evidence.pairs import NEVER_TOGETHER, EntityPairs, log_count
 from rechain.system.tensors import Array
 from rechain.text.candidates import Candidates
 from rechain.text.collection import BatchStatistics

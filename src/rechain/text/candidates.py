@@ -6,37 +6,33 @@ are names found in the texts, a row of passages counts once, with its strongest 
 data's, every choice of them is a chain of its own, and the entities of question and answer, which are the chain's two
 ends, do not link as well.
 
-Evidence has other shapes, too: one passage that holds the answer and suffices, and passages side by side. Models that
-choose among shapes get them all from `find_of_any_shape`.
+Evidence has other shapes, too: models that choose among all of them get their candidates from
+`rechain.text.evidence.search.find_evidence`.
 """
 
 import heapq
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import combinations, islice, product
-from math import fsum, isfinite
+from itertools import islice, pairwise
+from math import isfinite
 from typing import NamedTuple
 
 from rechain.errors import QuestionError, RechainError
 from rechain.schema import Link, Question, Shape
-from rechain.text.answers.matcher import AnswerMatcher, Holdings, Meaning
+from rechain.system.tensors import Array
+from rechain.text.answers.matcher import AnswerMatcher, Holdings
 from rechain.text.collection import Statistics
-from rechain.text.languages import idf, naming_words
+from rechain.text.languages import naming_words
 from rechain.text.linking import DEFAULT_LINKERS, DEFAULT_MIN_WEIGHT, DEFAULT_SPACY_MODEL, LINKERS, Edge, LinkGraph
-from rechain.text.linking.content import are_parts
 from rechain.text.passage_views import PassageView, identifier
 from rechain.text.words import Text
 
 DEFAULT_HOPS = 2
-LENGTHS = (2, 3, 4)
-"""passages in a chain, where the model chooses"""
 DEFAULT_LIMIT = 1000
 """HotpotQA has 7 chains a question and DrugHop 19 (docs/measured/results.md): the limit is for what has very many"""
 MOST_CHAINS = 1_000_000
 """the highest limit: so many candidates of one question take about a gigabyte of memory"""
-_MOST_PASSAGES = 60
-"""of more passages there are so many chains of 3 and 4 that the limit cuts most of them, by link weight alone"""
 _MOST_PARTNERS = 100
 """in chains of 3 or more: a name in all of 1,000 passages would link a million pairs, and their paths without end"""
 
@@ -77,13 +73,22 @@ class Candidate:
     passages: tuple[int, ...]
     edges: tuple[Edge, ...]
     weight: float
-    """the sum of the links' weights; of passages side by side, how much they hold of what the question compares"""
+    """the sum of the links' weights"""
     shape: Shape = "chain"
+    ends: tuple[tuple[int, int], ...] | None = None
+    """of a graph, the places in `passages` that each link joins"""
+
+    @property
+    def between(self) -> Sequence[tuple[int, int]]:
+        """The places in `passages` that each link joins: in all but a graph, each and the next."""
+        return list(pairwise(range(len(self.edges) + 1))) if self.ends is None else self.ends
 
     @property
     def links(self) -> list[Link]:
         """The links as they are written out."""
-        return [edge.link for edge in self.edges]
+        if self.ends is None:
+            return [edge.link for edge in self.edges]
+        return [edge.link.model_copy(update={"between": ends}) for edge, ends in zip(self.edges, self.ends, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +107,8 @@ class Candidates:
     """what the passages hold of the answer"""
     collection: Statistics | None = None
     """what is known of the collection that the passages come from, if there is one"""
+    evidence: "Array | None" = None
+    """what tells for or against each candidate, where the search has described them"""
 
     @property
     def hops(self) -> int:
@@ -153,54 +160,15 @@ def find_candidates(
     return Candidates(question, views, holdings.tails, chains[: settings.limit], is_cut, settings, holdings, collection)
 
 
-def find_of_any_shape(
+def find_links(
     question: Question,
     settings: CandidateSettings | None = None,
-    meaning: Meaning | None = None,
     collection: Statistics | None = None,
-) -> Candidates:
-    """Build all that a question's evidence may be: chains, single passages, and passages side by side.
-
-    Where nobody says how many passages it has, chains have 2, 3 or 4; of a question with very many passages only chains
-    of 2 are sought, as there are too many longer ones. `meaning` finds passages that say the answer in other words.
-    """
-    settings = settings or CandidateSettings()
-    views = [PassageView(passage) for passage in question.passages]
-    hops = settings.hops or question.hops
-    # Where the data names the entities, evidence is a chain of them.
-    is_given = bool(settings.link_types or question.link_types or question.answer_entity is not None)
-    holdings = AnswerMatcher(question).hold(views, meaning)
-    chains: list[Candidate] = []
-    is_cut, problem = False, None
-    sought = _Chains(question, views, holdings.tails, settings, collection)
-    for length in _lengths(hops, len(views)):
-        try:
-            found = sought.find(length)
-        except QuestionError as error:
-            problem = problem or error
-        else:
-            chains += found[: settings.limit]
-            is_cut = is_cut or len(found) > settings.limit
-    if not is_given:
-        chains += _singles(holdings) if hops in (None, 1) else []
-        chains += [
-            Candidate(passages, (), weight, "parallel")
-            for passages, weight in find_parallels(question, views, holdings)
-            if hops in (None, len(passages))
-        ]
-    if not chains and not holdings.tails:  # the answer judges: any other without a tail was refused above
-        raise QuestionError("no_tail", "no tail: no passage holds what the question says and the answer judges")
-    if not chains:
-        raise problem or QuestionError("no_link", "no passages stand side by side, and none is linked to another")
-    return Candidates(question, views, holdings.tails, chains, is_cut, settings, holdings, collection)
-
-
-def find_links(
-    question: Question, settings: CandidateSettings | None = None, collection: Statistics | None = None
+    views: Sequence[PassageView] | None = None,
 ) -> LinkGraph:
     """Find the links between the passages of a question, whether or not any of them are part of a chain."""
     settings = settings or CandidateSettings()
-    views = [PassageView(passage) for passage in question.passages]
+    views = [PassageView(passage) for passage in question.passages] if views is None else views
     types = (question.link_types if settings.link_types is None else settings.link_types) or ()
     return _graph(views, _linkers(question, types, settings), settings, collection, most_partners=_MOST_PARTNERS)
 
@@ -217,13 +185,6 @@ def _graph(
     return LinkGraph(
         views, least, linkers, ends=ends, most_partners=most_partners, spacy_model=model, collection=collection
     )
-
-
-def _lengths(hops: int | None, passages: int) -> Sequence[int]:
-    """Return how many passages the chains have that are sought."""
-    if hops is None:
-        return LENGTHS if passages <= _MOST_PASSAGES else LENGTHS[:1]
-    return (hops,) if hops > 1 else ()
 
 
 def _singles(holdings: Holdings) -> list[Candidate]:
@@ -376,116 +337,3 @@ def _linkers(question: Question, types: Sequence[str], settings: CandidateSettin
     if not any(passage.mentions for passage in question.passages):
         names -= {"anchors"}
     return names if identifier(question.answer) else names - {"identifiers"}
-
-
-# --- Passages side by side --------------------------------------------------------------------------------------------
-#
-# Each is about one of the things that a question compares or an answer lists. "Which is older, A or B?" names its
-# things at both sides of a conjunction, and its evidence is a passage about each. No link is needed between them; the
-# answer may be one of the things, something that both passages hold, or a mere "yes". An answer that makes several
-# claims may need several passages, too.
-
-_CONJUNCTIONS = frozenset(
-    ("or", "and", "vs", "versus", "oder", "und", "sowie", "bzw", "ou", "et", "o", "y", "или", "и", *"或和与及跟")
-)
-"""of the languages whose questions were at hand"""
-_CHINESE_OR = ("还", "是")
-_WINDOW = 8
-"""words at either side of a conjunction in which the things are sought: few titles of HotpotQA have more than eight"""
-_NEAREST = 0.85
-"""what a word counts for every word between it and the conjunction: "the film A or B" is about A, not about films"""
-_TEXT = 0.3
-"""what a word counts that stands in a passage's text and not in its title"""
-_MOST_A_SIDE = 4
-"""passages that are tried for each thing"""
-_LEAST, _LEAST_OF_PARTS = 4.0, 2.0
-"""how much of a thing a passage must hold, in rarity: a word that is not quite common; of parts of documents less, as
-no title names what they are about: with 4.0, six of 109 questions of benchmarks/logs that compare or list lose it"""
-_MOST = 8
-"""parallels that are kept, the best"""
-_MOST_CLAIMS = 4
-"""passages that are put side by side for the claims of an answer"""
-
-Side = Mapping[str, float]
-"""the words of one thing, and what each counts"""
-
-
-def find_parallels(
-    question: Question, views: Sequence[PassageView], holdings: Holdings
-) -> list[tuple[tuple[int, ...], float]]:
-    """Return passages that may stand side by side, the best first, and how much they hold of what is compared."""
-    query = Text(question.question)
-    best: dict[frozenset[int], tuple[tuple[int, ...], float]] = {}
-    for passages, affinity in (*_compared(query, views), *_named(query, views), *_claimed(holdings)):
-        key = frozenset(passages)
-        if len(key) == len(passages) > 1 and affinity > best.get(key, ((), 0.0))[1]:
-            best[key] = passages, affinity
-    return sorted(best.values(), key=lambda found: -found[1])[:_MOST]
-
-
-def _compared(query: Text, views: Sequence[PassageView]) -> Iterator[tuple[tuple[int, ...], float]]:
-    """Yield a passage for each side of a conjunction."""
-    least = _LEAST_OF_PARTS if are_parts(views) else _LEAST
-    for sides in _sides(query.words):
-        for choice in product(*(_rank(side, views, least) for side in sides)):
-            yield tuple(passage for passage, _ in choice), fsum(affinity for _, affinity in choice)
-
-
-def _sides(words: Sequence[str]) -> Iterator[tuple[Side, Side]]:
-    """Yield the words at both sides of every conjunction."""
-    for place, word in enumerate(words):
-        is_chinese_or = tuple(words[place : place + 2]) == _CHINESE_OR
-        if word in _CONJUNCTIONS or is_chinese_or:
-            after = place + (2 if is_chinese_or else 1)
-            yield _side(words[max(place - _WINDOW, 0) : place][::-1]), _side(words[after : after + _WINDOW])
-
-
-def _side(words: Sequence[str]) -> Side:
-    side: dict[str, float] = {}
-    for distance, word in enumerate(words):
-        side.setdefault(word, idf(word) * _NEAREST**distance)
-    return side
-
-
-def _rank(side: Side, views: Sequence[PassageView], least: float) -> list[tuple[int, float]]:
-    """Return the passages that hold most of a thing, `least` of it at least, and how much."""
-    affinities = [(number, _affinity(side, view)) for number, view in enumerate(views)]
-    enough = [one for one in affinities if one[1] >= least]
-    return sorted(enough, key=lambda one: -one[1])[:_MOST_A_SIDE]
-
-
-def _affinity(side: Side, view: PassageView) -> float:
-    """Return how much a passage is about a thing: by its title, whose words count the more the more are named."""
-    title = {word: idf(word) for word in view.title.words}
-    named = title.keys() & side.keys()
-    share = fsum(map(title.__getitem__, named)) / fsum(title.values()) if named else 0.0
-    in_text = fsum(side[word] for word in (side.keys() & view.vocabulary) - title.keys())
-    return fsum(map(side.__getitem__, named)) * (1 + share) + _TEXT * in_text
-
-
-def _named(query: Text, views: Sequence[PassageView]) -> Iterator[tuple[tuple[int, ...], float]]:
-    """Yield two passages whose titles the question names, wherever: "Is A as old as B?"."""
-    places = {
-        number: place
-        for number, view in enumerate(views)
-        if view.title.words and (place := query.find(view.title.joined)) is not None
-    }
-    in_order = sorted(places, key=places.__getitem__)
-    rarities = {number: fsum(map(idf, views[number].title.words)) for number in in_order}
-    # The best pairs are all of these: 5,000 passages that share one title would be 12 million pairs.
-    rarest = heapq.nlargest(_MOST + 1, in_order, key=rarities.__getitem__)
-    for pair in combinations(sorted(rarest, key=in_order.index), 2):
-        yield pair, fsum(idf(word) for number in pair for word in views[number].title.words)
-
-
-def _claimed(holdings: Holdings) -> Iterator[tuple[tuple[int, ...], float]]:
-    """Yield the passages that hold the claims of an answer best, one each; and two that hold more than either does."""
-    strengths = [{number: held.holdings[number].strength for number in held.holdings} for held in holdings.claims]
-    best = [max(of_claim, key=of_claim.__getitem__) for of_claim in strengths if of_claim]
-    passages = tuple(dict.fromkeys(best))[:_MOST_CLAIMS]
-    yield passages, _LEAST * len(passages)
-    tails = sorted(holdings.tails, key=lambda tail: -holdings.coverage([tail]))[:_MOST_A_SIDE]
-    for one, two in combinations(tails, 2):
-        gain = holdings.coverage([one, two]) - max(holdings.coverage([one]), holdings.coverage([two]))
-        if gain > 0:
-            yield (one, two), _LEAST * (1 + gain)

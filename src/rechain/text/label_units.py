@@ -14,7 +14,8 @@ from pydantic_core import PydanticCustomError
 
 from rechain.errors import QuestionError
 from rechain.schema import NotBlank, Question, Shape
-from rechain.text.candidates import Candidate, Candidates, CandidateSettings, find_of_any_shape
+from rechain.text.candidates import Candidate, Candidates, CandidateSettings
+from rechain.text.evidence.search import find_evidence
 from rechain.text.collection import Statistics
 from rechain.text.linking import Edge
 from rechain.text.words import lazy, phrase
@@ -159,7 +160,7 @@ def find_units(
     `collection` is where its passages come from, as what is common there does not link.
     """
     try:
-        return Units(find_of_any_shape(question, settings, collection=collection))
+        return Units(find_evidence(question, settings, collection=collection))
     except QuestionError:
         settings = settings or CandidateSettings()
         return Units(Candidates(question, [], [], [], False, settings, collection=collection))

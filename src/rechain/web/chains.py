@@ -9,7 +9,8 @@ from typing import Any, Generic, TypeVar
 from rechain.errors import QuestionError
 from rechain.evaluation.judging import is_correct
 from rechain.schema import Chain, Gold, Question, Recovered
-from rechain.text.candidates import Candidates, CandidateSettings, find_of_any_shape
+from rechain.text.candidates import Candidates, CandidateSettings
+from rechain.text.evidence.search import find_evidence
 from rechain.text.collection import Statistics
 from rechain.text.label_units import Units, find_units
 from rechain.text.passage_views import PassageView
@@ -73,7 +74,7 @@ def remember(find: Find[T], most: int = _MOST) -> Find[T]:
 
 
 recent_candidates: Find[Candidates] = remember(
-    lambda question, settings, collection: find_of_any_shape(question, settings, collection=collection)
+    lambda question, settings, collection: find_evidence(question, settings, collection=collection)
 )
 recent_units: Find[Units] = remember(find_units)
 

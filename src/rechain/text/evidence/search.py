@@ -1,0 +1,188 @@
+"""The search for evidence of any shape: which sets of passages may lead to the answer, best first by cheap evidence.
+
+Sets grow by one passage at a time, and of each size the best are kept: single passages, chains, passages side by side,
+and two lines of evidence come from the same search, and their shape from the links that they have. Where the data names
+the entities, evidence is a chain of them, and `rechain.text.candidates` finds it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain, islice, pairwise
+from math import fsum
+
+import numpy as np
+
+from rechain.errors import QuestionError
+from rechain.schema import Question, Shape
+from rechain.text.evidence.features import Pool, prior, weigh
+from rechain.system.tensors import Array
+from rechain.text.answers.matcher import AnswerMatcher, Holdings, Meaning
+from rechain.text.candidates import Candidate, Candidates, CandidateSettings, find_candidates, find_links
+from rechain.text.collection import Statistics
+from rechain.text.languages import rarities
+from rechain.text.linking import LinkGraph
+from rechain.text.passage_views import PassageView
+from rechain.text.words import Text
+
+MOST_PASSAGES = 4
+"""in a set, where nobody says how many it has"""
+_GIVEN_HOPS = (2, 3, 4)
+"""passages in a chain of entities that the data names, where nobody says how many it has"""
+_BEAM = 40
+"""sets of each size that grow"""
+_KEPT = 64
+"""sets of each size that are kept"""
+_POOL, _SEEDS = 64, 32
+"""passages among which sets are sought, and of them those that tell most by themselves; others are linked to these"""
+_MOST_LINKS = 200
+"""of a passage that are followed, the strongest"""
+_WEAKER = 1.0
+"""links may weigh less than in chains of a given length, since weights choose among all sets and not links alone"""
+_TAIL = 20.0
+"""what holding the answer counts beside the rarity of words when passages are chosen"""
+
+
+def find_evidence(
+    question: Question,
+    settings: CandidateSettings | None = None,
+    meaning: Meaning | None = None,
+    collection: Statistics | None = None,
+) -> Candidates:
+    """Build all that a question's evidence may be, with what tells for each; QuestionError says why there is none.
+
+    `meaning` finds passages that say the answer in other words.
+    """
+    settings = settings or CandidateSettings()
+    if settings.link_types or question.link_types or question.answer_entity is not None:
+        return _given_chains(question, settings, collection)
+    views = [PassageView(passage) for passage in question.passages]
+    holdings = AnswerMatcher(question).hold(views, meaning)
+    if holdings.is_judgement and not holdings.tails:
+        raise QuestionError("no_tail", "no tail: no passage holds what the question says and the answer judges")
+    hops = settings.hops or question.hops
+    if hops is not None and len(views) < hops:
+        raise QuestionError("too_few_passages", f"{len(views)} passages cannot make a chain of {hops}")
+    search = _Search(question, views, holdings, settings, collection)
+    members, evidence = search.sets(range(1, MOST_PASSAGES + 1) if hops is None else (hops,))
+    chains = [search.candidate(row) for row in members]
+    is_cut = len(chains) > settings.limit
+    chains, evidence = chains[: settings.limit], evidence[: settings.limit]
+    return Candidates(question, views, holdings.tails, chains, is_cut, settings, holdings, collection, evidence)
+
+
+def _given_chains(question: Question, settings: CandidateSettings, collection: Statistics | None) -> Candidates:
+    """Return the chains of entities that the data names, of any length where none is given."""
+    if settings.hops or question.hops:
+        found = [find_candidates(question, settings, collection)]
+    else:
+        found, problem = [], None
+        for hops in _GIVEN_HOPS:
+            try:
+                found.append(find_candidates(question, replace(settings, hops=hops), collection))
+            except QuestionError as error:
+                problem = problem or error
+        if problem is not None and not found:
+            raise problem
+    chains = [chain for one in found for chain in one.chains]
+    joined = replace(found[0], chains=chains, is_cut=any(one.is_cut for one in found), settings=settings)
+    return replace(joined, evidence=weigh(joined))
+
+
+class _Search:
+    """Seeks sets among the passages of a question that tell most of it."""
+
+    def __init__(
+        self,
+        question: Question,
+        views: Sequence[PassageView],
+        holdings: Holdings,
+        settings: CandidateSettings,
+        collection: Statistics | None,
+    ) -> None:
+        weaker = replace(settings, min_weight=settings.min_weight - _WEAKER)
+        graph = find_links(question, weaker, collection, views)
+        self._places = _choose(question, views, holdings, graph)
+        """the passages in the pool, by their places among all of them"""
+        self._titles = [_first_named(question, views[place]) for place in self._places]
+        self._pool = Pool(question, views, holdings, self._places)
+        self._pool.link(graph)
+
+    def sets(self, sizes: Sequence[int]) -> tuple[list[Array], Array]:
+        """Return the best sets of some sizes, the best first, and their evidence."""
+        pool, weights, found = self._pool, prior(), []
+        members = np.arange(pool.size)[:, None]
+        for size in range(1, min(max(sizes), pool.size) + 1):
+            if size > 1:
+                members = _grown(members[:_BEAM], pool.size)
+            evidence = pool.describe(members, pool.trees(members))
+            order = np.argsort(-(evidence @ weights), kind="stable")[:_KEPT]
+            members = members[order]
+            if size in sizes:
+                found += list(zip(members, evidence[order], strict=True))
+        found.sort(key=lambda one: -float(one[1] @ weights))
+        return [members for members, _ in found], np.array([evidence for _, evidence in found])
+
+    def candidate(self, members: Array) -> Candidate:
+        """Return a set as a candidate: its passages in an order in which each leads on, its links and its shape."""
+        trees = self._pool.trees(members[None])
+        parent, tail = trees.parent[0].tolist(), int(trees.tail[0])
+        order = _leading_order(parent, tail, [self._titles[number] for number in members])
+        places = {member: place for place, member in enumerate(order)}
+        joined = sorted((places[member], places[towards]) for member, towards in enumerate(parent) if towards >= 0)
+        numbers = members[order].tolist()
+        edges = tuple(self._pool.edges[numbers[before], numbers[after]] for before, after in joined)
+        is_chain = joined == list(pairwise(range(len(order))))
+        shape: Shape = "single" if len(order) == 1 else "chain" if is_chain else "graph" if edges else "parallel"
+        passages = tuple(self._places[number] for number in numbers)
+        weight = fsum(edge.weight for edge in edges)
+        return Candidate(passages, edges, weight, shape, tuple(joined) if shape == "graph" else None)
+
+
+def _grown(members: Array, size: int) -> Array:
+    """Return all sets that have one member more, each once, [sets, members]."""
+    grown = np.column_stack([np.repeat(members, size, axis=0), np.tile(np.arange(size), len(members))])
+    grown.sort(axis=1)
+    is_new = (grown[:, 1:] != grown[:, :-1]).all(1)
+    return np.unique(grown[is_new], axis=0)
+
+
+def _leading_order(parent: Sequence[int], tail: int, titles: Sequence[int]) -> list[int]:
+    """Return the members so that each comes before the one it leads to; the tail and what leads to it come last.
+
+    Passages that nothing parts come as the question names them.
+    """
+    children: dict[int, list[int]] = {}
+    for member, towards in enumerate(parent):
+        children.setdefault(towards, []).append(member)
+
+    def line(member: int) -> list[int]:
+        before = sorted(children.get(member, ()), key=titles.__getitem__)
+        return [*chain.from_iterable(map(line, before)), member]
+
+    are_apart = len(children.get(-1, ())) == len(parent)
+    lines = sorted(children[-1], key=lambda root: (root == tail and not are_apart, titles[root]))
+    return [*chain.from_iterable(map(line, lines))]
+
+
+def _first_named(question: Question, view: PassageView) -> int:
+    """Return where the question names a passage's title; after its end where it does not."""
+    text = Text(question.question).joined
+    place = text.find(view.title.joined) if view.title.words else -1
+    return len(text) if place < 0 else place
+
+
+def _choose(question: Question, views: Sequence[PassageView], holdings: Holdings, graph: LinkGraph) -> list[int]:
+    """Return the passages among which sets are sought: all, or those that tell most and what is linked to them."""
+    if len(views) <= _POOL:
+        return list(range(len(views)))
+    words, tails = rarities(Text(question.question)), frozenset(holdings.tails)
+    tells = [fsum(words[word] for word in words.keys() & view.terms) for view in views]
+    tells = [value + _TAIL * (number in tails) for number, value in enumerate(tells)]
+    chosen = dict.fromkeys(sorted(range(len(views)), key=lambda number: -tells[number])[:_SEEDS])
+    linked: dict[int, float] = {}
+    for seed in chosen:
+        for edge in islice(graph.edges(seed), _MOST_LINKS):
+            value = edge.weight + tells[edge.before]
+            linked[edge.before] = max(linked.get(edge.before, 0.0), value)
+    others = sorted(linked.keys() - chosen.keys(), key=lambda number: (-linked[number], number))
+    return sorted([*chosen, *others[: _POOL - len(chosen)]])
