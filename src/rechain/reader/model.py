@@ -100,11 +100,11 @@ def best_cases(candidates: Candidates, scores: Scores) -> list[Case]:
     for holding in holdings.claims:
         text = holding.claim.text if len(holdings.claims) > 1 else candidates.question.answer
         passage = best_passage(holding, chain)
-        passages, edges = chain.passages, chain.edges
+        passages, edges, between = chain.passages, chain.edges, chain.between
         if passage is not None and passage not in passages:
-            passages, edges = (passage,), ()
+            passages, edges, between = (passage,), (), ()
         spans = {number: holdings.spans(number, candidates.views[number]) for number in passages}
-        cases.append(Case(passages, text, spans, edges))
+        cases.append(Case(passages, text, spans, edges, between))
     return cases
 
 

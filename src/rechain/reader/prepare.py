@@ -270,9 +270,8 @@ def _make_case(candidates: Candidates, chain: Candidate, draws: Sequence[float])
     elif draws[2] < _TAIL_ALONE + _UNLINKED:
         others = [number for number in range(len(views)) if number not in passages]
         passages, edges = (*_closest(question, views, others), passages[-1]), ()
-    return Case(
-        passages, question.answer, {number: answer_spans(question, views[number]) for number in passages}, edges
-    )
+    spans = {number: answer_spans(question, views[number]) for number in passages}
+    return Case(passages, question.answer, spans, edges, chain.between if edges else ())
 
 
 def answer_spans(question: Question, view: PassageView) -> list[Span | None]:

@@ -45,7 +45,9 @@ class Case(NamedTuple):
     spans: Mapping[int, Sequence[Span | None]]
     """its places in the passages, by position; None is the title"""
     edges: Sequence[Edge] = ()
-    """what links each passage to the next; none if they are side by side"""
+    """what links passages; none if they are side by side"""
+    between: Sequence[tuple[int, int]] = ()
+    """the places in `passages` that each link joins"""
 
 
 class TokenText(NamedTuple):
@@ -107,7 +109,9 @@ class Arrivals:
 
 
 def _steps(chain: Candidate) -> Iterator[tuple[Arrival, Edge]]:
-    """Yield where a chain arrives after its first passage, and the link that leads there."""
+    """Yield where a chain arrives after its first passage, and the link that leads there; other shapes do not."""
+    if chain.shape != "chain":
+        return
     for passage, edge, way_on in zip(chain.passages[1:], chain.edges, (*chain.edges[1:], None), strict=True):
         yield Arrival(passage, way_on, []), edge
 
@@ -128,7 +132,7 @@ class ChainTexts:
         """Return a chain: question, then every passage with its links marked."""
         marks = [
             self._end_marks(passage, place == 0, place == len(chain.passages) - 1)
-            | self._link_marks(passage, place, chain.edges)
+            | self._link_marks(passage, place, chain)
             for place, passage in enumerate(chain.passages)
         ]
         return self._write(self._start(max_tokens), chain.passages, marks, max_tokens, answer=self._answer)
@@ -155,7 +159,7 @@ class ChainTexts:
         answer = _cut(self._encode(case.answer[:_ANSWER_CHARACTERS]), min(_ANSWER_TOKENS, max_tokens // _QUESTION_PART))
         start = _joined([self._start(max_tokens), unmarked(answer, slot=1), unmarked([self._separator])])
         marks = [
-            self._link_marks(passage, place, case.edges) | {LAST_END: case.spans.get(passage, ())}
+            self._link_marks(passage, place, case) | {LAST_END: case.spans.get(passage, ())}
             for place, passage in enumerate(case.passages)
         ]
         return self._write(start, case.passages, marks, max_tokens)
@@ -168,15 +172,16 @@ class ChainTexts:
         question = _cut(self._question, max_tokens // _QUESTION_PART)
         return unmarked([self._first, *question, self._separator])
 
-    def _link_marks(self, passage: int, place: int, edges: Sequence[Edge]) -> Marks:
+    def _link_marks(self, passage: int, place: int, linked: "Candidate | Case") -> Marks:
         """Return the places of the links of a passage to those before and after it."""
         view = self._candidates.views[passage]
-        marks: Marks = {}
-        if 0 < place <= len(edges):
-            marks[FROM_BEFORE] = _spans(view, edges[place - 1], 1)
-        if place < len(edges):
-            marks[TO_NEXT] = _spans(view, edges[place], 0)
-        return marks
+        marks: dict[int, list[Span | None]] = {}
+        for (before, after), edge in zip(linked.between, linked.edges, strict=True):
+            if place == after:
+                marks.setdefault(FROM_BEFORE, []).extend(_spans(view, edge, 1))
+            if place == before:
+                marks.setdefault(TO_NEXT, []).extend(_spans(view, edge, 0))
+        return {**marks}
 
     def _end_marks(self, passage: int, is_first: bool, is_last: bool) -> Marks:
         """Return the places of the entities of question and answer, if the data names them."""
