@@ -128,7 +128,9 @@ def public_cases(data: Path) -> Iterator[Case]:
             gold = read_gold(data / file, questions)
             answers = WrongAnswers(questions)
             for number, question in enumerate(questions):
-                chains = {frozenset(chain.passages) for chain in gold[question.id].chains} if question.id in gold else set()
+                chains = (
+                    {frozenset(chain.passages) for chain in gold[question.id].chains} if question.id in gold else set()
+                )
                 kind = question.type or question.id.partition("__")[0]
                 wrong = answers.choose(question, WRONG)
                 yield read_case(name, number % FOLDS, kind, question, chains, wrong)
@@ -176,7 +178,9 @@ def read_case(
     sizes = np.array([len(chain.passages) for chain in found.chains])
     may_be = right if name == LOGS else np.array(SIZES[name])[sizes - 1] > 0
     others = [other.evidence for answer in wrong if (other := search(question, answer)) is not None]
-    return Case(name, fold, kind, found.evidence, may_be, right, np.concatenate([np.zeros((0, len(FEATURES))), *others]))
+    return Case(
+        name, fold, kind, found.evidence, may_be, right, np.concatenate([np.zeros((0, len(FEATURES))), *others])
+    )
 
 
 def search(question: Question, answer: str) -> Candidates | None:
@@ -218,7 +222,9 @@ def fit(cases: Sequence[Case]) -> Array:
     rivals = _Rows([np.concatenate([case.evidence, case.wrong]) for case in compared], spread)
     known = [np.array(SIZES[case.set]) > 0 for case in compared]
     counts = torch.from_numpy(
-        np.concatenate([_sizes(np.concatenate([c.evidence, c.wrong])) @ k > 0 for c, k in zip(compared, known, strict=True)])
+        np.concatenate(
+            [_sizes(np.concatenate([c.evidence, c.wrong])) @ k > 0 for c, k in zip(compared, known, strict=True)]
+        )
     )
     is_right = torch.from_numpy(
         np.concatenate([np.arange(len(case.evidence) + len(case.wrong)) < len(case.evidence) for case in compared])
@@ -238,7 +244,9 @@ def fit(cases: Sequence[Case]) -> Array:
         value = ((rows.log_sum(scores, every) - possible) * share).sum()
         log_beliefs = scores.masked_fill(~may_be, -1e9) - possible[rows.of]
         beliefs = log_beliefs.exp()
-        entropy = -torch.zeros(rows.count, dtype=torch.double).index_add(0, rows.of, beliefs * log_beliefs.clamp(min=-50))
+        entropy = -torch.zeros(rows.count, dtype=torch.double).index_add(
+            0, rows.of, beliefs * log_beliefs.clamp(min=-50)
+        )
         value = value + SURER * (entropy * share).sum()
         by_size = torch.zeros(rows.count, 4, dtype=torch.double).index_add(0, rows.of, beliefs[:, None] * sizes)
         for name, which in places.items():

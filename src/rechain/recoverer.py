@@ -23,8 +23,8 @@ from rechain.system.log import counted
 from rechain.system.processes import batches, in_order
 from rechain.system.tensors import device_named
 from rechain.text.candidates import Candidates, CandidateSettings, find_candidates
-from rechain.text.evidence.search import find_evidence
 from rechain.text.collection import Statistics, is_collection
+from rechain.text.evidence.search import find_evidence
 
 if TYPE_CHECKING:
     from rechain.index.index import Index
@@ -329,9 +329,7 @@ class Recoverer:
         find: Callable[[Question], Candidates]
         if isinstance(self._model, BatchModel) and self._model.chooses_hops:
             meaning = getattr(self._model, "meaning", None)
-            find = partial(
-                find_evidence, settings=self.config.settings, meaning=meaning, collection=self.collection
-            )
+            find = partial(find_evidence, settings=self.config.settings, meaning=meaning, collection=self.collection)
         else:
             find = partial(find_candidates, settings=self.config.settings, collection=self.collection)
         for batch in [list(questions)] if isinstance(self._model, BatchModel) else ([one] for one in questions):

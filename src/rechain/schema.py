@@ -73,6 +73,8 @@ Shape = Literal["single", "chain", "parallel", "graph"]
 evidence that meet or stand side by side"""
 SHAPES: dict[Shape, str] = {"single": "one passage", "chain": "a chain", "parallel": "side by side", "graph": "a graph"}
 """the shapes in words for people"""
+UNORDERED: frozenset[Shape] = frozenset(("parallel", "graph"))
+"""shapes whose passages count in any order"""
 Match = Literal["phrase", "normalised", "words", "meaning"]
 """how an answer appears in a passage, best first: word for word; with numbers, dates, units or plurals in another
 notation; the key words of a longer answer; by its meaning"""
@@ -189,7 +191,8 @@ class HeldAnswer(_Record):
 class Chain(_Record):
     """Passages in order, the last of which contains the answer, and the links between them.
 
-    A single is one passage and has no link. The passages of a parallel have no links, and the question's order.
+    A single is one passage and has no link. The passages of a parallel have no links, and the question's order; those
+    of a graph come after the ones that lead to them, and its links name the two that they join.
     """
 
     shape: Shape = "chain"
@@ -204,14 +207,14 @@ class Chain(_Record):
 
     @property
     def links_in_order(self) -> list[Link]:
-        """The links from each passage to the next; passages side by side have no such, whatever a file says."""
-        return [] if self.shape == "parallel" else self.links[: len(self.passages) - 1]
+        """The links from each passage to the next; other shapes have no such, whatever a file says."""
+        return [] if self.shape in UNORDERED else self.links[: len(self.passages) - 1]
 
     @property
     def identity(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The identity of a chain: the passages, and the entities if the data gives them."""
         given = (link.entity if link.kind in GIVEN_KINDS else "" for link in self.links)
-        passages = sorted(self.passages) if self.shape == "parallel" else self.passages
+        passages = sorted(self.passages) if self.shape in UNORDERED else self.passages
         return tuple(passages), tuple(given)
 
     def to_dict(self) -> dict[str, Any]:
@@ -226,7 +229,7 @@ class Chain(_Record):
     def __str__(self) -> str:
         """Return one line for people: confidence, or score without one, passages and links."""
         links = [f" --[{link.entity}]--> " for link in self.links_in_order]
-        links += [" | " if self.shape == "parallel" else " --> "] * (len(self.passages) - 1 - len(links))
+        links += [" | " if self.shape in UNORDERED else " --> "] * (len(self.passages) - 1 - len(links))
         steps = zip(["", *links], self.passages, strict=False)
         value = self.score if self.confidence is None else self.confidence
         return f"{value:.2f}  {_on_one_line(''.join(link + passage for link, passage in steps))}"
@@ -327,7 +330,7 @@ class GoldChain(_Record):
     @property
     def has_order(self) -> bool:
         """Whether the order of its passages is known."""
-        return self.ordered and self.shape != "parallel"
+        return self.ordered and self.shape not in UNORDERED
 
 
 class Gold(_Record):

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from rechain.errors import InputError
 from rechain.formats.datasets.questions import read_gold_of_questions
 from rechain.formats.datasets.records import read_by_id, read_records, read_rows
-from rechain.schema import WHOLE, Gold, GoldChain, NotBlank, Question, Same
+from rechain.schema import UNORDERED, WHOLE, Gold, GoldChain, NotBlank, Question, Same
 from rechain.system.files import path_of
 from rechain.text.answers.matcher import AnswerMatcher
 from rechain.text.candidates import CandidateSettings
@@ -74,7 +74,7 @@ def _with_tail(gold: Gold, question: Question | None) -> Gold:
 
     So the paper orders the two gold passages of HotpotQA (Section 4.1).
     """
-    if question is None or gold.chains[0].shape == "parallel":
+    if question is None or gold.chains[0].shape in UNORDERED:
         return gold
     answer, names = AnswerMatcher(question), gold.chains[0].passages
     tails = {passage.id for passage in question.passages if passage.id in names and answer.is_held_by(passage)}

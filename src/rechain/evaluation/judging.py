@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from rechain.errors import QuestionError
 from rechain.evaluation.statistics import Figure, mean_with_interval, means_with_intervals, paired_difference
-from rechain.schema import VERDICTS, Chain, Gold, GoldChain, Question, Recovered, Same, Shape, Verdict
+from rechain.schema import UNORDERED, VERDICTS, Chain, Gold, GoldChain, Question, Recovered, Same, Shape, Verdict
 from rechain.text.answers.matcher import AnswerMatcher
 from rechain.text.candidates import Candidate, Candidates, CandidateSettings, find_candidates
 from rechain.text.collection import Statistics
@@ -33,9 +33,9 @@ def _is_same_chain(
     passages: Sequence[str], links: Sequence[str], shape: Shape, gold: GoldChain, same: Same | None
 ) -> bool:
     """Return whether a chain is a gold chain; a parallel, which has no order, is one by its passages alone."""
-    if same == "passages" or gold.shape == "parallel":
+    if same == "passages" or gold.shape in UNORDERED:
         return sorted(passages) == sorted(gold.passages)
-    if shape == "parallel":  # it names no links, so it is not a chain whose links count
+    if shape in UNORDERED:  # it names no links, so it is not a chain whose links count
         return sorted(passages) == sorted(gold.passages) and not gold.links
     return list(passages) == gold.passages and (gold.links is None or _are_same(links, gold.links))
 
@@ -76,7 +76,7 @@ def judge(chain: Chain | None, gold: Gold) -> JudgedChain:
         wrong = False if ordered else None
         return JudgedChain(False, False, wrong, wrong, wrong, with_links=False if names_links else None)
     links = [link.entity for link in chain.links]
-    stated = [] if chain.shape == "parallel" else chain.passages
+    stated = [] if chain.shape in UNORDERED else chain.passages
     in_order = [candidate for candidate in ordered if candidate.passages == stated]
     named = [candidate.links or [] for candidate in in_order if _names_links(candidate)]
     agree = any(_are_same(links, gold_links) for gold_links in named) if named else None

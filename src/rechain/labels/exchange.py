@@ -13,7 +13,7 @@ from rechain.evaluation.judging import is_correct
 from rechain.formats.datasets.formats import describe
 from rechain.labels.agreement import Decision, by_unit, decided
 from rechain.labels.store import Label, LabelStore, checked_annotator
-from rechain.schema import Gold, GoldChain, Question, Same
+from rechain.schema import UNORDERED, Gold, GoldChain, Question, Same
 from rechain.text.candidates import CandidateSettings
 from rechain.text.collection import Statistics
 from rechain.text.label_units import THE_QUESTION, Unit, Units, Value, find_units
@@ -217,7 +217,7 @@ class _Importer:
                 self._add_other_chain(where, gold.id, chain)
 
     def _add_other_chain(self, where: str, question: str, chain: GoldChain) -> None:
-        steps = 0 if chain.shape == "parallel" else len(chain.passages) - 1
+        steps = 0 if chain.shape in UNORDERED else len(chain.passages) - 1
         if steps and not chain.ordered:  # no unit is made of it: what is linked has an order
             self.imported.unusable_chains += 1
             return
@@ -238,5 +238,5 @@ class _Importer:
 def _is_same(unit: Unit, links: Sequence[str], gold: Gold) -> bool:
     """Return whether a candidate is the one chain of a gold, in its order where that is known."""
     (chain,) = gold.chains
-    in_order = not chain.has_order or unit.shape == "parallel" or list(unit.passages) == chain.passages
+    in_order = not chain.has_order or unit.shape in UNORDERED or list(unit.passages) == chain.passages
     return in_order and is_correct(unit.passages, links, gold, unit.shape)

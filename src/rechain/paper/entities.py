@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rechain.paper.settings import ANSWER, ASKED, BESIDE
-from rechain.text.evidence.pairs import EntityPairs
 from rechain.scoring.steps import END
 from rechain.text.answers.matcher import AnswerMatcher
 from rechain.text.candidates import Candidates
+from rechain.text.evidence.pairs import EntityPairs
 from rechain.text.linking.linkers import Entity
 from rechain.text.passage_views import PassageView
 from rechain.text.words import Text

@@ -14,8 +14,8 @@ from rechain.paper.lexicon import Lexicon
 from rechain.paper.model import GameModel
 from rechain.paper.prepare import Preparation
 from rechain.schema import Passage, Question
-from rechain.text.evidence.pairs import MENTION_FACTOR, closeness
 from rechain.system.tensors import Array
+from rechain.text.evidence.pairs import MENTION_FACTOR, closeness
 from rechain.text.passage_views import PassageView, identifier
 
 _BATCH = 32

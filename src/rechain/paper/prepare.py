@@ -11,12 +11,12 @@ from rechain.paper.entities import QuestionEntities, Words
 from rechain.paper.lexicon import Lexicon
 from rechain.paper.settings import ASKED, STEP_FEATURES
 from rechain.schema import Question
-from rechain.text.evidence.pairs import closeness, log_count
 from rechain.scoring.interface import Lexical
 from rechain.scoring.steps import END, QuestionSteps, StepOffers
 from rechain.system.tensors import Array
 from rechain.text.candidates import Candidates, CandidateSettings, find_candidates
 from rechain.text.collection import Statistics
+from rechain.text.evidence.pairs import closeness, log_count
 from rechain.text.passage_views import PassageView
 from rechain.text.words import Text
 

@@ -10,8 +10,8 @@ from typing import Literal, NamedTuple, Protocol, Self, runtime_checkable
 
 import orjson
 
-from rechain.text.evidence.pairs import EntityPairs
 from rechain.text.candidates import Candidates
+from rechain.text.evidence.pairs import EntityPairs
 from rechain.text.languages import rarities
 from rechain.text.passage_views import bm25_scores
 from rechain.text.words import Text

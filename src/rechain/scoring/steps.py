@@ -13,10 +13,10 @@ import numpy as np
 
 from rechain.schema import Passage
 from rechain.scoring.beliefs import Offers
-from rechain.text.evidence.pairs import NEVER_TOGETHER, EntityPairs, log_count
 from rechain.system.tensors import Array
 from rechain.text.candidates import Candidates
 from rechain.text.collection import BatchStatistics
+from rechain.text.evidence.pairs import NEVER_TOGETHER, EntityPairs, log_count
 
 _BYTES = 8
 """of a step's name: among a hundred million steps, two share one of 64 bits with a probability of 1 in 4,000"""

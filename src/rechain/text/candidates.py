@@ -19,7 +19,7 @@ from math import isfinite
 from typing import NamedTuple
 
 from rechain.errors import QuestionError, RechainError
-from rechain.schema import Link, Question, Shape
+from rechain.schema import UNORDERED, Link, Question, Shape
 from rechain.system.tensors import Array
 from rechain.text.answers.matcher import AnswerMatcher, Holdings
 from rechain.text.collection import Statistics
@@ -88,7 +88,9 @@ class Candidate:
         """The links as they are written out."""
         if self.ends is None:
             return [edge.link for edge in self.edges]
-        return [edge.link.model_copy(update={"between": ends}) for edge, ends in zip(self.edges, self.ends, strict=True)]
+        return [
+            edge.link.model_copy(update={"between": ends}) for edge, ends in zip(self.edges, self.ends, strict=True)
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +137,7 @@ class Candidates:
         """Return what `Chain.identity` is of a chain, without looking for links in texts, which takes time."""
         ids = [self.question.passages[number].id for number in chain.passages]
         given = (edge.name if edge.is_given else "" for edge in chain.edges)
-        return tuple(sorted(ids) if chain.shape == "parallel" else ids), tuple(given)
+        return tuple(sorted(ids) if chain.shape in UNORDERED else ids), tuple(given)
 
     def all_links(self) -> LinkGraph:
         """Find the links between all passages, not only those that chains need."""

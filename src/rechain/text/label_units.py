@@ -15,8 +15,8 @@ from pydantic_core import PydanticCustomError
 from rechain.errors import QuestionError
 from rechain.schema import NotBlank, Question, Shape
 from rechain.text.candidates import Candidate, Candidates, CandidateSettings
-from rechain.text.evidence.search import find_evidence
 from rechain.text.collection import Statistics
+from rechain.text.evidence.search import find_evidence
 from rechain.text.linking import Edge
 from rechain.text.words import lazy, phrase
 

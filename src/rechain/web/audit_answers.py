@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from rechain.errors import QuestionError
 from rechain.formats.datasets.questions import Entry
-from rechain.schema import MATCHES, Chain, Question, Recovered, Verdict
+from rechain.schema import MATCHES, UNORDERED, Chain, Question, Recovered, Verdict
 from rechain.text.answers.claims import read_answer
 from rechain.text.languages import naming_words
 from rechain.text.passage_views import PassageView
@@ -154,7 +154,7 @@ def _held(question: Question, recovered: Recovered) -> str:
 
 
 def _reached(best: Chain, names: Sequence[str]) -> str:
-    if best.shape == "parallel":
+    if best.shape in UNORDERED:
         return f"; it stands side by side with {' and '.join(names[:-1])}"
     if not best.links:
         return ""

@@ -10,8 +10,8 @@ from rechain.errors import QuestionError
 from rechain.evaluation.judging import is_correct
 from rechain.schema import Chain, Gold, Question, Recovered
 from rechain.text.candidates import Candidates, CandidateSettings
-from rechain.text.evidence.search import find_evidence
 from rechain.text.collection import Statistics
+from rechain.text.evidence.search import find_evidence
 from rechain.text.label_units import Units, find_units
 from rechain.text.passage_views import PassageView
 

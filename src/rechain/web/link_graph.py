@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from rechain.errors import QuestionError
-from rechain.schema import Chain, Gold, GoldChain, Question
+from rechain.schema import UNORDERED, Chain, Gold, GoldChain, Question
 from rechain.text.answers.claims import read_answer
 from rechain.text.answers.matcher import AnswerMatcher
 from rechain.text.candidates import find_heads, find_links
@@ -312,7 +312,7 @@ class Graph:
 
 def _has_lines(gold: GoldChain) -> bool:
     """Return whether it is known which passages of a gold chain follow one another: two do, in whatever order."""
-    return gold.has_order or (len(gold.passages) == 2 and gold.shape != "parallel")
+    return gold.has_order or (len(gold.passages) == 2 and gold.shape not in UNORDERED)
 
 
 def _named(question: Question, views: Sequence[PassageView]) -> frozenset[str]:

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
-from rechain.schema import Chain, Passage, Question, Shape
+from rechain.schema import UNORDERED, Chain, Passage, Question, Shape
 from rechain.text.highlights import ANSWER, CLAIM, QUESTION, Mark, Piece, cut, join_words, link_role
 from rechain.text.languages import naming_words, phrase_idf
 from rechain.text.passage_views import HEADINGS, PassageView, stretches
@@ -122,7 +122,7 @@ def _start(question: Question, chain: Chain, names: Names, head: Passage | None)
 
     It is an entity that the data names, the title of that passage, or the rarest words that name something in both.
     """
-    if chain.shape == "parallel":  # it sets out from several
+    if chain.shape in UNORDERED:  # it sets out from several
         return NO_NAME
     if question.question_entities:
         mentioned = {mention.entity for mention in head.mentions} if head else set()

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from rechain.errors import QuestionError
 from rechain.evaluation.judging import judge
 from rechain.formats.datasets import Entry
-from rechain.schema import Chain, Gold, Passage, Problem, Question, Recovered
+from rechain.schema import UNORDERED, Chain, Gold, Passage, Problem, Question, Recovered
 from rechain.text.answers.claims import read_answer
 from rechain.text.words import Text
 from rechain.web.chains import best_chain
@@ -157,7 +157,7 @@ def _in_one_line(stored: Stored, chain: Chain) -> str:
     """Return the names of a chain's passages and of the entities that link them."""
     names = Names(stored.content) if isinstance(stored.content, Question) else None
     passages = [short(names.passage(name) if names else name, _SHOWN_TITLE) for name in chain.passages]
-    if chain.shape == "parallel":
+    if chain.shape in UNORDERED:
         return " | ".join(passages)
     entities = [names.link(chain, n) if names else link.entity for n, link in enumerate(chain.links_in_order)]
     links = [f" —{short(entity, _SHOWN_TITLE)}→ " for entity in entities]

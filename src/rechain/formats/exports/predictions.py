@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from rechain.errors import InputError
 from rechain.formats.exports.joining import Joined
+from rechain.schema import UNORDERED
 from rechain.text.answers.matcher import AnswerMatcher
 from rechain.text.passage_views import PassageView
 from rechain.text.words import Span
@@ -43,7 +44,7 @@ def supporting(evidence: Evidence) -> Iterable[int]:
 def facts(joined: Joined, rule: Rule = supporting) -> list[Fact]:
     """Return the supporting facts of a question's chain, passage by passage."""
     passages, answer = joined.passages, AnswerMatcher(joined.question)
-    is_parallel = joined.best.shape == "parallel"
+    is_parallel = joined.best.shape in UNORDERED
     pairs: list[Fact] = []
     for place, (passage, links) in enumerate(passages, start=1):
         view = PassageView(passage)

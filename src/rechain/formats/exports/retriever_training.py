@@ -4,7 +4,7 @@ from typing import Any
 
 from rechain.errors import InputError, QuestionError
 from rechain.formats.exports.joining import Joined
-from rechain.schema import Passage
+from rechain.schema import UNORDERED, Passage
 from rechain.text.answers.matcher import AnswerMatcher
 from rechain.text.passage_views import PassageView, bm25_scores, title_before
 from rechain.text.words import phrase
@@ -69,7 +69,7 @@ def _steps(joined: Joined, places: dict[str, int]) -> list[dict[str, Any]]:
     MuSiQue's steps are subquestions, which a chain does not have: here the first step is the whole question, and a
     later one refers to the one before ("#1"). Passages side by side are steps that are each the whole question.
     """
-    count, is_parallel = len(joined.best.passages), joined.best.shape == "parallel"
+    count, is_parallel = len(joined.best.passages), joined.best.shape in UNORDERED
     entities = [link.entity for link in joined.best.links_in_order]
     answers = [*entities, *[""] * (count - 1 - len(entities)), joined.question.answer]
     return [
@@ -94,7 +94,7 @@ def mdr(joined: Joined) -> list[dict[str, Any]]:
     question, positives = joined.question, [_paragraph(passage) for passage, _ in joined.passages]
     if len(positives) != 2:
         raise QuestionError("not_two_passages", f"the chain has {len(positives)} passages")
-    is_parallel = joined.best.shape == "parallel"
+    is_parallel = joined.best.shape in UNORDERED
     if not is_parallel and positives[0]["title"] == positives[1]["title"]:
         raise QuestionError("same_title", "both passages of the chain have the same title, or none")
     negatives = [_paragraph(passage) for passage in hard_negatives(joined)]

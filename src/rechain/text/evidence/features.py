@@ -1,8 +1,8 @@
 """Cheap evidence: what words, titles, answers and links tell of every set of passages before any network reads.
 
-Each kind of evidence is one number a candidate; FEATURES names them in order, and one set of weights is for all of them:
-a single passage, a chain, passages side by side, and two lines of evidence. How many passages are needed, and in which
-shape, follows from the same numbers: a passage has to earn its place by what it adds.
+Each kind of evidence is one number a candidate; FEATURES names them in order, and one set of weights is for all of
+them: a single passage, a chain, passages side by side, and two lines of evidence. How many passages are needed, and in
+which shape, follows from the same numbers: a passage has to earn its place by what it adds.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,12 +14,12 @@ from typing import NamedTuple
 import numpy as np
 import orjson
 
-from rechain.text.evidence.pairs import NEVER_TOGETHER, EntityPairs
 from rechain.schema import Question
 from rechain.system.tensors import Array
 from rechain.text.answers import wrapping
 from rechain.text.answers.matcher import Holdings
 from rechain.text.candidates import Candidate, Candidates
+from rechain.text.evidence.pairs import NEVER_TOGETHER, EntityPairs
 from rechain.text.languages import idf, naming_words, phrase_idf, rarities, stem
 from rechain.text.linking import Edge, LinkGraph
 from rechain.text.passage_views import PassageView, SentenceOverlaps

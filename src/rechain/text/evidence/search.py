@@ -14,11 +14,11 @@ import numpy as np
 
 from rechain.errors import QuestionError
 from rechain.schema import Question, Shape
-from rechain.text.evidence.features import Pool, prior, weigh
 from rechain.system.tensors import Array
 from rechain.text.answers.matcher import AnswerMatcher, Holdings, Meaning
 from rechain.text.candidates import Candidate, Candidates, CandidateSettings, find_candidates, find_links
 from rechain.text.collection import Statistics
+from rechain.text.evidence.features import Pool, prior, weigh
 from rechain.text.languages import rarities
 from rechain.text.linking import LinkGraph
 from rechain.text.passage_views import PassageView
