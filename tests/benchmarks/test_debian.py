@@ -6,6 +6,7 @@ import os
 import sys
 from collections import Counter
 from pathlib import Path
+from statistics import mean
 from types import ModuleType
 from typing import Any
 
@@ -67,6 +68,16 @@ def test_only_wrong_answers_say_what_is_wrong() -> None:
 def test_sizes() -> None:
     kinds = Counter(row["kind"] for row in QUESTIONS)
     assert len(QUESTIONS) == 100 and kinds["two"] >= 25 and kinds["paraphrase"] >= 33
+    assert Counter(row["label"] == "supported" for row in ANSWERS) == {True: 150, False: 150}
+
+
+def test_right_and_wrong_answers_look_alike() -> None:
+    right, wrong = (
+        [row["answer"] for row in ANSWERS if (row["label"] == "supported") == is_right] for is_right in (1, 0)
+    )
+    assert abs(mean(map(len, right)) - mean(map(len, wrong))) < 3
+    for word in ("Yes", "No"):
+        assert abs(sum(text.startswith(word) for text in right) - sum(text.startswith(word) for text in wrong)) <= 10
 
 
 def _text(package: Any, file: str, tmp_path: Path) -> str | None:
