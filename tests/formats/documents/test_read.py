@@ -14,7 +14,7 @@ def test_a_markdown_file_becomes_passages_with_their_places(tmp_path: Path) -> N
     assert [passage.id for passage in extract.passages] == ["harbour.md#1", "harbour.md#2"]
     assert [passage.title for passage in extract.passages] == ["Harbour", "Harbour > Pilot"]
     first = extract.passages[0].model_extra
-    assert first == {"source": "harbour.md", "start": 11, "end": 25}
+    assert first == {"source": "harbour.md", "start": 11, "end": 25, "line": 3}
 
 
 @pytest.mark.parametrize("kind", ["txt", "md"])
