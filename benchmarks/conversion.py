@@ -3,10 +3,10 @@
     python benchmarks/conversion.py /usr/share/doc/git/html
     python benchmarks/conversion.py FOLDER --before /path/to/another/checkout/src
 
-Terms and definitions, headers and rows, sentences and code, and introductions and first items are taken from the tree of
-every HTML page, apart from the converters, and are kept whole if one passage contains both: the term, header, or last 40
-letters before, and the first 40 letters after. With --before the passages of another version of the package are counted
-in the same run. Takes a few minutes for 1,000 pages.
+Terms and definitions, headers and rows, sentences and code, and introductions and first items are taken from the tree
+of every HTML page, apart from the converters. They are kept whole if one passage contains both: the term, header, or
+last 40 letters before, and the first 40 letters after. With --before the passages of another version of the package are
+counted in the same run. Takes a few minutes for 1,000 pages.
 """
 
 import gzip
@@ -33,10 +33,12 @@ Pair = tuple[str, str, str]
 
 
 def letters(text: str) -> str:
+    """Return the letters and digits of a text."""
     return "".join(filter(str.isalnum, text.casefold()))
 
 
 def text_of(node: Any) -> str:
+    """Return the text of an element."""
     return "" if node is None else node.text_content()
 
 
@@ -64,6 +66,7 @@ def pairs_of(tree: Any) -> Iterator[Pair]:
 
 
 def tree_of(path: Path) -> Any:
+    """Return the tree of a page without what is marked as navigation."""
     content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     tree = html.fromstring(content or b"<p></p>", parser=html.HTMLParser(encoding="utf-8"))
     for node in tree.xpath(f"//*[{FURNITURE}]|//*[@class='toc']|//*[@role='navigation']|//comment()"):
@@ -73,6 +76,7 @@ def tree_of(path: Path) -> Any:
 
 
 def is_navigation(text: str, links: frozenset[str]) -> bool:
+    """Return whether a passage is hardly more than the texts of links."""
     parts = [letters(part) for line in text.splitlines() for part in line.split(" | ")]
     linked = sum(len(part) for part in parts if part in links or part.lstrip("0123456789") in links)
     return linked > MOST_LINKED * sum(map(len, parts))
@@ -99,7 +103,7 @@ def count(folder: Path, passages: Sequence[dict[str, Any]]) -> Counter[str]:
         figures["navigation"] += sum(is_navigation(passage["text"], links) for passage in own)
         texts = [letters(f"{passage['title']} {passage['text']}") for passage in own]
         for kind, first, second in set(pairs_of(tree_of(path))):
-            if first and second and any(second in text for text in texts):  # else it was left out, or is set another way
+            if first and second and any(second in text for text in texts):
                 figures[f"{kind}s"] += 1
                 figures[f"{kind}s whole"] += any(first in text and second in text for text in texts)
     return figures
@@ -127,10 +131,12 @@ def dump(folder: Path) -> None:
 
 
 def share(figures: Counter[str], part: str, whole: str) -> str:
+    """Return a share and of how many it is."""
     return f"{figures[part] / figures[whole]:7.1%} of {figures[whole]}" if figures[whole] else "      -"
 
 
 def main(options: Namespace) -> None:
+    """Print the figures of each version."""
     packages = {"now": str(Path(__file__).parent.parent / "src")}
     if options.before:
         packages = {"before": options.before, **packages}

@@ -26,7 +26,8 @@ shortcontents short-contents region-contents breadcrumb breadcrumbs bread-crumbs
 skip-link skiplink headerlink permalink page-header page-footer site-header site-footer pagination pager prev-next
 prevnext menu submenu menubar topnav bottomnav sidenav searchbox search-box footer cookie-banner toplang bottomlang"""
 _CLASSES = frozenset(_FURNITURE_CLASSES.split())
-_IDS = frozenset("toc nav navbar navigation sidebar footer breadcrumb breadcrumbs menu sidenav searchbox".split())
+_FURNITURE_IDS = "toc nav navbar navigation sidebar footer breadcrumb breadcrumbs menu sidenav searchbox"
+_IDS = frozenset(_FURNITURE_IDS.split())
 _BOX_CLASSES = "note tip hint important warning caution attention danger admonition seealso sidebar"
 _BOXES = frozenset(_BOX_CLASSES.split())
 """classes of boxes: what they begin with is no heading of a section, and ends with them"""
@@ -50,7 +51,7 @@ _CHARSET = re.compile(rb"""<meta[^<>]{0,200}?charset\s*=\s*["']?([\w-]{2,40})"""
 _CLASS_NAMES = 4096  # that are remembered
 _HEAD = 4096  # bytes in which a page must name its encoding, four times what the standard asks
 _CHUNK = 1 << 16
-# Stand for a line break that is shown, and for the ends of what is above or below the line; texts that are clean hold none.
+# A line break that is shown, and the ends of what is above or below the line; no clean text has these characters.
 _BREAK, _ABOVE, _BELOW, _LEVEL = "\x00", "\x01", "\x02", "\x03"
 _SHIFTED = re.compile("([\x01\x02])([^\x01-\x03]{0,20})\x03")
 _MARKS = re.compile("[\x01-\x03]")

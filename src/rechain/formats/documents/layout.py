@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from rechain.formats.documents.characters import clean
 
@@ -213,10 +213,11 @@ _NUMBER = re.compile(r"\d{1,6}")
 _MOST_NUMBERS = 4  # of a line that are tried as the page's; a row of a table has more
 
 Pages = Sequence[Sequence[str]]
+AnyLine = TypeVar("AnyLine", bound=str)
 Key = tuple[str, int | None]  # a line as it is; or without one number, and what that number is beyond the page's
 
 
-def drop_repeated(pages: Pages) -> list[list[str]]:
+def drop_repeated(pages: Sequence[Sequence[AnyLine]]) -> list[list[AnyLine]]:
     """Return the lines of pages without headers and footers, page numbers and what else stands on half of the pages."""
     return [
         [line for at, line in enumerate(page) if at not in repeated]

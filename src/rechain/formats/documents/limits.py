@@ -8,6 +8,7 @@ import os
 import resource
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TypeVar
 
 from rechain.errors import InputError, ResumableError
@@ -44,9 +45,7 @@ class Limited(Service[Task, Result]):
 # What runs in the process
 
 
-def _limit(
-    function: Callable[[Task], Result], seconds: int, memory: int
-) -> Callable[[Sequence[Task]], list[Result]]:
+def _limit(function: Callable[[Task], Result], seconds: int, memory: int) -> Callable[[Sequence[Task]], list[Result]]:
     resource.setrlimit(resource.RLIMIT_AS, (most := _address_space() + memory, most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     silent = os.open(os.devnull, os.O_WRONLY)
@@ -57,8 +56,7 @@ def _limit(
 
 def _address_space() -> int:
     """Return the bytes of address space that the process has, of which its libraries take most."""
-    with open(_STATUS, "rb") as file:
-        return int(file.read().split()[0]) * resource.getpagesize()
+    return int(Path(_STATUS).read_bytes().split()[0]) * resource.getpagesize()
 
 
 def _call(function: Callable[[Task], Result], task: Task, seconds: int) -> Result:

@@ -27,26 +27,26 @@ _SIGNS = {
     **{"co": "©", "rg": "®", "tm": "™", "mu": "×", "ha": "^", "ti": "~", "rs": "\\", "ga": "`", "aa": "´", "pl": "+"},
     **{"mi": "-", "eq": "=", "<=": "≤", ">=": "≥", "!=": "≠", "+-": "±", "->": "→", "<-": "←", "Fo": "«", "Fc": "»"},
     **{"at": "@", "sh": "#", "Do": "$", "ul": "_", "sl": "/", "ba": "|", "br": "|", "lB": "[", "rB": "]", "de": "°"},
-    **{"ss": "ß", ":a": "ä", ":o": "ö", ":u": "ü", "'e": "é", "L\"": "“", "R\"": "”", "-": "-", "e": "\\", " ": " "},
+    **{"ss": "ß", ":a": "ä", ":o": "ö", ":u": "ü", "'e": "é", 'L"': "“", 'R"': "”", "-": "-", "e": "\\", " ": " "},
     **{"0": " ", "t": "\t", "'": "'", "`": "`", ".": ".", "S": "®", "R": "®"},
 }
-_FONTS = frozenset("B I R BR BI RB RI IB IR SM SB UR MT".split())
-_ALTERNATING = frozenset("BR BI RB RI IB IR".split())
+_ALTERNATING = frozenset(("BR", "BI", "RB", "RI", "IB", "IR"))
+_FONTS = _ALTERNATING | frozenset(("B", "I", "R", "SM", "SB", "UR", "MT"))
 _CODE_BEGINS, _CODE_ENDS = frozenset(("nf", "EX", "Bd")), frozenset(("fi", "EE", "Ed"))
 _BULLET = re.compile(r"[^\w\s]|o|\(?\d{1,3}[.)]")
 _DEEPEST_INDENT = 6
-_PARAGRAPHS = frozenset("PP P LP HP sp Pp Lp br".split())
+_PARAGRAPHS = frozenset(("PP", "P", "LP", "HP", "sp", "Pp", "Lp", "br"))
 # Macros of mdoc(7), and what they put before and after their words.
 _AROUND = {
     **{"Op": ("[", "]"), "Dq": ("“", "”"), "Qq": ('"', '"'), "Sq": ("‘", "’"), "Aq": ("<", ">"), "Pq": ("(", ")")},
     **{"Bq": ("[", "]"), "Brq": ("{", "}"), "Ql": ("‘", "’")},
 }
-_WORDS = frozenset("Ar Cm Pa Va Vt Ev Em Sy Li Ic Fa Fn Ft Fl Nm Xr No Ns Er Dv Sx Ad An Ms Tn St Lk Mt Ux Bx Fx Nx Ox".split())
+_MACROS_OF_WORDS = """Ar Cm Pa Va Vt Ev Em Sy Li Ic Fa Fn Ft Fl Nm Xr No Ns Er Dv Sx Ad An Ms Tn St Lk Mt Ux Bx Fx
+Nx Ox"""
+_WORDS = frozenset(_MACROS_OF_WORDS.split())
 _CLOSING = frozenset(",.;:)]?!")
-_SILENT = frozenset(
-    """Dd ad hy nh na ne ft ps ll in ti ta if ie el de ds nr rm am als as ig tr ce so mso PD DT AT UC TH IX SY YS OP Dt Os
-    Bk Ek Sm Xc Xo Oo Oc Ao Ac do hw lf ss cs fam defc HP_ Rs Re UE ME It Bl El RS RE TS TE""".split()
-)
+_WITHOUT_TEXT = """AT DT Ac Ao Bk Dt El IX It ME OP Oc Oo Os PD RE RS Re Rs SY Sm TE TH TS UC UE Xc Xo YS Dd"""
+_SILENT = frozenset(_WITHOUT_TEXT.split())
 
 
 def read_manual(text: str) -> Document:
@@ -193,7 +193,9 @@ class _Page:
             elif word in _WORDS:
                 glued |= word == "Ns"
                 flag = word == "Fl"
-                if word == "Nm" and not any(a not in _WORDS and a not in _CLOSING for a in arguments[place + 1 : place + 2]):
+                if word == "Nm" and not any(
+                    a not in _WORDS and a not in _CLOSING for a in arguments[place + 1 : place + 2]
+                ):
                     parts.append(f" {self._name}")
             else:
                 is_section = word.isdigit() and "Xr" in arguments[max(place - 2, 0) : place]

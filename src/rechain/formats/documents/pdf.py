@@ -23,7 +23,8 @@ _LEADERS = re.compile(r"(?: ?[.·…]){5,} ?")
 _ENTRY = re.compile(r".{1,200} … (?:\d{1,5}|[ivxlc]{1,7})", re.IGNORECASE)
 _PAGE_NUMBER = re.compile(r"[-–— ]*(?:\d{1,4}|[ivxlc]{1,7})[-–— ]*", re.IGNORECASE)
 _CHAPTER = re.compile(
-    r"^[\divxlc]{0,5}\s*(?:chapter|section|part|appendix|kapitel|teil|anhang|abschnitt)\s+[\dA-Z.]{1,8}[:.]?\s|^\d+ ", re.IGNORECASE
+    r"^[\divxlc]{0,5}\s*(?:chapter|section|part|appendix|kapitel|teil|anhang|abschnitt)\s+[\dA-Z.]{1,8}[:.]?\s|^\d+ ",
+    re.IGNORECASE,
 )
 _LINE = re.compile(r"^[^\n]+", re.MULTILINE)
 _WORD = re.compile(r"[^\W\d_]{2,}")

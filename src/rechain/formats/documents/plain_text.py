@@ -45,9 +45,7 @@ def read_plain(text: str) -> Document:
         if heading.level == following.level and following.start - heading.end <= _NOTHING_BETWEEN:
             in_a_row |= {heading.start, following.start}
     headings = [heading for heading in candidates if heading.start not in in_a_row]
-    return Document(
-        text, headings, _find_title(text), units=_units(text), lines=lines, navigation=list(_entries(text))
-    )
+    return Document(text, headings, _find_title(text), units=_units(text), lines=lines, navigation=list(_entries(text)))
 
 
 def _entries(text: str) -> Iterator[tuple[int, int]]:
@@ -90,15 +88,19 @@ def _continues(lines: Sequence[str], following: str) -> bool:
 
 def _find_title(text: str) -> str:
     """Return the title of a text: lines that are centred, or else a first line that stands alone."""
-    blocks = re.split(r"\n[^\S\n]*\n\s*?(?=[^\n]*\S)", "\n".join(text.split("\n", _TITLE_LINES)[:_TITLE_LINES]).strip("\n"))
+    blocks: list[list[str]] = [[]]
+    for line in text.split("\n", _TITLE_LINES)[:_TITLE_LINES]:
+        if line.strip():
+            blocks[-1].append(line.rstrip())
+        elif blocks[-1]:
+            blocks.append([])
     for block in blocks:
-        lines = [line.rstrip() for line in block.split("\n") if line.strip()]
-        is_short = 0 < len(lines) <= _LONGEST_TITLE and not any(map(_WIDE_GAP.search, lines))
-        is_centred = all(_indent(line) >= 8 and (_indent(line) + len(line)) // 2 in _MIDDLES for line in lines)
-        if is_short and is_centred and len(_WORD.findall(block)) > 1:
-            return one_line(block)
-    first = blocks[0].strip()
-    is_line = len(blocks) > 1 and "\n" not in first and len(first) <= 80 and not _WIDE_GAP.search(first)
+        is_short = 0 < len(block) <= _LONGEST_TITLE and not any(map(_WIDE_GAP.search, block))
+        is_centred = all(_indent(line) >= 8 and (_indent(line) + len(line)) // 2 in _MIDDLES for line in block)
+        if is_short and is_centred and sum(len(_WORD.findall(line)) for line in block) > 1:
+            return one_line(" ".join(block))
+    first = " ".join(blocks[0]).strip()
+    is_line = len(blocks) > 1 and len(blocks[0]) == 1 and len(first) <= 80 and not _WIDE_GAP.search(first)
     return first if is_line and _WORD.search(first) and not first.endswith(_NO_TITLE_ENDS) else ""
 
 
@@ -151,6 +153,8 @@ class _Open:
     start: int
     end: int
     """of the first line"""
+    first: float
+    """the indentation of the first line, of which a book has more than of others"""
     body: int | None = None
 
 
@@ -182,13 +186,16 @@ def _units(text: str) -> list[Unit]:
         elif top and follows and indent == top.indent and not is_item and _SHOWN.match(match[0]):
             pass  # another row
         else:
-            ends_with_colon = text[before - 1 : before] == ":"
-            if top and top.body is None and indent == top.indent and ends_with_colon and (is_item or _SHOWN.match(match[0])):
-                top.indent = indent - _HALF
-            close(indent if is_item or _SHOWN.match(match[0]) else indent - _HALF)
+            is_shown = is_item or bool(_SHOWN.match(match[0]))
+            if top and top.body is None and indent == top.first:
+                if is_shown and text[before - 1] == ":":
+                    top.indent = indent - _HALF
+                else:  # the next paragraph, of which the first line may be indented more than the others
+                    close(top.indent)
+            close(indent if is_shown else indent - _HALF)
             if stack and stack[-1].body is None:
                 stack[-1].body = start
-            stack.append(_Open(indent, start, match.end()))
+            stack.append(_Open(indent, start, match.end(), indent))
         before = match.end()
     close(0 - _HALF)
     return units
@@ -208,16 +215,15 @@ def read_restructured(text: str) -> Document:
         if headings and len(headings) >= MOST_HEADINGS:
             break
         place, title = before
-        if title.strip() and not _ADORNMENT.fullmatch(title) and _ADORNMENT.fullmatch(line):
-            if len(line.rstrip()) >= min(len(title.rstrip()), 4):
-                is_over = over[1].rstrip() == line.rstrip()
-                level = levels.setdefault((line[0], is_over), len(levels) + 1)
-                headings.append(Heading(over[0] if is_over else place, start + len(line), level, one_line(title)))
-                line_before = (start, "")
-                over, before, start = (0, ""), line_before, start + len(line) + 1
-                continue
-        over = before if _ADORNMENT.fullmatch(before[1]) else (0, "")
-        before, start = (start, line), start + len(line) + 1
+        end = start + len(line)
+        is_title = bool(title.strip()) and not _ADORNMENT.fullmatch(title) and len(line.rstrip()) >= len(title.strip())
+        if is_title and _ADORNMENT.fullmatch(line):
+            is_over = over[1].rstrip() == line.rstrip()
+            level = levels.setdefault((line[0], is_over), len(levels) + 1)
+            headings.append(Heading(over[0] if is_over else place, end, level, one_line(title)))
+            line = ""
+        over = before if _ADORNMENT.fullmatch(title) else (0, "")
+        before, start = (start, line), end + 1
     return Document(text, headings, units=_units(text), lines=range(1, text.count("\n") + 2))
 
 

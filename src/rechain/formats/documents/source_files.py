@@ -50,6 +50,7 @@ _REMEDIES = {
     ".texi": "convert it to HTML (makeinfo --html)",
     ".ipynb": "convert it to Markdown (jupyter nbconvert --to markdown)",
 }
+_READ = "text, Markdown, reStructuredText, manual pages, HTML, PDF, .docx, JSON lines and Parquet are"
 _INDEX = "index.json"
 _GENERATION = re.compile(r"generation-\d+")
 """a folder inside that of an index (`rechain.index`): its files are no documents, and change with every build"""
@@ -192,7 +193,7 @@ class _Search:
             yield Refusal(name, f"{name} is no regular file but a device, a pipe or a socket; it is left out.")
         elif kind is None:
             suffix = Path(name).suffix
-            remedy = _REMEDIES.get(suffix.casefold(), "text, Markdown, reStructuredText, manual pages, HTML, PDF, .docx, JSON lines and Parquet are")
+            remedy = _REMEDIES.get(suffix.casefold(), _READ)
             message = f"{name} is left out: files of the kind {suffix} are not read; {remedy}."
             yield Refusal(name, message, suffix.casefold())
         else:
