@@ -131,6 +131,7 @@ class _Page:
         self._gap, self._mark = "\n\n", ""
         self._anchor = self._subject = ""  # the id of the part that has begun, and that of its heading or term
         self._links = self._linked = 0  # links that are open, and characters of links since the last block began
+        self._nested = 0  # tables that are open within a cell
         self._before_code: int | None = None  # where the paragraph before some code begins
 
     def start(self, tag: str, attributes: Any) -> None:
@@ -190,6 +191,10 @@ class _Page:
 
     def _start_block(self, tag: str) -> None:
         self._main += tag in _MAIN
+        if self._table is not None and self._table.heads and self._table.in_cell and (self._nested or tag == "table"):
+            self._nested += tag == "table"  # a table within a cell is part of the text of its row
+            self._inline.append(" ")
+            return
         if tag == "table" or tag in _HEADINGS or (tag == "pre" and self._table and self._table.is_layout):
             self._end_table()
             self._flush()
@@ -255,6 +260,10 @@ class _Page:
             self._inline.append(_LEVEL)
 
     def _end_block(self, tag: str) -> None:
+        if self._nested:
+            self._nested -= tag == "table"
+            self._inline.append(" ")
+            return
         if tag in _HEADINGS:
             self._end_heading(_HEADINGS[tag])
         elif tag in _CELLS:
@@ -303,12 +312,14 @@ class _Page:
         inner = self._lists.pop()
         self._end_entry(inner)
         self._builder.add_unit(inner.introduction if inner.introduction is not None else inner.first, inner.first)
+        self._builder.last = None  # the last item of a list introduces nothing
         self._gap = "\n" if self._lists else "\n\n"
 
     def _end_box(self) -> None:
         self._flush()
         box = self._boxes.pop()
         self._builder.add_unit(box.start, box.body)
+        self._builder.last = None
         self._gap = "\n" if self._lists else "\n\n"
 
     def data(self, text: str) -> None:
@@ -364,6 +375,7 @@ class _Page:
         if self._pre:
             self._builder.add_unit(self._before_code, start)
             self._builder.add_unit(start, start)
+            self._builder.last = None
         self._note_block(start)
         self._gap, self._mark, self._linked, self._anchor = ("\n" if self._lists else "\n\n"), "", 0, ""
         return start
