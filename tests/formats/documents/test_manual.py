@@ -41,7 +41,8 @@ def test_a_page_of_man(tmp_path: Path) -> None:
     assert [passage.title for passage in extract.passages] == ["pier(1)"]
     assert extract.text == (
         "NAME\n\npier - land ships\n\nOptions\n\n-b, --berth=NUMBER\n  Land at this berth.\n\n  It may be 'free'.\n"
-        "--fast\n  Hurry. See crane(1).\n\nExamples\n\nLand at the third:\n\npier -b 3\n  done\n\nCode | Meaning\n1 | full"
+        "--fast\n  Hurry. See crane(1).\n\nExamples\n\nLand at the third:\n\npier -b 3\n  done\n\n"
+        "Code | Meaning\n1 | full"
     )
 
 

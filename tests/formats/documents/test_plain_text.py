@@ -105,7 +105,8 @@ def pages(count: int) -> str:
         f"   {word} ships show {word} lamps.\n\n   They are {word}.\n" for word in ("One", "Two", "All", "No", "Ten")
     ]
     for number, rest in zip(range(1, count + 1), rests, strict=False):
-        text += f"\n\nMarsh{'Standards Track':^40}{f'[Page {number}]':>{20 + number % 3}}\n\f\nRFC 12{'Signals':^50}June 2001\n\n\n{rest}"
+        footer = f"Marsh{'Standards Track':^40}{f'[Page {number}]':>{20 + number % 3}}"
+        text += f"\n\n{footer}\n\f\nRFC 12{'Signals':^50}June 2001\n\n\n{rest}"
     return text
 
 
@@ -125,7 +126,7 @@ def test_lines_are_those_of_the_file() -> None:
         line: text.replace("\f", "").split("\n")[document.lines[at] - 1] for at, line in enumerate(lines) if line
     }
     assert all(line == of_file for line, of_file in numbers.items())
-    assert list(read_markdown("---\ntitle: A\n---\nText.\n").lines)[0] == 4
+    assert read_markdown("---\ntitle: A\n---\nText.\n").lines[0] == 4
 
 
 def test_entries_of_a_table_of_contents_are_navigation() -> None:

@@ -202,6 +202,8 @@ def _find_headings(text: str, starts: Sequence[int], bookmarks: Sequence[Bookmar
             matches = _LINE.finditer(text, starts[page], ends[page])
             lines[page] = sorted((_letters(match[0][:_LONGEST_LINE]), match.start()) for match in matches)
         number = bisect_left(lines[page], (key, place))
+        if number < len(lines[page]):  # of lines that begin with it, the first one of those that are alike
+            number = bisect_left(lines[page], (lines[page][number][0], place))
         letters, start = lines[page][number] if number < len(lines[page]) else ("", 0)
         if letters.startswith(key) and start >= place:
             place = _end_of(text, start, key) if letters != key else _line_end(text, start)

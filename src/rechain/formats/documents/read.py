@@ -4,6 +4,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
+from hashlib import blake2b
 from importlib.util import find_spec
 from operator import itemgetter
 from pathlib import PurePosixPath
@@ -22,9 +23,11 @@ from rechain.formats.documents.source_files import Refusal, Source
 from rechain.formats.documents.splitting import Piece, SplitSettings, is_navigation, split
 from rechain.formats.documents.word import read_word
 from rechain.schema import Passage
+from rechain.text.passage_views import HEADINGS
 
 Fields = dict[str, Any]
 Task = tuple[Source, SplitSettings]
+_LONG_REPEAT = 60  # words
 _LIBRARIES = {"html": ("HTML", "lxml"), "pdf": ("PDF", "pypdfium2"), "word": ("Word", "docx")}
 _DEFAULTS = SplitSettings()
 
@@ -72,6 +75,21 @@ def read_source(
         words = " ".join(str(error).split())[:200].rstrip(".") or type(error).__name__
         reason = f"it is damaged, or not what its name says ({words})"
         yield Refusal(source.name, f"{source.name} cannot be read as {source.kind}: {reason}.")
+
+
+def repeat_key(passage: Passage) -> bytes:
+    """Return what a passage shares with those that repeat it in other files, such as a notice that all pages have.
+
+    A short one repeats another if its headings below the title of the document are the same; of a long one the title
+    must be the same as well, as two manuals may explain an option in the same words.
+    """
+    document, *path = passage.title.split(HEADINGS)
+    if len(passage.text.split()) < _LONG_REPEAT:
+        name = set(document.casefold().split())
+        path = [heading for heading in path if not name <= set(heading.casefold().split())]
+        document = ""
+    letters = "".join(filter(str.isalnum, passage.text.casefold()))
+    return blake2b("\n".join((document, *path, letters)).encode(), digest_size=16).digest()
 
 
 def convert(task: Task) -> tuple[str, list[Fields]]:
