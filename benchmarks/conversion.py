@@ -18,6 +18,7 @@ from argparse import ArgumentParser, Namespace
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import orjson
@@ -110,24 +111,29 @@ def count(folder: Path, passages: Sequence[dict[str, Any]]) -> Counter[str]:
 
 
 def read(folder: Path, package: str) -> tuple[list[dict[str, Any]], float]:
-    """Return the passages that a version of the package makes of a folder, and the seconds of computing."""
+    """Return the passages that a version of the package makes of a folder, and the seconds of indexing."""
     environment = {**os.environ, "PYTHONPATH": package}
-    before = time.perf_counter()
-    run = subprocess.run([sys.executable, __file__, str(folder), "--dump"], env=environment, capture_output=True)
-    seconds = time.perf_counter() - before
+    with TemporaryDirectory() as place:
+        command = [sys.executable, __file__, str(folder), "--index", f"{place}/index"]
+        run = subprocess.run(command, env=environment, capture_output=True)
     if run.returncode:
         sys.exit(run.stderr.decode())
-    return [orjson.loads(line) for line in run.stdout.splitlines()], seconds
+    seconds, *passages = map(orjson.loads, run.stdout.splitlines())
+    return passages, seconds
 
 
-def dump(folder: Path) -> None:
-    """Print the passages of a folder, which this version of the package makes."""
-    from rechain.formats.documents import Refusal, find_sources, read_source
+def index(folder: Path, place: Path) -> None:
+    """Index a folder with this version of the package, and print the seconds and the passages."""
+    from rechain.index import Index, build_index
 
-    for source in find_sources([folder]):
-        for extract in [] if isinstance(source, Refusal) or source.kind == "collection" else read_source(source):
-            for passage in [] if isinstance(extract, Refusal) else extract.passages:
-                sys.stdout.buffer.write(orjson.dumps(passage.model_dump()) + b"\n")
+    before = time.perf_counter()
+    build_index([folder], place)
+    print(time.perf_counter() - before, flush=True)
+    known = Index(place)
+    for name in known:
+        passage = known[name].model_dump()
+        if "source" in passage:
+            sys.stdout.buffer.write(orjson.dumps(passage) + b"\n")
 
 
 def share(figures: Counter[str], part: str, whole: str) -> str:
@@ -154,6 +160,6 @@ if __name__ == "__main__":
     arguments = ArgumentParser(description=__doc__.split("\n")[0])
     arguments.add_argument("folder", type=Path)
     arguments.add_argument("--before", help="the folder src of another version, which is counted as well")
-    arguments.add_argument("--dump", action="store_true", help="print the passages of this version")
+    arguments.add_argument("--index", type=Path, help="index the folder there and print the passages of this version")
     options = arguments.parse_args()
-    dump(options.folder) if options.dump else main(options)
+    index(options.folder, options.index) if options.index else main(options)

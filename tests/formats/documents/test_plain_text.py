@@ -86,7 +86,7 @@ def test_headings_of_restructured_text() -> None:
         (1, "Title"),
         (2, "Part"),
         (3, "Point"),
-        (2, "Part two"),
+        (2, "The os part"),
     ]
     assert [document.text[heading.start : heading.end] for heading in document.headings][:2] == [
         "=====\nTitle\n=====",

@@ -206,6 +206,14 @@ _HALF = 0.5
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1{2,}[ \t]*")
 
 
+_ROLE = re.compile(r"(?::[\w:+.-]{1,40}:)?`{1,2}~?([^`<>]{1,200}?)\s*(?:<[^`<>]{0,200}>)?`{1,2}_{0,2}")
+"""a role, a reference, or code, such as :mod:`os.path`"""
+
+
+def _without_roles(title: str) -> str:
+    return one_line(_ROLE.sub(r"\1", title[:_LONGEST_LINE]))
+
+
 def read_restructured(text: str) -> Document:
     """Return a document of the text of a reStructuredText file, in which any sign may underline headings."""
     levels: dict[tuple[str, bool], int] = {}
@@ -220,7 +228,7 @@ def read_restructured(text: str) -> Document:
         if is_title and _ADORNMENT.fullmatch(line):
             is_over = over[1].rstrip() == line.rstrip()
             level = levels.setdefault((line[0], is_over), len(levels) + 1)
-            headings.append(Heading(over[0] if is_over else place, end, level, one_line(title)))
+            headings.append(Heading(over[0] if is_over else place, end, level, _without_roles(title)))
             line = ""
         over = before if _ADORNMENT.fullmatch(title) else (0, "")
         before, start = (start, line), end + 1

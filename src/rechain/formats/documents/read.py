@@ -84,12 +84,12 @@ def repeat_key(passage: Passage) -> bytes:
     must be the same as well, as two manuals may explain an option in the same words.
     """
     document, *path = passage.title.split(HEADINGS)
-    if len(passage.text.split()) < _LONG_REPEAT:
+    words = passage.text.casefold().split()
+    if len(words) < _LONG_REPEAT:
         name = set(document.casefold().split())
         path = [heading for heading in path if not name <= set(heading.casefold().split())]
         document = ""
-    letters = "".join(filter(str.isalnum, passage.text.casefold()))
-    return blake2b("\n".join((document, *path, letters)).encode(), digest_size=16).digest()
+    return blake2b("\n".join((document, *path, *words)).encode(), digest_size=16).digest()
 
 
 def convert(task: Task) -> tuple[str, list[Fields]]:

@@ -18,7 +18,7 @@ from rechain.errors import RechainError
 
 _SUFFIXES = {
     "text": (".txt", ".text", ".adoc", ".org", ".log"),
-    "restructured": (".rst", ".rest"),
+    "restructured": (".rst", ".rest", ".rst.txt"),  # the last is what Sphinx publishes
     "markdown": (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd"),
     "html": (".html", ".htm", ".xhtml"),
     "pdf": (".pdf",),
