@@ -79,9 +79,8 @@ def test_blanks_and_signs_of_markdown_are_read_in_linear_time(text: str, title: 
 
 
 def test_headings_of_restructured_text() -> None:
-    document = read_restructured(
-        "=====\nTitle\n=====\n\nText.\n\nPart\n----\n\nMore.\n\nPoint\n~~~~~\n\nEnd.\n\nThe :mod:`os` part\n------------------\n"
-    )
+    text = "=====\nTitle\n=====\n\nText.\n\nPart\n----\n\nMore.\n\nPoint\n~~~~~\n\nEnd.\n\n"
+    document = read_restructured(f"{text}The :mod:`os` part\n------------------\n")
     assert [(heading.level, heading.words) for heading in document.headings] == [
         (1, "Title"),
         (2, "Part"),
