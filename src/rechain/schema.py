@@ -183,6 +183,38 @@ class HeldAnswer(_Record):
     span: tuple[int, int] | None = None
 
 
+class PassageSource(_Record):
+    """Where a passage of an index comes from: what a reader needs to open it."""
+
+    passage: str
+    file: str
+    page: int | None = None
+    """of a PDF, from 1"""
+    anchor: str | None = None
+    """of an HTML page: the id of the heading or term above"""
+    line: int | None = None
+    """of a text, from 1"""
+    heading: str = ""
+    """the path of headings"""
+
+    @classmethod
+    def of(cls, passage: Passage) -> Self | None:
+        """Return the source of a passage; None if it does not come from a document."""
+        extra = passage.model_extra or {}
+        if type(extra.get("source")) is not str:
+            return None
+        page, line = (value if type(value) is int else None for value in (extra.get("page"), extra.get("line")))
+        anchor = extra.get("anchor")
+        return cls(
+            passage=passage.id,
+            file=extra["source"],
+            page=page,
+            anchor=anchor if type(anchor) is str else None,
+            line=line,
+            heading=passage.title,
+        )
+
+
 class Chain(_Record):
     """Passages in order, the last of which contains the answer, and the links between them.
 
@@ -195,6 +227,8 @@ class Chain(_Record):
     answer: HeldAnswer | None = None
     own: list[str] = []
     """of a chain from an index: the passages that the record itself gave"""
+    sources: list[PassageSource] = []
+    """of a chain from an index: where those of its passages come from that are parts of documents"""
     score: float
     confidence: float | None = Field(default=None, ge=0, le=1)
     why: Annotated[dict[str, Anything] | None, JSON_TEXT] = None
@@ -218,7 +252,7 @@ class Chain(_Record):
     @property
     def _absent(self) -> set[str]:
         """The optional fields without a value, which are not written."""
-        return {name for name in ("answer", "own", "why") if getattr(self, name) in (None, [])}
+        return {name for name in ("answer", "own", "sources", "why") if getattr(self, name) in (None, [])}
 
     def __str__(self) -> str:
         """Return one line for people: confidence, or score without one, passages and links."""
