@@ -1,9 +1,9 @@
 """Find patterns that take more than linear time: python .ci/linear_patterns.py
 
 Every pattern that a module of rechain keeps is searched in texts made to be its worst cases: each character that it
-can match, and each two of them, repeated; or matched at their beginning, if the module does nothing else with it. A text
-four times as long may take four times as long, and not sixteen: a pattern is reported if it takes more than MOST times as
-long on one of them, three times in a row.
+can match, and each two of them, repeated; or matched at their beginning, if the module does nothing else with it. A
+text four times as long may take four times as long, and not sixteen: a pattern is reported if it takes more than MOST
+times as long on one of them, three times in a row.
 """
 
 import importlib
