@@ -22,8 +22,8 @@ from rechain.errors import QuestionError
 from rechain.formats.datasets import Entry
 from rechain.labels.database import connect, transaction
 from rechain.schema import Gold, Question, Recovered, Shape, Verdict
+from rechain.system.caches import BoundedCache
 from rechain.text.languages import is_chinese
-from rechain.web.chains import BoundedCache
 from rechain.web.dashboard import ALIKE, MOST_TYPES, TYPES, Figures, sum_up
 from rechain.web.filters import TABLES, Filters, Judgement, Order, condition, ordering
 from rechain.web.question_rows import SCHEMA, Stored, add_question, found_row, read_stored
