@@ -215,6 +215,8 @@ def test_a_sentence_is_embedded_once_in_a_run(default_model: ChainReaderModel) -
     model.meaning(["a claim", "a sentence"], ["a sentence", "another", "a sentence"])
     again = model.meaning(["a claim"], ["another", "a sentence", "one more"])
     assert [len(one.texts["text_start"]) - 1 for one in asked] == [3, 1]
+    model.to("cpu").meaning(["a claim"], ["another"])
+    assert [len(one.texts["text_start"]) - 1 for one in asked] == [3, 1, 2]
     fresh = deepcopy(ChainReaderModel(default_model.network, default_model.tokenizer, default_model.settings))
     assert fresh.meaning(["a claim"], ["another", "a sentence", "one more"]) == again
 

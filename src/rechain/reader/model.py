@@ -49,6 +49,7 @@ class ChainReaderModel:
     def to(self, device: str) -> Self:
         """Move it to a device."""
         self.network.to(device)
+        self._sentences = BoundedCache(_SENTENCE_BYTES, len)  # elsewhere the vectors are rounded in another way
         return self
 
     def score_many(self, batch: Sequence[Candidates]) -> list[Scores]:
