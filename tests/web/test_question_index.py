@@ -451,7 +451,7 @@ def test_it_is_known_whether_there_is_chinese_text() -> None:
     index = Index()
     index.add([entry(asked("a"))])
     assert not index.has_chinese
-    chinese = Question(id="b", question="Who?", answer="x", passages=[Passage(id="1", text="北京")])
+    chinese = Question(id="b", question="Who?", answer="x", passages=[Passage(id="1", text="北京故宫")])
     index.add([entry(chinese), entry(asked("c"))])
     index.add([entry(asked("d"))])
     assert index.has_chinese

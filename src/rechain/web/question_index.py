@@ -22,8 +22,8 @@ from rechain.errors import QuestionError
 from rechain.formats.datasets import Entry
 from rechain.labels.database import connect, transaction
 from rechain.schema import Gold, Question, Recovered, Shape, Verdict
-from rechain.text.languages import has_chinese
-from rechain.web.chains import BoundedCache
+from rechain.system.caches import BoundedCache
+from rechain.text.languages import is_chinese
 from rechain.web.dashboard import ALIKE, MOST_TYPES, TYPES, Figures, sum_up
 from rechain.web.filters import TABLES, Filters, Judgement, Order, condition, ordering
 from rechain.web.question_rows import SCHEMA, Stored, add_question, found_row, read_stored
@@ -330,7 +330,7 @@ class Index:
                         self.unreadable.add(name)
             contents = [entry.content for _, (entry, _) in batch]
             passages = (one for content in contents if isinstance(content, Question) for one in content.passages)
-            self.has_chinese = self.has_chinese or any(has_chinese(passage.text) for passage in passages)
+            self.has_chinese = self.has_chinese or any(is_chinese(passage.text) for passage in passages)
             self._note_change(None)
 
     def store(self, source: int, found: Iterable[tuple[Stored, Recovered]]) -> None:

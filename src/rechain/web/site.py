@@ -19,11 +19,12 @@ from rechain.labels.store import LabelStore
 from rechain.schema import Chain, Problem, Question, Recovered, Same
 from rechain.scoring.interface import BUNDLED
 from rechain.scoring.results import Options
+from rechain.system.caches import BoundedCache
 from rechain.system.provenance import Facts
 from rechain.text.candidates import CandidateSettings
 from rechain.text.label_units import Units
 from rechain.text.languages import read_segmenter
-from rechain.web.chains import BoundedCache, ChainList, recent_units
+from rechain.web.chains import ChainList, recent_units
 from rechain.web.forms import Results
 from rechain.web.question_index import Index
 from rechain.web.question_rows import Stored

@@ -24,6 +24,7 @@ from rechain.text.languages import (
     find_german,
     find_words,
     idf,
+    is_chinese,
     phrase_idf,
     stem_german_noun,
     words_below,
@@ -384,9 +385,10 @@ def _find_runs(context: Context, _: Holders) -> Iterator[Entity]:
     views = [view for view in context.views if view.text.has_unspaced or view.title.has_unspaced]
     if len(views) < 2:
         return
-    rarities: dict[str, float] = {}
-    for view in views:
-        rarities.update(find_words(f"{view.title.original}\n{view.text.original}"))
+    texts = [f"{view.title.original}\n{view.text.original}" for view in views]
+    segment, rarities = any(map(is_chinese, texts)), dict[str, float]()
+    for text in texts:
+        rarities.update(find_words(text, segment))
     least = context.min_weight - TITLE_PART.bonus
     names = {phrase(text): rarity for text, rarity in rarities.items() if rarity >= least}
     for name, holders in _longest(find_holders(names, context.views)):
