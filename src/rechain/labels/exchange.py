@@ -30,7 +30,7 @@ def gold_from_labels(units: Units, labels: Iterable[Label]) -> Gold | None:
     """Return the chains of a question that are right by its labels; None where not every candidate is decided.
 
     A chain that has no label itself is right if all its pairs are, and wrong if one of them is. Single passages and
-    passages side by side have no pairs, so each needs a label of its own: one that nobody was asked about may be right.
+    passages side by side have no pairs, so each needs a label of its own.
     Chains that are no candidates count if they were labelled right.
     """
     decisions = {unit: decided(of_unit) for unit, of_unit in by_unit(labels).items()}
@@ -208,10 +208,14 @@ class _Importer:
         """Add a label of every candidate of a question, and of its gold chains that are no candidates."""
         where = f"{where}, question '{gold.id}'"
         golds = [gold.model_copy(update={"chains": [chain]}) for chain in gold.chains]
+        alike: dict[tuple[str, ...], list[int]] = {}  # each is compared only with the candidates of its passages
+        for place, chain in enumerate(gold.chains):
+            alike.setdefault(tuple(sorted(chain.passages)), []).append(place)
         matched: set[int] = set()
         for number, unit in enumerate(units.chains):
             links = units.links(number)
-            same = {place for place, one in enumerate(golds) if _is_same(unit, links, one)}
+            places = alike.get(tuple(sorted(unit.passages)), ())
+            same = {place for place in places if _is_same(unit, links, golds[place])}
             matched |= same
             self.imported.labels.append(self._label(where, "yes" if same else "no", unit))
         for place, chain in enumerate(gold.chains):

@@ -18,6 +18,7 @@ from rechain.schema import (
     WHOLE,
     Answer,
     Gold,
+    Many,
     Name,
     Names,
     NotBlank,
@@ -89,7 +90,7 @@ class PassageFields(BaseModel):
     id: NameOrNumber | None = None
     title: Annotated[str, Field(coerce_numbers_to_str=True)] | None = None
     text: NotBlank
-    mentions: Annotated[list[MentionFields], Field(max_length=MOST_MENTIONS)] | None = None
+    mentions: Annotated[Many[MentionFields], Field(max_length=MOST_MENTIONS)] | None = None
 
 
 def _text_or_fields(passage: Any) -> str:
@@ -112,7 +113,7 @@ class QuestionFields(BaseModel):
     answer_entity: Name | None = None
     hops: Annotated[int, Field(ge=2, le=8, strict=True), WHOLE] | None = None
     link_types: Names | None = None
-    passages: Annotated[list[TextOrFields], Field(max_length=MOST_PASSAGES)] = []
+    passages: Annotated[Many[TextOrFields], Field(max_length=MOST_PASSAGES)] = []
     """may be left out where the server has an index, which finds them"""
     passage_ids: Names | None = None
     """passages of the server's index among which the chain is sought, instead of `passages`"""
@@ -135,7 +136,7 @@ def _one_or_many(body: Any) -> str:
 
 OneOrMany = Annotated[
     Annotated[QuestionFields, Tag(_ONE)]
-    | Annotated[list[QuestionFields], Field(min_length=1, max_length=MOST_WAITING), Tag(_MANY)],
+    | Annotated[Many[QuestionFields], Field(min_length=1, max_length=MOST_WAITING), Tag(_MANY)],
     Discriminator(_one_or_many),
 ]
 
