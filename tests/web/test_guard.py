@@ -60,6 +60,7 @@ def ask(
     query: str = "",
     parts: Sequence[bytes] = (b"",),
     is_whole: bool = True,
+    never_comes: bool = False,
     token: str | None = None,
     access: Access | None = None,
     limits: Limits | None = None,
@@ -79,6 +80,8 @@ def ask(
     sent: list[Message] = []
 
     async def receive() -> Message:
+        if never_comes:
+            await asyncio.sleep(60)
         return messages.pop(0)
 
     async def send(message: Message) -> None:
@@ -235,6 +238,18 @@ def test_who_needs_no_token_may_send_little() -> None:
     assert ask("/sign-in", method="POST", parts=[b"x" * 4096], limits=limits).status != 413
     assert ask("/sign-in", method="POST", parts=[b"x" * 4097], limits=limits).status == 413
     assert ask(method="POST", parts=[b"x" * 4097], limits=limits).status == 200
+
+
+def test_a_strangers_body_comes_soon_or_not_at_all() -> None:
+    limits = Limits(strangers_seconds=0.01)
+    answer = ask("/sign-in", method="POST", never_comes=True, limits=limits)
+    assert (answer.status, "within 0.01 seconds" in answer.body) == (408, True)
+
+
+@pytest.mark.parametrize("headers", [{"content_length": "1"}, {"transfer_encoding": "chunked"}])
+def test_what_only_reads_has_no_body(headers: dict[str, str]) -> None:
+    assert ask(method="GET", never_comes=True, **headers).status == 400
+    assert ask(method="GET", content_length="0").status == 200
 
 
 def test_what_takes_too_long_is_given_up() -> None:
