@@ -85,6 +85,11 @@ class Database:
             with transaction(database):
                 yield database
 
+    @property
+    def is_in_place(self) -> bool:
+        """Whether the file is where it was opened, or may still be created there."""
+        return self.path.parent.is_dir() if self._connection is None else _identity(self.path) == self._file
+
     def check(self) -> None:
         """Raise InputError if the file is damaged, as opening it does."""
         with self._lock, self._one_sentence():

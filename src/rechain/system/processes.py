@@ -420,6 +420,10 @@ _MOST_TOGETHER = 256
 _DIED = "the process that computes for all workers has died; it may need more memory than there is."
 
 
+class OverdueError(Exception):
+    """A process has not answered in time and was ended."""
+
+
 class Service(Generic[Task, Result]):
     """A process that answers requests; it is started when it is needed, and again after it has died.
 
@@ -437,15 +441,24 @@ class Service(Generic[Task, Result]):
         """how often the process was started"""
         self.address = ""
 
-    def __call__(self, request: Task) -> Result:
-        """Return the answer to a request or raise its error; raises ResumableError if the process dies over it."""
+    @property
+    def is_running(self) -> bool:
+        """Whether the process is there."""
+        return self._process is not None and self._process.poll() is None
+
+    def __call__(self, request: Task, seconds: float | None = None) -> Result:
+        """Return the answer to a request or raise its error; raises ResumableError if the process dies over it.
+
+        If it takes longer than so many seconds, the process is ended and OverdueError raised: work in it cannot be
+        stopped in any other way.
+        """
         with self._lock:
             # a process that was forked from the one that has started it needs another
-            if self._process is None or self._owner != os.getpid() or self._process.poll() is not None:
+            if not self.is_running or self._owner != os.getpid():
                 self.start()
             try:
-                outcome = _ask(self._connection, request)
-            except ResumableError:
+                outcome = _ask(self._connection, request, seconds)
+            except (ResumableError, OverdueError):
                 self.close()
                 raise
         return cast(Result, outcome.unwrap())
@@ -503,9 +516,11 @@ def asking(address: str) -> Callable[[Any], Any]:
     return lambda request: _ask(connection, request).unwrap()
 
 
-def _ask(connection: Connection, request: object) -> Outcome:
+def _ask(connection: Connection, request: object, seconds: float | None = None) -> Outcome:
     try:
         connection.send(request)
+        if not connection.poll(seconds):
+            raise OverdueError
         return cast(Outcome, connection.recv())
     except (EOFError, OSError) as error:
         raise ResumableError(_DIED) from error

@@ -37,7 +37,7 @@ from rechain.web.filters import Filters, Judgement, PageNumber, SourceNumber
 from rechain.web.forms import MOST_PASSAGES, of_bounded_size
 from rechain.web.passages import Place, place_of
 from rechain.web.question_index import PAGE_SIZE
-from rechain.web.service import MOST_WAITING
+from rechain.web.service import MOST_WAITING, State
 from rechain.web.site import Answered, AtSite, Origin, ask_for
 
 MOST_CHAINS = 1000
@@ -304,15 +304,23 @@ async def sources(site: AtSite) -> list[SourceDescription]:
 
 
 class Health(BaseModel):
-    """That the server is well."""
+    """How the server and its parts are."""
 
-    status: Literal["ok"]
+    status: Literal["ok", "starting", "failed"]
+    """the worst of its parts; starting: a model is being loaded"""
+    models: State
+    index: State
+    """of documents"""
+    labels: State
 
 
-@router.get("/health")
-async def health() -> Health:
-    """Return ok where the server answers. It needs no token."""
-    return Health(status="ok")
+@router.get("/health", responses={503: {"model": Health, "description": "A part has failed."}})
+async def health(site: AtSite, response: Response) -> Health:
+    """Return how the server and its parts are, with 503 if one has failed. It needs no token."""
+    states = site.states
+    status = next((state for state in ("failed", "starting") if state in states.values()), "ok")
+    response.status_code = 503 if status == "failed" else 200
+    return Health.model_validate({"status": status, **states})
 
 
 class Version(BaseModel):

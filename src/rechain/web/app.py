@@ -26,13 +26,14 @@ from rechain.web.filters import PageQuery
 from rechain.web.forms import read_form
 from rechain.web.guard import Access, Guard, Limits, host_of, signed_in
 from rechain.web.responses import load_templates, refusal, run_long
-from rechain.web.service import BusyError
+from rechain.web.service import BusyError, TooSlowError
 from rechain.web.site import ConflictError, GoneError, NotThereError, Site
 
 _STATUS: dict[type[Exception], tuple[int, str]] = {
     NotThereError: (404, "not_there"),
     ConflictError: (409, "conflict"),
     NoConfidenceError: (409, "no_confidence"),
+    TooSlowError: (503, "time_limit"),
     RechainError: (422, "bad_request"),
 }
 _NO_FIELDS = ("constrained-", "function-")
@@ -137,7 +138,7 @@ def _add_errors(app: FastAPI) -> None:
 
     @app.exception_handler(BusyError)
     async def busy(request: Request, error: BusyError) -> Response:
-        return refusal(request.scope, 429, "busy", str(error), {"Retry-After": str(error.retry_after)})
+        return refusal(request.scope, error.status, error.code, str(error), {"Retry-After": str(error.retry_after)})
 
     @app.exception_handler(GoneError)
     async def gone(request: Request, _: GoneError) -> Response:  # nobody reads it, but the counts of requests do
