@@ -7,6 +7,7 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from errno import EDQUOT, ENOSPC
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -46,6 +47,10 @@ _DAMAGE_CODES = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NO
 _WAIT_S = 30.0
 """how long a write waits for another process's: far longer than any takes, also on a slow network disk"""
 _MAGIC = b"SQLite format 3\0"
+
+
+class FullDiskError(InputError):
+    """There is no room on the disk for labels."""
 
 
 class Database:
@@ -175,9 +180,16 @@ class Database:
             yield
         except (sqlite3.Error, UnicodeDecodeError) as error:
             self._refuse(_damage_of_error(error))
-            raise InputError(f"{self.path} cannot be read or written: {error}.") from error
+            kind = FullDiskError if is_full(error) else InputError
+            raise kind(f"{self.path} cannot be read or written: {error}.") from error
         except OSError as error:
-            raise InputError(f"{self.path} cannot be read or written: {error.strerror}.") from error
+            kind = FullDiskError if error.errno in (ENOSPC, EDQUOT) else InputError
+            raise kind(f"{self.path} cannot be read or written: {error.strerror}.") from error
+
+
+def is_full(error: Exception) -> bool:
+    """Return whether an error of SQLite is that the disk is full."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL
 
 
 def connect(path: Path) -> sqlite3.Connection:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import sqlite3
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
@@ -17,8 +18,9 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Match, Mount
 
-from rechain.errors import RechainError
+from rechain.errors import InputError, MissingExtraError, RechainError, ResumableError
 from rechain.formats.datasets.formats import describe_detail
+from rechain.labels.database import FullDiskError, is_full
 from rechain.recoverer import NoConfidenceError
 from rechain.version import __version__
 from rechain.web import api, desk, document_pages, label_api, metrics, pages, try_pages
@@ -34,8 +36,13 @@ _STATUS: dict[type[Exception], tuple[int, str]] = {
     ConflictError: (409, "conflict"),
     NoConfidenceError: (409, "no_confidence"),
     TooSlowError: (503, "time_limit"),
+    FullDiskError: (507, "full_disk"),
+    InputError: (500, "bad_file"),  # all files are the server's own: a label file that was moved, a damaged index
+    ResumableError: (500, "failed"),
+    MissingExtraError: (500, "failed"),
     RechainError: (422, "bad_request"),
 }
+"""the answers to errors, the first that fits"""
 _NO_FIELDS = ("constrained-", "function-")
 """beginnings of the names that pydantic gives to the forms of a field; they say nothing to users"""
 _THREADS = 3
@@ -131,6 +138,12 @@ def _add_errors(app: FastAPI) -> None:
     async def mistaken(request: Request, error: RechainError) -> Response:
         status, code = next(answer for kind, answer in _STATUS.items() if isinstance(error, kind))
         return refusal(request.scope, status, code, request.app.state.site.without_folders(str(error)))
+
+    @app.exception_handler(sqlite3.OperationalError)
+    async def unwritten(request: Request, error: sqlite3.OperationalError) -> Response:
+        if not is_full(error):
+            raise error
+        return refusal(request.scope, 507, "full_disk", "the disk of the server's temporary files is full.")
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
