@@ -169,7 +169,9 @@ def test_the_token_in_the_address_becomes_a_cookie_that_no_script_reads() -> Non
 
 def test_cookies_of_other_programs_on_this_machine_do_not_sign_one_out() -> None:
     access = Access(TOKEN)
-    mine = cookie_of(Answer(0, {"set-cookie": signed_in("/", access.session).headers["set-cookie"]}, ""))
+    mine = cookie_of(
+        Answer(0, {"set-cookie": signed_in("/", access.session, {"headers": []}).headers["set-cookie"]}, "")
+    )
     assert ask(access=access, cookie=f'theirs={{"a": [1, "b"]}}; odd one=x, y; {mine}').status == 200
 
 
@@ -337,3 +339,12 @@ def test_a_long_answer_is_given_time_for_every_part_of_it() -> None:
     assert ask("/stream", limits=Limits(seconds=0.5)).body == "x" * 10
     with pytest.raises(TimeoutError):  # so that uvicorn cuts the connection, as the answer has begun
         ask("/stuck", limits=Limits(seconds=0.1))
+
+
+def test_the_cookie_goes_out_over_tls_alone_if_it_came_so() -> None:
+    def cookie(**headers: str) -> str:
+        return ask(query="token=12345678", token="12345678", **headers).headers["set-cookie"]
+
+    assert "Secure" not in cookie()
+    assert "Secure" in cookie(x_forwarded_proto="https")
+    assert "Secure" in cookie(x_forwarded_proto="https, http")

@@ -470,7 +470,10 @@ class Service(Generic[Task, Result]):
             folder = mkdtemp(prefix="rechain-") if self._is_shared else ""
             self.address = folder and str(Path(folder, "requests"))
             self._connection, theirs = Pipe()
-            serve = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import serve; serve({theirs.fileno()})"
+            # Linux ends a process when the thread that has started it ends: only the first lives as long as this one.
+            is_tied = not folder and threading.current_thread() is threading.main_thread()
+            arguments = f"{theirs.fileno()}, is_tied={is_tied}"
+            serve = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import serve; serve({arguments})"
             with _interrupts_blocked():
                 self._process = subprocess.Popen(
                     [sys.executable, "-c", serve], pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL
@@ -526,8 +529,13 @@ def _ask(connection: Connection, request: object, seconds: float | None = None) 
         raise ResumableError(_DIED) from error
 
 
-def serve(descriptor: int) -> None:
-    """Answer requests: the body of the process."""
+_PR_SET_PDEATHSIG = 1
+
+
+def serve(descriptor: int, is_tied: bool = False) -> None:
+    """Answer requests: the body of the process. If it is tied, Linux kills it with its parent, whatever it does."""
+    if is_tied and sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     parent = Connection(descriptor)
     make_answers, address, authkey = parent.recv()
     current_process().authkey = authkey

@@ -29,11 +29,12 @@ from rechain.web.forms import read_form
 from rechain.web.guard import Access, Guard, Limits, host_of, signed_in
 from rechain.web.responses import load_templates, refusal, run_long
 from rechain.web.service import BusyError, TooSlowError
-from rechain.web.site import ConflictError, GoneError, NotThereError, Site
+from rechain.web.site import ConflictError, ForbiddenError, GoneError, NotThereError, Site
 
 _STATUS: dict[type[Exception], tuple[int, str]] = {
     NotThereError: (404, "not_there"),
     ConflictError: (409, "conflict"),
+    ForbiddenError: (403, "no_administrator"),
     NoConfidenceError: (409, "no_confidence"),
     TooSlowError: (503, "time_limit"),
     FullDiskError: (507, "full_disk"),
@@ -60,8 +61,10 @@ class SignIn(PageQuery):
     wanted: str = "/"
 
 
-def create_app(site: Site, *, token: str | None = None, limits: Limits | None = None) -> FastAPI:
-    """Return the application that serves a site; with a token, only to those who have it."""
+def create_app(
+    site: Site, *, token: str | None = None, limits: Limits | None = None, administrator: str | None = None
+) -> FastAPI:
+    """Return the application that serves a site; with a token, only to those who have it, or the administrator's."""
     app = FastAPI(
         title="rechain",
         version=__version__,
@@ -75,7 +78,7 @@ def create_app(site: Site, *, token: str | None = None, limits: Limits | None = 
     for part in (pages, try_pages, desk, metrics, label_api, api, document_pages):
         app.include_router(part.router)
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"))
-    access = None if token is None else Access(token)
+    access = None if token is None else Access(token, administrator=administrator)
     _add_sign_in(app, access)
     _add_errors(app)
     if site.corpus is None:
@@ -129,7 +132,7 @@ def _add_sign_in(app: FastAPI, access: Access | None) -> None:
         form = await read_form(request, SignIn)
         if access is None or (form.token and await access.knows(host_of(request.scope), form.token)):
             wanted = "/" if form.wanted.startswith("/sign-in") else form.wanted
-            return signed_in(wanted, access.session if access else "")
+            return signed_in(wanted, access.session_of(form.token or "") if access else "", request.scope)
         return refusal(request.scope, 401, "no_token", "this is not the token.", wanted=form.wanted)
 
 

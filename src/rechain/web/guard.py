@@ -32,6 +32,10 @@ _LET_IN = "rechain.let_in"
 """in the scope of a request that was let in, to a path that is not open to all"""
 
 
+_ADMINISTRATOR = "rechain.administrator"
+"""in the scope of a request to a server with a token: whether it is an administrator's"""
+
+
 class Connection(HttpToolsProtocol):
     """A connection that waits so long for a request and no longer."""
 
@@ -151,10 +155,11 @@ class TooManyGuessesError(Exception):
 class Access:
     """Decides who is let in."""
 
-    def __init__(self, token: str, clock: Callable[[], float] = monotonic) -> None:
-        self._token = token
+    def __init__(self, token: str, clock: Callable[[], float] = monotonic, administrator: str | None = None) -> None:
+        """Take the token of annotators, and that of administrators, if there is one."""
+        self._token, self._administrator = token, administrator
         self._clock = clock
-        self.session = token_urlsafe(32)
+        self.session, self._administrators_session = token_urlsafe(32), token_urlsafe(32)
         """what browsers hold that have signed in: nobody can guess it, so that it is compared at once"""
         self._free_from = clock() - _FREE * _SECONDS_EACH
         """when the next token may be compared; it lies in the past as long as few were wrong"""
@@ -163,7 +168,19 @@ class Access:
 
     def is_session(self, cookie: str | None) -> bool:
         """Return whether a browser has signed in since the server was started."""
-        return cookie is not None and _are_equal(cookie, self.session)
+        return cookie is not None and (_are_equal(cookie, self.session) or self.is_administrator(cookie))
+
+    def is_administrator(self, claim: str) -> bool:
+        """Return whether a session, or a token that was let in, is an administrator's."""
+        secrets = (self._administrators_session, self._administrator)
+        return any(secret is not None and _are_equal(claim, secret) for secret in secrets)
+
+    def session_of(self, token: str) -> str:
+        """Return the session of a token that was let in."""
+        return self._administrators_session if self.is_administrator(token) else self.session
+
+    def _is_right(self, claim: str) -> bool:
+        return _are_equal(claim, self._token) or self.is_administrator(claim)
 
     async def knows(self, host: str, claim: str) -> bool:
         """Return whether a claim is the token, after its turn; raises TooManyGuessesError where that would take long.
@@ -175,9 +192,9 @@ class Access:
             return False
         is_known = host in self._known
         self._known.pop(host, None)
-        if not is_known or not _are_equal(claim, self._token):
+        if not is_known or not self._is_right(claim):
             await asyncio.sleep(self._take_turn())
-            if not _are_equal(claim, self._token):
+            if not self._is_right(claim):
                 _remember(self._wrong, digest)
                 return False
             self._free_from -= _SECONDS_EACH  # a right token is no guess
@@ -303,14 +320,17 @@ class Guard:
 
     async def _demand_token(self, scope: Scope, headers: Headers, access: Access) -> Response | None:
         cookie = cookie_parser(headers.get("cookie", "")).get(SESSION_COOKIE)
-        if _is_open(scope) or access.is_session(cookie):
+        if _is_open(scope) or (cookie is not None and access.is_session(cookie)):
+            scope[_ADMINISTRATOR] = cookie is not None and access.is_administrator(cookie)
             return None
         query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
         in_address = query.pop("token", None) if scope["method"] == "GET" else None
         kind, _, bearer = headers.get("authorization", "").partition(" ")
         if in_address and await access.knows(host_of(scope), in_address):
-            return signed_in(quote(scope["path"]) + (f"?{urlencode(query)}" if query else ""), access.session)
+            page = quote(scope["path"]) + (f"?{urlencode(query)}" if query else "")
+            return signed_in(page, access.session_of(in_address), scope)
         if kind.lower() == "bearer" and bearer and await access.knows(host_of(scope), bearer):
+            scope[_ADMINISTRATOR] = access.is_administrator(bearer)
             return None
         return refusal(scope, 401, "no_token", "this server demands its token.")
 
@@ -375,11 +395,24 @@ class _Sender:
         self._limit.reschedule(asyncio.get_running_loop().time() + self._seconds)
 
 
-def signed_in(path: str, session: str) -> Response:
+def signed_in(path: str, session: str, scope: Scope) -> Response:
     """Lead on to a page of this site, with the session in a cookie that no script can read."""
     answer = RedirectResponse("/" + path.lstrip("/\\"), status_code=303)
-    answer.set_cookie(SESSION_COOKIE, session, httponly=True, samesite="lax")
+    answer.set_cookie(SESSION_COOKIE, session, httponly=True, samesite="lax", secure=is_encrypted(scope))
     return answer
+
+
+def is_encrypted(scope: Scope) -> bool:
+    """Return whether a browser speaks TLS, with a proxy if there is one: its cookies must not go out without.
+
+    Any proxy is believed, as a wrong header only harms who sends it.
+    """
+    return "https" in (scope.get("scheme"), Headers(scope=scope).get("x-forwarded-proto", "").partition(",")[0].strip())
+
+
+def may_administrate(scope: Scope) -> bool:
+    """Return whether a request may change annotators: an administrator's or, on a server without token, any."""
+    return bool(scope.get(_ADMINISTRATOR, True))
 
 
 def _replay(body: bytes, receive: Receive) -> Callable[[], Awaitable[Message]]:

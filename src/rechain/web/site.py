@@ -53,6 +53,10 @@ class NotThereError(RechainError):
     """A question, source or unit that does not exist."""
 
 
+class ForbiddenError(RechainError):
+    """What only an administrator may do."""
+
+
 class GoneError(Exception):
     """Whoever asked has closed the connection, or the server ends."""
 
