@@ -1,9 +1,17 @@
 """What goes in and what comes out: the records of docs/formats.md, used alike by files, Python and web."""
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal, Self, overload
+from typing import Annotated, Any, Literal, Self, TypeVar, overload
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError, from_json
 
 from rechain.errors import QuestionError
@@ -12,14 +20,19 @@ SPACES = r"\u0009-\u000d\u001c-\u0020\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029
 """the characters that str.strip removes; \\s differs between Python, Rust and JavaScript"""
 NOT_BLANK = f"[^{SPACES}]"
 NotBlank = Annotated[str, StringConstraints(pattern=NOT_BLANK)]
+Item = TypeVar("Item")
+Many = Annotated[list[Item], Field(fail_fast=True)]
+"""a list that fails at its first wrong item: pydantic would collect gigabytes of errors, of which one is shown"""
 # Limits of a question, hundreds of times what any published data set has, so that one question takes seconds and not
 # minutes: the time of a request is limited, but the work on a question cannot be stopped.
 Name = Annotated[str, StringConstraints(pattern=NOT_BLANK, max_length=10_000)]
 Sentences = Annotated[str, StringConstraints(pattern=NOT_BLANK, max_length=100_000)]
-Names = Annotated[list[Name], Field(max_length=1_000)]
+Names = Annotated[Many[Name], Field(max_length=1_000)]
 MOST_PASSAGES = 10_000
 MOST_MENTIONS = 10_000
 """of a passage"""
+MOST_GOLD = 10_000
+"""gold chains of a question, and passages of one of them"""
 WHOLE = BeforeValidator(lambda value: int(value) if isinstance(value, float) and value.is_integer() else value)
 """accepts 2.0 for 2, which some writers of JSON do not distinguish"""
 JSON_TEXT = BeforeValidator(lambda value: from_json(value) if isinstance(value, str) else value)
@@ -116,7 +129,7 @@ class Passage(_Record):
     id: Name
     title: Annotated[str, Field(coerce_numbers_to_str=True, max_length=10_000)] = ""
     text: NotBlank
-    mentions: Annotated[list[Mention], Field(max_length=MOST_MENTIONS)] = []
+    mentions: Annotated[Many[Mention], Field(max_length=MOST_MENTIONS)] = []
 
     @model_validator(mode="after")
     def _mentions_lie_in_the_text(self) -> Self:
@@ -144,9 +157,9 @@ class Question(_Record):
     question_entities: Names = []
     answer_entity: Name | None = None
     hops: int | None = Field(default=None, ge=1, le=8, strict=True)
-    link_types: Annotated[list[Name], Field(max_length=7)] | None = None
+    link_types: Annotated[Many[Name], Field(max_length=7)] | None = None
     type: Annotated[str | None, Field(coerce_numbers_to_str=True, max_length=10_000)] = None
-    passages: Annotated[list[Passage], Field(max_length=MOST_PASSAGES)]
+    passages: Annotated[Many[Passage], Field(max_length=MOST_PASSAGES)]
 
     @model_validator(mode="after")
     def _ids_differ_and_types_fit(self) -> Self:
@@ -222,10 +235,10 @@ class Chain(_Record):
     """
 
     shape: Shape = "chain"
-    passages: list[str] = Field(min_length=1)
-    links: list[Link]
+    passages: Many[str] = Field(min_length=1)
+    links: Many[Link]
     answer: HeldAnswer | None = None
-    own: list[str] = []
+    own: Many[str] = []
     """of a chain from an index: the passages that the record itself gave"""
     sources: list[PassageSource] = []
     """of a chain from an index: where those of its passages come from that are parts of documents"""
@@ -295,8 +308,8 @@ class Recovered(_Record):
     collection: str | None = None
     verdict: Verdict | None = None
     verdict_probability: float | None = Field(default=None, ge=0, le=1)
-    claims: list[Claim] = []
-    chains: list[Chain]
+    claims: Many[Claim] = []
+    chains: Many[Chain]
     error: Problem | None = None
 
     def to_json(self) -> str:
@@ -351,8 +364,8 @@ class GoldChain(_Record):
     """
 
     shape: Shape | None = None
-    passages: list[NotBlank] = Field(min_length=1)
-    links: list[str] | None = None
+    passages: Many[NotBlank] = Field(min_length=1, max_length=MOST_GOLD)
+    links: Annotated[Many[str], Field(max_length=MOST_GOLD)] | None = None
     ordered: bool = Field(default=True, strict=True)
 
     @property
@@ -369,6 +382,6 @@ class Gold(_Record):
     """
 
     id: NotBlank
-    chains: list[GoldChain]
+    chains: Many[GoldChain] = Field(max_length=MOST_GOLD)
     same: Same | None = None
     verdict: Verdict | None = None

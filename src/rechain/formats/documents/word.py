@@ -20,7 +20,7 @@ _MOST_PARTS = 50_000
 _XML = (".xml", ".rels")
 _OLD_WORD = b"\xd0\xcf\x11\xe0"  # how .doc files begin, and .docx files that are locked by a password
 _HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
-_LEVELS = 9
+_LEVELS = frozenset("012345678")
 _NAMESPACE = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _NUMBERED = f"{_NAMESPACE}pPr/{_NAMESPACE}numPr"
 _REPEATED = f"{_NAMESPACE}trPr/{_NAMESPACE}tblHeader"
@@ -82,7 +82,7 @@ class _WordBuilder(Builder):
             self.add_heading(text, 1)
         elif level := self._levels.get(style):
             self.add_heading(text, level)
-        elif outline.isdigit() and int(outline) < _LEVELS:
+        elif outline in _LEVELS:
             self.add_heading(text, int(outline) + 1)
         elif is_item := name.startswith("list") or paragraph.find(_NUMBERED) is not None:
             introduction = None if self._was_item else self.last
