@@ -34,10 +34,10 @@ class Limited(Service[Task, Result]):
         self._limits = f"over {seconds} seconds or {memory // 1_000_000:,} MB"
         super().__init__(partial(_limit, function, seconds, memory))
 
-    def __call__(self, request: Task) -> Result:
+    def __call__(self, request: Task, seconds: float | None = None) -> Result:
         """Return what the function returns or raise its error; raises InputError if a limit ends it."""
         try:
-            return super().__call__(request)
+            return super().__call__(request, seconds)
         except ResumableError as error:
             raise InputError(f"is damaged, or too much work to read ({self._limits})") from error
 
