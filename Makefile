@@ -54,6 +54,7 @@ lint: .venv/installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python .ci/plain_english.py
+	$(BIN)/python .ci/linear_patterns.py
 	$(BIN)/hadolint Dockerfile
 
 # The site, in build/site: no network, and every warning, such as a link that leads nowhere, is an error.

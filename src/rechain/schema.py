@@ -1,9 +1,17 @@
 """What goes in and what comes out: the records of docs/formats.md, used alike by files, Python and web."""
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal, Self, overload
+from typing import Annotated, Any, Literal, Self, TypeVar, overload
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError, from_json
 
 from rechain.errors import QuestionError
@@ -12,14 +20,19 @@ SPACES = r"\u0009-\u000d\u001c-\u0020\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029
 """the characters that str.strip removes; \\s differs between Python, Rust and JavaScript"""
 NOT_BLANK = f"[^{SPACES}]"
 NotBlank = Annotated[str, StringConstraints(pattern=NOT_BLANK)]
+Item = TypeVar("Item")
+Many = Annotated[list[Item], Field(fail_fast=True)]
+"""a list that fails at its first wrong item: pydantic would collect gigabytes of errors, of which one is shown"""
 # Limits of a question, hundreds of times what any published data set has, so that one question takes seconds and not
 # minutes: the time of a request is limited, but the work on a question cannot be stopped.
 Name = Annotated[str, StringConstraints(pattern=NOT_BLANK, max_length=10_000)]
 Sentences = Annotated[str, StringConstraints(pattern=NOT_BLANK, max_length=100_000)]
-Names = Annotated[list[Name], Field(max_length=1_000)]
+Names = Annotated[Many[Name], Field(max_length=1_000)]
 MOST_PASSAGES = 10_000
 MOST_MENTIONS = 10_000
 """of a passage"""
+MOST_GOLD = 10_000
+"""gold chains of a question, and passages of one of them"""
 WHOLE = BeforeValidator(lambda value: int(value) if isinstance(value, float) and value.is_integer() else value)
 """accepts 2.0 for 2, which some writers of JSON do not distinguish"""
 JSON_TEXT = BeforeValidator(lambda value: from_json(value) if isinstance(value, str) else value)
@@ -119,7 +132,7 @@ class Passage(_Record):
     id: Name
     title: Annotated[str, Field(coerce_numbers_to_str=True, max_length=10_000)] = ""
     text: NotBlank
-    mentions: Annotated[list[Mention], Field(max_length=MOST_MENTIONS)] = []
+    mentions: Annotated[Many[Mention], Field(max_length=MOST_MENTIONS)] = []
 
     @model_validator(mode="after")
     def _mentions_lie_in_the_text(self) -> Self:
@@ -147,9 +160,9 @@ class Question(_Record):
     question_entities: Names = []
     answer_entity: Name | None = None
     hops: int | None = Field(default=None, ge=1, le=8, strict=True)
-    link_types: Annotated[list[Name], Field(max_length=7)] | None = None
+    link_types: Annotated[Many[Name], Field(max_length=7)] | None = None
     type: Annotated[str | None, Field(coerce_numbers_to_str=True, max_length=10_000)] = None
-    passages: Annotated[list[Passage], Field(max_length=MOST_PASSAGES)]
+    passages: Annotated[Many[Passage], Field(max_length=MOST_PASSAGES)]
 
     @model_validator(mode="after")
     def _ids_differ_and_types_fit(self) -> Self:
@@ -188,6 +201,38 @@ class HeldAnswer(_Record):
     span: tuple[int, int] | None = None
 
 
+class PassageSource(_Record):
+    """Where a passage of an index comes from: what a reader needs to open it."""
+
+    passage: str
+    file: str
+    page: int | None = None
+    """of a PDF, from 1"""
+    anchor: str | None = None
+    """of an HTML page: the id of the heading or term above"""
+    line: int | None = None
+    """of a text, from 1"""
+    heading: str = ""
+    """the path of headings"""
+
+    @classmethod
+    def of(cls, passage: Passage) -> Self | None:
+        """Return the source of a passage; None if it does not come from a document."""
+        extra = passage.model_extra or {}
+        if type(extra.get("source")) is not str:
+            return None
+        page, line = (value if type(value) is int else None for value in (extra.get("page"), extra.get("line")))
+        anchor = extra.get("anchor")
+        return cls(
+            passage=passage.id,
+            file=extra["source"],
+            page=page,
+            anchor=anchor if type(anchor) is str else None,
+            line=line,
+            heading=passage.title,
+        )
+
+
 class Chain(_Record):
     """Passages in order, the last of which contains the answer, and the links between them.
 
@@ -196,11 +241,13 @@ class Chain(_Record):
     """
 
     shape: Shape = "chain"
-    passages: list[str] = Field(min_length=1)
-    links: list[Link]
+    passages: Many[str] = Field(min_length=1)
+    links: Many[Link]
     answer: HeldAnswer | None = None
-    own: list[str] = []
+    own: Many[str] = []
     """of a chain from an index: the passages that the record itself gave"""
+    sources: list[PassageSource] = []
+    """of a chain from an index: where those of its passages come from that are parts of documents"""
     score: float
     confidence: float | None = Field(default=None, ge=0, le=1)
     why: Annotated[dict[str, Anything] | None, JSON_TEXT] = None
@@ -224,7 +271,7 @@ class Chain(_Record):
     @property
     def _absent(self) -> set[str]:
         """The optional fields without a value, which are not written."""
-        return {name for name in ("answer", "own", "why") if getattr(self, name) in (None, [])}
+        return {name for name in ("answer", "own", "sources", "why") if getattr(self, name) in (None, [])}
 
     def __str__(self) -> str:
         """Return one line for people: confidence, or score without one, passages and links."""
@@ -267,8 +314,8 @@ class Recovered(_Record):
     collection: str | None = None
     verdict: Verdict | None = None
     verdict_probability: float | None = Field(default=None, ge=0, le=1)
-    claims: list[Claim] = []
-    chains: list[Chain]
+    claims: Many[Claim] = []
+    chains: Many[Chain]
     error: Problem | None = None
 
     def to_json(self) -> str:
@@ -323,8 +370,8 @@ class GoldChain(_Record):
     """
 
     shape: Shape | None = None
-    passages: list[NotBlank] = Field(min_length=1)
-    links: list[str] | None = None
+    passages: Many[NotBlank] = Field(min_length=1, max_length=MOST_GOLD)
+    links: Annotated[Many[str], Field(max_length=MOST_GOLD)] | None = None
     ordered: bool = Field(default=True, strict=True)
 
     @property
@@ -341,6 +388,6 @@ class Gold(_Record):
     """
 
     id: NotBlank
-    chains: list[GoldChain]
+    chains: Many[GoldChain] = Field(max_length=MOST_GOLD)
     same: Same | None = None
     verdict: Verdict | None = None

@@ -21,6 +21,9 @@ from typing import Any
 import pytest
 from tests.cli.common import RECHAIN, Command
 
+from rechain.cli.recover import _hint
+from rechain.errors import ResumableError
+from rechain.run.work import Tally
 from rechain.schema import Question, Recovered
 from rechain.system.log import RunLog
 from rechain.system.provenance import read_provenance, sidecar_of
@@ -694,6 +697,13 @@ def test_standard_input_is_gone_on_with(town_file: Path, tmp_path: Path, chains:
     done = subprocess.run(command, input=town_file.read_bytes(), capture_output=True)
     assert (done.returncode, done.stdout) == (0, b""), done.stderr
     assert out.read_bytes() == chains
+
+
+def test_what_was_written_to_a_broken_pipe_is_not_gone_on_with(tmp_path: Path) -> None:
+    out = tmp_path / "pipe"
+    os.mkfifo(out)
+    with pytest.raises(ResumableError, match=r"^broken$"), _hint(out, Tally(questions=1)):
+        raise ResumableError("broken")
 
 
 def test_a_disk_that_fills_up_leaves_whole_lines_and_is_gone_on_with(

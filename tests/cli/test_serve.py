@@ -142,7 +142,7 @@ def test_a_server_starts_answers_and_ends_by_a_signal(
             assert told[1] == "se%2Bcret%20%261"
             address = told[0].partition("?")[0]
             with urlopen(f"{address}health") as answer:
-                assert json.load(answer) == {"status": "ok"}
+                assert json.load(answer)["status"] == "ok"
             known = Request(f"{address}questions/a%252Fb%2F%C3%BC", headers={"Authorization": "Bearer se+cret &1"})
             with urlopen(known) as answer:
                 assert json.load(answer)["recovered"]["id"] == "a%2Fb/ü"

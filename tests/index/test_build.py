@@ -641,3 +641,17 @@ def test_a_script_without_a_guard_builds_an_index(docs: Path, folder: Path, tmp_
     script.write_text(f"from rechain import build_index\nprint(build_index([{str(docs)!r}], {str(folder)!r}).added)\n")
     result = subprocess.run([sys.executable, script], capture_output=True, text=True)
     assert (result.returncode, result.stdout) == (0, "10\n"), result.stderr
+
+
+def test_a_passage_that_files_repeat_is_taken_from_the_first(tmp_path: Path, folder: Path) -> None:
+    docs = tmp_path / "manuals"
+    docs.mkdir()
+    for name in "abc":
+        (docs / f"{name}.md").write_text(f"# {name}\n\n{f'About {name}. ' * 30}\n\n## Legal\n\n{'All rights. ' * 25}\n")
+    assert build_index([docs], folder).info.passages == 4
+    assert "a.md#2" in Index(folder) and "b.md#2" not in Index(folder)
+    (docs / "a.md").unlink()
+    build_index([docs], folder)
+    assert "b.md#2" in Index(folder)
+    fresh = build_index([docs], tmp_path / "fresh").info
+    assert Index(folder).stamp == fresh.stamp

@@ -1,16 +1,17 @@
 """Which passages are found for a question and its answer."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
 
 from rechain.errors import QuestionError, RechainError
 from rechain.formats.datasets.questions import Entry
-from rechain.index import FindSettings, Index, fill_questions, find_passages
+from rechain.index import FindSettings, Index, build_index, fill_questions, find_passages
 from rechain.index.search import OWN, fill_entries, find_names
 from rechain.index.shard import Ask, Hit
 from rechain.recoverer import Recoverer
-from rechain.schema import Passage, Question
+from rechain.schema import Passage, Question, Recovered
 from rechain.text.words import Text
 
 BORN = "Where was the composer of the Zorilla opera born?"
@@ -155,3 +156,22 @@ def test_own_passages_of_all_questions_are_looked_up_together(index: Index, monk
     monkeypatch.setattr(index, "search", counted)
     fill_questions(index, [question(passages=[Passage(id=str(n), text="A mule.")]) for n in range(9)])
     assert len(rounds) <= 5
+
+
+def test_chains_of_documents_say_where_their_passages_come_from(tmp_path: Path) -> None:
+    pytest.importorskip("lxml")
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "pier.html").write_text(
+        "<title>Pier</title><h1 id=top>Pier</h1><p>Old.<h2 id=crane>Crane</h2><p>The Quillmouth crane was built by Tom "
+        "Zorilla in 1871.</p>"
+    )
+    (docs / "people.txt").write_text("PEOPLE\n\nTom Zorilla was born in Ostrava.\n")
+    build_index([docs], tmp_path / "index")
+    recovered = Recoverer("lexical", corpus=tmp_path / "index").recover(
+        "Where was the builder of the Quillmouth crane born?", "Ostrava"
+    )
+    (chain,) = recovered.chains
+    places = {(one.file, one.anchor, one.line, one.heading) for one in chain.sources}
+    assert places == {("pier.html", "top", None, "Pier"), ("people.txt", None, 3, "PEOPLE")}
+    assert Recovered.model_validate_json(recovered.to_json()) == recovered

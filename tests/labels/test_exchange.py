@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from rechain.formats.datasets import read_questions
 from rechain.labels.exchange import Imported, export_gold, export_pairs, gold_from_labels, labels_from_rows
 from rechain.labels.store import Label, LabelStore
 from rechain.schema import Gold, GoldChain, Question
+from rechain.text.candidates import Candidate
 from rechain.text.label_units import Unit, Units, find_units
 
 RIGHT = GoldChain(passages=["0", "1", "2"], links=["protein:P12345", "protein:Q23456"])
@@ -69,6 +71,22 @@ def test_gold_of_labels(
     units = find_units(medhop)
     found = gold_from_labels(units, labels_of(pairs, list(units.pairs)) + labels_of(chains, units.chains))
     assert found == (None if gold is None else Gold(id="MH_1", chains=gold))
+
+
+def test_a_candidate_that_nobody_was_asked_about_leaves_its_question_undecided(bridge_question: Question) -> None:
+    found = find_units(bridge_question).candidates
+    beside = Candidate((0, 1), (), 0.0, "parallel")  # side by side: it has no pairs
+    units = Units(replace(found, chains=[*found.chains, beside]))
+    wrong = [*units.pairs, *(unit for unit in units.chains if unit.shape == "single")]
+    labels = labels_of(["no"] * len(wrong), wrong)
+    assert gold_from_labels(units, labels) is None
+    assert gold_from_labels(units, labels + labels_of(["no"], units.chains[-1:])) == Gold(id="q1", chains=[])
+
+
+def test_numbers_of_any_length_are_passages(medhop: Question, store: LabelStore) -> None:
+    names = ["9" * 5000, "9" * 19, "9" * 18, "007"]
+    store.add(labels_of(["yes"] * 4, [Unit(question="MH_1", passages=(one,), entities=("a", "b")) for one in names]))
+    assert {row["support"] for row in export_pairs([medhop], store)} == {*names[:2], int(names[2]), "007"}
 
 
 def test_links_of_words_are_exported_as_they_stand_in_the_text(bridge_question: Question) -> None:

@@ -1,6 +1,7 @@
 """Texts in batches, the heads of the chain reader by hand, and reading: the same numbers in any process and batch."""
 
 import pickle
+from copy import deepcopy
 from math import exp, log
 from typing import Any
 
@@ -196,10 +197,28 @@ def test_another_reads_for_a_model_once_it_is_told_to(default_model: ChainReader
         return default_model.reader(one)
 
     model = ChainReaderModel(default_model.network, default_model.tokenizer, default_model.settings)
-    expected = model.meaning(["a claim"], ["a sentence", "another"])
     model.ask = ask
-    assert model.meaning(["a claim"], ["a sentence", "another"]) == expected
+    alike = model.meaning(["a claim"], ["a sentence", "another"])
+    assert alike == default_model.meaning(["a claim"], ["a sentence", "another"])
     assert [one.head for one in asked] == ["embed"]
+
+
+def test_a_sentence_is_embedded_once_in_a_run(default_model: ChainReaderModel) -> None:
+    asked: list[Reading] = []
+
+    def ask(one: Reading) -> Array:
+        asked.append(one)
+        return default_model.reader(one)
+
+    model = ChainReaderModel(default_model.network, default_model.tokenizer, default_model.settings)
+    model.ask = ask
+    model.meaning(["a claim", "a sentence"], ["a sentence", "another", "a sentence"])
+    again = model.meaning(["a claim"], ["another", "a sentence", "one more"])
+    assert [len(one.texts["text_start"]) - 1 for one in asked] == [3, 1]
+    model.to("cpu").meaning(["a claim"], ["another"])
+    assert [len(one.texts["text_start"]) - 1 for one in asked] == [3, 1, 2]
+    fresh = deepcopy(ChainReaderModel(default_model.network, default_model.tokenizer, default_model.settings))
+    assert fresh.meaning(["a claim"], ["another", "a sentence", "one more"]) == again
 
 
 @given(st.lists(st.lists(st.lists(st.integers(0, 70_000), min_size=1, max_size=4), min_size=1, max_size=3), min_size=1))

@@ -491,3 +491,22 @@ def test_it_does_not_outlive_a_process_that_is_killed() -> None:
             return
         threading.Event().wait(0.1)
     raise AssertionError("it still runs")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")
+def test_a_service_that_lets_no_other_thread_run_ends_with_its_parent() -> None:
+    script = (
+        "import os, threading; from functools import partial; from rechain.system.processes import Service\n"
+        "stuck = \"lambda requests: __import__('ctypes').PyDLL(None).sleep(60)\"\n"  # it keeps Python's lock
+        "service = Service(partial(eval, stuck)); service.start(); print(service._process.pid, flush=True)\n"
+        "threading.Timer(0.5, os.kill, (os.getpid(), 9)).start(); service(1)\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    status = Path(f"/proc/{parent.stdout.readline().strip()}/stat")
+    assert status.exists()
+    parent.wait()
+    end = time.monotonic() + 5
+    while status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z":
+        assert time.monotonic() < end
+        time.sleep(0.01)

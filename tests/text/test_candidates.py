@@ -10,7 +10,7 @@ from pathlib import Path
 from types import FrameType
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from rechain.errors import QuestionError, RechainError
@@ -21,6 +21,8 @@ from rechain.schema import Mention, Passage, Question
 from rechain.text.candidates import Candidate, Candidates, CandidateSettings, find_candidates, find_of_any_shape
 from rechain.text.languages import MAX_PHRASE_IDF, idf
 from rechain.text.linking import DEFAULT_MIN_WEIGHT, KINDS
+from rechain.text.linking.content import find_overlaps
+from rechain.text.passage_views import PassageView
 from rechain.text.words import phrase
 
 EVERYTHING = CandidateSettings(limit=1_000_000)
@@ -361,6 +363,7 @@ def test_c_from_texts_is_what_brute_force_finds(
     # Other entries, as what nearly all passages share does not link, nor what many parts of documents share.
     rows = [*(p.row() for p in passages), *((f"Other{n}", f"Other{n} is.") for n in range(30))]
     question = text_question(rows, answer=answer, asked=f"who {' or '.join(asked)}?", hops=hops)
+    assume(not find_overlaps([PassageView(passage) for passage in question.passages]))  # which have tests of their own
     chains = found_or_nothing(question)
     assert len({chain.passages for chain in chains}) == len(chains)
     assert {chain.passages: pytest.approx(chain.weight) for chain in chains} == reference_text_chains(

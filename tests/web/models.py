@@ -2,12 +2,27 @@
 
 from collections.abc import Sequence
 from threading import Event
+from time import sleep
 
 from rechain.scoring.interface import Scores
 from rechain.text.candidates import Candidates
 
 HANG_S = 300
 """seconds that only keep a test from hanging: a busy machine may take long"""
+
+
+class Stuck:
+    """A model that never ends over one question, as a pattern does that is not linear."""
+
+    chooses_hops = False
+
+    def to(self, device: str) -> "Stuck":
+        return self
+
+    def score_many(self, batch: Sequence[Candidates]) -> Sequence[Scores]:
+        if any(candidates.question.id == "town-1" for candidates in batch):
+            sleep(HANG_S)
+        return [Scores([{"x": 1.0}] * len(one.chains), [0.5] * len(one.chains)) for one in batch]
 
 
 class Held:

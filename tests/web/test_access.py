@@ -9,6 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from rechain.web import guard as access_module
+from rechain.web.app import create_app
 from rechain.web.guard import Access, TooManyGuessesError
 from rechain.web.site import Site
 
@@ -151,3 +152,19 @@ def test_what_was_sent_without_a_token_is_not_led_to(town_site: Site, connect: A
     client: TestClient = connect(town_site, token=TOKEN)
     page = client.post("/label/release", headers={"accept": "text/html"})
     assert "/" in seen(page.text).attributes("input", "value")
+
+
+def test_annotators_are_renamed_and_removed_with_the_administrators_token_alone(town_site: Site) -> None:
+    app = create_app(town_site, token=TOKEN, administrator="the other one")
+    for token, status in ((TOKEN, 403), ("the other one", 303)):
+        town_site.labels.claim("town-0", "eve")
+        browser = TestClient(app, base_url="http://127.0.0.1:8000", follow_redirects=False)
+        assert browser.post("/sign-in", data={"token": token}).status_code == 303
+        assert browser.get("/questions").status_code == 200
+        program = TestClient(app, base_url="http://127.0.0.1:8000", headers={"Authorization": f"Bearer {token}"})
+        for client in (browser, program):
+            renamed = client.post("/label/annotator/rename", data={"annotator": "eve", "name": "Eve"})
+            assert renamed.status_code == status or renamed.history[0].status_code == status
+            removed = client.post("/label/annotator/remove", data={"annotator": "Eve", "sure": "yes"})
+            assert removed.status_code == status or removed.history[0].status_code == status
+            town_site.labels.claim("town-0", "eve")

@@ -19,7 +19,7 @@ from rechain.schema import Question
 from rechain.version import __version__
 from rechain.web.api import MOST_CHAINS
 from rechain.web.question_index import PAGE_SIZE
-from rechain.web.service import MOST_WAITING
+from rechain.web.service import MOST_WAITING, RecoveryService
 from rechain.web.site import Site
 
 Make = Callable[..., Any]
@@ -244,8 +244,24 @@ def test_what_is_not_there(make_site: Make, connect: Make, towns: Make, path: st
     assert (answer.status_code, answer.json()) == (404, {"error": {"code": "not_there", "message": message}})
 
 
+def test_health_names_the_part_that_has_failed_or_is_starting(
+    handbook_site: Site, connect: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client: TestClient = connect(handbook_site)
+    monkeypatch.setattr(RecoveryService, "state", "starting")
+    answer = client.get("/health")
+    parts = {"models": "starting", "index": "ok", "labels": "ok"}
+    assert (answer.status_code, answer.json()) == (200, {"status": "starting", **parts})
+    labels = handbook_site.labels
+    labels.claim("bare", "anna")
+    labels.path.rename(labels.path.with_suffix(".moved"))
+    answer = client.get("/health")
+    assert (answer.status_code, answer.json()) == (503, {"status": "failed", **parts, "labels": "failed"})
+
+
 def test_health_and_version(client: TestClient) -> None:
-    assert client.get("/health").json() == {"status": "ok"}
+    parts = {"models": "unused", "index": "unused", "labels": "ok"}
+    assert client.get("/health").json() == {"status": "ok", **parts}
     served = {"version": __version__, "questions": 6, "sources": ["lexical.jsonl"], "collection": None}
     assert client.get("/version").json() == served
 

@@ -9,7 +9,7 @@ from rechain.errors import QuestionError
 from rechain.schema import Passage, Question
 from rechain.text.candidates import CandidateSettings
 from rechain.text.collection import Statistics
-from rechain.web.chains import BoundedCache, recent_candidates, recent_units, remember
+from rechain.web.chains import recent_candidates, recent_units, remember
 
 SETTINGS = CandidateSettings()
 
@@ -61,27 +61,3 @@ def test_candidates_and_units_are_those_of_the_question(towns: Callable[..., lis
     assert recent_candidates(question, SETTINGS, None) is candidates
     with pytest.raises(QuestionError):
         recent_candidates(asked("none", 1), SETTINGS, None)
-
-
-def test_a_value_is_made_once() -> None:
-    cache, made = BoundedCache[str](10, len), list[str]()
-
-    def make(value: str) -> str:
-        made.append(value)
-        return value
-
-    assert [cache.get("a", lambda: make("abc")) for _ in range(3)] == ["abc"] * 3
-    assert made == ["abc"]
-
-
-def test_what_nobody_asked_for_longest_is_dropped() -> None:
-    cache = BoundedCache[str](6, len)
-    for key in "abac":  # a is asked for again before there is too much
-        cache.get(key, lambda key=key: key * 3)  # type: ignore[misc]
-    assert [cache.get(key, lambda: "new") for key in "acb"] == ["aaa", "ccc", "new"]
-
-
-def test_what_is_too_long_is_not_kept() -> None:
-    cache = BoundedCache[str](3, len)
-    assert cache.get("a", lambda: "long") == "long"
-    assert cache.get("a", lambda: "b") == "b"

@@ -389,7 +389,7 @@ def test_a_message_about_the_file_of_labels_does_not_name_its_folder(client: Tes
     path.rename(path.with_suffix(".elsewhere"))
     for page in ("/label", "/labels/export"):
         answer = client.get(page)
-        assert answer.status_code == 422
+        assert answer.status_code == 500
         assert path.name in answer.text
         assert str(path.parent) not in answer.text
 

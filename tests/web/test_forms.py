@@ -5,6 +5,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from starlette.testclient import TestClient
 
 from rechain.errors import QuestionError
 from rechain.formats.datasets import Entry
@@ -106,6 +107,14 @@ def test_whatever_is_in_a_form_is_a_question_or_a_mistake(form: dict[str, str]) 
         assert isinstance(pasted_entry(form).content, Question | QuestionError)
     except QuestionError as error:
         assert error.code == "bad_json"
+
+
+def test_millions_of_passages_or_fields_are_not_read(client: TestClient) -> None:
+    with pytest.raises(QuestionError, match="2,000 passages"):
+        split_passages("a\n \n" * (MOST_PASSAGES + 1))
+    assert len(split_passages("a\n \n\n" * MOST_PASSAGES)) == MOST_PASSAGES
+    answer = client.post("/try", content="a&" * 100, headers={"Accept": "application/json"})
+    assert (answer.status_code, answer.json()["error"]["message"]) == (422, "a form has 100 fields at most.")
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,7 @@ def ask(
     query: str = "",
     parts: Sequence[bytes] = (b"",),
     is_whole: bool = True,
+    never_comes: bool = False,
     token: str | None = None,
     access: Access | None = None,
     limits: Limits | None = None,
@@ -79,6 +80,8 @@ def ask(
     sent: list[Message] = []
 
     async def receive() -> Message:
+        if never_comes:
+            await asyncio.sleep(60)
         return messages.pop(0)
 
     async def send(message: Message) -> None:
@@ -166,7 +169,9 @@ def test_the_token_in_the_address_becomes_a_cookie_that_no_script_reads() -> Non
 
 def test_cookies_of_other_programs_on_this_machine_do_not_sign_one_out() -> None:
     access = Access(TOKEN)
-    mine = cookie_of(Answer(0, {"set-cookie": signed_in("/", access.session).headers["set-cookie"]}, ""))
+    mine = cookie_of(
+        Answer(0, {"set-cookie": signed_in("/", access.session, {"headers": []}).headers["set-cookie"]}, "")
+    )
     assert ask(access=access, cookie=f'theirs={{"a": [1, "b"]}}; odd one=x, y; {mine}').status == 200
 
 
@@ -235,6 +240,18 @@ def test_who_needs_no_token_may_send_little() -> None:
     assert ask("/sign-in", method="POST", parts=[b"x" * 4096], limits=limits).status != 413
     assert ask("/sign-in", method="POST", parts=[b"x" * 4097], limits=limits).status == 413
     assert ask(method="POST", parts=[b"x" * 4097], limits=limits).status == 200
+
+
+def test_a_strangers_body_comes_soon_or_not_at_all() -> None:
+    limits = Limits(strangers_seconds=0.01)
+    answer = ask("/sign-in", method="POST", never_comes=True, limits=limits)
+    assert (answer.status, "within 0.01 seconds" in answer.body) == (408, True)
+
+
+@pytest.mark.parametrize("headers", [{"content_length": "1"}, {"transfer_encoding": "chunked"}])
+def test_what_only_reads_has_no_body(headers: dict[str, str]) -> None:
+    assert ask(method="GET", never_comes=True, **headers).status == 400
+    assert ask(method="GET", content_length="0").status == 200
 
 
 def test_what_takes_too_long_is_given_up() -> None:
@@ -322,3 +339,12 @@ def test_a_long_answer_is_given_time_for_every_part_of_it() -> None:
     assert ask("/stream", limits=Limits(seconds=0.5)).body == "x" * 10
     with pytest.raises(TimeoutError):  # so that uvicorn cuts the connection, as the answer has begun
         ask("/stuck", limits=Limits(seconds=0.1))
+
+
+def test_the_cookie_goes_out_over_tls_alone_if_it_came_so() -> None:
+    def cookie(**headers: str) -> str:
+        return ask(query="token=12345678", token="12345678", **headers).headers["set-cookie"]
+
+    assert "Secure" not in cookie()
+    assert "Secure" in cookie(x_forwarded_proto="https")
+    assert "Secure" in cookie(x_forwarded_proto="https, http")

@@ -1,12 +1,15 @@
 """Labels by REST: given, taken back, exported, imported both ways, and refused where they are of nothing."""
 
+import errno
 import json
+import sqlite3
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
+from rechain.labels import store
 from rechain.schema import Passage, Question
 from rechain.text.label_units import find_units
 from rechain.web.chains import remember
@@ -254,3 +257,31 @@ def test_an_export_is_sent_as_it_is_made() -> None:
     assert len(made) < 20
     assert (first + b"".join(parts)).count(b"\n") == len(made) == 100
     assert list(_in_parts(iter(()))) == [b""]
+
+
+@pytest.mark.parametrize("code", [sqlite3.SQLITE_FULL, errno.ENOSPC])
+def test_a_full_disk_is_a_fault_of_the_server(
+    medhop: TestClient, medhop_site: Site, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    error: Exception = OSError(code, "No space left on device")
+    if code == sqlite3.SQLITE_FULL:
+        error = sqlite3.OperationalError("database or disk is full")
+        error.sqlite_errorcode = code  # type: ignore[attr-defined]
+
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(store, "_set_current", fail)
+    answer = medhop.post("/labels", json=[pair()])
+    assert (answer.status_code, answer.json()["error"]["code"]) == (507, "full_disk")
+    monkeypatch.undo()
+    assert medhop.post("/labels", json=[pair()]).status_code == 200
+    monkeypatch.setattr(medhop_site.results, "add", fail)
+    answer = medhop.post("/try", data={"question": "Who?", "answer": "Ann", "passages": "It is Ann.\n\nAnn is it."})
+    assert answer.status_code == (507 if code == sqlite3.SQLITE_FULL else 500)
+
+
+def test_passages_by_id_without_an_index_are_a_mistake_of_the_request(medhop: TestClient) -> None:
+    asked = {"question": "Who?", "answer": "Ann", "passage_ids": ["0"]}
+    assert medhop.post("/recover", json=asked).status_code == 422
+    assert medhop.post("/recover", json=[asked | {"passages": ["Ann"]}]).status_code == 200

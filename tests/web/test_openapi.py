@@ -7,11 +7,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from socket import create_server
 from threading import Thread
+from typing import Annotated, Any
 
 import pytest
 import uvicorn
+from fastapi.routing import APIRoute
+from pydantic import TypeAdapter
 from starlette.testclient import TestClient
 
+from rechain.web import api, desk, document_pages, label_api, pages
 from rechain.web.app import create_app
 from rechain.web.site import Site
 
@@ -52,6 +56,28 @@ def served(site: Site) -> Iterator[str]:
     finally:
         server.should_exit = True
         thread.join()
+
+
+def lists_in(schema: object) -> Iterator[dict[str, Any]]:
+    """Yield the lists in one of pydantic's schemas."""
+    inner = schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list | tuple) else ()
+    if isinstance(schema, dict) and schema.get("type") in ("list", "tuple", "set", "dict"):
+        yield schema
+    for one in inner:
+        yield from lists_in(one)
+
+
+def test_every_list_of_a_request_is_bounded_and_fails_at_its_first_error() -> None:
+    bodies = [
+        body
+        for part in (api, label_api, document_pages, pages, desk)
+        for route in part.router.routes
+        if isinstance(route, APIRoute) and (body := route.body_field)
+    ]
+    kinds = [Annotated[body.field_info.annotation, body.field_info] for body in bodies]
+    found = [one for kind in kinds for one in lists_in(TypeAdapter(kind).core_schema)]
+    assert len(found) > 10
+    assert [one for one in found if not one.get("max_length") or not one.get("fail_fast")] == []
 
 
 @pytest.mark.slow

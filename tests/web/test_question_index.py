@@ -1,5 +1,7 @@
 """The list of questions: every filter, the search, and what two sources say of the same question."""
 
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -451,7 +453,22 @@ def test_it_is_known_whether_there_is_chinese_text() -> None:
     index = Index()
     index.add([entry(asked("a"))])
     assert not index.has_chinese
-    chinese = Question(id="b", question="Who?", answer="x", passages=[Passage(id="1", text="北京")])
+    chinese = Question(id="b", question="Who?", answer="x", passages=[Passage(id="1", text="北京故宫")])
     index.add([entry(chinese), entry(asked("c"))])
     index.add([entry(asked("d"))])
     assert index.has_chinese
+
+
+def test_the_folders_of_killed_servers_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    killed = (
+        "import os; from rechain.web.question_index import Index; kept = Index(); kept.ids(); os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", killed])
+    assert len(list(tmp_path.iterdir())) == 1
+    one, two = Index(), Index()
+    assert len(list(tmp_path.iterdir())) == 2
+    one.close()
+    two.close()
+    assert list(tmp_path.iterdir()) == []

@@ -17,7 +17,7 @@ from rechain.schema import Passage, Question, Recovered
 from rechain.scoring.interface import Scores
 from rechain.scoring.results import Options
 from rechain.text.candidates import Candidates
-from rechain.web.service import BusyError, RecoveryService
+from rechain.web.service import BusyError, RecoveryService, StartingError
 
 Towns = Callable[..., list[Question]]
 
@@ -87,7 +87,9 @@ def test_heavy_questions_are_recovered_apart_so_that_they_can_be_given_up(make: 
 
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.integers(min_value=1, max_value=7), min_size=1, max_size=6), st.integers(min_value=1, max_value=6))
-def test_batches_are_full_in_the_order_of_asking(entries: list[Entry], sizes: list[int], batch_size: int) -> None:
+def test_batches_are_full_and_have_a_question_of_each_in_turn(
+    entries: list[Entry], sizes: list[int], batch_size: int
+) -> None:
     model = Held()
     service = RecoveryService(lambda: Recoverer(model), batch_size=batch_size, most_seconds=HANG_S)
     hold(service, model, entries[0])
@@ -96,7 +98,7 @@ def test_batches_are_full_in_the_order_of_asking(entries: list[Entry], sizes: li
     model.may_go_on.set()
     assert [names(future) for future in futures] == [[entry.id for entry in entries[:size]] for size in sizes]
     service.close()
-    asked = [entry.id for size in sizes for entry in entries[:size]]
+    asked = [entry.id for turn, entry in enumerate(entries) for size in sizes if turn < size]
     expected = [asked[place : place + batch_size] for place in range(0, len(asked), batch_size)]
     assert model.batches == [["town-0"], *expected]
     assert service.waiting == 0
@@ -136,12 +138,16 @@ def test_past_the_limit_one_is_told_when_to_ask_again(make: Make, entries: list[
     service = make(model, most_waiting=4)
     first = hold(service, model, entries[0])
     second = service.ask(entries[1:4], Options())
-    for count in (1, 3):
+    singles: list[Future[list[Recovered]]] = []
+    for count in (3, 2, 1):  # who asks for one waits for one of each, so that there is room for two more
+        while count == 1 and len(singles) < 2:
+            singles.append(service.ask(entries[4:5], Options()))
         with pytest.raises(BusyError, match="ask again in 1 s") as busy:
             service.ask(entries[:count], Options())
         assert busy.value.retry_after == 1
     model.may_go_on.set()
     assert len(names(first) + names(second)) == 4
+    assert [names(one) for one in singles] == [["town-4"]] * 2
     assert names(service.ask(entries[:4], Options())) == ["town-0", "town-1", "town-2", "town-3"]
 
 
@@ -191,6 +197,40 @@ def test_a_question_that_would_wait_too_long_is_refused(make: Make, towns: Towns
     model.may_go_on.set()
     assert all(names(future) == [question.id] for future in (running, *waiting))
     assert len(names(service.ask([entry] * 9, Options()))) == 9  # nobody waits, and it would never be quicker
+
+
+def test_many_questions_of_one_keep_no_other_waiting(make: Make, entries: list[Entry]) -> None:
+    model = Held()
+    service = make(model, batch_size=2)
+    hold(service, model, entries[0])
+    many, one = service.ask(entries[:5], Options()), service.ask([entries[7]], Options())
+    model.may_go_on.set()
+    assert (len(names(many)), names(one)) == (5, ["town-7"])
+    assert model.batches[1] == ["town-0", "town-7"]
+
+
+def test_who_asks_while_the_model_is_loaded_is_told_so(entries: list[Entry]) -> None:
+    has_begun, may_go_on, clock = Event(), Event(), Clock()
+
+    def load() -> Recoverer:
+        has_begun.set()
+        assert may_go_on.wait(HANG_S)
+        return Recoverer("lexical")
+
+    service = RecoveryService(load, most_seconds=4.0, clock=clock)
+    assert service.state == "unused"
+    late = service.ask(entries[:1], Options())
+    assert has_begun.wait(HANG_S)
+    assert service.state == "starting"
+    clock.now = 4.5
+    service.refuse_late()
+    with pytest.raises(StartingError) as refused:
+        late.result(HANG_S)
+    assert (refused.value.status, refused.value.retry_after) == (503, 5)
+    may_go_on.set()
+    assert names(service.ask([entries[2]], Options())) == ["town-2"]
+    assert service.state == "ok"
+    service.close()
 
 
 class Restarted(Recoverer):

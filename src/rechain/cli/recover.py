@@ -299,7 +299,8 @@ def _hint(place: Path | str | None, tally: "Tally") -> Iterator[None]:
     try:
         yield
     except (Exception, KeyboardInterrupt) as error:
-        if not place or not tally.questions or isinstance(error, LostOutputError):
+        is_stream = isinstance(place, Path) and place.exists() and not (place.is_file() or place.is_dir())
+        if not place or is_stream or not tally.questions or isinstance(error, LostOutputError):
             raise
         can_resume = isinstance(error, (OSError, ResumableError, QuestionError, KeyboardInterrupt))
         hint = f"What was done before is in {place}{': go on with --resume' if can_resume else ''}."

@@ -74,6 +74,12 @@ def serve(
             envvar="RECHAIN_TOKEN", help="A token that requests need, 8 characters or more; random for other hosts."
         ),
     ] = None,
+    admin_token: Annotated[
+        str | None,
+        Option(
+            envvar="RECHAIN_ADMIN_TOKEN", help="Another token, with which annotators can also be renamed and removed."
+        ),
+    ] = None,
     max_body: Annotated[int, Option(min=1, metavar="MB", help="The largest request, in megabytes.")] = 10,
     time_limit: Annotated[float, Option(min=0.1, metavar="SECONDS", help="The longest a request may take.")] = 60.0,
     source: PassageOptions,
@@ -95,7 +101,12 @@ def serve(
         from rechain.web.guard import Connection, Limits
     except ImportError as error:
         raise MissingExtraError("rechain serve", "web") from error
-    token, listening = _token(host, token), _listen(host, port)
+    if admin_token is not None and admin_token == token:
+        raise RechainError("--admin-token is another than --token, which annotators have.")
+    token, admin_token = _token(host, token), admin_token and _token(host, admin_token)
+    if admin_token and not token:
+        raise RechainError("--admin-token needs --token: without one every user of this machine may do anything.")
+    listening = _listen(host, port)
     settings, index = candidates.settings(), source.index
     with as_file(files("rechain").joinpath("data")) as data:
         if questions is None and index is None:
@@ -112,7 +123,7 @@ def serve(
         config = RecovererConfig(settings=settings, device=device, corpus=index, found=source.found)
         _add_models(site, model or [], config)
     limits = Limits(body=max_body * 1_000_000, seconds=time_limit)
-    app = create_app(site, token=token, limits=limits)
+    app = create_app(site, token=token, limits=limits, administrator=admin_token)
     server = uvicorn.Config(
         app,
         http=Connection,
@@ -221,15 +232,16 @@ def _add_models(site: "Site", names: list[str], config: "RecovererConfig") -> No
     from rechain.web.service import ProcessRecoverer, RecoveryService
     from rechain.web.site import Origin
 
+    newest = None if site.corpus is None else site.corpus.newest
     for name in names or ([] if site.sources else [BUNDLED]):
         named = replace(config, model=name)
         with working("Loading the model"):
             facts = describe_model(name)
             origin = Origin(f"{name}: recovered now by rechain {__version__}", made_by={"model": facts})
-            service = site.add_model(name, partial(ProcessRecoverer, named), origin)
+            service = site.add_model(name, partial(ProcessRecoverer, named, newest), origin)
             _ = service.recoverer  # loaded now, so that a missing model is reported before the first request
     services = [one for source in site.sources if (one := site.service_of(source))]
-    site.recovery = services[0] if services else RecoveryService(partial(ProcessRecoverer, config))
+    site.recovery = services[0] if services else RecoveryService(partial(ProcessRecoverer, config, newest))
 
 
 def _run(server: "Server", listening: socket, token: str | None, labels: Path) -> None:

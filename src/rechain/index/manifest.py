@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from rechain.formats.documents import Extract, Refusal, Source
+from rechain.formats.documents import Extract, Refusal, Source, repeat_key
 from rechain.index.shard import mark_of
 from rechain.index.vectors import open_database
 from rechain.schema import Passage
@@ -27,6 +27,15 @@ _LEFT_OUT = """
 CREATE TABLE IF NOT EXISTS left_out (name TEXT PRIMARY KEY, kind TEXT, size INTEGER, modified INTEGER, message TEXT);
 """
 """files without passages; indexes of earlier versions have no such table"""
+_REPEATS = """
+CREATE TABLE IF NOT EXISTS repeats (key BLOB, name TEXT, kept INTEGER, PRIMARY KEY (key, name)) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS repeats_of ON repeats (name);
+"""
+"""the passages of documents by what they share with those that repeat them, and whether they are kept, as those of the
+first file are; indexes of earlier versions have no such table"""
+_UNSETTLED_REPEATS = """
+SELECT 1 FROM repeats GROUP BY key HAVING sum(kept) != 1 OR min(name) != max(CASE kept WHEN 1 THEN name END) LIMIT 1
+"""
 _HOLDERS_OF_KEYS = """
 SELECT one.id, one.key, mine.name, mine.kind, other.key, its.name, its.kind
 FROM passages AS one JOIN sources AS mine ON mine.number = one.source
@@ -91,7 +100,7 @@ class Manifest:
         self._connection.execute(f"PRAGMA cache_size = {_CACHE}")
         if before is None:
             self._connection.executescript(_TABLES)
-        self._connection.executescript(_LEFT_OUT)
+        self._connection.executescript(_LEFT_OUT + _REPEATS)
         self._connection.execute("BEGIN")
         self._numbers: dict[str, int] = dict(self._connection.execute("SELECT name, number FROM sources"))
         self._losses: dict[str, bytes] = {}
@@ -143,6 +152,7 @@ class Manifest:
             number = self._numbers.pop(name, None)  # None for a file without passages
             rows = self._connection.execute("SELECT id, record FROM passages WHERE source = ?", (number,)).fetchall()
             self._drop(rows)
+            self._connection.execute("DELETE FROM repeats WHERE name = ?", (name,))
             self._has_other_files |= bool(self._forget(name))
 
     def _drop(self, rows: Collection[tuple[str, bytes]]) -> None:
@@ -159,7 +169,10 @@ class Manifest:
         """Whether all passages have the ids that they would have in a new index.
 
         An id that several files have stays with the first of them, and the file's name is put before it in the others.
+        So does a passage of documents that several files have, which the others leave out.
         """
+        if self._connection.execute(_UNSETTLED_REPEATS).fetchone():
+            return False
         rows = self._connection.execute(_HOLDERS_OF_KEYS)
         return all(
             name == f"{source}#{key}"
@@ -197,6 +210,7 @@ class Taking:
         rows = connection.execute("SELECT coalesce(key, id), id, record FROM passages WHERE source = ?", (number,))
         self.known: dict[str, tuple[str, bytes]] = {key: (name, mark) for key, name, mark in rows}
         """id and mark of the passages that the file had and that were not read again, by key"""
+        connection.execute("DELETE FROM repeats WHERE name = ?", (source.name,))
         self._met: dict[str, bytes] = {}
         """the digest of the passage of each key"""
         self._repeated: dict[str, set[bytes]] = {}
@@ -210,13 +224,21 @@ class Taking:
         """Return the passages that are new, by the ids that they have in the index."""
         if extract.text is not None:
             self.text = zlib.compress(extract.text.encode(), _COMPRESSION)
-        passages = map(self._take, extract.passages)
+        passages = (self._take(one) for one in extract.passages if extract.text is None or not self._repeats(one))
         return [passage for passage in passages if passage is not None]
 
     def refuse(self, refusal: Refusal) -> None:
         """Take what is wrong with the file, or with one of its rows, which leaves the others as they are."""
         if refusal.name == self._source.name:
             self.refusal = refusal
+
+    def _repeats(self, passage: Passage) -> bool:
+        """Return whether a passage of a document is one of an earlier file, or of this one, once more."""
+        key, name = repeat_key(passage), self._source.name
+        before = self._connection.execute("SELECT min(name) FROM repeats WHERE key = ? AND kept", (key,)).fetchone()[0]
+        is_repeated = before is not None and before <= name
+        self._connection.execute("INSERT OR IGNORE INTO repeats VALUES (?, ?, ?)", (key, name, not is_repeated))
+        return is_repeated
 
     def _take(self, passage: Passage) -> NewPassage | None:
         """Return a passage if it is new, or None if the index has it already."""

@@ -7,6 +7,7 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from errno import EDQUOT, ENOSPC
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -48,6 +49,10 @@ _WAIT_S = 30.0
 _MAGIC = b"SQLite format 3\0"
 
 
+class FullDiskError(InputError):
+    """There is no room on the disk for labels."""
+
+
 class Database:
     """One connection to the file, for all threads of this process; as long as there is no file, reads are empty."""
 
@@ -84,6 +89,11 @@ class Database:
             database = self._opened() or self._create_tables()
             with transaction(database):
                 yield database
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether the file is where it was opened, or may still be created there."""
+        return self.path.parent.is_dir() if self._connection is None else _identity(self.path) == self._file
 
     def check(self) -> None:
         """Raise InputError if the file is damaged, as opening it does."""
@@ -170,9 +180,16 @@ class Database:
             yield
         except (sqlite3.Error, UnicodeDecodeError) as error:
             self._refuse(_damage_of_error(error))
-            raise InputError(f"{self.path} cannot be read or written: {error}.") from error
+            kind = FullDiskError if is_full(error) else InputError
+            raise kind(f"{self.path} cannot be read or written: {error}.") from error
         except OSError as error:
-            raise InputError(f"{self.path} cannot be read or written: {error.strerror}.") from error
+            kind = FullDiskError if error.errno in (ENOSPC, EDQUOT) else InputError
+            raise kind(f"{self.path} cannot be read or written: {error.strerror}.") from error
+
+
+def is_full(error: Exception) -> bool:
+    """Return whether an error of SQLite is that the disk is full."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL
 
 
 def connect(path: Path) -> sqlite3.Connection:

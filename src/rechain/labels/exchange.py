@@ -1,5 +1,6 @@
 """Labels as rows: exported as gold chains or as labelled pairs like MedHop's, and made from either."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,19 +22,20 @@ from rechain.text.passage_views import identifier
 
 UNTOUCHED, UNDECIDED = "untouched", "undecided"
 """why a question, or a pair, is left out of an export: nobody labelled it, or not all of it is decided"""
+_NUMBER = re.compile("0|[1-9][0-9]{0,17}")
+"""an id that is exported as a number, as MedHop's are; JSON writers have 64 bits for it"""
 
 
 def gold_from_labels(units: Units, labels: Iterable[Label]) -> Gold | None:
     """Return the chains of a question that are right by its labels; None where not every candidate is decided.
 
-    A chain that has no label itself is right where all its pairs are, and wrong where one is. Where pairs were
-    labelled, single passages and passages side by side, which have none, need not be decided. Chains that are no
-    candidates count where they were labelled right.
+    A chain that has no label itself is right if all its pairs are, and wrong if one of them is. Single passages and
+    passages side by side have no pairs, so each needs a label of its own.
+    Chains that are no candidates count if they were labelled right.
     """
     decisions = {unit: decided(of_unit) for unit, of_unit in by_unit(labels).items()}
     verdicts = [_verdict(units, number, decisions) for number in range(len(units.chains))]
-    by_pairs = any(unit.mode == "pairs" for unit in decisions)
-    if any(verdict is None and (units.pairs_of[number] or not by_pairs) for number, verdict in enumerate(verdicts)):
+    if None in verdicts:
         return None
     right = [
         _gold_chain(units.chains[number], units.links(number))
@@ -106,8 +108,8 @@ def export_pairs(
 def _row(units: Units, pair: Unit, decision: Decision, evidence: str | None) -> dict[str, Any]:
     one, two = map(_without_kind, units.in_order(pair))
     passage = pair.passages[0]
-    is_number = passage.isascii() and passage.isdigit() and str(int(passage)) == passage
-    row = {"id": pair.question, "support": int(passage) if is_number else passage, "a": one, "b": two}
+    support = int(passage) if _NUMBER.fullmatch(passage) else passage
+    row = {"id": pair.question, "support": support, "a": one, "b": two}
     return row | {"interacts": decision == "yes"} | ({} if evidence is None else {"evidence": evidence})
 
 
@@ -206,10 +208,14 @@ class _Importer:
         """Add a label of every candidate of a question, and of its gold chains that are no candidates."""
         where = f"{where}, question '{gold.id}'"
         golds = [gold.model_copy(update={"chains": [chain]}) for chain in gold.chains]
+        alike: dict[tuple[str, ...], list[int]] = {}  # each is compared only with the candidates of its passages
+        for place, chain in enumerate(gold.chains):
+            alike.setdefault(tuple(sorted(chain.passages)), []).append(place)
         matched: set[int] = set()
         for number, unit in enumerate(units.chains):
             links = units.links(number)
-            same = {place for place, one in enumerate(golds) if _is_same(unit, links, one)}
+            places = alike.get(tuple(sorted(unit.passages)), ())
+            same = {place for place in places if _is_same(unit, links, golds[place])}
             matched |= same
             self.imported.labels.append(self._label(where, "yes" if same else "no", unit))
         for place, chain in enumerate(gold.chains):

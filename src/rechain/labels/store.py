@@ -381,6 +381,11 @@ class LabelStore(AbstractContextManager["LabelStore"]):
         """Yield every label ever given, also those that were undone, in the order in which they were added."""
         return map(self._event, self._database.rows(f"SELECT {_EVENT} FROM events AS e ORDER BY seq"))
 
+    @property
+    def is_in_place(self) -> bool:
+        """Whether the file is where it was opened, or may still be created there; it waits for no other thread."""
+        return self._database.is_in_place
+
     def check(self) -> None:
         """Raise InputError if the file is damaged."""
         self._database.check()

@@ -12,6 +12,7 @@ from rechain.reader.settings import ReaderSettings
 from rechain.reader.texts import Arrivals, Case, ChainTexts, TokenText, flat_texts, unmarked
 from rechain.scoring.interface import ALONE, Contributions, PlayerStep, Scores
 from rechain.scoring.verdict_weights import best_passage
+from rechain.system.caches import BoundedCache
 from rechain.system.tensors import Array
 from rechain.text.candidates import Candidates
 from rechain.text.evidence.features import nothing, weigh
@@ -19,6 +20,7 @@ from rechain.text.evidence.pairs import weigh_beside
 from rechain.text.linking.content import are_parts
 
 _SENTENCE_TOKENS = 96  # of a sentence or claim whose meaning is compared
+_SENTENCE_BYTES = 2**23  # of vectors of sentences that are kept: 5,000 of them, with their tokens 10 MB
 
 
 class ChainReaderModel:
@@ -35,10 +37,12 @@ class ChainReaderModel:
         self.evidence: Array = network.evidence.weight.detach().float().cpu().numpy()[0]  # its weights, [features]
         self.reader = NetworkReader(self.network)
         self.ask: Read = self.reader  # or another process with the same network
+        self._sentences: BoundedCache[bytes] = BoundedCache(_SENTENCE_BYTES, len)
 
     def to(self, device: str) -> Self:
         """Move it to a device."""
         self.network.to(device)
+        self._sentences = BoundedCache(_SENTENCE_BYTES, len)  # elsewhere the vectors are rounded in another way
         return self
 
     def score_many(self, batch: Sequence[Candidates]) -> list[Scores]:
@@ -63,7 +67,7 @@ class ChainReaderModel:
 
     def meaning(self, claims: Sequence[str], sentences: Sequence[str]) -> list[list[float]]:
         """Return the similarity of each claim to each sentence by the mean states of the encoder, from 0 to 1."""
-        unit, unlike = self.embed([*claims, *sentences], _SENTENCE_TOKENS), self.settings.unlike
+        unit, unlike = self._recall([*claims, *sentences]), self.settings.unlike
         cosines = unit[: len(claims)] @ unit[len(claims) :].T
         likeness: list[list[float]] = ((cosines - unlike) / (1 - unlike)).clip(0, 1).tolist()
         return likeness
@@ -78,10 +82,23 @@ class ChainReaderModel:
 
     def embed(self, texts: Sequence[str], most: int) -> Array:
         """Return the mean states of the encoder for texts, cut to `most` tokens, each of unit length, [texts, d]."""
-        cut = [unmarked(encoding.ids[:most]) for encoding in self.tokenizer.encode_batch(texts)]
-        (states,) = self.read("embed", [cut])
+        return self._embed_tokens([encoding.ids[:most] for encoding in self.tokenizer.encode_batch(texts)])
+
+    def _embed_tokens(self, texts: Sequence[Sequence[int] | Array]) -> Array:
+        (states,) = self.read("embed", [[unmarked(ids) for ids in texts]])
         unit: Array = states / np.linalg.norm(states, axis=1, keepdims=True).clip(1e-9)
         return unit
+
+    def _recall(self, texts: Sequence[str]) -> Array:
+        """Return what `embed` does for sentences; a third of those in a log came before, and are not read again."""
+        encodings = self.tokenizer.encode_batch(texts)
+        keys = [np.array(encoding.ids[:_SENTENCE_TOKENS], np.uint32).tobytes() for encoding in encodings]
+        vectors = {key: self._sentences.find(key) or b"" for key in keys}
+        if new := [np.frombuffer(key, np.uint32) for key, vector in vectors.items() if not vector]:
+            for ids, unit in zip(new, self._embed_tokens(new), strict=True):
+                vectors[ids.tobytes()] = unit.tobytes()
+                self._sentences.add(ids.tobytes(), unit.tobytes())
+        return np.frombuffer(b"".join(vectors[key] for key in keys), np.float32).reshape(len(keys), -1)
 
     def read(self, head: Head, texts: Sequence[list[TokenText]], entities: int = 0) -> list[Array]:
         """Return the outputs of a head of the network for the texts of each question."""

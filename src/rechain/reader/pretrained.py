@@ -26,8 +26,9 @@ from rechain.reader.encoders import (
 from rechain.reader.model import ChainReaderModel
 from rechain.reader.network import ChainReader
 from rechain.reader.settings import TEXT_MARKS, ReaderSettings
+from rechain.reader.tokenizer_file import check_tokenizer
 from rechain.scoring.interface import BUNDLED, bundled_folder
-from rechain.system.files import SHA256, check_digests, opened_seal, read_json, regular, sealed, write_atomically
+from rechain.system.files import SHA256, check_digests, opened_seal, read_json, sealed, write_atomically
 from rechain.system.tensors import not_finite, open_tensors, read_shapes
 from rechain.text.evidence.features import FEATURES, prior
 
@@ -208,7 +209,8 @@ def read_tokenizer(path: Path) -> Tokenizer:
     from tokenizers import Tokenizer
 
     try:
-        tokenizer = Tokenizer.from_file(str(regular(path)))
+        check_tokenizer(read_json(path))
+        tokenizer = Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises nothing more specific
         raise InputError(f"{path} cannot be read as a tokeniser: {error!s:.300}.") from error
     tokenizer.no_truncation()

@@ -312,7 +312,7 @@ def _cut(ids: list[int], most: int) -> list[int]:
     return ids if len(ids) <= most else ids[: most // 2] + ids[-(most - most // 2) :]
 
 
-def unmarked(ids: Sequence[int], slot: int = 0) -> TokenText:
+def unmarked(ids: Sequence[int] | Array, slot: int = 0) -> TokenText:
     """Return tokens without marks, all of one slot."""
     marks = np.zeros(len(ids), dtype=np.uint8)
     return TokenText(np.array(ids, dtype=np.uint32), marks, marks + np.uint8(slot))

@@ -8,7 +8,7 @@ from typing import Any
 
 from rechain.errors import QuestionError, RechainError
 from rechain.formats.datasets.questions import Entry
-from rechain.schema import Chain, Claim, HeldAnswer, Link, Problem, Question, Recovered, Verdict
+from rechain.schema import Chain, Claim, HeldAnswer, Link, PassageSource, Problem, Question, Recovered, Verdict
 from rechain.scoring.beliefs import low_confidence
 from rechain.scoring.interface import BatchModel, Contributions, Model, Scores, StepwiseModel
 from rechain.scoring.verdict_weights import conclude, judge_claims
@@ -138,7 +138,8 @@ def _judge(
 
 def _chain(candidates: Candidates, number: int, scores: Scores, own: frozenset[str], explain: bool) -> Chain:
     candidate, contributions = candidates.chains[number], scores.contributions[number]
-    passages = [candidates.views[position].passage.id for position in candidate.passages]
+    used = [candidates.views[position].passage for position in candidate.passages]
+    passages = [passage.id for passage in used]
     confidence = float(scores.confidences[number]) if len(scores.confidences) else None
     if confidence is not None and not 0 <= confidence <= 1:
         raise RechainError(f"the model gave a chain the confidence {confidence}, which is no probability.")
@@ -148,6 +149,7 @@ def _chain(candidates: Candidates, number: int, scores: Scores, own: frozenset[s
         links=candidate.links,
         answer=_held_answer(candidates, candidate),
         own=[passage for passage in passages if passage in own],
+        sources=[] if candidates.collection is None else list(filter(None, map(PassageSource.of, used))),
         score=_total(contributions),
         confidence=confidence,
         why=_why(scores, number, passages, candidate.links) if explain else None,

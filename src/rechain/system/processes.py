@@ -420,6 +420,10 @@ _MOST_TOGETHER = 256
 _DIED = "the process that computes for all workers has died; it may need more memory than there is."
 
 
+class OverdueError(Exception):
+    """A process has not answered in time and was ended."""
+
+
 class Service(Generic[Task, Result]):
     """A process that answers requests; it is started when it is needed, and again after it has died.
 
@@ -437,15 +441,24 @@ class Service(Generic[Task, Result]):
         """how often the process was started"""
         self.address = ""
 
-    def __call__(self, request: Task) -> Result:
-        """Return the answer to a request or raise its error; raises ResumableError if the process dies over it."""
+    @property
+    def is_running(self) -> bool:
+        """Whether the process is there."""
+        return self._process is not None and self._process.poll() is None
+
+    def __call__(self, request: Task, seconds: float | None = None) -> Result:
+        """Return the answer to a request or raise its error; raises ResumableError if the process dies over it.
+
+        If it takes longer than so many seconds, the process is ended and OverdueError raised: work in it cannot be
+        stopped in any other way.
+        """
         with self._lock:
             # a process that was forked from the one that has started it needs another
-            if self._process is None or self._owner != os.getpid() or self._process.poll() is not None:
+            if not self.is_running or self._owner != os.getpid():
                 self.start()
             try:
-                outcome = _ask(self._connection, request)
-            except ResumableError:
+                outcome = _ask(self._connection, request, seconds)
+            except (ResumableError, OverdueError):
                 self.close()
                 raise
         return cast(Result, outcome.unwrap())
@@ -457,7 +470,10 @@ class Service(Generic[Task, Result]):
             folder = mkdtemp(prefix="rechain-") if self._is_shared else ""
             self.address = folder and str(Path(folder, "requests"))
             self._connection, theirs = Pipe()
-            serve = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import serve; serve({theirs.fileno()})"
+            # Linux ends a process when the thread that has started it ends: only the first lives as long as this one.
+            is_tied = not folder and threading.current_thread() is threading.main_thread()
+            arguments = f"{theirs.fileno()}, is_tied={is_tied}"
+            serve = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import serve; serve({arguments})"
             with _interrupts_blocked():
                 self._process = subprocess.Popen(
                     [sys.executable, "-c", serve], pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL
@@ -503,16 +519,23 @@ def asking(address: str) -> Callable[[Any], Any]:
     return lambda request: _ask(connection, request).unwrap()
 
 
-def _ask(connection: Connection, request: object) -> Outcome:
+def _ask(connection: Connection, request: object, seconds: float | None = None) -> Outcome:
     try:
         connection.send(request)
+        if not connection.poll(seconds):
+            raise OverdueError
         return cast(Outcome, connection.recv())
     except (EOFError, OSError) as error:
         raise ResumableError(_DIED) from error
 
 
-def serve(descriptor: int) -> None:
-    """Answer requests: the body of the process."""
+_PR_SET_PDEATHSIG = 1
+
+
+def serve(descriptor: int, is_tied: bool = False) -> None:
+    """Answer requests: the body of the process. If it is tied, Linux kills it with its parent, whatever it does."""
+    if is_tied and sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     parent = Connection(descriptor)
     make_answers, address, authkey = parent.recv()
     current_process().authkey = authkey

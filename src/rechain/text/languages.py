@@ -138,6 +138,9 @@ _HAN, _KATAKANA, _OTHER = "\u3400-\u9fff\uf900-\ufaff", "\u30a0-\u30ff", "\u0e00
 _RUN = re.compile(f"(?P<han>[{_HAN}]+)|(?P<kana>[{_KATAKANA}]+)|(?P<other>[{_OTHER}]+)")
 """rows of one script; hiragana writes endings and particles, and links nothing"""
 _IS_HAN = re.compile(f"[{_HAN}]")
+_FEWEST_HAN, _SHARE_OF_HAN = 4, 8
+"""characters of a Chinese text, and of how many one is Han: passages of HotpotQA with names in brackets have up to 9 %,
+those of our Chinese manuals 42 % or more. The segmenter takes 0.5 s and 62 MB"""
 _SHORTEST = {"han": 2, "kana": 3, "other": 5}
 """characters of a word: a syllable of katakana or a letter of Thai says less than a Han character"""
 _LONGEST = 8
@@ -163,20 +166,24 @@ class Word(NamedTuple):
     rarity: float
 
 
-def has_chinese(text: str) -> bool:
-    """Return whether a text holds Han characters, whose words the segmenter knows."""
-    return _IS_HAN.search(text) is not None
+def is_chinese(text: str) -> bool:
+    """Return whether a text is Chinese, or Japanese with its Han characters, not one that only names something so."""
+    characters = len(_IS_HAN.findall(text))
+    return characters >= _FEWEST_HAN and _SHARE_OF_HAN * characters >= len(text)
 
 
-def find_words(text: str) -> set[Word]:
-    """Return what may link in the runs of a text that are written without blanks."""
+def find_words(text: str, segment: bool) -> set[Word]:
+    """Return what may link in the runs of a text that are written without blanks.
+
+    `segment` cuts Chinese into words, which loads a dictionary; otherwise rows of characters are words.
+    """
     words: set[Word] = set()
     for match in _RUN.finditer(text):
         script, run = str(match.lastgroup), match.group()
         if script == "kana":
             if len(run) >= _SHORTEST[script]:
                 words.add(Word(run, idf("")))
-        elif script == "han" and read_segmenter() is not None:
+        elif script == "han" and segment and read_segmenter() is not None:
             words.update(_rows_of_words(read_segmenter().lcut(run, HMM=False)))
         else:
             words.update(_rows_of_characters(run, _SHORTEST[script]))

@@ -18,6 +18,7 @@ from rechain.schema import (
     WHOLE,
     Answer,
     Gold,
+    Many,
     Name,
     Names,
     NotBlank,
@@ -36,7 +37,7 @@ from rechain.web.filters import Filters, Judgement, PageNumber, SourceNumber
 from rechain.web.forms import MOST_PASSAGES, of_bounded_size
 from rechain.web.passages import Place, place_of
 from rechain.web.question_index import PAGE_SIZE
-from rechain.web.service import MOST_WAITING
+from rechain.web.service import MOST_WAITING, State
 from rechain.web.site import Answered, AtSite, Origin, ask_for
 
 MOST_CHAINS = 1000
@@ -89,7 +90,7 @@ class PassageFields(BaseModel):
     id: NameOrNumber | None = None
     title: Annotated[str, Field(coerce_numbers_to_str=True)] | None = None
     text: NotBlank
-    mentions: Annotated[list[MentionFields], Field(max_length=MOST_MENTIONS)] | None = None
+    mentions: Annotated[Many[MentionFields], Field(max_length=MOST_MENTIONS)] | None = None
 
 
 def _text_or_fields(passage: Any) -> str:
@@ -112,7 +113,7 @@ class QuestionFields(BaseModel):
     answer_entity: Name | None = None
     hops: Annotated[int, Field(ge=2, le=8, strict=True), WHOLE] | None = None
     link_types: Names | None = None
-    passages: Annotated[list[TextOrFields], Field(max_length=MOST_PASSAGES)] = []
+    passages: Annotated[Many[TextOrFields], Field(max_length=MOST_PASSAGES)] = []
     """may be left out where the server has an index, which finds them"""
     passage_ids: Names | None = None
     """passages of the server's index among which the chain is sought, instead of `passages`"""
@@ -135,7 +136,7 @@ def _one_or_many(body: Any) -> str:
 
 OneOrMany = Annotated[
     Annotated[QuestionFields, Tag(_ONE)]
-    | Annotated[list[QuestionFields], Field(min_length=1, max_length=MOST_WAITING), Tag(_MANY)],
+    | Annotated[Many[QuestionFields], Field(min_length=1, max_length=MOST_WAITING), Tag(_MANY)],
     Discriminator(_one_or_many),
 ]
 
@@ -303,15 +304,23 @@ async def sources(site: AtSite) -> list[SourceDescription]:
 
 
 class Health(BaseModel):
-    """That the server is well."""
+    """How the server and its parts are."""
 
-    status: Literal["ok"]
+    status: Literal["ok", "starting", "failed"]
+    """the worst of its parts; starting: a model is being loaded"""
+    models: State
+    index: State
+    """of documents"""
+    labels: State
 
 
-@router.get("/health")
-async def health() -> Health:
-    """Return ok where the server answers. It needs no token."""
-    return Health(status="ok")
+@router.get("/health", responses={503: {"model": Health, "description": "A part has failed."}})
+async def health(site: AtSite, response: Response) -> Health:
+    """Return how the server and its parts are, with 503 if one has failed. It needs no token."""
+    states = site.states
+    status = next((state for state in ("failed", "starting") if state in states.values()), "ok")
+    response.status_code = 503 if status == "failed" else 200
+    return Health.model_validate({"status": status, **states})
 
 
 class Version(BaseModel):

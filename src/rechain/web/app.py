@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import sqlite3
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
@@ -17,8 +18,9 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Match, Mount
 
-from rechain.errors import RechainError
+from rechain.errors import InputError, MissingExtraError, RechainError, ResumableError
 from rechain.formats.datasets.formats import describe_detail
+from rechain.labels.database import FullDiskError, is_full
 from rechain.recoverer import NoConfidenceError
 from rechain.version import __version__
 from rechain.web import api, desk, document_pages, label_api, metrics, pages, try_pages
@@ -26,15 +28,22 @@ from rechain.web.filters import PageQuery
 from rechain.web.forms import read_form
 from rechain.web.guard import Access, Guard, Limits, host_of, signed_in
 from rechain.web.responses import load_templates, refusal, run_long
-from rechain.web.service import BusyError
-from rechain.web.site import ConflictError, GoneError, NotThereError, Site
+from rechain.web.service import BusyError, TooSlowError
+from rechain.web.site import ConflictError, ForbiddenError, GoneError, NotThereError, Site
 
 _STATUS: dict[type[Exception], tuple[int, str]] = {
     NotThereError: (404, "not_there"),
     ConflictError: (409, "conflict"),
+    ForbiddenError: (403, "no_administrator"),
     NoConfidenceError: (409, "no_confidence"),
+    TooSlowError: (503, "time_limit"),
+    FullDiskError: (507, "full_disk"),
+    InputError: (500, "bad_file"),  # all files are the server's own: a label file that was moved, a damaged index
+    ResumableError: (500, "failed"),
+    MissingExtraError: (500, "failed"),
     RechainError: (422, "bad_request"),
 }
+"""the answers to errors, the first that fits"""
 _NO_FIELDS = ("constrained-", "function-")
 """beginnings of the names that pydantic gives to the forms of a field; they say nothing to users"""
 _THREADS = 3
@@ -52,8 +61,10 @@ class SignIn(PageQuery):
     wanted: str = "/"
 
 
-def create_app(site: Site, *, token: str | None = None, limits: Limits | None = None) -> FastAPI:
-    """Return the application that serves a site; with a token, only to those who have it."""
+def create_app(
+    site: Site, *, token: str | None = None, limits: Limits | None = None, administrator: str | None = None
+) -> FastAPI:
+    """Return the application that serves a site; with a token, only to those who have it, or the administrator's."""
     app = FastAPI(
         title="rechain",
         version=__version__,
@@ -67,7 +78,7 @@ def create_app(site: Site, *, token: str | None = None, limits: Limits | None = 
     for part in (pages, try_pages, desk, metrics, label_api, api, document_pages):
         app.include_router(part.router)
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"))
-    access = None if token is None else Access(token)
+    access = None if token is None else Access(token, administrator=administrator)
     _add_sign_in(app, access)
     _add_errors(app)
     if site.corpus is None:
@@ -121,7 +132,7 @@ def _add_sign_in(app: FastAPI, access: Access | None) -> None:
         form = await read_form(request, SignIn)
         if access is None or (form.token and await access.knows(host_of(request.scope), form.token)):
             wanted = "/" if form.wanted.startswith("/sign-in") else form.wanted
-            return signed_in(wanted, access.session if access else "")
+            return signed_in(wanted, access.session_of(form.token or "") if access else "", request.scope)
         return refusal(request.scope, 401, "no_token", "this is not the token.", wanted=form.wanted)
 
 
@@ -131,13 +142,19 @@ def _add_errors(app: FastAPI) -> None:
         status, code = next(answer for kind, answer in _STATUS.items() if isinstance(error, kind))
         return refusal(request.scope, status, code, request.app.state.site.without_folders(str(error)))
 
+    @app.exception_handler(sqlite3.OperationalError)
+    async def unwritten(request: Request, error: sqlite3.OperationalError) -> Response:
+        if not is_full(error):
+            raise error
+        return refusal(request.scope, 507, "full_disk", "the disk of the server's temporary files is full.")
+
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
         return refusal(request.scope, 422, *_described(request, error.errors()[0]))
 
     @app.exception_handler(BusyError)
     async def busy(request: Request, error: BusyError) -> Response:
-        return refusal(request.scope, 429, "busy", str(error), {"Retry-After": str(error.retry_after)})
+        return refusal(request.scope, error.status, error.code, str(error), {"Retry-After": str(error.retry_after)})
 
     @app.exception_handler(GoneError)
     async def gone(request: Request, _: GoneError) -> Response:  # nobody reads it, but the counts of requests do

@@ -7,13 +7,15 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from rechain.errors import RechainError
 from rechain.formats.datasets import Entry
-from rechain.index.index import Document, Index
+from rechain.index.index import Document, Index, read_info
 from rechain.index.search import FindSettings, add_named, fill_entries, query_words
 from rechain.index.shard import Ask, read_passage
 from rechain.schema import Passage, Question, Recovered
 from rechain.text.highlights import Piece
 from rechain.web.passages import Place, place_of, snippet, whole_words
+from rechain.web.service import State
 
 _PART = 20_000
 """characters of a document on one page: some minutes of reading, drawn in a few milliseconds"""
@@ -56,6 +58,21 @@ class Corpus:
     def __init__(self, index: Index, most: int | None = None) -> None:
         self.index, self.most = index, most
         self._settings = None if most is None else FindSettings(most)
+
+    def newest(self) -> Index:
+        """Return the index, which is opened again if it was built again; raises InputError if it is gone."""
+        if read_info(self.index.folder) != self.index.info:
+            self.index = Index(self.index.folder)
+        return self.index
+
+    @property
+    def state(self) -> State:
+        """Whether the index, or a newer one in its place, can be opened."""
+        try:
+            read_info(self.index.folder)
+        except RechainError:
+            return "failed"
+        return "ok"
 
     def fill(self, entries: Sequence[Entry]) -> list[Entry]:
         """Return questions with the passages that the index has for them."""

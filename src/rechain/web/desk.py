@@ -18,10 +18,11 @@ from rechain.text.label_units import Mode, Unit, Units, Value
 from rechain.web.chains import best_chain
 from rechain.web.filters import PageNumber, PageQuery
 from rechain.web.forms import read_form
+from rechain.web.guard import is_encrypted, may_administrate
 from rechain.web.passages import strip_of
 from rechain.web.question_index import PAGE_SIZE, page_of
 from rechain.web.responses import link, page
-from rechain.web.site import AtSite, NotThereError, Site
+from rechain.web.site import AtSite, ForbiddenError, NotThereError, Site
 from rechain.web.views import UnitView, unit_view
 
 ANNOTATOR_COOKIE = "rechain_annotator"
@@ -161,7 +162,7 @@ async def start(request: Request, site: AtSite) -> Response:
     form = await read_form(request, StartForm)
     to_question = link("/label/question", id=form.question, **form.address)
     response = RedirectResponse(to_question if form.question else link("/label/next", **form.address), 303)
-    _remember(response, form.annotator, await run_in_threadpool(site.labels.count_changes))
+    _remember(request, response, form.annotator, await run_in_threadpool(site.labels.count_changes))
     return response
 
 
@@ -196,17 +197,19 @@ def annotator_page(site: AtSite, query: Annotated[AnnotatorQuery, Query()]) -> H
 @router.post("/annotator/rename")
 async def rename(request: Request, site: AtSite, annotator: AnnotatorCookie) -> Response:
     """Give an annotator another name; this browser goes on under it if it was the annotator's."""
+    _demand_administrator(request)
     form = await read_form(request, AnnotatorQuery)
     await run_in_threadpool(site.labels.rename, form.annotator, form.name)
     response = RedirectResponse(link("/label/annotator", annotator=checked_annotator(form.name)), 303)
     if annotator == form.annotator:
-        _remember(response, form.name, await run_in_threadpool(site.labels.count_changes))
+        _remember(request, response, form.name, await run_in_threadpool(site.labels.count_changes))
     return response
 
 
 @router.post("/annotator/remove")
 async def remove(request: Request, site: AtSite) -> Response:
     """Take back all labels of an annotator; the history keeps them."""
+    _demand_administrator(request)
     form = await read_form(request, AnnotatorQuery)
     if not form.sure:
         raise RechainError("nobody was removed: say that you are sure.")
@@ -214,10 +217,19 @@ async def remove(request: Request, site: AtSite) -> Response:
     return RedirectResponse(link("/label/annotator", annotator=form.annotator), 303)
 
 
-def _remember(response: Response, annotator: str, changes: int) -> None:
+def _demand_administrator(request: Request) -> None:
+    if not may_administrate(request.scope):
+        raise ForbiddenError(
+            "annotators are renamed and removed with the administrator's token (rechain serve --admin-token), "
+            "or by rechain labels."
+        )
+
+
+def _remember(request: Request, response: Response, annotator: str, changes: int) -> None:
     """Let the browser know who labels in it, and how many changes of annotators there were by now."""
     value = f"{quote(checked_annotator(annotator))}{_AFTER_NAME}{changes}"
-    response.set_cookie(ANNOTATOR_COOKIE, value, max_age=_YEAR, httponly=True, samesite="lax")
+    secure = is_encrypted(request.scope)
+    response.set_cookie(ANNOTATOR_COOKIE, value, max_age=_YEAR, httponly=True, samesite="lax", secure=secure)
 
 
 @router.get("/next")

@@ -12,7 +12,7 @@ from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ValidationError
 
-from rechain.errors import QuestionError
+from rechain.errors import QuestionError, RechainError
 from rechain.formats.datasets import Entry
 from rechain.formats.datasets.formats import make_passages
 from rechain.formats.datasets.inputs import as_entry, read_pasted
@@ -22,7 +22,10 @@ from rechain.web.question_index import TemporaryDatabase
 
 MOST_PASSAGES, MOST_CHARACTERS = 2_000, 500_000
 """limits of a question that somebody sends: it is recovered in one piece, and a larger one would keep others waiting"""
+_MOST_FIELDS = 100
+"""of a form; ours have fewer than ten"""
 _NAME = "pasted"
+_BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n)+")
 MOST_RESULTS, MOST_BYTES = 1_000, 200_000_000
 """results that are kept, and their bytes on the disk; the largest question with all its chains takes a megabyte"""
 
@@ -31,9 +34,11 @@ Form = TypeVar("Form", bound=PageQuery)
 
 async def read_form(request: Request, kind: type[Form]) -> Form:
     """Return the form that a browser has sent; FastAPI's own reading would need one more library (python-multipart)."""
-    body = (await request.body()).decode("utf-8", "replace")
+    body = await request.body()
+    if body.count(b"&") >= _MOST_FIELDS:  # millions of them would take seconds and gigabytes
+        raise RechainError(f"a form has {_MOST_FIELDS} fields at most.")
     try:
-        return kind.model_validate(dict(parse_qsl(body, keep_blank_values=True)))
+        return kind.model_validate(dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True)))
     except ValidationError as error:
         raise RequestValidationError([{**one, "loc": ("form", *one["loc"])} for one in error.errors()]) from error
 
@@ -141,14 +146,23 @@ def of_bounded_size(entry: Entry) -> Entry:
     characters = sum(len(passage.text) + len(passage.title) for passage in passages)
     if len(passages) <= MOST_PASSAGES and characters <= MOST_CHARACTERS:
         return entry
+    return entry._replace(content=_too_large())
+
+
+def _too_large() -> QuestionError:
     most = f"{MOST_PASSAGES:,} passages and {MOST_CHARACTERS:,} characters"
-    return entry._replace(content=QuestionError("too_large", f"a question that is sent may have {most} at most."))
+    return QuestionError("too_large", f"a question that is sent may have {most} at most.")
 
 
 def split_passages(text: str) -> list[dict[str, str]]:
-    """Cut a text into passages at blank lines; a first line that begins with "#" is the title."""
-    blocks = [block.strip() for block in re.split(r"\n[^\S\n]*\n", text.replace("\r\n", "\n")) if block.strip()]
-    return [_passage(block) for block in blocks]
+    """Cut a text into passages at blank lines; a first line that begins with "#" is the title.
+
+    Raises QuestionError if there are too many, before millions are made of them.
+    """
+    blocks = _BLANK_LINES.split(text.replace("\r\n", "\n").strip(), maxsplit=MOST_PASSAGES)
+    if len(blocks) > MOST_PASSAGES:
+        raise _too_large()
+    return [_passage(block.strip()) for block in blocks if block.strip()]
 
 
 def _passage(block: str) -> dict[str, str]:

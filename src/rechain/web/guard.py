@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from hashlib import sha256
@@ -27,6 +28,12 @@ MOST_CONNECTIONS = 900
 """within the 1,024 files that a process may usually open"""
 MOST_HEAD = 64 * 1024
 """bytes of a request's address and headers"""
+_LET_IN = "rechain.let_in"
+"""in the scope of a request that was let in, to a path that is not open to all"""
+
+
+_ADMINISTRATOR = "rechain.administrator"
+"""in the scope of a request to a server with a token: whether it is an administrator's"""
 
 
 class Connection(HttpToolsProtocol):
@@ -39,38 +46,86 @@ class Connection(HttpToolsProtocol):
         super().__init__(*args, **options)
         self.due = 0.0
         """when the head of the next request has to be whole, by the clock of the event loop"""
-        self._head = 0
+        self._received = self._parsed = 0
+        """bytes of a head that is not whole, and those of a head that the parser has named so far"""
+        self._is_known = False
 
     @property
     def is_idle(self) -> bool:
         """Whether no request is being answered."""
         return self.cycle is None or self.cycle.response_complete
 
+    @property
+    def address(self) -> str | None:
+        """Where it comes from; a proxy's, if there is one."""
+        return self.client and self.client[0]
+
+    @property
+    def standing(self) -> tuple[bool, bool]:
+        """Whether a request of it was let in, and whether one that is whole is being answered."""
+        return self._is_known or _LET_IN in (self.scope or {}), not self.is_idle and not self.cycle.more_body
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait; where there are too many connections the one that has been idle longest is closed."""
+        """Begin to wait; if there are too many connections, close one."""
         super().connection_made(transport)
         self._expect_request()
         if len(self.connections) > self.most:
-            idle = (one for one in self.connections if isinstance(one, Connection) and one.is_idle)
-            min(idle, key=lambda one: one.due).transport.close()  # this one, if all others are at work
+            self._close_some()
+
+    def _close_some(self) -> None:
+        """Close connections that wait: strangers', of the address that has most, those that have waited longest.
+
+        What is not sent yet is dropped: a client that does not read its answer would keep the connection for ever.
+        """
+        others = [one for one in self.connections if isinstance(one, Connection) and one.standing != (True, True)]
+        of_address = Counter(one.address for one in others)
+        others.sort(key=lambda one: (one.standing, -of_address[one.address], one.due))
+        for one in others[: self.most // 20 + 1]:  # several, as to look through all for each new one would take long
+            one.transport.abort()  # also this one, if all others are at work
+            self.connections.discard(one)
 
     def data_received(self, data: bytes) -> None:
         """Go on to wait while the head of a request is not whole, but not beyond when it is due."""
         super().data_received(data)
         if self.is_idle and not self.transport.is_closing():
-            self._head += len(data)
+            self._received += len(data)
             self._close_when_due()
-            if self._head > MOST_HEAD:
-                self.send_400_response("The address or the headers are too long.")
+            if self._received > MOST_HEAD:
+                self.send_400_response(_TOO_LONG)
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no request, or one whose head is too long."""
+        super().send_400_response(_TOO_LONG if self._parsed > MOST_HEAD else msg)
+
+    def on_message_begin(self) -> None:
+        """Begin to measure the head of the next request."""
+        super().on_message_begin()
+        self._parsed = 0
+
+    def on_url(self, url: bytes) -> None:
+        """Measure the address, which comes in pieces."""
+        super().on_url(url)
+        self._measure(len(url))
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Measure a header."""
+        super().on_header(name, value)
+        self._measure(len(name) + len(value) + len(": \r\n"))
+
+    def _measure(self, size: int) -> None:
+        self._parsed += size
+        if self._parsed > MOST_HEAD:
+            raise ValueError(_TOO_LONG)  # for the parser, which stops: a head that comes at once is not answered either
 
     def on_response_complete(self) -> None:
         """Wait for the next request."""
+        self._is_known, _ = self.standing
         super().on_response_complete()
         if self.is_idle:  # no other request had come already
             self._expect_request()
 
     def _expect_request(self) -> None:
-        self.due, self._head = self.loop.time() + self.patience, 0
+        self.due, self._received = self.loop.time() + self.patience, 0
         self._close_when_due()
 
     def _close_when_due(self) -> None:
@@ -78,6 +133,7 @@ class Connection(HttpToolsProtocol):
         self.timeout_keep_alive_task = self.loop.call_at(self.due, self.timeout_keep_alive_handler)
 
 
+_TOO_LONG = "The address or the headers are too long."
 _FREE = 10
 """wrong tokens that are answered at once: people mistype, and programs try a few times"""
 _SECONDS_EACH = 0.2
@@ -99,10 +155,11 @@ class TooManyGuessesError(Exception):
 class Access:
     """Decides who is let in."""
 
-    def __init__(self, token: str, clock: Callable[[], float] = monotonic) -> None:
-        self._token = token
+    def __init__(self, token: str, clock: Callable[[], float] = monotonic, administrator: str | None = None) -> None:
+        """Take the token of annotators, and that of administrators, if there is one."""
+        self._token, self._administrator = token, administrator
         self._clock = clock
-        self.session = token_urlsafe(32)
+        self.session, self._administrators_session = token_urlsafe(32), token_urlsafe(32)
         """what browsers hold that have signed in: nobody can guess it, so that it is compared at once"""
         self._free_from = clock() - _FREE * _SECONDS_EACH
         """when the next token may be compared; it lies in the past as long as few were wrong"""
@@ -111,7 +168,19 @@ class Access:
 
     def is_session(self, cookie: str | None) -> bool:
         """Return whether a browser has signed in since the server was started."""
-        return cookie is not None and _are_equal(cookie, self.session)
+        return cookie is not None and (_are_equal(cookie, self.session) or self.is_administrator(cookie))
+
+    def is_administrator(self, claim: str) -> bool:
+        """Return whether a session, or a token that was let in, is an administrator's."""
+        secrets = (self._administrators_session, self._administrator)
+        return any(secret is not None and _are_equal(claim, secret) for secret in secrets)
+
+    def session_of(self, token: str) -> str:
+        """Return the session of a token that was let in."""
+        return self._administrators_session if self.is_administrator(token) else self.session
+
+    def _is_right(self, claim: str) -> bool:
+        return _are_equal(claim, self._token) or self.is_administrator(claim)
 
     async def knows(self, host: str, claim: str) -> bool:
         """Return whether a claim is the token, after its turn; raises TooManyGuessesError where that would take long.
@@ -123,9 +192,9 @@ class Access:
             return False
         is_known = host in self._known
         self._known.pop(host, None)
-        if not is_known or not _are_equal(claim, self._token):
+        if not is_known or not self._is_right(claim):
             await asyncio.sleep(self._take_turn())
-            if not _are_equal(claim, self._token):
+            if not self._is_right(claim):
                 _remember(self._wrong, digest)
                 return False
             self._free_from -= _SECONDS_EACH  # a right token is no guess
@@ -182,6 +251,8 @@ class Limits:
     seconds: float = 60.0
     strangers_body: int = 4096
     """bytes, of those who need no token"""
+    strangers_seconds: float = 5.0
+    """in which their body has to come"""
 
 
 class Guard:
@@ -220,6 +291,8 @@ class Guard:
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         refused = await self._refusal(scope)
         if refused is None:
+            if not _is_open(scope):
+                scope[_LET_IN] = True
             body = await self._body(scope, receive)
             if isinstance(body, bytes):
                 await self._pass_on(scope, _replay(body, receive), send)
@@ -247,22 +320,38 @@ class Guard:
 
     async def _demand_token(self, scope: Scope, headers: Headers, access: Access) -> Response | None:
         cookie = cookie_parser(headers.get("cookie", "")).get(SESSION_COOKIE)
-        if _is_open(scope) or access.is_session(cookie):
+        if _is_open(scope) or (cookie is not None and access.is_session(cookie)):
+            scope[_ADMINISTRATOR] = cookie is not None and access.is_administrator(cookie)
             return None
         query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
         in_address = query.pop("token", None) if scope["method"] == "GET" else None
         kind, _, bearer = headers.get("authorization", "").partition(" ")
         if in_address and await access.knows(host_of(scope), in_address):
-            return signed_in(quote(scope["path"]) + (f"?{urlencode(query)}" if query else ""), access.session)
+            page = quote(scope["path"]) + (f"?{urlencode(query)}" if query else "")
+            return signed_in(page, access.session_of(in_address), scope)
         if kind.lower() == "bearer" and bearer and await access.knows(host_of(scope), bearer):
+            scope[_ADMINISTRATOR] = access.is_administrator(bearer)
             return None
         return refusal(scope, 401, "no_token", "this server demands its token.")
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes | Response:
-        """Read the body whole, or refuse it: one that is too large is read on a little, so that who sends it hears."""
-        most = self._limits.strangers_body if _is_open(scope) else self._limits.body
-        told = Headers(scope=scope).get("content-length", "")
+        """Read the body whole, or refuse it; strangers have less time for it."""
+        headers = Headers(scope=scope)
+        told = headers.get("content-length", "")
         declared = int(told[:19]) if told.isdecimal() else 0
+        if scope["method"] in _SAFE_METHODS and (declared or "transfer-encoding" in headers):
+            return refusal(scope, 400, "no_body", f"a request with the method {scope['method']} has no body.")
+        if not _is_open(scope):
+            return await self._read_body(scope, receive, declared, self._limits.body)
+        seconds = self._limits.strangers_seconds
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._read_body(scope, receive, declared, self._limits.strangers_body)
+        except TimeoutError:
+            return refusal(scope, 408, "slow_body", f"the body did not come within {seconds:g} seconds.")
+
+    async def _read_body(self, scope: Scope, receive: Receive, declared: int, most: int) -> bytes | Response:
+        """Read the body; one that is too large is read on a little, so that who sends it hears."""
         parts: list[bytes] = []
         size, is_more = 0, declared <= most + READ_ON
         while is_more and size <= most + READ_ON:
@@ -306,11 +395,24 @@ class _Sender:
         self._limit.reschedule(asyncio.get_running_loop().time() + self._seconds)
 
 
-def signed_in(path: str, session: str) -> Response:
+def signed_in(path: str, session: str, scope: Scope) -> Response:
     """Lead on to a page of this site, with the session in a cookie that no script can read."""
     answer = RedirectResponse("/" + path.lstrip("/\\"), status_code=303)
-    answer.set_cookie(SESSION_COOKIE, session, httponly=True, samesite="lax")
+    answer.set_cookie(SESSION_COOKIE, session, httponly=True, samesite="lax", secure=is_encrypted(scope))
     return answer
+
+
+def is_encrypted(scope: Scope) -> bool:
+    """Return whether a browser speaks TLS, with a proxy if there is one: its cookies must not go out without.
+
+    Any proxy is believed, as a wrong header only harms who sends it.
+    """
+    return "https" in (scope.get("scheme"), Headers(scope=scope).get("x-forwarded-proto", "").partition(",")[0].strip())
+
+
+def may_administrate(scope: Scope) -> bool:
+    """Return whether a request may change annotators: an administrator's or, on a server without token, any."""
+    return bool(scope.get(_ADMINISTRATOR, True))
 
 
 def _replay(body: bytes, receive: Receive) -> Callable[[], Awaitable[Message]]:

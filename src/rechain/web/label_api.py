@@ -13,14 +13,14 @@ from rechain.evaluation.gold import PairLabel
 from rechain.labels.agreement import agreements
 from rechain.labels.exchange import export_gold, export_pairs, labels_from_rows
 from rechain.labels.store import Annotator, Label, Note
-from rechain.schema import WHOLE, Gold, NotBlank, Question
+from rechain.schema import MOST_PASSAGES, WHOLE, Gold, Many, NotBlank, Question
 from rechain.text.label_units import Mode, Unit, Value
 from rechain.web.api import CHAINS, PAIR, refusals
 from rechain.web.responses import iterate_long, run_long
 from rechain.web.site import AtSite, ConflictError, NotThereError, Site
 
 MOST_LABELS = 1000
-MOST_ROWS = 100_000
+MOST_ROWS = 10_000
 """limits of one request, which is checked and written as a whole"""
 _PART = 10_000
 """bytes of an export that are sent at a time"""
@@ -46,8 +46,8 @@ class NewLabel(BaseModel):
 
     annotator: Annotator
     question: NotBlank
-    passages: list[NotBlank] = Field(min_length=1)
-    entities: list[str]
+    passages: Many[NotBlank] = Field(min_length=1, max_length=MOST_PASSAGES)
+    entities: Annotated[Many[str], Field(max_length=MOST_PASSAGES)]
     value: Value
     note: Note | None = None
     settles: bool = Field(default=False, strict=True)
@@ -56,7 +56,7 @@ class NewLabel(BaseModel):
 
 
 @router.post("", responses=refusals(404, 409))
-def add(site: AtSite, labels: Annotated[list[NewLabel], Field(min_length=1, max_length=MOST_LABELS)]) -> int:
+def add(site: AtSite, labels: Annotated[Many[NewLabel], Field(min_length=1, max_length=MOST_LABELS)]) -> int:
     """Write labels, all or none; when this answers they are on the disk. Returns how many."""
     site.labels.add(_checked(site, labels))
     return len(labels)
@@ -188,7 +188,7 @@ class ImportedCounts(BaseModel):
 async def import_rows(
     site: AtSite,
     annotator: Annotated[Annotator, Query(description="whose labels these are")],
-    rows: Annotated[list[LabelRow], Field(min_length=1, max_length=MOST_ROWS)],
+    rows: Annotated[Many[LabelRow], Field(min_length=1, max_length=MOST_ROWS)],
 ) -> ImportedCounts:
     """Import labels from the rows of a file: labelled pairs, or gold chains."""
     return await run_long(_import, site, annotator, rows)

@@ -18,7 +18,7 @@ _SHOWN_WORDS, _SHOWN_TITLE, _SHOWN_ANSWER = 40, 48, 80
 """characters of a text without a title, of a title (abstracts have sentences for titles), and of a chatbot's answer"""
 NO_NAME = "the question"
 """the start of a chain whose first passage has no name in the question"""
-_TYPE = re.compile(r"[a-z_]+:(?=.)")
+_TYPE = re.compile(r"\A[a-z_]+:(?=.)")
 """the type of an entity, before its id: "gene:" of "gene:CACNA1D" """
 
 

@@ -1,19 +1,21 @@
 """The questions that are served and the chains of each source, in a database that lives as long as the server."""
 
+import fcntl
+import os
 import sqlite3
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from itertools import islice
 from json import dumps
 from math import ceil
 from pathlib import Path
 from shutil import rmtree
-from tempfile import mkdtemp
+from tempfile import gettempdir, mkdtemp
 from threading import Lock, RLock
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 from weakref import finalize
 
 import orjson
@@ -22,13 +24,15 @@ from rechain.errors import QuestionError
 from rechain.formats.datasets import Entry
 from rechain.labels.database import connect, transaction
 from rechain.schema import Gold, Question, Recovered, Shape, Verdict
-from rechain.text.languages import has_chinese
-from rechain.web.chains import BoundedCache
+from rechain.system.caches import BoundedCache
+from rechain.text.languages import is_chinese
 from rechain.web.dashboard import ALIKE, MOST_TYPES, TYPES, Figures, sum_up
 from rechain.web.filters import TABLES, Filters, Judgement, Order, condition, ordering
 from rechain.web.question_rows import SCHEMA, Stored, add_question, found_row, read_stored
 
 PAGE_SIZE = 25
+_PREFIX, _LOCK = "rechain-", "lock"
+"""of a temporary folder: its name, and the file in it that is locked as long as its server lives"""
 _AT_ONCE = 100
 """questions whose chains are stored in one transaction: others that store wait no longer than that takes"""
 _ADDED_AT_ONCE = 1000
@@ -113,7 +117,11 @@ class TemporaryDatabase:
     """An SQLite database in a folder of its own, which is removed with the object or when Python ends."""
 
     def __init__(self, schema: str) -> None:
-        folder = mkdtemp(prefix="rechain-")
+        _remove_remains()
+        folder = mkdtemp(prefix=_PREFIX)
+        lock = (Path(folder) / _LOCK).open("wb")
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(lock, fcntl.LOCK_EX)
         self._path = Path(folder) / "index.sqlite"
         self._idle: list[sqlite3.Connection] = []
         """connections that no thread is reading from; there are never more than threads that read at once"""
@@ -123,7 +131,7 @@ class TemporaryDatabase:
         self._writer.execute("PRAGMA journal_mode = WAL")
         self._writer.execute("PRAGMA synchronous = OFF")
         self._writer.executescript(schema)
-        self.close = finalize(self, _remove, folder, self._writer, self._idle)
+        self.close = finalize(self, _remove, folder, self._writer, self._idle, lock)
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -143,10 +151,22 @@ class TemporaryDatabase:
             self._idle.append(connection)
 
 
-def _remove(folder: str, writer: sqlite3.Connection, readers: list[sqlite3.Connection]) -> None:
-    for connection in (writer, *readers):
-        connection.close()
+def _remove(folder: str, writer: sqlite3.Connection, readers: list[sqlite3.Connection], lock: BinaryIO) -> None:
+    for one in (writer, *readers):
+        one.close()
     rmtree(folder, ignore_errors=True)
+    lock.close()
+
+
+def _remove_remains() -> None:
+    """Remove the folders of servers that were killed: nothing locks them any more."""
+    for folder in Path(gettempdir()).glob(f"{_PREFIX}*"):
+        with suppress(OSError):
+            if folder.is_symlink() or folder.stat().st_uid != os.getuid() or not (folder / "index.sqlite").exists():
+                continue
+            with (folder / _LOCK).open("rb") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                rmtree(folder, ignore_errors=True)
 
 
 class Index:
@@ -330,7 +350,7 @@ class Index:
                         self.unreadable.add(name)
             contents = [entry.content for _, (entry, _) in batch]
             passages = (one for content in contents if isinstance(content, Question) for one in content.passages)
-            self.has_chinese = self.has_chinese or any(has_chinese(passage.text) for passage in passages)
+            self.has_chinese = self.has_chinese or any(is_chinese(passage.text) for passage in passages)
             self._note_change(None)
 
     def store(self, source: int, found: Iterable[tuple[Stored, Recovered]]) -> None:

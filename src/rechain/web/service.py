@@ -1,5 +1,8 @@
 """Recovery for many requests at once: one thread, batches of the questions that wait, a limit on how long they may.
 
+Each request gets its share: a batch has one question of each in turn, and a small request waits no longer for a large
+one than for one of its own size.
+
 Whoever would have to wait too long is told at once when to ask again, by how quick the model was with the last ones.
 """
 
@@ -9,19 +12,22 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from math import ceil
+from math import ceil, inf
 from threading import Condition, Thread
 from time import monotonic
-from typing import Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from rechain.errors import RechainError, ResumableError
 from rechain.formats.datasets import Entry
 from rechain.recoverer import BATCH_SIZE, RecovererConfig
 from rechain.schema import Question, Recovered
 from rechain.scoring.results import Options
-from rechain.system.processes import Service
+from rechain.system.processes import OverdueError, Service
+
+if TYPE_CHECKING:
+    from rechain.index.index import Index
 
 MOST_WAITING = 256
 """questions that may wait, and that one request may have"""
@@ -51,12 +57,28 @@ class Recovers(Protocol):
     def recover_together(self, batch: Batch, /) -> Sequence[Recovered]: ...
 
 
+State = Literal["ok", "starting", "failed", "unused"]
+"""of a part of the server; a model is unused until something is first asked of it"""
+
+
 class BusyError(Exception):
     """Too many questions wait for another one to be taken now."""
 
+    status, code, reason = 429, "busy", "too many questions wait to be recovered"
+
     def __init__(self, retry_after: int) -> None:
-        super().__init__(f"too many questions wait to be recovered; ask again in {retry_after} s.")
+        super().__init__(f"{self.reason}; ask again in {retry_after} s.")
         self.retry_after = retry_after
+
+
+class StartingError(BusyError):
+    """The model is still being loaded."""
+
+    status, code, reason = 503, "starting", "the model is still being loaded"
+
+
+class TooSlowError(RechainError):
+    """Questions took so long that the process of the model was ended."""
 
 
 @dataclass(eq=False)
@@ -66,6 +88,8 @@ class _Job:
     entries: Sequence[Entry]
     options: Options
     asked_at: float = 0.0
+    taken: int = 0
+    """questions that were put into batches"""
     done: list[Recovered] = field(default_factory=list)
     future: Future[list[Recovered]] = field(default_factory=Future)
 
@@ -105,6 +129,8 @@ class RecoveryService:
         self._changed = Condition()
         self._thread: Thread | None = None
         self._is_closed = False
+        self._state: State = "unused"
+        """of the recoverer until it is loaded"""
         self.outcomes: Counter[str | None] = Counter()
         """questions recovered so far, by the code of their error; None: with a chain"""
 
@@ -112,8 +138,18 @@ class RecoveryService:
     def recoverer(self) -> Recovers:
         """The recoverer, loaded when it is first needed."""
         if self._recoverer is None:
-            self._recoverer = self._make()
+            self._state = "starting"
+            try:
+                self._recoverer = self._make()
+            except BaseException:
+                self._state = "failed"
+                raise
         return self._recoverer
+
+    @property
+    def state(self) -> State:
+        """Whether it can recover questions now."""
+        return self._state if self._recoverer is None else getattr(self._recoverer, "state", "ok")
 
     @property
     def waiting(self) -> int:
@@ -125,11 +161,13 @@ class RecoveryService:
     def _unfinished(self) -> list[_Job]:
         return [*(job for job in self._running if job not in self._jobs), *self._jobs]
 
-    @property
-    def _seconds_waiting(self) -> float:
-        """How long it is likely to take until all that waits is done."""
+    def _seconds_before(self, weight: float = inf) -> float:
+        """Return how long others are likely to take before a job of some weight is done: of each as much as of it."""
         running = self._clock() - self._began if self._running else 0.0
-        return max(self._pace * sum(job.weight for job in self._unfinished) - running, 0.0)
+        return max(self._pace * sum(min(job.weight, weight) for job in self._unfinished) - running, 0.0)
+
+    def _busy(self, seconds: float) -> BusyError:
+        return StartingError(_LOADING_S) if self.state == "starting" else BusyError(max(ceil(seconds), 1))
 
     def recover_together(self, requests: Batch) -> Sequence[Recovered]:
         """Recover some questions now, in the calling thread, count them, and note how long that took."""
@@ -176,12 +214,14 @@ class RecoveryService:
             raise RechainError(
                 f"{len(entries)} questions are more than the {self._most_waiting} that one may ask at once."
             )
+        weight = sum(map(_weight, entries))
         with self._changed:
-            waiting, seconds = self.waiting, self._seconds_waiting
-            needed = seconds + self._pace * sum(map(_weight, entries))
+            waiting = sum(min(job.left, len(entries)) for job in self._unfinished if not job.future.cancelled())
+            seconds = self._seconds_before(weight)
+            needed = seconds + self._pace * weight
             is_slow = waiting > 0 and needed > self.most_seconds
             if self._is_closed or is_slow or waiting + len(entries) > self._most_waiting:
-                raise BusyError(max(ceil(min(needed - self.most_seconds, seconds)), 1))
+                raise self._busy(min(needed - self.most_seconds, seconds))
 
     def refuse_late(self) -> None:
         """Refuse the questions that have waited too long and of which none is recovered yet, or just now."""
@@ -189,7 +229,7 @@ class RecoveryService:
             latest = self._clock() - self.most_seconds
             for job in self._jobs:
                 if not job.done and job not in self._running and job.asked_at < latest:
-                    _fail(job, BusyError(max(ceil(self._seconds_waiting), 1)))
+                    _fail(job, self._busy(self._seconds_before()))
 
     def close(self) -> None:
         """Stop when the current batch is done; questions that still wait are cancelled."""
@@ -201,6 +241,7 @@ class RecoveryService:
 
     def _work(self) -> None:
         while not self._is_closed:
+            self._prepare()
             if batch := self._next_batch():
                 try:
                     self._deliver(batch)
@@ -208,25 +249,37 @@ class RecoveryService:
                     self._running = ()
             elif not self._do_other_work():
                 with self._changed:
-                    self._changed.wait_for(lambda: self._jobs or self._is_closed)
+                    self._changed.wait_for(lambda: self._jobs or self._is_closed, _LOOK_S)
         for job in self._jobs:
             job.future.cancel()
 
+    def _prepare(self) -> None:
+        """Load the recoverer, or its process again, before questions are taken: those that wait can be refused."""
+        if isinstance(self._recoverer, ProcessRecoverer):
+            self._recoverer.revive()
+        elif self._jobs:
+            try:
+                _ = self.recoverer
+            except Exception as error:
+                with self._changed:
+                    while self._jobs:
+                        _fail(self._jobs.popleft(), error)
+
     def _next_batch(self) -> list[tuple[_Job, int]]:
-        """Take the questions that wait longest, up to the size and weight of a batch; cancelled jobs are dropped."""
+        """Take questions up to the size and weight of a batch, one of each job in turn, so that many delay no few."""
         batch: list[tuple[_Job, int]] = []
         weight, most_weight = 0, min(_MOST_WEIGHT, _BATCH_SHARE * self.most_seconds / self._pace)
         with self._changed:
             self.refuse_late()
             while self._jobs and len(batch) < self._batch_size and weight < most_weight:
-                job = self._jobs[0]
-                for number in range(len(job.done), 0 if job.future.done() else len(job.entries)):
-                    if len(batch) == self._batch_size or weight >= most_weight:
-                        break
-                    batch.append((job, number))
-                    weight += _weight(job.entries[number])
-                else:
-                    self._jobs.popleft()
+                job = self._jobs.popleft()
+                if job.future.done():  # given up
+                    continue
+                batch.append((job, job.taken))
+                weight += _weight(job.entries[job.taken])
+                job.taken += 1
+                if job.taken < len(job.entries):
+                    self._jobs.append(job)
             self._running, self._began = list({id(job): job for job, _ in batch}.values()), self._clock()
         return batch
 
@@ -272,35 +325,71 @@ def _fail(job: _Job, error: Exception) -> None:
         job.future.set_exception(error)
 
 
-NICENESS = 10
-"""lowers the priority of the process: if cores are few, it gets about a tenth of what a page gets"""
+_LOADING_S, _LOOK_S = 5, 5.0
+"""seconds after which to ask again while a model is loaded, and between looks at whether its process is there"""
+_LEAST_S, _SECONDS_A_UNIT = 5.0, 3 * _FIRST_PACE
+"""seconds that a batch may take, and those for each unit of its weight: far more than it needs, also if others need the
+processor, so that only what would block all others is ended"""
+NICENESS = 4
+"""lowers the priority of the process: if cores are few, it gets about two fifths of what a page gets. With 10, a tenth,
+100 clients on a busy machine with two cores had 36 to 107 answers in 15 s instead of 777 to 875, and pages no sooner"""
 
 
 class ProcessRecoverer:
     """Recovers questions in another process, over which pages have priority; it is started again if it dies."""
 
-    def __init__(self, config: RecovererConfig) -> None:
-        """Start the process and load the model there; raises why that cannot be done."""
+    def __init__(self, config: RecovererConfig, newest_index: "Callable[[], Index] | None" = None) -> None:
+        """Start the process and load the model there; raises why that cannot be done.
+
+        `newest_index` returns the index of the config as it is now: the one that was opened first may be gone.
+        """
+        self._config, self._newest_index = config, newest_index
+        self._state: State = "starting"
+        self.starts = 0
+        """how often the process was started; this takes long and says nothing about the speed of the model"""
+        self._start()
+
+    def _start(self) -> None:
+        config = self._config
+        if self._newest_index is not None:
+            config = replace(config, corpus=self._newest_index())
         self._service: Service[Batch, Sequence[Recovered]] = Service(partial(_answers, config))
+        self.starts += 1
         self._service.start()
+        self._state = "ok"
 
     @property
-    def starts(self) -> int:
-        """How often the process was started; this takes long and says nothing about the speed of the model."""
-        return self._service.starts
+    def state(self) -> State:
+        """Whether the process is ready; one that has died is started within seconds."""
+        return "starting" if self._state == "ok" and not self._service.is_running else self._state
+
+    def revive(self) -> bool:
+        """Start the process again if it has died; return whether it is there."""
+        if not self._service.is_running:
+            self._state = self.state
+            try:
+                self._start()
+            except Exception:
+                if self._state != "failed":  # it is tried every few seconds
+                    _log.exception("the process of the model has died and cannot be started again")
+                self._state = "failed"
+        return self._service.is_running
 
     def recover_together(self, batch: Batch) -> Sequence[Recovered]:
-        """Recover the chains of questions that are scored together, each with its own options."""
-        with suppress(ResumableError):
-            return self._service(batch)
-        try:
-            self._service.start()
-        except RechainError as error:  # a fault of the server, not of the request
-            raise RuntimeError("the process of the model has died and cannot be started again") from error
-        try:
-            return self._service(batch)
-        except ResumableError as error:
-            raise RuntimeError("the process of the model has died twice over the same questions") from error
+        """Recover the chains of questions that are scored together, each with its own options.
+
+        Raises TooSlowError if that takes far longer than it should; the process is ended then.
+        """
+        seconds = _LEAST_S + _SECONDS_A_UNIT * sum(_weight(entry) for entry, _ in batch)
+        for _ in range(2):
+            if not self.revive():
+                raise RuntimeError("the process of the model cannot be started")  # a fault of the server
+            with suppress(ResumableError):  # it died, perhaps by itself
+                try:
+                    return self._service(batch, seconds)
+                except OverdueError as error:
+                    raise TooSlowError(f"this took longer than {seconds:.0f} s; send less text at once.") from error
+        raise RuntimeError("the process of the model has died twice over the same questions")
 
 
 def _answers(config: RecovererConfig) -> Callable[[Sequence[Batch]], list[Sequence[Recovered]]]:

@@ -19,15 +19,16 @@ from rechain.labels.store import LabelStore
 from rechain.schema import Chain, Problem, Question, Recovered, Same
 from rechain.scoring.interface import BUNDLED
 from rechain.scoring.results import Options
+from rechain.system.caches import BoundedCache
 from rechain.system.provenance import Facts
 from rechain.text.candidates import CandidateSettings
 from rechain.text.label_units import Units
 from rechain.text.languages import read_segmenter
-from rechain.web.chains import BoundedCache, ChainList, recent_units
+from rechain.web.chains import ChainList, recent_units
 from rechain.web.forms import Results
 from rechain.web.question_index import Index
 from rechain.web.question_rows import Stored
-from rechain.web.service import BusyError, Recovers, RecoverTogether, RecoveryService
+from rechain.web.service import BusyError, Recovers, RecoverTogether, RecoveryService, State
 
 if TYPE_CHECKING:
     from rechain.index import Index as DocumentIndex
@@ -41,6 +42,7 @@ _CROWD = 32
 """from so many waiting questions on a page does not add its own, which would be shown too late anyway"""
 _MOST_HTML = 8_000_000
 """bytes of pages that are kept, some hundred pages"""
+_WORST_FIRST: tuple[State, ...] = ("failed", "starting", "ok", "unused")
 _GRACE_S = 0.01
 """seconds beyond those for which a question may wait, so that it is late by then"""
 _log = logging.getLogger("rechain.web")
@@ -50,6 +52,10 @@ EVERYTHING = Options(top=MOST_SHOWN, explain=True)
 
 class NotThereError(RechainError):
     """A question, source or unit that does not exist."""
+
+
+class ForbiddenError(RechainError):
+    """What only an administrator may do."""
 
 
 class GoneError(Exception):
@@ -229,9 +235,9 @@ class Site:
         if self.corpus is None:
             return list(entries)
         filled: list[Entry] = []
-        async with self._finding:
-            self.recovery.check_room(entries)
-            for first in range(0, len(entries), _AT_ONCE):
+        self.recovery.check_room(entries)
+        for first in range(0, len(entries), _AT_ONCE):
+            async with self._finding:  # who asks for many waits in between for others' turns
                 filled += await run_in_threadpool(self.corpus.fill, entries[first : first + _AT_ONCE])
         return filled
 
@@ -251,6 +257,16 @@ class Site:
     def services(self) -> set[RecoveryService]:
         """All that recover questions."""
         return {self.recovery, *self._models.values()}
+
+    @property
+    def states(self) -> dict[str, State]:
+        """The states of its parts, without waiting for any of them."""
+        models = {service.state for service in self.services}
+        return {
+            "models": next(state for state in _WORST_FIRST if state in models),
+            "index": self.corpus.state if self.corpus else "unused",
+            "labels": "ok" if self.labels.is_in_place else "failed",
+        }
 
     def service_of(self, source: Source) -> RecoveryService | None:
         """Return what recovers the chains of a source; None: they come from a file."""

@@ -126,7 +126,7 @@ async def ask_question(request: Request, site: AtSite) -> Response:
             raise QuestionError("too_few_passages", _NO_PASSAGES)
         ((entry, recovered),) = await ask_for(request, site, [entry], EVERYTHING)
     except (QuestionError, BusyError) as error:
-        status = 422 if isinstance(error, QuestionError) else 429
+        status = 422 if isinstance(error, QuestionError) else error.status
         return await run_in_threadpool(_form, site, form, str(error), status)
     assert isinstance(entry.content, Question)  # what could not be read was refused above
     key = await run_in_threadpool(

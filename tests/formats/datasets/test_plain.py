@@ -356,6 +356,12 @@ def test_lists_in_lists_are_not_followed(tmp_path: Path) -> None:
     assert "docs.text" in one_error(path, "question=q,answer=a,passages=docs.text")
 
 
+@pytest.mark.parametrize("place", ["9" * 5000, "²", "-"], ids=["long", "square", "sign"])
+def test_what_is_no_place_in_a_list_leads_nowhere(tmp_path: Path, place: str) -> None:
+    path = write_lines(tmp_path / "f", {"q": "Who?", "a": "Ann", "docs": ["x", "y"]})
+    assert "docs." in one_error(path, f"question=q,answer=a,passages=docs.{place}")
+
+
 def test_a_map_can_be_sent_to_other_processes_and_written(tmp_path: Path) -> None:
     import pickle
 

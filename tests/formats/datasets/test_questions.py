@@ -6,7 +6,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from tests.formats.datasets.layouts import write_lines
 
 from rechain.errors import InputError, QuestionError
 from rechain.evaluation.gold import read_gold
-from rechain.formats.datasets import json_records, questions, read_entries, read_questions
+from rechain.formats.datasets import formats, json_records, questions, read_entries, read_questions
 from rechain.formats.datasets.formats import Format, make_passages
 from rechain.formats.datasets.questions import (
     Chunk,
@@ -30,7 +30,7 @@ from rechain.formats.datasets.questions import (
     read_sentences,
 )
 from rechain.formats.datasets.records import RawRecord
-from rechain.schema import DEEPEST, Gold, GoldChain, Passage, Question
+from rechain.schema import DEEPEST, MOST_PASSAGES, Gold, GoldChain, Passage, Question
 
 PLAIN = {"id": "q1", "question": "Who?", "answer": "Anton", "passages": [{"id": "p", "text": "Anton."}]}
 HOTPOTQA = {"_id": "q2", "question": "Who?", "answer": "Anton", "type": "bridge", "context": [["T", ["Anton."]]]}
@@ -489,3 +489,23 @@ def test_a_format_that_is_not_listed_is_not_read_and_the_known_ones_are_named(to
     with pytest.raises(InputError) as failure:
         list(read_entries(toy_file))
     assert ", ".join(questions.FORMATS) in str(failure.value)
+
+
+def test_no_number_is_tried_twice_for_passages_that_share_an_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[int] = []
+
+    def counting(first: int) -> Iterator[int]:
+        for number in count(first):
+            tried.append(number)
+            yield number
+
+    monkeypatch.setattr(formats, "count", counting)
+    items = [{"id": "a", "text": str(n)} for n in range(1000)] + [{"id": "a.7", "text": "b"}]
+    names = [passage.id for passage in make_passages("passages", items, logged=True)]
+    assert names == ["a", *(f"a.{n}" for n in range(2, 1001)), "a.7.2"]
+    assert len(tried) == 1000
+
+
+def test_of_millions_of_passages_no_more_are_made_than_the_schema_allows() -> None:
+    made = make_passages("passages", ({"text": str(number)} for number in count()))
+    assert len(made) == MOST_PASSAGES + 1

@@ -6,6 +6,10 @@ Bookmark = tuple[str, int]
 """words, and the number of the page from 0"""
 
 
+CODE = "\t"
+"""before a line: it is set in Courier"""
+
+
 def make_pdf(pages: Sequence[Sequence[str]], title: str = "", bookmarks: Sequence[Bookmark] = ()) -> bytes:
     """Return a PDF of pages of lines in Latin-1."""
     first_page = 6
@@ -16,12 +20,14 @@ def make_pdf(pages: Sequence[Sequence[str]], title: str = "", bookmarks: Sequenc
         3: "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",
         4: f"<< /Title ({title}) >>",
     }
+    typewriter = first_page + 2 * len(pages)
     for number, lines in enumerate(pages):
         key = first_page + 2 * number
-        resources = "/Resources << /Font << /F1 3 0 R >> >>"
+        resources = f"/Resources << /Font << /F1 3 0 R /F2 {typewriter} 0 R >> >>"
         objects[key] = f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] {resources} /Contents {key + 1} 0 R >>"
         objects[key + 1] = stream(show(lines))
-    first_mark = first_page + 2 * len(pages)
+    objects[typewriter] = "<< /Type /Font /Subtype /Type1 /BaseFont /Courier /Encoding /WinAnsiEncoding >>"
+    first_mark = typewriter + 1
     for number, (words, page) in enumerate(bookmarks):
         following = f" /Next {first_mark + number + 1} 0 R" if number + 1 < len(bookmarks) else ""
         target = f"/Dest [{first_page + 2 * page} 0 R /Fit]"
@@ -33,8 +39,13 @@ def make_pdf(pages: Sequence[Sequence[str]], title: str = "", bookmarks: Sequenc
 
 def show(lines: Sequence[str]) -> str:
     """Return the content of a page: lines from its top to its bottom."""
-    escaped = (line.replace("\\", r"\\").replace("(", r"\(").replace(")", r"\)") for line in lines)
-    return "BT /F1 11 Tf 14 TL 50 750 Td " + " ".join(f"({line}) Tj T*" for line in escaped) + " ET"
+    fonts = ("/F2 11 Tf" if line.startswith(CODE) else "/F1 11 Tf" for line in lines)
+    escaped = (line.lstrip(CODE).replace("\\", r"\\").replace("(", r"\(").replace(")", r"\)") for line in lines)
+    return (
+        "BT /F1 11 Tf 14 TL 50 750 Td "
+        + " ".join(f"{font} ({line}) Tj T*" for font, line in zip(fonts, escaped, strict=True))
+        + " ET"
+    )
 
 
 def stream(content: str, entries: str = "") -> str:

@@ -1,11 +1,13 @@
 from pathlib import Path
 
 import pytest
-from tests.formats.documents.pdfs import assemble, make_pdf, show, stream
+from tests.formats.documents.pdfs import CODE, assemble, make_pdf, show, stream
 from tests.formats.documents.reading import extract_of, refusal_of
 
-from rechain.errors import InputError
-from rechain.formats.documents.pdf import MOST_PAGES, pdf_service, read_pdf
+from rechain.formats.documents import Extract, Refusal, read_source
+from rechain.formats.documents.limits import Limited
+from rechain.formats.documents.pdf import MOST_PAGES, Bookmark, _find_headings
+from rechain.formats.documents.read import convert
 from rechain.formats.documents.source_files import Source
 
 pytest.importorskip("pypdfium2")
@@ -112,10 +114,10 @@ def test_a_trap_costs_one_file_and_the_next_is_read(tmp_path: Path) -> None:
     (tmp_path / "bomb.pdf").write_bytes(make_bomb(30))
     (tmp_path / "good.pdf").write_bytes(make_pdf([["Some text."]]))
     bomb, good = (Source(name, tmp_path / name, "pdf", 0, 0) for name in ("bomb.pdf", "good.pdf"))
-    service = pdf_service(seconds=1, memory=400_000_000)
-    with pytest.raises(InputError, match="too much work"):
-        read_pdf(bomb, service)
-    assert read_pdf(good, service).text == "Some text."
+    service = Limited(convert, seconds=1, memory=400_000_000)
+    [refusal], [extract] = (list(read_source(source, converting=service)) for source in (bomb, good))
+    assert isinstance(refusal, Refusal) and "too much work" in refusal.message
+    assert isinstance(extract, Extract) and extract.text == "Some text."
     service.close()
 
 
@@ -127,4 +129,35 @@ def test_bookmarks_part_headings_from_the_lines_around_them(tmp_path: Path) -> N
 
 
 def test_dots_of_a_table_of_contents_are_no_words(tmp_path: Path) -> None:
-    assert extract_of(tmp_path / "a.pdf", make_pdf([["Costs . . . . . . . . . . 12"]])).text == "Costs … 12"
+    lines = ["Costs . . . . . . . . . . 12", "What ships pay for the use of the pier and of the crane."]
+    assert (extract_of(tmp_path / "a.pdf", make_pdf([lines])).text or "").startswith("Costs … 12\n")
+
+
+def test_lines_of_code_stay_lines(tmp_path: Path) -> None:
+    code = ["def land(ship, pier, crane, berth, harbour, tide):", "return pier.land(ship) if tide.is_high else None"]
+    lines = ["Land a ship at the pier, which takes an hour or two, by this function of", "the harbour:"]
+    extract = extract_of(tmp_path / "a.pdf", make_pdf([[*lines, *(CODE + line for line in code), "Then it rests."]]))
+    assert extract.text == f"{' '.join(lines)}\n\n{code[0]}\n{code[1]}\n\nThen it rests."
+
+
+def test_running_heads_of_chapters_are_dropped(tmp_path: Path) -> None:
+    words = ["harbour", "pilot", "pier", "lighthouse", "crane", "berth"]
+    pages = [
+        [f"Chapter {1 + n // 3}: {('Ships', 'Piers')[n // 3]} {n + 1}", f"The {word} is old."]
+        for n, word in enumerate(words)
+    ]
+    pages[0][0], pages[3][0] = "1 Ships", "2 Piers"
+    extract = extract_of(tmp_path / "a.pdf", make_pdf(pages, "Town", [("Ships", 0), ("Piers", 3)]))
+    assert "Chapter" not in (extract.text or "")
+    assert [heading for heading in ("1 Ships", "2 Piers") if heading in (extract.text or "")] == ["1 Ships", "2 Piers"]
+
+
+def test_bookmarks_of_one_long_page_are_found_in_linear_time(tmp_path: Path) -> None:
+    marks = [Bookmark(0, f"Part {'x' * (number % 50)}", 0) for number in range(10_000)]
+    text = "\n".join(f"Part {'x' * (number % 50)} and more" for number in range(100_000))
+    assert len(list(_find_headings(text, [0], marks))) > 1_000
+
+
+def test_a_document_without_a_title_has_its_first_line(tmp_path: Path) -> None:
+    lines = ["Harbour rules of the town", "They are old, and all who come to the harbour by ship must follow them."]
+    assert extract_of(tmp_path / "a.pdf", make_pdf([lines])).passages[0].title == "Harbour rules of the town"

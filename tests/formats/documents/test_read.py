@@ -1,3 +1,4 @@
+import gzip
 import os
 import sys
 from pathlib import Path
@@ -6,6 +7,8 @@ import pytest
 from tests.formats.documents.reading import extract_of, read_one, refusal_of, sources_of
 
 from rechain.formats.documents import Refusal, read_source
+from rechain.formats.documents.limits import Limited
+from rechain.formats.documents.read import Fields
 
 
 def test_a_markdown_file_becomes_passages_with_their_places(tmp_path: Path) -> None:
@@ -14,7 +17,7 @@ def test_a_markdown_file_becomes_passages_with_their_places(tmp_path: Path) -> N
     assert [passage.id for passage in extract.passages] == ["harbour.md#1", "harbour.md#2"]
     assert [passage.title for passage in extract.passages] == ["Harbour", "Harbour > Pilot"]
     first = extract.passages[0].model_extra
-    assert first == {"source": "harbour.md", "start": 11, "end": 25}
+    assert first == {"source": "harbour.md", "start": 11, "end": 25, "line": 3}
 
 
 @pytest.mark.parametrize("kind", ["txt", "md"])
@@ -103,3 +106,32 @@ def test_a_file_without_permission_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["Für Führungskräfte gilt: Urlaub.", "Le siège est à côté de l'école."])
 def test_short_western_european_texts_are_windows_1252(tmp_path: Path, text: str) -> None:
     assert extract_of(tmp_path / "a.txt", text.encode("cp1252")).passages[0].text == text
+
+
+@pytest.mark.parametrize("name", ["a.txt.gz", "a.md.gz", "a.rst.gz", "README.gz"])
+def test_packed_files_are_read(tmp_path: Path, name: str) -> None:
+    assert extract_of(tmp_path / name, gzip.compress("Köln liegt am Rhein.".encode())).text == "Köln liegt am Rhein."
+
+
+def test_packed_files_have_limits(tmp_path: Path) -> None:
+    assert "20 MB" in refusal_of(tmp_path / "a.txt.gz", gzip.compress(bytes(500_000_000))).message
+    assert "damaged" in refusal_of(tmp_path / "b.txt.gz", gzip.compress(b"text" * 99)[:20]).message
+
+
+def test_every_converter_has_limits(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("text")
+    [source] = sources_of(tmp_path)
+    for function, reason in ((_never_end, "over 1 seconds"), (_fill_memory, "too much memory")):
+        service = Limited(function, seconds=1)
+        [refusal] = read_source(source, converting=service)
+        assert isinstance(refusal, Refusal) and reason in refusal.message
+        service.close()
+
+
+def _never_end(task: object) -> tuple[str, list[Fields]]:
+    while True:
+        pass
+
+
+def _fill_memory(task: object) -> tuple[str, list[Fields]]:
+    return str(bytearray(3_000_000_000)), []

@@ -48,6 +48,18 @@ def test_headings_lists_and_tables(tmp_path: Path) -> None:
     assert extract.passages[2].text.startswith("- Trains\n- Hotels\n\nCity | Limit\nRome | 120 €\n\nThese")
 
 
+@pytest.mark.parametrize(("level", "title"), [("0", "Costs"), ("²", ""), ("9" * 5000, "")], ids=["0", "square", "long"])
+def test_levels_of_outlines(tmp_path: Path, level: str, title: str) -> None:
+    document = docx.Document()
+    properties = document.add_paragraph("Costs")._p.get_or_add_pPr()
+    outline = docx.oxml.OxmlElement("w:outlineLvl")
+    outline.set(docx.oxml.ns.qn("w:val"), level)
+    properties.append(outline)
+    document.add_paragraph("These limits hold. " * 30)
+    (passage,) = extract_of(tmp_path / "a.docx", packed(document)).passages
+    assert passage.title == (title or "a")
+
+
 def test_a_table_of_one_cell_is_layout(tmp_path: Path) -> None:
     document = docx.Document()
     cell = document.add_table(1, 1).rows[0].cells[0]

@@ -70,7 +70,7 @@ def test_rows_of_the_table_are_what_they_were_made_of(chains: list[Recovered]) -
 def test_the_schema() -> None:
     chain = arrow.SCHEMA.field("chains").type.value_type
     assert arrow.SCHEMA.names == ["id", "collection", "verdict", "verdict_probability", "claims", "chains", "error"]
-    names = ["shape", "passages", "links", "answer", "own", "score", "confidence", "why"]
+    names = ["shape", "passages", "links", "answer", "own", "sources", "score", "confidence", "why"]
     assert [field.name for field in chain] == names
     assert str(chain.field("links").type.value_type.field("mentions").type.value_type.value_type) == "int32"
     assert arrow.SCHEMA is arrow.SCHEMA

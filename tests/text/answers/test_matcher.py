@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 
 from rechain.errors import QuestionError
 from rechain.schema import Mention, Passage, Question
+from rechain.text.answers import matcher
 from rechain.text.answers.claims import Claim
 from rechain.text.answers.matcher import AnswerMatcher, HeldClaim, Holding, Holdings, Meaning
+from rechain.text.candidates import find_candidates
 from rechain.text.languages import idf
 from rechain.text.passage_views import PassageView
 from rechain.text.values import same
@@ -132,6 +134,12 @@ def test_a_mere_judgement_is_held_where_what_is_asked_stands(answer: str) -> Non
     for passage in (1, 3):
         best = found.best(passage)
         assert best and (best.match, best.strength) == ("meaning", pytest.approx(SCATTERED * idf("zimbelot") / total))
+
+
+def test_what_a_judgement_judges_is_not_looked_for_where_a_chain_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matcher, "_ClaimSearch", None)
+    with pytest.raises(QuestionError, match="judges, and no passage can hold it"):
+        find_candidates(question("yes", "A fox.", "A dog."))
 
 
 def test_what_a_judgement_says_beside_yes_or_no_is_looked_for() -> None:

@@ -124,6 +124,13 @@ def test_chinese_links_are_words_with_and_without_the_segmenter(
         languages.read_segmenter.cache_clear()
 
 
+def test_names_in_brackets_link_without_the_segmenter() -> None:
+    languages.read_segmenter.cache_clear()
+    tower = "The tower (东京铁塔) is painted in orange and white, as air safety rules require."
+    assert links(("A", tower), ("B", f"Visitors of the city like it. {tower}"))[0, 1] >= {"东京铁塔"}
+    assert languages.read_segmenter.cache_info().currsize == 0  # its dictionary takes 62 MB
+
+
 def views(*passages: tuple[str, str]) -> list[PassageView]:
     return [PassageView(Passage(id=str(n), title=title, text=text)) for n, (title, text) in enumerate(passages)]
 

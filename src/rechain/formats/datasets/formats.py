@@ -10,7 +10,8 @@ import re
 import reprlib
 import tokenize
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import StringIO
 from itertools import chain, count, islice
 from numbers import Real
@@ -21,7 +22,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from rechain.errors import QuestionError
-from rechain.schema import NOT_BLANK, Gold, Passage, Question, Same, number_as_text
+from rechain.schema import MOST_PASSAGES, NOT_BLANK, Gold, Passage, Question, Same, number_as_text
 
 
 class Format(ABC):
@@ -177,8 +178,11 @@ def make_passages(field: str, items: Iterable[Any], *, logged: bool = False) -> 
     all pieces of a document, is numbered.
     """
     used: set[str] = set()
+    numbers: defaultdict[str, Iterator[int]] = defaultdict(lambda: count(2))  # none is tried twice for a name
     passages: dict[tuple[Any, str, str], Passage] = {}
     for number, item in enumerate(items):
+        if len(passages) > MOST_PASSAGES:  # the schema says so; what else there is need not be read
+            break
         if logged and item is None:
             continue
         fields = _fields_of(field, number, item, logged)
@@ -188,7 +192,7 @@ def make_passages(field: str, items: Iterable[Any], *, logged: bool = False) -> 
         identity = number_as_text(fields.get("id"))
         name = _free_name(fields, number, used) if identity is None else identity
         if logged and name in used:
-            name = next(numbered for n in count(2) if (numbered := f"{name}.{n}") not in used)
+            name = next(numbered for n in numbers[name] if (numbered := f"{name}.{n}") not in used)
         try:
             passage = Passage.model_validate({**fields, "id": name})
         except ValidationError as error:

@@ -6,6 +6,7 @@ A path leads through objects by their fields and through lists by position (from
 after a list means that field of every item. What is mapped wins over what a format would recognise.
 """
 
+import re
 import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -73,6 +74,7 @@ def _with_passages(record: dict[str, Any]) -> dict[str, Any]:
 
 _ABSENT = object()
 _OF_PASSAGES = "passage."
+_POSITION = re.compile("-?[0-9]{1,9}")
 TARGETS = (*Question.model_fields, "passage_ids", *(_OF_PASSAGES + name for name in Passage.model_fields))
 """what a map can name"""
 
@@ -150,7 +152,7 @@ def _follow(path: str, value: Any) -> Any:
         return value[path]
     first, dot, rest = path.partition(".")
     if isinstance(value, list):
-        if not first.removeprefix("-").isdecimal():
+        if not _POSITION.fullmatch(first):
             items = [_follow(path, item) for item in value if isinstance(item, Mapping)]
             return [item for item in items if item is not _ABSENT] or _ABSENT
         value = {first: value[int(first)]} if -len(value) <= int(first) < len(value) else {}

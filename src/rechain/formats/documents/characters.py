@@ -4,8 +4,11 @@ import os
 import re
 import stat
 import unicodedata
+import zlib
 from contextlib import suppress
-from io import BufferedReader
+from gzip import BadGzipFile, GzipFile
+from io import BufferedReader, BytesIO
+from typing import IO
 
 from rechain.errors import InputError
 from rechain.formats.documents.source_files import Source
@@ -13,6 +16,8 @@ from rechain.formats.documents.source_files import Source
 LARGEST_TEXT = 20_000_000
 """bytes of a text, and characters of any document: four times the Bible. Python takes up to four bytes for a character
 and copies are made, so that such a text, whatever is in it, fits into a gigabyte. More is a log or a dump."""
+LARGEST_PACKED = 200_000_000
+"""bytes of a file that is more than text, such as pictures; it is in memory while it is read"""
 _BINARY_SAMPLE = 1 << 16
 """bytes in which a zero byte shows that a file is no text; text in the middle of a program is none either"""
 # byte order marks; that of UTF-32 begins like that of UTF-16 and comes first
@@ -51,17 +56,34 @@ def open_source(source: Source) -> BufferedReader:
     return file
 
 
+def unpacked(source: Source, file: BufferedReader, largest: int) -> IO[bytes]:
+    """Return a file or, of one whose name ends in .gz, what it holds; raises InputError if that is too large."""
+    if not source.path.name.casefold().endswith(".gz"):
+        return file
+    try:
+        with GzipFile(fileobj=file) as packed:
+            content = packed.read(largest + 1)
+    except (EOFError, zlib.error, BadGzipFile) as error:
+        raise InputError(f"is damaged ({error}); pack it again") from error
+    _check_size(len(content), largest)
+    return BytesIO(content)
+
+
 def read_bytes(source: Source, largest: int) -> bytes:
     """Read a file that holds a document; raises InputError if it is too large."""
     with open_source(source) as file:
-        is_larger = os.fstat(file.fileno()).st_size > largest
-        content = b"" if is_larger else file.read(largest + 1)
-    if is_larger or len(content) > largest:  # it may grow meanwhile
+        _check_size(os.fstat(file.fileno()).st_size, largest)
+        content = unpacked(source, file, largest).read(largest + 1)
+    _check_size(len(content), largest)  # it may grow meanwhile
+    return content
+
+
+def _check_size(size: int, largest: int) -> None:
+    if size > largest:
         raise InputError(
             f"is larger than {largest // 1_000_000} MB, the most that is read of one document; split it, "
             "or give its passages as a collection in JSON lines"
         )
-    return content
 
 
 def decode(content: bytes, declared: str = "") -> str:

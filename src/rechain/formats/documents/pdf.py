@@ -1,26 +1,17 @@
 """PDF: the lines of its pages put together to paragraphs, without headers and footers; bookmarks give the headings."""
 
-import os
 import re
-import resource
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from functools import cache, partial
-from importlib.util import find_spec
-from typing import Any, BinaryIO, NamedTuple
+from ctypes import byref, c_int, create_string_buffer
+from typing import IO, Any, NamedTuple
 
-from rechain.errors import InputError, MissingExtraError, ResumableError
-from rechain.formats.documents.characters import clean, open_source
-from rechain.formats.documents.layout import Document, Heading, drop_repeated, one_line
+from rechain.errors import InputError
+from rechain.formats.documents.characters import LARGEST_PACKED, clean, open_source, unpacked
+from rechain.formats.documents.layout import Document, Heading, Unit, drop_repeated, one_line
 from rechain.formats.documents.source_files import Source
-from rechain.system.processes import Service
 
-MOST_SECONDS = 120
-"""of a core's time for one file: 100,000 pages of prose, and thirty times the longest of books. A limit by the clock
-would refuse files because a machine is busy."""
-MOST_MEMORY = 1_000_000_000
-"""bytes of address space, of which Python and pdfium take a quarter without reading anything"""
 MOST_PAGES = 20_000
 MOST_CHARACTERS = 20_000_000
 _MOST_BOOKMARKS = 10_000
@@ -29,6 +20,22 @@ _JOINED_HYPHEN = "\ufffe"
 _HYPHEN_AT_END = re.compile(r"(?<=[^\W\d_])[-\u2010]$")
 # The dots of a table of contents, which would count as words.
 _LEADERS = re.compile(r"(?: ?[.·…]){5,} ?")
+_ENTRY = re.compile(r".{1,200} … (?:\d{1,5}|[ivxlc]{1,7})", re.IGNORECASE)
+_PAGE_NUMBER = re.compile(r"[-–— ]*(?:\d{1,4}|[ivxlc]{1,7})[-–— ]*", re.IGNORECASE)
+_CHAPTER = re.compile(
+    r"^[\divxlc]{0,5}\s*(?:chapter|section|part|appendix|kapitel|teil|anhang|abschnitt)\s+[\dA-Z.]{1,8}[:.]?\s|^\d+ ",
+    re.IGNORECASE,
+)
+_LINE = re.compile(r"^[^\n]+", re.MULTILINE)
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_HEADING_NUMBER = re.compile(r"[\dIVXA-Z.]+[ \t]+")
+_LONGEST_TITLE, _LONGEST_LINE = 100, 500  # characters of a line that is compared with titles
+_TYPEWRITER = re.compile(
+    rb"mono|courier|consol|menlo|inconsolata|typewriter|fixed|lettergothic|cm(?:sl|i|c)?tt|lmtt|ectt|sftt|txtt|code",
+    re.IGNORECASE,
+)
+_FIXED_PITCH = 1
+_LONGEST_FONT = 128  # characters of a name
 _FULL_LINE = 0.75  # of the longest lines of a page: a shorter line ends a paragraph, or is an item, a heading or a row
 _LONGEST_LINES = 0.9  # so many lines are not longer than what counts as a full line; a few run over
 _SHORTEST_PROSE = 30  # characters: narrower columns are tables
@@ -50,45 +57,66 @@ class Bookmark(NamedTuple):
     page: int
 
 
+class Line(str):
+    """A line of a page."""
+
+    is_code = False
+    is_entry = False
+    """of a table of contents"""
+
+
 class Contents(NamedTuple):
     """What is read of a PDF."""
 
-    pages: list[str]
+    pages: list[list[Line]]
     title: str
     bookmarks: list[Bookmark]
 
 
-@cache
-def pdf_service(seconds: int = MOST_SECONDS, memory: int = MOST_MEMORY) -> Service[Source, Contents]:
-    """Return a process that reads PDFs, with limits on its time and memory.
-
-    A PDF of a few kilobytes can keep any reader busy for years (forms that draw forms that draw forms), or crash it.
-    Here that costs one process, and the next file gets another.
-    """
-    return Service(partial(_limited_reader, seconds, memory))
-
-
-def read_pdf(source: Source, service: Service[Source, Contents] | None = None) -> Document:
-    """Return the document of a PDF; raises InputError if it is damaged, locked or a trap."""
-    if find_spec("pypdfium2") is None:
-        raise MissingExtraError("Reading PDF", "documents")
-    try:
-        contents = (service or pdf_service())(replace(source, path=source.path.absolute()))
-    except ResumableError as error:
-        limits = f"over {MOST_SECONDS} seconds or {MOST_MEMORY // 1_000_000:,} MB"
-        raise InputError(f"is damaged, or too much work to read ({limits}); print it to a new PDF") from error
-    pages = drop_repeated([_lines(page) for page in contents.pages])
-    text, starts = _join_pages(pages, frozenset(_letters(bookmark.words) for bookmark in contents.bookmarks))
+def read_pdf(source: Source) -> Document:
+    """Return the document of a PDF; raises InputError if it is damaged or locked."""
+    with open_source(source) as file:
+        try:
+            contents = _read(unpacked(source, file, LARGEST_PACKED))
+        except (InputError, MemoryError, ImportError):
+            raise
+        except Exception as error:
+            words = " ".join(str(error).split())[:200]
+            if "password" in words.lower():
+                raise InputError("is locked by a password; save it without one") from error
+            raise InputError(f"is a damaged PDF, or none ({words.rstrip('.') or type(error).__name__})") from error
+    pages = _drop_heads(drop_repeated(contents.pages), contents.bookmarks)
+    headings = frozenset(_letters(bookmark.words) for bookmark in contents.bookmarks)
+    document = _join_pages(list(pages), headings)
     title = one_line(clean(contents.title))
-    headings = list(_find_headings(text, starts, contents.bookmarks))
-    return Document(text, headings, "" if _NO_TITLE.fullmatch(title) else title, starts)
+    document.title = _first_line(contents.pages) if _NO_TITLE.fullmatch(title) else title
+    document.headings = list(_find_headings(document.text, document.pages, contents.bookmarks))
+    return document
 
 
-def _lines(page: str) -> list[str]:
-    """Return the lines of a page; wide gaps, which part the cells of tables, stay."""
-    lines = clean(page.replace(_JOINED_HYPHEN, "-\n")).split("\n")
-    lines = [_LEADERS.sub(" … ", line) for line in lines]
-    return [line.strip() if "   " in line else one_line(line) for line in lines]
+def _drop_heads(pages: Sequence[list[Line]], bookmarks: Sequence[Bookmark]) -> Iterator[list[Line]]:
+    """Yield pages without the titles of chapters above and below them, which the bookmarks name, and page numbers."""
+    first: dict[str, int] = {}
+    for bookmark in bookmarks:
+        first.setdefault(_letters(bookmark.words), bookmark.page)
+    for number, lines in enumerate(pages):
+        filled = [at for at, line in enumerate(lines) if line]
+        edge = {*filled[:1], *filled[-1:]} if len(pages) > 1 else set()
+        drop = {at for at in edge if _PAGE_NUMBER.fullmatch(lines[at])}
+        drop |= {at for at in edge if first.get(_head(lines[at]), number) < number}
+        yield [line for at, line in enumerate(lines) if at not in drop]
+
+
+def _head(line: str) -> str:
+    """Return what a line at the edge of a page has in common with the bookmark of its chapter."""
+    return _letters(_CHAPTER.sub("", line)).rstrip("0123456789")
+
+
+def _first_line(pages: Sequence[Sequence[Line]]) -> str:
+    """Return the first line of a document that names no title, if it may be one."""
+    line = next((line for page in pages[:1] for line in page if line), Line())
+    is_title = not line.is_code and len(line) <= _LONGEST_TITLE and not line.endswith(_ENDS_A_SENTENCE)
+    return line if is_title and _WORD.search(line) else ""
 
 
 def _letters(line: str) -> str:
@@ -96,104 +124,119 @@ def _letters(line: str) -> str:
     return _NO_WORD.sub("", line).lstrip("0123456789").casefold()
 
 
-def _join_pages(pages: Sequence[Sequence[str]], headings: frozenset[str]) -> tuple[str, list[int]]:
+def _join_pages(pages: Sequence[Sequence[Line]], headings: frozenset[str]) -> Document:
     """Return the text of all pages, and where each begins; a paragraph that continues on the next page stays one."""
     parts: list[str] = []
-    starts: list[int] = []
-    length = 0
+    document = Document("")
+    length = paragraph = 0
+    code: int | None = None  # where the code that is open begins
+    last = Line()
     for page in pages:
-        text = "".join(_join_lines(page, headings))
-        last = parts[-1] if parts else ""
-        continues = text[:1].islower() and not last.endswith(_ENDS_A_SENTENCE)
-        gap = "" if not length or not text else " " if continues else "\n\n"
-        parts += (gap, text) if text else ()
-        starts.append(length + len(gap))
-        length += len(gap) + len(text)
-    return "".join(parts), starts
+        filled = [line for line in page if line]
+        gap = _gap_between_pages(last, filled[0]) if filled and length else ""
+        document.pages.append(length + len(gap))
+        for place, (line, text, after) in enumerate(_join_lines(filled, headings)):
+            if not place:
+                parts.append(gap)
+                length += len(gap)
+            if line.is_code and code is None:
+                code = length
+            elif not line.is_code and code is not None:
+                document.units += [Unit(paragraph, code, length), Unit(code, code, length)]
+                code, paragraph = None, length
+            if line.is_entry:
+                document.navigation.append((length, sum(map(str.isalnum, text))))
+            parts += (text, after)
+            length += len(text) + len(after)
+            paragraph = length if after == "\n\n" and not _code_follows(filled, place) else paragraph
+            last = line
+    document.text = "".join(parts)
+    return document
 
 
-def _join_lines(lines: Sequence[str], headings: frozenset[str]) -> Iterator[str]:
+def _code_follows(lines: Sequence[Line], place: int) -> bool:
+    return place + 1 < len(lines) and lines[place + 1].is_code
+
+
+def _gap_between_pages(last: Line, following: Line) -> str:
+    if last.is_code and following.is_code:
+        return "\n"
+    return " " if following[:1].islower() and not last.endswith(_ENDS_A_SENTENCE) else "\n\n"
+
+
+def _join_lines(lines: Sequence[Line], headings: frozenset[str]) -> Iterator[tuple[Line, str, str]]:
     """Yield the lines of a page and what parts them: a blank within a paragraph, else one line break or two."""
-    filled = [line for line in lines if line]
-    lengths = sorted(map(len, filled))
+    lengths = sorted(len(line) for line in lines if not line.is_code)
     full = _FULL_LINE * lengths[int(_LONGEST_LINES * (len(lengths) - 1))] if lengths else 0
-    for line, following in zip(filled, [*filled[1:], ""], strict=False):
+    for line, following in zip(lines, [*lines[1:], Line()], strict=False):
         is_full, ends_sentence = len(line) >= max(full, _SHORTEST_PROSE), line.endswith(_ENDS_A_SENTENCE)
+        text, after = str(line), "\n"
         if not following:
-            yield line
+            after = ""
         elif headings and (_letters(line) in headings or _letters(following) in headings):
-            yield f"{line}\n\n"
+            after = "\n\n"
+        elif line.is_code or following.is_code:
+            after = "\n" if line.is_code and following.is_code else "\n\n"
+        elif line.is_entry or _BEGINS_A_BLOCK.match(following):
+            pass
         elif _HYPHEN_AT_END.search(line) and following[0].islower():
-            yield line[:-1]
-        elif _BEGINS_A_BLOCK.match(following):
-            yield f"{line}\n"
+            text, after = line[:-1], ""
         elif is_full or (following[0].islower() and not ends_sentence):
-            yield f"{line} "
-        else:
-            yield f"{line}\n\n" if ends_sentence else f"{line}\n"
+            after = " "
+        elif ends_sentence:
+            after = "\n\n"
+        yield line, text, after
 
 
 def _find_headings(text: str, starts: Sequence[int], bookmarks: Sequence[Bookmark]) -> Iterator[Heading]:
     """Yield the bookmarks whose words begin a line of the page that they lead to, in the order of the text."""
     ends = [*starts[1:], len(text)]
     place = 0
+    lines: dict[int, list[tuple[str, int]]] = {}  # of a page: what they have in common with bookmarks, and their starts
     for bookmark in bookmarks:
-        words = one_line(clean(bookmark.words))
-        if not words or not 0 <= bookmark.page < len(starts):
+        words, page = one_line(clean(bookmark.words)), bookmark.page
+        key = _letters(words)
+        if not key or not 0 <= page < len(starts):
             continue
-        pattern = _NO_WORD.sub(r"[\\W_]+", words.strip()).removeprefix(r"[\W_]+").removesuffix(r"[\W_]+")
-        line = re.compile(rf"^(?:[\dIVXA-Z.]+[ \t]+)?{pattern}", re.MULTILINE | re.IGNORECASE)
-        if pattern and (match := line.search(text, max(place, starts[bookmark.page]), ends[bookmark.page])):
-            yield Heading(*match.span(), bookmark.level + 1, words)
-            place = match.end()
+        if page not in lines:
+            matches = _LINE.finditer(text, starts[page], ends[page])
+            lines[page] = sorted((_letters(match[0][:_LONGEST_LINE]), match.start()) for match in matches)
+        number = bisect_left(lines[page], (key, place))
+        if number < len(lines[page]):  # of lines that begin with it, the first one of those that are alike
+            number = bisect_left(lines[page], (lines[page][number][0], place))
+        letters, start = lines[page][number] if number < len(lines[page]) else ("", 0)
+        if letters.startswith(key) and start >= place:
+            place = _end_of(text, start, key) if letters != key else _line_end(text, start)
+            yield Heading(start, place, bookmark.level + 1, words)
 
 
-# What runs in the process
+def _line_end(text: str, start: int) -> int:
+    end = text.find("\n", start)
+    return len(text) if end < 0 else end
 
 
-def _limited_reader(seconds: int, memory: int) -> Callable[[Sequence[Source]], list[Contents]]:
-    """Limit the process and return the function that reads PDFs in it."""
-    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    silent = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(silent, 1)
-    os.dup2(silent, 2)
-    return lambda sources: [_read_limited(source, seconds) for source in sources]
+def _end_of(text: str, start: int, key: str) -> int:
+    """Return where a heading ends that is only the beginning of a line."""
+    number = _HEADING_NUMBER.match(text, start)
+    end, letters = (number.end() if number else start), 0
+    while letters < len(key) and end < len(text):
+        letters += text[end].isalnum()
+        end += 1
+    return end
 
 
-def _read_limited(source: Source, seconds: int) -> Contents:
-    """Read a PDF; the system ends this process after that many more seconds of computing."""
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    limit = int(used.ru_utime + used.ru_stime) + 1 + seconds
-    resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.getrlimit(resource.RLIMIT_CPU)[1]))
-    with open_source(source) as file:
-        try:
-            return _read(file)
-        except InputError:
-            raise
-        except MemoryError:
-            raise InputError("takes too much memory to read; print it to a new PDF") from None
-        except ImportError:
-            raise InputError("cannot be read: pip install 'rechain[documents]'") from None
-        except Exception as error:
-            words = " ".join(str(error).split())[:200]
-            if "password" in words.lower():
-                raise InputError("is locked by a password; save it without one") from error
-            raise InputError(f"is a damaged PDF, or none ({words.rstrip('.') or type(error).__name__})") from error
-
-
-def _read(file: BinaryIO) -> Contents:
+def _read(file: IO[bytes]) -> Contents:
     import pypdfium2
 
     with pypdfium2.PdfDocument(file) as document:
         count = len(document)
         if count > MOST_PAGES:
             raise InputError(f"has {count:,} pages; the most are {MOST_PAGES:,}: split it")
-        pages: list[str] = []
+        pages: list[list[Line]] = []
         length = 0
         for number in range(count):
             pages.append(_read_page(document, number))
-            length += len(pages[-1])
+            length += sum(map(len, pages[-1]))
             if length > MOST_CHARACTERS:
                 raise InputError(f"has more than {MOST_CHARACTERS // 1_000_000} million characters of text; split it")
         if count and not any(pages):
@@ -205,19 +248,48 @@ def _read(file: BinaryIO) -> Contents:
         return Contents(pages, title, bookmarks)
 
 
-def _read_page(document: Any, number: int) -> str:
-    """Return the text of a page; nothing of one that is damaged among others that are not."""
+def _read_page(document: Any, number: int) -> list[Line]:
+    """Return the lines of a page; none of one that is damaged among others that are not."""
     import pypdfium2
 
+    lines: list[Line] = []
     try:
         page = document[number]
         text_page = page.get_textpage()
-        text: str = text_page.get_text_range()
+        place = 0
+        for line in text_page.get_text_range().split("\n"):
+            lines += _lines(line, _is_code(text_page, line, place))
+            place += len(line) + 1
         text_page.close()
         page.close()
     except pypdfium2.PdfiumError:
-        return ""
-    return text
+        return []
+    return lines
+
+
+def _lines(line: str, is_code: bool) -> Iterator[Line]:
+    """Yield a line, or the two that a hyphen parts; wide gaps, which part the cells of tables, stay."""
+    for part in clean(line.replace(_JOINED_HYPHEN, "-\n")).split("\n"):
+        part = part.strip()
+        shown = Line(_LEADERS.sub(" … ", part) if "   " in part or is_code else one_line(_LEADERS.sub(" … ", part)))
+        shown.is_code, shown.is_entry = is_code, not is_code and bool(_ENTRY.fullmatch(shown))
+        yield shown
+
+
+def _is_code(text_page: Any, line: str, place: int) -> bool:
+    """Return whether a line begins and ends in a font of typewriters."""
+    from pypdfium2 import raw
+
+    filled = line.strip()
+    if not filled:
+        return False
+    first = place + line.index(filled[0])
+    name, flags = create_string_buffer(_LONGEST_FONT), c_int()
+    for at in (first, first + len(filled) - 1):
+        length = raw.FPDFText_GetFontInfo(text_page.raw, at, name, _LONGEST_FONT, byref(flags))
+        if not 0 < length <= _LONGEST_FONT or not (flags.value & _FIXED_PITCH or _TYPEWRITER.search(name.value)):
+            return False
+    return True
 
 
 def _read_bookmarks(document: Any) -> list[Bookmark]:

@@ -17,7 +17,8 @@ from typing import NamedTuple
 from rechain.errors import RechainError
 
 _SUFFIXES = {
-    "text": (".txt", ".text", ".rst", ".adoc", ".org", ".log"),
+    "text": (".txt", ".text", ".adoc", ".org", ".log"),
+    "restructured": (".rst", ".rest", ".rst.txt"),  # the last is what Sphinx publishes
     "markdown": (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd"),
     "html": (".html", ".htm", ".xhtml"),
     "pdf": (".pdf",),
@@ -29,6 +30,10 @@ _SUFFIXES = {
 }
 KINDS = {suffix: kind for kind, suffixes in _SUFFIXES.items() for suffix in suffixes}
 """the kind of a file by the end of its name"""
+_PACKED = ".gz"
+_UNPACKED_KINDS = frozenset(("text", "markdown", "restructured", "html", "pdf", "manual"))
+_MANUAL = re.compile(r"\.[1-9](?:[a-z][a-z0-9]{0,9})?")
+"""the ending of a manual page: the section of the manual, and what it is about, such as .3pm"""
 # what a user does about kinds of documents that are not read
 _REMEDIES = {
     ".doc": "save it as .docx",
@@ -38,8 +43,14 @@ _REMEDIES = {
     ".pptx": "save it as PDF",
     ".xls": "save it as CSV or PDF",
     ".xlsx": "save it as CSV or PDF",
-    ".epub": "convert it to HTML",
+    ".epub": "convert it to HTML (pandoc, ebook-convert)",
+    ".asciidoc": "convert it to HTML (asciidoctor)",
+    ".asc": "convert it to HTML (asciidoctor) if it is AsciiDoc",
+    ".tex": "convert it to HTML (pandoc) or PDF",
+    ".texi": "convert it to HTML (makeinfo --html)",
+    ".ipynb": "convert it to Markdown (jupyter nbconvert --to markdown)",
 }
+_READ = "text, Markdown, reStructuredText, manual pages, HTML, PDF, .docx, JSON lines and Parquet are"
 _INDEX = "index.json"
 _GENERATION = re.compile(r"generation-\d+")
 """a folder inside that of an index (`rechain.index`): its files are no documents, and change with every build"""
@@ -70,7 +81,7 @@ class Source:
     """unique and stable: the path below the SOURCE that was given, with slashes"""
     path: Path
     kind: str
-    """text, markdown, html, pdf, word or collection"""
+    """text, markdown, restructured (reStructuredText), html, pdf, word, manual (a page of one) or collection"""
     size: int
     """bytes"""
     modified_ns: int
@@ -182,7 +193,7 @@ class _Search:
             yield Refusal(name, f"{name} is no regular file but a device, a pipe or a socket; it is left out.")
         elif kind is None:
             suffix = Path(name).suffix
-            remedy = _REMEDIES.get(suffix.casefold(), "text, Markdown, HTML, PDF, .docx, JSON lines and Parquet are")
+            remedy = _REMEDIES.get(suffix.casefold(), _READ)
             message = f"{name} is left out: files of the kind {suffix} are not read; {remedy}."
             yield Refusal(name, message, suffix.casefold())
         else:
@@ -214,7 +225,12 @@ def _kind_of(name: str) -> str | None:
     suffixes = Path(name).suffixes
     if not suffixes:
         return "text"
-    return KINDS.get("".join(suffixes[-2:])) or KINDS.get(suffixes[-1])
+    if kind := KINDS.get("".join(suffixes[-2:])) or KINDS.get(suffixes[-1]):
+        return kind
+    if suffixes[-1] == _PACKED:
+        kind = _kind_of(name.removesuffix(_PACKED))
+        return kind if kind in _UNPACKED_KINDS else None
+    return "manual" if _MANUAL.fullmatch(suffixes[-1]) else None
 
 
 def _readable(name: str) -> str:

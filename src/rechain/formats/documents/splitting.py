@@ -9,10 +9,11 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from operator import attrgetter
 from typing import NamedTuple
 
 from rechain.errors import RechainError
-from rechain.formats.documents.layout import Document, Heading, shorten
+from rechain.formats.documents.layout import Document, Heading, Unit, shorten
 from rechain.text.passage_views import HEADINGS, find_sentences
 from rechain.text.words import Span
 
@@ -34,6 +35,10 @@ _LONGEST_PARAGRAPH = 20_000
 _LEAST_ATOM = 0.5
 """characters for each word of the target, about a twelfth of it: nothing is gained by more places to cut"""
 _LETTER = re.compile(r"[^\W_]")
+_BLANKS = re.compile(r"\s*+")
+_LARGEST_UNIT = 1.4  # of the target: what belongs together, such as a definition with its term, is not cut up to that
+_NAVIGATION = 0.8
+"""of the letters of a passage: of one that has more in links, or in a table of contents, nobody learns anything"""
 
 
 @dataclass(frozen=True)
@@ -77,13 +82,51 @@ def split(document: Document, name: str, settings: SplitSettings) -> Iterator[Pi
     """Yield the pieces of a document in order; `name` is its title if it has none."""
     sections = _sections(document, _title_of(document) or name)
     has_any = False
+    units = _Units(document.units)
     for run, owner in _runs(document.text, sections, settings):
         path = run[0].path if len(run) == 1 else sections[owner].path
-        for start, end in _cut(document.text, *_stretch(document.text, run), settings):
+        for start, end in _cut(document.text, *_stretch(document.text, run), settings, units):
             has_any = True
-            yield Piece(HEADINGS.join(path), start, end)
+            term = shorten(units.name_at(start, end))
+            yield Piece(HEADINGS.join((*path, term) if term and term not in path else path), start, end)
     if not has_any and (span := _stripped(document.text, 0, len(document.text))):
         yield Piece(HEADINGS.join(sections[0].path), *span)
+
+
+def is_navigation(document: Document, piece: Piece) -> bool:
+    """Return whether a piece is hardly more than links, or entries of a table of contents."""
+    first = bisect_left(document.navigation, (piece.start,))
+    last = bisect_left(document.navigation, (piece.end,))
+    linked = sum(characters for _, characters in document.navigation[first:last])
+    return linked > 0 and linked >= _NAVIGATION * len(_LETTER.findall(document.text, piece.start, piece.end))
+
+
+class _Units:
+    """The units of a document by where they begin, outer ones first."""
+
+    def __init__(self, units: Sequence[Unit]) -> None:
+        self._units = sorted(units, key=lambda unit: (unit.start, -unit.end))
+        self._named: list[Unit] = []  # those that are open at the last place asked for
+        self._next = 0
+
+    def within(self, start: int, end: int) -> Sequence[Unit]:
+        """Return the units that begin in a stretch."""
+        first, last = (bisect_left(self._units, place, key=attrgetter("start")) for place in (start, end))
+        return self._units[first:last]
+
+    def name_at(self, start: int, end: int) -> str:
+        """Return the term of the definition of which a piece is a later part. Pieces come in the order of the text."""
+        while self._next < len(self._units) and self._units[self._next].start < start:
+            unit = self._units[self._next]
+            self._next += 1
+            while unit.name and self._named and self._named[-1].end <= unit.start:
+                self._named.pop()
+            self._named += [unit] * bool(unit.name)
+        while self._named and self._named[-1].end <= start:
+            self._named.pop()
+        # what begins with the term needs none, and what is mostly text after the definition is not about it
+        is_part = bool(self._named) and self._named[-1].body <= start and 2 * self._named[-1].end > start + end
+        return self._named[-1].name if is_part else ""
 
 
 def _title_of(document: Document) -> str:
@@ -149,7 +192,7 @@ def _stretch(text: str, run: Sequence[_Section]) -> Span:
     return section.span if is_bare else section.body
 
 
-def _cut(text: str, start: int, end: int, settings: SplitSettings) -> Iterator[Span]:
+def _cut(text: str, start: int, end: int, settings: SplitSettings, units: "_Units") -> Iterator[Span]:
     """Yield the parts of a stretch, of about the same length; none for one without letters or digits."""
     span = _stripped(text, start, end)
     if span is None:
@@ -160,7 +203,8 @@ def _cut(text: str, start: int, end: int, settings: SplitSettings) -> Iterator[S
     if count < 2:
         yield span
         return
-    atoms, begin = list(_atoms(text, *span, target)), span[0]
+    inner = units.within(*span)
+    atoms, begin = _joined(list(_atoms(text, *span, target, inner)), inner, target), span[0]
     for last in _last_atoms(atoms, count, target):
         if part := _stripped(text, begin, atoms[last].end):
             yield part
@@ -192,9 +236,35 @@ def _last_atoms(atoms: Sequence[_Atom], count: int, target: int) -> Iterator[int
     yield len(atoms) - 1
 
 
-def _atoms(text: str, start: int, end: int, target: int) -> Iterator[_Atom]:
+def _joined(atoms: Sequence[_Atom], units: Sequence[Unit], target: int) -> Sequence[_Atom]:
+    """Return atoms with those of each unit as one if they fit, or else what introduces it with its first."""
+    if not units:
+        return atoms
+    starts = [atom.start for atom in atoms]
+    sums = [0.0, *accumulate(atom.words for atom in atoms)]
+    is_tied = bytearray(len(atoms) + 1)  # whether an atom belongs to the one before it
+    whole = 0  # where the last unit that fits ends: those within it need no look
+    for unit in units:
+        if unit.end <= whole:
+            continue
+        first, last = bisect_left(starts, unit.start), bisect_left(starts, unit.end)
+        if sums[last] - sums[first] <= _LARGEST_UNIT * target:
+            whole = unit.end
+            is_tied[first + 1 : last] = b"\1" * max(last - first - 1, 0)
+        elif unit.body > unit.start:
+            is_tied[bisect_left(starts, unit.body)] = True
+    joined: list[_Atom] = []
+    for atom, tied in zip(atoms, is_tied, strict=False):
+        # a chain of things that introduce each other may be as long as the document
+        if tied and joined and joined[-1].words + atom.words <= 2 * target:
+            atom = _Atom(joined[-1].start, atom.end, atom.ends, joined.pop().words + atom.words)
+        joined.append(atom)
+    return joined
+
+
+def _atoms(text: str, start: int, end: int, target: int, units: Sequence[Unit]) -> Iterator[_Atom]:
     """Yield the paragraphs of a stretch, those over half the target by sentences, and longer sentences in pieces."""
-    for paragraph_start, paragraph_end, ends in _paragraphs(text, start, end):
+    for paragraph_start, paragraph_end, ends in _paragraphs(text, start, end, units):
         words = measure(text, paragraph_start, paragraph_end)
         if 2 * words <= target:
             yield _Atom(paragraph_start, paragraph_end, ends, words)
@@ -217,9 +287,14 @@ def _grouped(sentences: Sequence[Span], target: int) -> list[Span]:
     return groups
 
 
-def _paragraphs(text: str, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Yield the paragraphs of a stretch and what ends with each; very long ones in windows."""
+def _paragraphs(text: str, start: int, end: int, units: Sequence[Unit]) -> Iterator[tuple[int, int, int]]:
+    """Yield the paragraphs of a stretch and what ends with each; very long ones in windows. Units end paragraphs."""
     breaks = [match.span() for match in _PARAGRAPH_BREAK.finditer(text, start, end)]
+    if units:
+        places = {place for unit in units for place in (unit.start, unit.body, _after_blanks(text, unit.end))}
+        places = {place for place in places if start < place < end}
+        places -= {place for span in breaks for place in span}
+        breaks = sorted((*breaks, *((place, place) for place in places)))
     starts = [start, *(after for _, after in breaks)]
     ends = [*(before for before, _ in breaks), end]
     for first, last in zip(starts, ends, strict=True):
@@ -245,6 +320,11 @@ def _blank_before(text: str, start: int, end: int) -> int:
     """Return where to cut: at the last blank in the second half of a stretch, or else at its end."""
     blank = max(text.rfind(sign, start + (end - start) // 2, end) for sign in (" ", "\n"))
     return blank + 1 if blank > start else end
+
+
+def _after_blanks(text: str, place: int) -> int:
+    match = _BLANKS.match(text, place)
+    return match.end() if match else place
 
 
 def _stripped(text: str, start: int, end: int) -> Span | None:

@@ -10,10 +10,9 @@ import zipfile
 from collections.abc import Iterator
 from typing import Any
 
-from rechain.errors import InputError, MissingExtraError
-from rechain.formats.documents.layout import Builder, Document, one_line
+from rechain.errors import InputError
+from rechain.formats.documents.layout import Builder, Document, Table, one_line
 
-LARGEST_PACKED = 200_000_000  # bytes of a .docx file, most of which are pictures; it is in memory while it is read
 _LARGEST_XML = 50_000_000  # bytes of text and layout unpacked: thousands of pages, and their tree takes half a gigabyte
 _LARGEST_UNPACKED = 300_000_000
 """bytes of all parts, which are in memory as well: pictures pack little, so that much more unpacked is a trap"""
@@ -21,9 +20,10 @@ _MOST_PARTS = 50_000
 _XML = (".xml", ".rels")
 _OLD_WORD = b"\xd0\xcf\x11\xe0"  # how .doc files begin, and .docx files that are locked by a password
 _HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
-_LEVELS = 9
+_LEVELS = frozenset("012345678")
 _NAMESPACE = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _NUMBERED = f"{_NAMESPACE}pPr/{_NAMESPACE}numPr"
+_REPEATED = f"{_NAMESPACE}trPr/{_NAMESPACE}tblHeader"
 _WRAPPERS = frozenset(f"{_NAMESPACE}{name}" for name in ("sdt", "sdtContent", "ins", "customXml", "smartTag"))
 _SHOWN = tuple(f"{_NAMESPACE}{name}" for name in ("t", "tab", "br", "cr", "noBreakHyphen"))
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
@@ -33,10 +33,8 @@ _DEEPEST_TABLE = 5  # levels of tables within tables; deeper ones are a trap
 
 def read_word(content: bytes) -> Document:
     """Return the document of the bytes of a .docx file."""
-    try:
-        import docx
-    except ImportError as error:
-        raise MissingExtraError("Reading Word", "documents") from error
+    import docx
+
     if content.startswith(_OLD_WORD):
         raise InputError("is locked by a password, or an old .doc file; save it as .docx without a password")
     try:
@@ -84,27 +82,32 @@ class _WordBuilder(Builder):
             self.add_heading(text, 1)
         elif level := self._levels.get(style):
             self.add_heading(text, level)
-        elif outline.isdigit() and int(outline) < _LEVELS:
+        elif outline in _LEVELS:
             self.add_heading(text, int(outline) + 1)
         elif is_item := name.startswith("list") or paragraph.find(_NUMBERED) is not None:
-            self.add(f"- {text}", "\n" if self._was_item else "\n\n")
+            introduction = None if self._was_item else self.last
+            self.add_unit(introduction, self.add(f"- {text}", "\n" if self._was_item else "\n\n"))
         else:
             self.add(text)
         self._was_item = is_item
 
     def _add_table(self, table: Any, depth: int) -> None:
         """Add the rows of a table as lines; a row of one cell is layout, and what it holds is added as it is."""
-        gap = "\n\n"
+        rows = Table()
         for row in _children(table, "tr"):
             cells = list(_children(row, "tc"))
             if len(cells) == 1:
+                self.add_table(rows)
+                rows = Table()
                 self.add_blocks(cells[0], depth + 1)
-                gap = "\n\n"
                 continue
-            texts = (one_line(" ".join(_text_of(p) for p in cell.iter(f"{_NAMESPACE}p"))) for cell in cells)
-            line = " | ".join(filter(None, texts))
-            self.add(line, gap)
-            gap = "\n" if line else gap
+            # Word marks the row that it repeats on every page; most authors leave that, and the first row has the names
+            is_head = row.find(_REPEATED) is not None or not rows.rows
+            for cell in cells:
+                rows.start_cell(is_head)
+                rows.end_cell(one_line(" ".join(_text_of(p) for p in cell.iter(f"{_NAMESPACE}p"))))
+            rows.end_row()
+        self.add_table(rows)
         self._was_item = False
 
 

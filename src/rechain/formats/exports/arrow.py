@@ -46,6 +46,8 @@ def _schema() -> Any:
     link = pa.struct({"entity": text, "kind": text, "weight": number, "mentions": lists(lists(pa.int32()))})
     span = lists(pa.int32())
     answer = pa.struct({"match": text, "passage": text, "span": span})
+    whole = pa.int64()
+    source = pa.struct({"passage": text, "file": text, "page": whole, "anchor": text, "line": whole, "heading": text})
     chain = pa.struct(
         {
             "shape": text,
@@ -53,6 +55,7 @@ def _schema() -> Any:
             "links": lists(link),
             "answer": answer,
             "own": lists(text),
+            "sources": lists(source),
             "score": number,
             "confidence": number,
             "why": text,

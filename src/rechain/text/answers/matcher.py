@@ -8,7 +8,7 @@ sentence means what the answer says ("meaning"). Where a passage holds the answe
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rechain.errors import QuestionError
 from rechain.schema import Match, Passage, Question
@@ -18,7 +18,7 @@ from rechain.text.passage_views import PassageView, SentenceOverlaps
 from rechain.text.values import Item, same
 from rechain.text.values.normal import read_items
 from rechain.text.values.units import SYMBOLS
-from rechain.text.words import Span, Text, is_unspaced, phrase
+from rechain.text.words import Span, Text, is_unspaced, lazy, phrase
 
 Meaning = Callable[[Sequence[str], Sequence[str]], Sequence[Sequence[float]]]
 """returns how alike each of some claims is to each of some sentences, 0 to 1, [claims][sentences]"""
@@ -179,7 +179,7 @@ class AnswerMatcher:
             raise QuestionError("no_answer", "the answer is empty, or says that there is none")
         _check_any(views)
         if reading.kind == "judgement":
-            return _hold_judgement(question, views)
+            return Holdings(_Judged(question.question, views), is_judgement=True)
         tails = {number: view for number, view in enumerate(views) if self.is_held_by(view)}
         if tails:
             return self._hold_whole(reading, tails)
@@ -231,15 +231,31 @@ def _check_any(views: Sequence[PassageView]) -> None:
         raise QuestionError("too_few_passages", "the question has no passages")
 
 
-def _hold_judgement(question: Question, views: Sequence[PassageView]) -> Holdings:
-    """Return which passages hold most of what the question says, which a mere "yes" or "no" judges."""
-    words = tuple(dict.fromkeys(word for word in Text(question.question).words if idf(word) >= _CONTENT))
-    claim = Claim(question.question, (), words)
-    found = _ClaimSearch(question.question, views, [claim]).holdings()
-    strengths = [(number, holding) for held in found.claims for number, holding in held.holdings.items()]
-    best = sorted(strengths, key=lambda one: -one[1].strength)[:_MOST_JUDGED]
-    held = {number: holding._replace(match="meaning") for number, holding in best}
-    return Holdings([HeldClaim(claim, held)], is_judgement=True)
+class _Judged(Sequence[HeldClaim]):
+    """The question as the one claim that a mere "yes" or "no" judges, looked for when it is needed first.
+
+    Models that want a chain refuse such questions without it, and the search takes longer than all else of them.
+    """
+
+    def __init__(self, question: str, views: Sequence[PassageView]) -> None:
+        self._question = question
+        self._views = views
+
+    @lazy
+    def _claims(self) -> list[HeldClaim]:
+        """Which passages hold most of what the question says."""
+        words = tuple(dict.fromkeys(word for word in Text(self._question).words if idf(word) >= _CONTENT))
+        claim = Claim(self._question, (), words)
+        found = _ClaimSearch(self._question, self._views, [claim]).holdings()
+        strengths = [(number, holding) for held in found.claims for number, holding in held.holdings.items()]
+        best = sorted(strengths, key=lambda one: -one[1].strength)[:_MOST_JUDGED]
+        return [HeldClaim(claim, {number: holding._replace(match="meaning") for number, holding in best})]
+
+    def __len__(self) -> int:
+        return 1
+
+    def __getitem__(self, number: Any) -> Any:
+        return self._claims[number]
 
 
 class _Wanted(NamedTuple):

@@ -12,7 +12,7 @@ MuSiQue and on our own logs (docs/measured/default_model.md).
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from math import log
 
 from rechain.text.collection import BatchStatistics, Statistics
@@ -64,7 +64,11 @@ _FEWEST_IN_COLLECTION, _SHARE_OF_COLLECTION = 10, 20
 page, or only one of its five or ten passages has its menu"""
 _NO_WORDS = " \t-–—_.,:;/|()[]#*"
 _ENDS_OF_SENTENCES = (".", "!", "?", ",", ";", "。", "！", "？", "，", "；")
-_HEADING = re.compile(r"\s*(?:#{1,6}\s+(?P<marked>[^\n]+)|(?P<short>[^\n]{2,80})\n)")
+_HEADING = re.compile(r"\s*(?:#{1,6}\s+(?P<marked>[^\n]+)|(?P<short>[^\n]{2,80})\n(?P<below>[^\n]{0,200}))")
+_LETTERS = re.compile(r"[^\W\d_]{2}")
+_BEGINNING = re.compile(r"(?<!\w)\S")
+_LEAST_OVERLAP, _LARGEST_OVERLAP = 24, 2_000  # characters with which two chunks end and begin
+_MOST_COPIES = 8  # passages with the same beginning that are compared
 _RARE = 6.0
 """idf: "It is", "This was" and "Employees are" define nothing"""
 # "Zorilla is an opera", "Anton Quill (born 1901)": what a text defines in its first words is what it is about.
@@ -184,8 +188,33 @@ def _find_heading(text: str) -> str:
     """Return the heading that a text begins with, a short first line, or else what its first words define."""
     heading = _HEADING.match(text)
     if heading and (line := heading["marked"] or heading["short"].rstrip()) and not line.endswith(_ENDS_OF_SENTENCES):
-        return _clean_title(line.rstrip("# "))
+        # of a text with lines of one length the first is no heading, nor is what a cut has left of a word or a table
+        is_wrapped = heading["short"] and len(heading["below"] or "") in range(len(line) // 2, 2 * len(line))
+        if not is_wrapped and _LETTERS.search(line) and not line[0].islower():
+            return _clean_title(line.rstrip("# "))
     return _find_defined(text)
+
+
+def find_overlaps(views: Sequence[PassageView]) -> Mapping[tuple[int, int], int]:
+    """Return with how many characters one passage ends and another of the same title begins.
+
+    Chunks of a document are often cut so. Both have what is there from one place, so that it is no link between them.
+    """
+    titles = Counter(view.passage.title for view in views)
+    begins: dict[tuple[str, str], list[int]] = {}
+    for number, view in enumerate(views):
+        head = view.passage.text[:_LEAST_OVERLAP]
+        if titles[view.passage.title] > 1 and len(head) == _LEAST_OVERLAP:
+            begins.setdefault((view.passage.title, head), []).append(number)
+    overlaps: dict[tuple[int, int], int] = {}
+    for number, view in enumerate(views) if begins else ():
+        title, text = view.passage.title, view.passage.text
+        for match in _BEGINNING.finditer(text, max(len(text) - _LARGEST_OVERLAP, 1)) if titles[title] > 1 else ():
+            start = match.start()
+            for other in begins.get((title, text[start : start + _LEAST_OVERLAP]), ())[:_MOST_COPIES]:
+                if other != number and views[other].passage.text.startswith(text[start:]):
+                    overlaps.setdefault((number, other), len(text) - start)
+    return overlaps
 
 
 def _find_defined(text: str) -> str:

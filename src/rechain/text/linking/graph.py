@@ -11,6 +11,7 @@ from rechain.text.linking.content import (
     FEWEST_PARTS,
     are_parts,
     count_ahead,
+    find_overlaps,
     is_common_in_parts,
     is_everywhere,
     is_nearly_all,
@@ -48,6 +49,8 @@ class LinkGraph:
         self._are_parts = len(views) >= FEWEST_PARTS and are_parts(views)
         if not all(linker.is_given for linker in chosen):  # else the texts need not be read
             views = read_contents(views, collection)
+        self._overlaps = find_overlaps(views)
+        self._rests: dict[tuple[int, bool, int], str] = {}
         self._views = views
         self._links_a_pair = links_a_pair
         self._most_partners = most_partners
@@ -125,8 +128,26 @@ class LinkGraph:
         is_free = entity.titled is None or after in entity.titled
         for holder in entity.holders if is_free else entity.titled or ():
             is_allowed = holder != after and (allowed is None or holder in allowed)
-            if is_allowed and not self._is_title_of(entity, holder, after):
+            if is_allowed and not self._is_title_of(entity, holder, after) and not self._is_cut(entity, holder, after):
                 yield holder
+
+    def _is_cut(self, entity: Entity, one: int, two: int) -> bool:
+        """Return whether one of two passages has an entity only in the text that both were cut from."""
+        for first, second in ((one, two), (two, one)) if self._overlaps and not entity.is_given else ():
+            if length := self._overlaps.get((first, second)):
+                name = entity.name
+                return not (name in self._without(first, length, at_end=True) and name in self._without(second, length))
+        return False
+
+    def _without(self, passage: int, length: int, at_end: bool = False) -> str:
+        """Return the words of a passage but for what another ends or begins with."""
+        place = passage, at_end, length
+        if place not in self._rests:
+            view = self._views[passage]
+            text = view.text.original[:-length] if at_end else view.text.original[length:]
+            title = view.title.joined if view.passage.title.startswith(view.title.original) else ""  # not a first line
+            self._rests[place] = f"{title}\n{Text(text).joined}"
+        return self._rests[place]
 
     def _is_title_of(self, entity: Entity, one: int, two: int) -> bool:
         """Return whether two parts of documents share no more than a title: that of the document both are from."""

@@ -24,11 +24,12 @@ from rechain.text.languages import (
     find_german,
     find_words,
     idf,
+    is_chinese,
     phrase_idf,
     stem_german_noun,
     words_below,
 )
-from rechain.text.passage_views import PassageView
+from rechain.text.passage_views import HEADINGS, PassageView
 from rechain.text.words import fold, is_unspaced, lazy, phrase
 
 Holders = Mapping[str, Sequence[int]]
@@ -202,15 +203,24 @@ def _find_titles(context: Context, holders: Holders) -> Iterator[Entity]:
     for name, numbers in holders.items():
         words = name.split()
         whole = frozenset(number for number in numbers if name in views[number].names)
-        if whole and not HEADING_WORDS.issuperset(words):
+        if whole and not HEADING_WORDS.issuperset(words) and not _is_mere_heading(words, whole, views):
             yield Entity(name, TITLE.name, TITLE.bonus + phrase_idf(words), numbers, whole)
         if len(words) == 1 and words[0] not in HEADING_WORDS and not is_unspaced(words[0]):
             titled = frozenset(number for number in numbers if words[0] in views[number].title.words)
-            if titled & context.german and words[0] in GERMAN_FUNCTION_WORDS:
+            is_number = words[0].isdigit() and _is_mere_heading(words, titled, views)
+            if is_number or (titled & context.german and words[0] in GERMAN_FUNCTION_WORDS):
                 continue
             yield Entity(name, TITLE_PART.name, TITLE_PART.bonus + idf(words[0]), numbers, titled)
 
 
+def _is_mere_heading(words: Sequence[str], titled: Iterable[int], views: Sequence[PassageView]) -> bool:
+    """Return whether a name is a number or one common word, such as "Set", and only heads parts of documents."""
+    is_plain = all(map(str.isdigit, words)) or (len(words) == 1 and idf(words[0]) < _RARE_HEADING)
+    return is_plain and all(HEADINGS in views[number].passage.title for number in titled)
+
+
+_RARE_HEADING = 6.0
+"""idf"""
 # "In The", "of New": a word this common (idf) is part of a sentence or of a longer name, not half of a name.
 _FUNCTION_WORD = 1.0
 # The words of a name are anything but independent ("Anton" makes "Quillfeather" likelier), so that the rarest counts
@@ -375,9 +385,10 @@ def _find_runs(context: Context, _: Holders) -> Iterator[Entity]:
     views = [view for view in context.views if view.text.has_unspaced or view.title.has_unspaced]
     if len(views) < 2:
         return
-    rarities: dict[str, float] = {}
-    for view in views:
-        rarities.update(find_words(f"{view.title.original}\n{view.text.original}"))
+    texts = [f"{view.title.original}\n{view.text.original}" for view in views]
+    segment, rarities = any(map(is_chinese, texts)), dict[str, float]()
+    for text in texts:
+        rarities.update(find_words(text, segment))
     least = context.min_weight - TITLE_PART.bonus
     names = {phrase(text): rarity for text, rarity in rarities.items() if rarity >= least}
     for name, holders in _longest(find_holders(names, context.views)):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 
+from rechain.system.caches import BoundedCache
 from rechain.text.languages import singular
 from rechain.text.values import Item
 from rechain.text.values.amounts import AmountReader
@@ -26,8 +27,17 @@ _JOINTS = ("", " ", "-", "\u00a0", "°", " °")
 _COUNTED_ZH = {"天": "day", "日": "day", "周": "week", "月": "month", "年": "year"}
 
 
-def read_items(text: str) -> list[Item]:
+_KEPT: BoundedCache[tuple[str, tuple[Item, ...]]] = BoundedCache(100_000, lambda kept: len(kept[0]))
+"""what was read last, 100,000 characters and some five megabytes: matching and verdicts read the same passages, and in
+a log most questions have passages of questions before them"""
+
+
+def read_items(text: str) -> tuple[Item, ...]:
     """Return the words and values of a text, from left to right."""
+    return _KEPT.get(text, lambda: (text, tuple(_read(text))))[1]
+
+
+def _read(text: str) -> list[Item]:
     read = Text(text)
     if not read.words:
         return []
