@@ -317,7 +317,7 @@ def comparison_view(
     )
 
 
-Asks = Literal["chain", "single", "parallel", "answer", "start", "end", "relation"]
+Asks = Literal["chain", "single", "parallel", "graph", "answer", "start", "end", "relation"]
 """what the desk asks about a unit: whether a chain holds, whether one passage suffices, or passages side by side, or
 whether a passage says that something is the answer, leads from the question to an entity, leads from an entity to the
 answer, or relates two entities"""

@@ -314,7 +314,7 @@ class Pool:
         is_linked, links = trees.is_linked, trees.links.sum(1)  # [sets, members], [sets, LINKS]
         lines = size - is_linked.sum(1)
         is_named, holds_answer = self._named[members] > 0, self._tails[members] > 0
-        is_reached = self._is_reached(members) & ~is_named
+        is_reached = _is_reached(trees) & ~is_named
         leads = _count_children(trees.parent)
         is_explained = is_named | is_reached | (holds_answer & (is_linked | (leads > 0)))
         comparison = self._comparison
@@ -372,19 +372,21 @@ class Pool:
         names_no_title = float(self._named.max(initial=0.0) == 0)
         return np.concatenate([plain, names_no_title * plain[:, _UNTITLED_PLACES]], 1)
 
-    def _is_reached(self, members: Array) -> Array:
-        """Return whether another member mentions the title of each, [sets, members]."""
-        mentioned = np.maximum(self._links[..., _COMES], self._links[..., _LEADS].T)  # [of this title, by this]
-        np.fill_diagonal(mentioned, 0.0)
-        reached: Array = mentioned[members[:, :, None], members[:, None, :]].max(2) > 0
-        return reached
-
 
 def _count_children(parent: Array) -> Array:
     """Return how many members lead to each, [sets, members]."""
     places = np.arange(parent.shape[1])
     children: Array = (parent[:, None, :] == places[:, None]).sum(2)
     return children
+
+
+def _is_reached(trees: Trees) -> Array:
+    """Return whether a link of each member is its title, which the other passage mentions, [sets, members]."""
+    places = np.arange(trees.parent.shape[1])
+    is_towards = trees.parent[:, None, :] == places[:, None]  # [sets, towards, from]
+    leads = (is_towards * trees.links[:, None, :, _LEADS]).sum(2)
+    reached: Array = (leads + trees.links[..., _COMES]) > 0
+    return reached
 
 
 def _least(values: Array, counts: Array) -> Array:
@@ -430,7 +432,7 @@ def weigh(candidates: Candidates) -> Array:
     sizes = np.array([len(chain.passages) for chain in candidates.chains])
     for size in sorted(set(sizes.tolist())):
         numbers = np.flatnonzero(sizes == size)
-        chains = [candidates.chains[number] for number in numbers]
+        chains = [candidates.chains[number] for number in numbers.tolist()]
         members = np.array([chain.passages for chain in chains])
         table[numbers] = pool.describe(members, _given_trees(pool, chains, is_weighed=pairs is None))
     if pairs is not None:
