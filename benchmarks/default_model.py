@@ -9,7 +9,7 @@
 `benchmarks/default_model.sh` is the whole sequence, with a GPU machine for the second and third. DATA is a folder as
 ../shared/data, ENCODER one that the transformers library loads, STAGE a folder to work in. `train` needs torch,
 transformers, numpy and safetensors alone; `--set NAME=VALUE` changes a setting of `ReaderSettings`. Questions and
-answers of HotpotQA open and train_300 and of DrugHop open are learnt from; gold evidence of open is read by `judge` and
+answers of the sets in `SOURCES` are learnt from, and how many passages they may need; gold evidence is read for figures
 `bundle`, for figures alone. The judge of answers learns from all types of HotpotQA's questions.
 """
 
@@ -18,19 +18,21 @@ import json
 import shutil
 import time
 import tomllib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from default_model_figures import (
-    DRUG,
     FOLDS,
     HOTPOT,
     INDEX,
     JUDGED,
     PLAYS,
     QUESTIONS,
+    RIGHT,
+    SOURCES,
     TRAIN,
     VERDICTS,
     VIEWS,
@@ -45,7 +47,6 @@ from rechain.system.tensors import Array, load_arrays, save_arrays
 
 if TYPE_CHECKING:
     from rechain.reader.network import ChainReader
-    from rechain.reader.prepare import ReaderPreparation
     from rechain.reader.train import ReaderData
     from rechain.schema import Question
 
@@ -54,28 +55,43 @@ ENCODER = "encoder"
 
 def prepare(data: Path, stage: Path, encoder: Path) -> None:
     """Write the chains of all questions, right and wrong answers, and the encoder in bytes."""
+    from rechain.errors import QuestionError
+    from rechain.evaluation.gold import read_gold
+    from rechain.evaluation.judging import is_gold_chain
     from rechain.paper.stage import folds_of
     from rechain.reader.prepare import ReaderPreparation
     from rechain.reader.pretrained import read_tokenizer
-    from rechain.text.evidence.features import PRIOR
+    from rechain.text.evidence.features import prior
+    from rechain.text.evidence.search import find_evidence
 
     tokenizer = read_tokenizer(encoder / "tokenizer.json")
     pack_encoder(encoder, stage / ENCODER)
     preparation, fold, sets = ReaderPreparation(tokenizer, ReaderSettings()), [], []
-    for name in (HOTPOT, TRAIN, DRUG):
-        questions = list(questions_of(data, name))
-        folds = folds_of(questions, FOLDS) if name != TRAIN else [-1] * len(questions)
-        collection = collection_of(data, name)
+    right: list[list[bool]] = []
+    without: Counter[str] = Counter()
+    for name, source in SOURCES.items():
+        questions, collection = list(questions_of(data, name)), collection_of(data, name)
+        folds = folds_of(questions, FOLDS) if source.is_judged else [-1] * len(questions)
+        gold = read_gold(data / (source.gold or source.file), questions)
         for question, number in zip(questions, folds, strict=True):
-            if add_question(preparation, question, collection):
-                fold.append(number)
-                sets.append(name)
+            try:
+                candidates = find_evidence(question, collection=collection)
+                preparation.add(candidates, source.sizes)
+            except QuestionError:
+                without[name] += 1
+                continue
+            fold.append(number)
+            sets.append(name)
+            told = gold.get(question.id)
+            kept = [candidates.chains[place] for place in preparation.kept[-1]]
+            right.append([told is not None and is_gold_chain(candidates, chain, told) for chain in kept])
     # beliefs that questions share, without each fold in turn, and of all
     learned = [[n for n, own in enumerate(fold) if own != left_out] for left_out in (*range(FOLDS), None)]
     shared = {"shared": np.stack([preparation.shared(numbers) for numbers in learned])}
     save_arrays(preparation.arrays() | shared | {"fold": np.array(fold)}, stage / QUESTIONS)
-    index = {"ids": preparation.ids, "kept": preparation.kept, "sets": sets, "prior": PRIOR.tolist()}
+    index = {"ids": preparation.ids, "kept": preparation.kept, "sets": sets, "prior": prior().tolist()}
     (stage / INDEX).write_text(json.dumps(index), encoding="utf-8")
+    (stage / RIGHT).write_text(json.dumps({"of": right, "without": without}), encoding="utf-8")
     save_arrays(judged_arrays(tokenizer, data), stage / JUDGED)
     save_arrays(verdict_arrays(tokenizer, data), stage / VERDICTS)
 
@@ -114,7 +130,7 @@ def judged_arrays(tokenizer: Any, data: Path) -> dict[str, Array]:
     """Write right and wrong answers of HotpotQA's questions, of every type, as the judge learns from them."""
     from rechain.reader.prepare import prepare_judge
 
-    questions = {name: list(questions_of(data, name, every_type=True)) for name in (HOTPOT, TRAIN)}
+    questions = {name: list(questions_of(data, name)) for name in (HOTPOT, TRAIN)}
     folds = hotpot_folds(questions[HOTPOT])
     preparation = prepare_judge(questions[HOTPOT] + questions[TRAIN], tokenizer, ReaderSettings())
     return preparation.arrays() | {"fold": np.array([folds.get(id, -1) for id in preparation.ids])}
@@ -125,35 +141,21 @@ def verdict_arrays(tokenizer: Any, data: Path) -> dict[str, Array]:
     from verdicts import SETS, questions_with_wrong_answers
 
     from rechain.reader.prepare import JudgePreparation
-    from rechain.text.candidates import find_of_any_shape
 
     preparation, fold = JudgePreparation(tokenizer, ReaderSettings().judge_tokens, varied=False), []
-    folds = hotpot_folds(list(questions_of(data, HOTPOT, every_type=True)))
+    folds = hotpot_folds(list(questions_of(data, HOTPOT)))
     for place, name in enumerate(SETS):
         for question, wrong in questions_with_wrong_answers(data, name):
-            if preparation.add(question, wrong, find=find_of_any_shape):
+            if preparation.add(question, wrong):
                 fold.append(folds[question.id] if name == HOTPOT else -place)
     return preparation.arrays() | {"fold": np.array(fold)}
 
 
 def hotpot_folds(questions: "Sequence[Question]") -> dict[str, int]:
-    """Return the fold of each question by its id: of bridge questions the one that the Ranker's have."""
+    """Return the fold of each question by its id, the one that the Ranker's have."""
     from rechain.paper.stage import folds_of
 
-    parts = [[q for q in questions if (q.type == "bridge") is is_bridge] for is_bridge in (True, False)]
-    return {q.id: fold for part in parts for q, fold in zip(part, folds_of(part, FOLDS), strict=True)}
-
-
-def add_question(preparation: "ReaderPreparation", question: "Question", collection: Any) -> bool:
-    """Add a question, if it has candidate chains."""
-    from rechain.errors import QuestionError
-    from rechain.text.candidates import find_candidates
-
-    try:
-        preparation.add(find_candidates(question, collection=collection))
-    except QuestionError:
-        return False
-    return True
+    return {q.id: fold for q, fold in zip(questions, folds_of(questions, FOLDS), strict=True)}
 
 
 def train(stage: Path, name: str, fold: int | None, changes: Sequence[str]) -> None:

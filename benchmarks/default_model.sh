@@ -25,7 +25,7 @@ case $what in
 prepare)
     data=$2 encoder=$3 stage=$4 folder=$(dirname "$4") name=$(basename "$4")
     python "$script" prepare "$data" "$stage" --encoder "$encoder"
-    tar -C "$folder" --exclude=plays --exclude=other -cJf "$stage.tar.xz" "$name"
+    tar -C "$folder" --exclude=plays --exclude=right.json -cJf "$stage.tar.xz" "$name"
     ;;
 train)
     stage=$2 results=$3

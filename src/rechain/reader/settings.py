@@ -40,7 +40,7 @@ class ReaderSettings(Settings):
     judge_layers: Count = 6
     """layers of the encoder whose states the judge reads, from the first; 0, or more than there are: all. It reads a
     text of every question, and half of a deep encoder is enough for it"""
-    most_chains: Positive = 6
+    most_chains: Positive = 8
     """chains of a question that are worth reading at most, the best by cheap evidence"""
 
     epochs: Positive = 3
