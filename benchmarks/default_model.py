@@ -9,8 +9,8 @@
 `benchmarks/default_model.sh` is the whole sequence, with a GPU machine for the second and third. DATA is a folder as
 ../shared/data, ENCODER one that the transformers library loads, STAGE a folder to work in. `train` needs torch,
 transformers, numpy and safetensors alone; `--set NAME=VALUE` changes a setting of `ReaderSettings`. Questions and
-answers of the sets in `SOURCES` are learnt from, and how many passages they may need; gold evidence is read for figures
-`bundle`, for figures alone. The judge of answers learns from all types of HotpotQA's questions.
+answers of the sets in `SOURCES` are learnt from, and how many passages they may need; gold evidence is for figures
+alone, and does not travel to where readers are trained. The judge of answers learns from all types of HotpotQA's questions.
 """
 
 import argparse
