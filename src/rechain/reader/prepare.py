@@ -127,11 +127,7 @@ class ReaderPreparation:
         may_be = np.array([sizes is None or len(chain.passages) in sizes for chain in candidates.chains])
         if not may_be.any():
             raise QuestionError("no_link", "no candidate has as many passages as the question needs")
-        # the best of those that may be right, and others that have to be told from them
-        ranked = np.argsort(-believed, kind="stable")
-        most, possible = self._settings.most_chains, ranked[may_be[ranked]]
-        kept = [*possible[: most - most // 3], *ranked[~may_be[ranked]]][:most]
-        kept = sorted([*kept, *possible[most - most // 3 :]][:most], key=lambda number: -believed[number])
+        kept = self._choose(believed, may_be)
         texts, settings = ChainTexts(candidates, self._tokenizer), self._settings
         chains = [candidates.chains[number] for number in kept]
         arrivals = Arrivals(chains)
@@ -148,6 +144,14 @@ class ReaderPreparation:
         self._starts.append(len(self._chain_texts))
         self.ids.append(candidates.question.id)
         self.kept.append(kept)
+
+    def _choose(self, believed: Array, may_be: Array) -> list[int]:
+        """Return the best candidates that may be right, and others that have to be told from them, best first."""
+        most = self._settings.most_chains
+        ranked = np.argsort(-believed, kind="stable")
+        possible, others = ranked[may_be[ranked]], ranked[~may_be[ranked]]
+        kept = [*possible[: most - most // 3], *others, *possible[most - most // 3 :]][:most]
+        return sorted(map(int, kept), key=lambda number: -believed[number])
 
     def arrays(self) -> dict[str, Array]:
         """Return all questions that were added; links are padded with slot 0 if chains are shorter than others."""
