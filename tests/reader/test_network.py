@@ -189,29 +189,28 @@ def test_a_reading_can_be_sent(default_model: ChainReaderModel) -> None:
     np.testing.assert_array_equal(default_model.reader(sent), default_model.reader(READINGS[1]))
 
 
-def test_another_reads_for_a_model_once_it_is_told_to(default_model: ChainReaderModel) -> None:
+def watched(model: ChainReaderModel) -> tuple[ChainReaderModel, list[Reading]]:
+    """Return a model with the same network, and a list that gets what it reads."""
     asked: list[Reading] = []
 
     def ask(one: Reading) -> Array:
         asked.append(one)
-        return default_model.reader(one)
+        return model.reader(one)
 
-    model = ChainReaderModel(default_model.network, default_model.tokenizer, default_model.settings)
-    model.ask = ask
+    other = ChainReaderModel(model.network, model.tokenizer, model.settings)
+    other.ask = ask
+    return other, asked
+
+
+def test_another_reads_for_a_model_once_it_is_told_to(default_model: ChainReaderModel) -> None:
+    model, asked = watched(default_model)
     alike = model.meaning(["a claim"], ["a sentence", "another"])
     assert alike == default_model.meaning(["a claim"], ["a sentence", "another"])
     assert [one.head for one in asked] == ["embed"]
 
 
 def test_a_sentence_is_embedded_once_in_a_run(default_model: ChainReaderModel) -> None:
-    asked: list[Reading] = []
-
-    def ask(one: Reading) -> Array:
-        asked.append(one)
-        return default_model.reader(one)
-
-    model = ChainReaderModel(default_model.network, default_model.tokenizer, default_model.settings)
-    model.ask = ask
+    model, asked = watched(default_model)
     model.meaning(["a claim", "a sentence"], ["a sentence", "another", "a sentence"])
     again = model.meaning(["a claim"], ["another", "a sentence", "one more"])
     assert [len(one.texts["text_start"]) - 1 for one in asked] == [3, 1]

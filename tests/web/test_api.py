@@ -293,6 +293,12 @@ def test_other_methods_are_refused_and_told_which_there_are(
     assert method == "HEAD" or answer.json()["error"]["message"] == "this cannot be done here."
 
 
+def test_a_method_that_a_path_has_not_is_refused_even_with_a_body(client: TestClient) -> None:
+    answer = client.request("GET", "/recover", content=b"{}")
+    assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
+    assert client.request("GET", "/health", content=b"{}").status_code == 400
+
+
 @pytest.mark.parametrize(
     "path",
     [

@@ -102,7 +102,7 @@ def serve(
     except ImportError as error:
         raise MissingExtraError("rechain serve", "web") from error
     if admin_token is not None and admin_token == token:
-        raise RechainError("--admin-token is another than --token, which annotators have.")
+        raise RechainError("--admin-token should differ from --token, which annotators have.")
     token, admin_token = _token(host, token), admin_token and _token(host, admin_token)
     if admin_token and not token:
         raise RechainError("--admin-token needs --token: without one every user of this machine may do anything.")

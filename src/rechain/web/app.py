@@ -16,7 +16,6 @@ from fastapi.staticfiles import StaticFiles
 from pydantic_core import ErrorDetails
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
-from starlette.routing import Match, Mount
 
 from rechain.errors import InputError, MissingExtraError, RechainError, ResumableError
 from rechain.formats.datasets.formats import describe_detail
@@ -27,7 +26,7 @@ from rechain.web import api, desk, document_pages, label_api, metrics, pages, tr
 from rechain.web.filters import PageQuery
 from rechain.web.forms import read_form
 from rechain.web.guard import Access, Guard, Limits, host_of, signed_in
-from rechain.web.responses import load_templates, refusal, run_long
+from rechain.web.responses import allowed_methods, load_templates, refusal, run_long
 from rechain.web.service import BusyError, TooSlowError
 from rechain.web.site import ConflictError, ForbiddenError, GoneError, NotThereError, Site
 
@@ -51,7 +50,6 @@ _THREADS = 3
 _TURN_S = 0.001
 """seconds after which a thread lets another run, a fifth of Python's default"""
 _log = logging.getLogger("rechain.web")
-_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
 class SignIn(PageQuery):
@@ -167,7 +165,7 @@ def _add_errors(app: FastAPI) -> None:
                 return refusal(request.scope, 422, "too_deep", "the body is nested too deeply.")
             return refusal(request.scope, 422, "bad_json", "the body is not valid JSON.")
         message = {404: "there is no such page.", 405: "this cannot be done here."}.get(error.status_code, error.detail)
-        headers = dict(error.headers or {}) | (_allowed(request) if error.status_code == 405 else {})
+        headers = dict(error.headers or {}) | (allowed_methods(request.scope) if error.status_code == 405 else {})
         return refusal(request.scope, error.status_code, "refused", message, headers)
 
 
@@ -189,13 +187,3 @@ def _described(request: Request, first: ErrorDetails) -> tuple[str, str]:
 def _is_json(content_type: str) -> bool:
     kind = content_type.partition(";")[0].strip().lower()
     return kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
-
-
-def _allowed(request: Request) -> dict[str, str]:
-    """Return the header with all methods of a path; Starlette names those of the first route that matches only."""
-    routes = [route for route in request.app.routes if not isinstance(route, Mount)]
-    scopes = {method: {**request.scope, "method": method} for method in _METHODS}
-    allowed = [name for name, scope in scopes.items() if any(one.matches(scope)[0] is Match.FULL for one in routes)]
-    if "GET" in allowed:
-        allowed.insert(1, "HEAD")  # which the guard turns into GET
-    return {"Allow": ", ".join(allowed)} if allowed else {}

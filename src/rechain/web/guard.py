@@ -20,7 +20,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from rechain.web.responses import refusal
+from rechain.web.responses import allowed_methods, refusal
 
 PATIENCE_S = 20.0
 """seconds in which the head of the next request has to come: browsers open connections some seconds ahead"""
@@ -340,6 +340,9 @@ class Guard:
         told = headers.get("content-length", "")
         declared = int(told[:19]) if told.isdecimal() else 0
         if scope["method"] in _SAFE_METHODS and (declared or "transfer-encoding" in headers):
+            allowed = allowed_methods(scope)
+            if allowed and "GET" not in allowed["Allow"]:
+                return refusal(scope, 405, "refused", "this cannot be done here.", allowed)
             return refusal(scope, 400, "no_body", f"a request with the method {scope['method']} has no body.")
         if not _is_open(scope):
             return await self._read_body(scope, receive, declared, self._limits.body)

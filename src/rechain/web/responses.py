@@ -11,6 +11,7 @@ from anyio.to_thread import run_sync
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.datastructures import Headers
 from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Match, Mount
 from starlette.types import Scope
 
 from rechain.schema import MATCHES, SHAPES, VERDICTS
@@ -19,6 +20,7 @@ from rechain.version import __version__
 from rechain.web.passages import short
 from rechain.web.question_index import PAGE_SIZE
 
+_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 _LINK_COLOURS = 4
 """colours of style.css that can be told apart, also by people who see fewer; further links begin again"""
 
@@ -81,6 +83,16 @@ def refusal(
     response = page("error.html", status, message=message, status_code=status, wanted=wanted, here=None)
     response.headers.update(headers or {})
     return response
+
+
+def allowed_methods(scope: Scope) -> dict[str, str]:
+    """Return the header with all methods of a path; Starlette names those of the first route that matches only."""
+    routes = [route for route in scope["app"].routes if not isinstance(route, Mount)] if "app" in scope else ()
+    scopes = {method: {**scope, "method": method} for method in _METHODS}
+    allowed = [name for name, one in scopes.items() if any(r.matches(one)[0] is Match.FULL for r in routes)]
+    if "GET" in allowed:
+        allowed.insert(1, "HEAD")  # which the guard turns into GET
+    return {"Allow": ", ".join(allowed)} if allowed else {}
 
 
 def _wanted(scope: Scope) -> str:

@@ -19,7 +19,7 @@ MOST_SECONDS = 120
 would refuse files because a machine is busy."""
 MOST_MEMORY = 1_000_000_000
 """bytes that a file may add to the address space of the process"""
-_STATUS = "/proc/self/statm"
+_STATUS = Path("/proc/self/statm")
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -46,7 +46,8 @@ class Limited(Service[Task, Result]):
 
 
 def _limit(function: Callable[[Task], Result], seconds: int, memory: int) -> Callable[[Sequence[Task]], list[Result]]:
-    resource.setrlimit(resource.RLIMIT_AS, (most := _address_space() + memory, most))
+    if _STATUS.exists():  # where there is no such file, the time alone is limited
+        resource.setrlimit(resource.RLIMIT_AS, (most := _address_space() + memory, most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     silent = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silent, 1)
@@ -56,7 +57,7 @@ def _limit(function: Callable[[Task], Result], seconds: int, memory: int) -> Cal
 
 def _address_space() -> int:
     """Return the bytes of address space that the process has, of which its libraries take most."""
-    return int(Path(_STATUS).read_bytes().split()[0]) * resource.getpagesize()
+    return int(_STATUS.read_bytes().split()[0]) * resource.getpagesize()
 
 
 def _call(function: Callable[[Task], Result], task: Task, seconds: int) -> Result:
