@@ -1,16 +1,17 @@
 """The default model from scratch: prepare, train over folds and on everything, judge, bundle.
 
-    python benchmarks/default_model.py prepare DATA STAGE --encoder ENCODER
+    python benchmarks/default_model.py prepare DATA STAGE --encoder ENCODER --logs LOGS
     python benchmarks/default_model.py train STAGE --name fold0 --fold 0
     python benchmarks/default_model.py train STAGE --name all
     python benchmarks/default_model.py judge STAGE DATA
     python benchmarks/default_model.py bundle STAGE DATA src/rechain/data/default
 
 `benchmarks/default_model.sh` is the whole sequence, with a GPU machine for the second and third. DATA is a folder as
-../shared/data, ENCODER one that the transformers library loads, STAGE a folder to work in. `train` needs torch,
+../shared/data, ENCODER one that the transformers library loads, LOGS what
+benchmarks/logs/build.py wrote, STAGE a folder to work in. `train` needs torch,
 transformers, numpy and safetensors alone; `--set NAME=VALUE` changes a setting of `ReaderSettings`. Questions and
 answers of the sets in `SOURCES` are learnt from, and how many passages they may need; gold evidence is for figures
-alone, and does not travel to where readers are trained. The judge of answers learns from all types of HotpotQA's questions.
+alone, and does not travel to where readers are trained. The judge of answers learns from HotpotQA's questions.
 """
 
 import argparse
@@ -19,7 +20,9 @@ import shutil
 import time
 import tomllib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +32,7 @@ from default_model_figures import (
     HOTPOT,
     INDEX,
     JUDGED,
+    LOGS,
     PLAYS,
     QUESTIONS,
     RIGHT,
@@ -37,6 +41,7 @@ from default_model_figures import (
     VERDICTS,
     VIEWS,
     collection_of,
+    gold_of,
     judge,
     questions_of,
     sections,
@@ -51,40 +56,52 @@ if TYPE_CHECKING:
     from rechain.schema import Question
 
 ENCODER = "encoder"
+BERT_TOKENS = 30_522
 
 
-def prepare(data: Path, stage: Path, encoder: Path) -> None:
+def prepare(data: Path, stage: Path, encoder: Path, logs: Path) -> None:
     """Write the chains of all questions, right and wrong answers, and the encoder in bytes."""
+    pack_encoder(encoder, stage / ENCODER)
+    tokenizer = str(encoder / "tokenizer.json")
+    with ProcessPoolExecutor(3, mp_context=get_context("spawn")) as pool:
+        parts = [
+            pool.submit(prepare_chains, data, stage, tokenizer, logs),
+            pool.submit(prepare_answers, judged_arrays, data, stage / JUDGED, tokenizer),
+            pool.submit(prepare_answers, verdict_arrays, data, stage / VERDICTS, tokenizer),
+        ]
+        for part in parts:
+            part.result()
+
+
+def prepare_chains(data: Path, stage: Path, tokenizer: str, logs: Path) -> None:
+    """Write the best candidates of all questions, and apart from them which are right by gold."""
     from rechain.errors import QuestionError
-    from rechain.evaluation.gold import read_gold
     from rechain.evaluation.judging import is_gold_chain
-    from rechain.paper.stage import folds_of
     from rechain.reader.prepare import ReaderPreparation
     from rechain.reader.pretrained import read_tokenizer
     from rechain.text.evidence.features import prior
     from rechain.text.evidence.search import find_evidence
 
-    tokenizer = read_tokenizer(encoder / "tokenizer.json")
-    pack_encoder(encoder, stage / ENCODER)
-    preparation, fold, sets = ReaderPreparation(tokenizer, ReaderSettings()), [], []
+    preparation, fold, sets = ReaderPreparation(read_tokenizer(Path(tokenizer)), ReaderSettings()), [], []
     right: list[list[bool]] = []
     without: Counter[str] = Counter()
     for name, source in SOURCES.items():
-        questions, collection = list(questions_of(data, name)), collection_of(data, name)
-        folds = folds_of(questions, FOLDS) if source.is_judged else [-1] * len(questions)
-        gold = read_gold(data / (source.gold or source.file), questions)
-        for question, number in zip(questions, folds, strict=True):
+        questions, gold = questions_of(data, name, logs), gold_of(data, name, logs)
+        collection = collection_of(data, name)
+        for question, number in zip(questions, folds_of_set(name, questions), strict=True):
             try:
                 candidates = find_evidence(question, collection=collection)
-                preparation.add(candidates, source.sizes)
+                told = gold.get(question.id)
+                is_right = [told is not None and is_gold_chain(candidates, one, told) for one in candidates.chains]
+                sized = [len(chain.passages) in source.sizes for chain in candidates.chains]
+                preparation.add(candidates, is_right if name == LOGS else sized)
             except QuestionError:
                 without[name] += 1
                 continue
             fold.append(number)
             sets.append(name)
-            told = gold.get(question.id)
-            kept = [candidates.chains[place] for place in preparation.kept[-1]]
-            right.append([told is not None and is_gold_chain(candidates, chain, told) for chain in kept])
+            right.append([is_right[place] for place in preparation.kept[-1]])
+        print(f"{name}: {len(questions)} questions, {without[name]} without a candidate", flush=True)
     # beliefs that questions share, without each fold in turn, and of all
     learned = [[n for n, own in enumerate(fold) if own != left_out] for left_out in (*range(FOLDS), None)]
     shared = {"shared": np.stack([preparation.shared(numbers) for numbers in learned])}
@@ -92,8 +109,26 @@ def prepare(data: Path, stage: Path, encoder: Path) -> None:
     index = {"ids": preparation.ids, "kept": preparation.kept, "sets": sets, "prior": prior().tolist()}
     (stage / INDEX).write_text(json.dumps(index), encoding="utf-8")
     (stage / RIGHT).write_text(json.dumps({"of": right, "without": without}), encoding="utf-8")
-    save_arrays(judged_arrays(tokenizer, data), stage / JUDGED)
-    save_arrays(verdict_arrays(tokenizer, data), stage / VERDICTS)
+
+
+def prepare_answers(
+    arrays: "Callable[[Any, Path], Mapping[str, Array]]", data: Path, file: Path, tokenizer: str
+) -> None:
+    """Write right and wrong answers."""
+    from rechain.reader.pretrained import read_tokenizer
+
+    save_arrays(arrays(read_tokenizer(Path(tokenizer)), data), file)
+
+
+def folds_of_set(name: str, questions: "Sequence[Question]") -> Sequence[int]:
+    """Return the part of each question, -1 where it is only learnt from; those of one set of logs stay together."""
+    from rechain.paper.stage import folds_of
+
+    if name == LOGS:
+        folders = [question.id.rpartition("-")[0] for question in questions]
+        numbers = {folder: number % FOLDS for number, folder in enumerate(dict.fromkeys(folders))}
+        return [numbers[folder] for folder in folders]
+    return folds_of(questions, FOLDS) if SOURCES[name].is_judged else [-1] * len(questions)
 
 
 def pack_encoder(encoder: Path, folder: Path) -> None:
@@ -158,8 +193,11 @@ def hotpot_folds(questions: "Sequence[Question]") -> dict[str, int]:
     return {q.id: fold for q, fold in zip(questions, folds_of(questions, FOLDS), strict=True)}
 
 
-def train(stage: Path, name: str, fold: int | None, changes: Sequence[str]) -> None:
-    """Train on all folds but one and write what is said of that one; or on everything, and write the weights."""
+def train(stage: Path, name: str, fold: int | None, encoder: Path | None, changes: Sequence[str]) -> None:
+    """Train on all folds but one and write what is said of that one; or on everything, and write the weights.
+
+    `encoder` is another one than that of `prepare`, in bytes as `pack_encoder` writes it: a stronger teacher, say.
+    """
     import torch
     from safetensors.torch import save_file
 
@@ -179,14 +217,14 @@ def train(stage: Path, name: str, fold: int | None, changes: Sequence[str]) -> N
 
     settings = ReaderSettings.of(dict(map(parse, changes)), "--set")
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    arrays, answers = load_arrays(stage / QUESTIONS), load_arrays(stage / JUDGED)
+    start = time.perf_counter()
+    reader = untaught(encoder or stage / ENCODER, stage / INDEX, settings).to(device)
+    arrays, answers = load_texts(stage / QUESTIONS, reader), load_texts(stage / JUDGED, reader)
     arrays["shared"] = arrays["shared"][FOLDS if fold is None else fold]
-    data, numbers = ReaderData(arrays, device), np.arange(len(arrays["fold"]))
-    judged = JudgeData(answers, device)
+    numbers = np.arange(len(arrays["fold"]))
+    data, judged = ReaderData(arrays, device), JudgeData(answers, device)
     data.learned = learned = numbers if fold is None else numbers[arrays["fold"] != fold]
     judged.learned = np.flatnonzero(answers["fold"] != (-9 if fold is None else fold))
-    start = time.perf_counter()
-    reader = untaught(stage / ENCODER, settings.seed, settings).to(device)
     training = ReaderTraining(reader, data, settings, judged=judged)
     training.state.start(log=Lines())
     training.train()
@@ -211,7 +249,7 @@ def judgements_on(model: "ChainReader", stage: Path, fold: int | None) -> dict[s
 
     outputs: dict[str, Array] = {}
     for name, file in (("judged", JUDGED), ("verdicts", VERDICTS)):
-        arrays = load_arrays(stage / file)
+        arrays = load_texts(stage / file, model)
         folds = arrays["fold"]
         unseen = np.flatnonzero(folds < 0 if fold is None else folds == fold)
         if name == "verdicts" and fold is not None:
@@ -231,7 +269,17 @@ def parse(change: str) -> tuple[str, Any]:
     return name, tomllib.loads(f"value = {value.lower()}")["value"]
 
 
-def untaught(encoder: Path, seed: int, settings: ReaderSettings) -> "ChainReader":
+def load_texts(file: Path, reader: "ChainReader") -> dict[str, Array]:
+    """Return arrays with the tokens of a reader's vocabulary: MPNet's is BERT's after four tokens of its own."""
+    arrays = load_arrays(file)
+    if reader.encoder.shape["model_type"] == "mpnet":
+        own = np.arange(BERT_TOKENS, dtype=np.uint16) + np.uint16(4)
+        own[[0, 101, 102]] = 1, 0, 2  # padding, beginning and end
+        arrays["ids"] = own[arrays["ids"]]
+    return arrays
+
+
+def untaught(encoder: Path, index: Path, settings: ReaderSettings) -> "ChainReader":
     """Return a reader with a pretrained encoder and new heads; evidence weighs what the prior says.
 
     `rechain.reader.pretrained.load_trainable` does the same, but needs the whole package.
@@ -241,9 +289,9 @@ def untaught(encoder: Path, seed: int, settings: ReaderSettings) -> "ChainReader
     from rechain.reader.encoders import pretrained
     from rechain.reader.network import ChainReader
 
-    torch.manual_seed(seed)
+    torch.manual_seed(settings.seed)
     config, weights = json.loads((encoder / "config.json").read_text(encoding="utf-8")), unpack_encoder(encoder)
-    prior = torch.tensor(json.loads((encoder.parent / INDEX).read_text(encoding="utf-8"))["prior"])
+    prior = torch.tensor(json.loads(index.read_text(encoding="utf-8"))["prior"])
     shapes = {name: tuple(value.shape) for name, value in weights.items()}
     read = pretrained(config, shapes, lambda: weights, TEXT_MARKS)
     reader = ChainReader(read, len(prior), settings.dropout, judges=True, judge_layers=settings.judge_layers)
@@ -321,8 +369,10 @@ def main() -> None:
         for path in paths:
             step.add_argument(path, type=Path)
     steps.choices["prepare"].add_argument("--encoder", type=Path, required=True)
+    steps.choices["prepare"].add_argument("--logs", type=Path, required=True)
     steps.choices["train"].add_argument("--name", required=True)
     steps.choices["train"].add_argument("--fold", type=int)
+    steps.choices["train"].add_argument("--encoder", type=Path)
     steps.choices["train"].add_argument("--set", dest="changes", action="append", default=[])
     options = vars(parser.parse_args())
     run: dict[str, Any] = {"prepare": prepare, "train": train, "judge": judge, "bundle": bundle}

@@ -4,7 +4,7 @@ The figures are those of readers that did not learn the questions on which they 
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,7 @@ from rechain.system.tensors import Array, load_arrays
 if TYPE_CHECKING:
     from rechain.evaluation.judging import JudgedChain
     from rechain.evaluation.statistics import Figure
-    from rechain.schema import Question
+    from rechain.schema import Gold, Question
     from rechain.text.collection import PassageCollection
 
 FOLDS = 5
@@ -27,6 +27,8 @@ JUDGED, VERDICTS = "judged.safetensors", "verdicts.safetensors"
 RIGHT = "right.json"
 """which kept candidates of each question are right by gold: it does not travel to where readers are trained"""
 HOTPOT, TRAIN, DRUG = "HotpotQA open", "HotpotQA train_300", "DrugHop open"
+LOGS = "our logs"
+"""written by benchmarks/logs; their supported questions are the only ones whose gold evidence is learnt from"""
 VIEWS = ("ranker", "reasoner", "evidence")
 
 
@@ -51,20 +53,38 @@ SOURCES = {
     "HotpotQA train_914": Source("hotpotqa/train_914.jsonl.gz", (2,), is_judged=False),
     "2Wiki train_500": Source("2wiki/train_500.json.gz", (2, 4), is_judged=False),
     "MuSiQue train_100": Source("musique/train_100.json.gz", (2, 3, 4), is_judged=False),
+    LOGS: Source("questions.*.jsonl", (1, 2, 3, 4), gold="gold.*.jsonl"),
 }
 
 
 JUDGED_SETS = [name for name, source in SOURCES.items() if source.is_judged]
 
 
-def questions_of(data: Path, name: str) -> "Iterator[Question]":
-    """Yield the questions of a set; nobody tells how many passages each needs, but where the data names entities."""
+def questions_of(data: Path, name: str, logs: Path | None = None) -> "list[Question]":
+    """Return the questions of a set; nobody tells how many passages each needs, but where the data names entities."""
     from rechain.formats.datasets import read_questions
 
     source = SOURCES[name]
     passages = None if source.passages is None else data / source.passages
-    for question in read_questions(data / source.file, passages=passages):
-        yield question if name == DRUG else question.model_copy(update={"hops": None})
+    files = [data / source.file] if name != LOGS else sorted((logs or data).glob(source.file))
+    questions = [question for file in files for question in read_questions(file, passages=passages)]
+    if name == LOGS:
+        gold = gold_of(data, name, logs)
+        return [one for one in questions if gold[one.id].chains and gold[one.id].verdict in ("supported", "partly")]
+    return questions if name == DRUG else [question.model_copy(update={"hops": None}) for question in questions]
+
+
+def gold_of(data: Path, name: str, logs: Path | None = None) -> "Mapping[str, Gold]":
+    """Return the gold evidence of a set by the identifiers of its questions."""
+    from rechain.evaluation.gold import read_gold
+    from rechain.formats.datasets.records import read_by_id
+    from rechain.schema import Gold
+
+    source = SOURCES[name]
+    if name != LOGS:
+        return read_gold(data / (source.gold or source.file), questions_of(data, name))
+    parts = [read_by_id(file, Gold) for file in sorted((logs or data).glob(str(source.gold)))]
+    return {id: gold for part in parts for id, gold in part.items()}
 
 
 def collection_of(data: Path, name: str) -> "PassageCollection | None":

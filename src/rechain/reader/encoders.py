@@ -52,6 +52,14 @@ _MODERNBERT: dict[str, Any] = {
     "rope_parameters": {"full_attention": _ROTATION, "sliding_attention": _ROTATION},
     **dict.fromkeys(("global_rope_theta", "local_rope_theta"), AboveZero),
 }
+_MPNET: dict[str, Any] = {
+    **_VOCABULARY,
+    **_LAYERS,
+    "layer_norm_eps": AboveZero,
+    "hidden_act": str,
+    **dict.fromkeys(("hidden_dropout_prob", "attention_probs_dropout_prob"), Share),
+    "relative_attention_num_buckets": Positive,
+}
 _SHAPES: dict[str, dict[str, Any]] = {
     "albert": _BERT | dict.fromkeys(("embedding_size", "num_hidden_groups", "inner_group_num"), Positive),
     "bert": _BERT,
@@ -59,6 +67,7 @@ _SHAPES: dict[str, dict[str, Any]] = {
     "distilbert": _DISTILBERT,
     "electra": _BERT | {"embedding_size": Positive},
     "modernbert": _MODERNBERT,
+    "mpnet": _MPNET,
     "roberta": _BERT,
     "xlm-roberta": _BERT,
 }
@@ -171,7 +180,8 @@ class PretrainedEncoder(nn.Module):
         from transformers import AutoConfig, AutoModel
 
         super().__init__()
-        options: dict[str, Any] = {"attn_implementation": "sdpa", "dtype": torch.float32, "trust_remote_code": False}
+        attention = "eager" if config["model_type"] == "mpnet" else "sdpa"  # it adds a bias to attention
+        options: dict[str, Any] = {"attn_implementation": attention, "dtype": torch.float32, "trust_remote_code": False}
         self.model = AutoModel.from_config(AutoConfig.for_model(**config), **options)
         if getattr(self.model, "pooler", None) is not None:
             self.model.pooler = None

@@ -3,7 +3,7 @@
 import re
 from calendar import month_name
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -119,15 +119,15 @@ class ReaderPreparation:
         """of each chain, passage by passage but the first, the number of the text and the slot of the link"""
         self._starts = [0]
 
-    def add(self, candidates: Candidates, sizes: Collection[int] | None = None) -> None:
-        """Add a question; `sizes` are the numbers of passages that its evidence may have, if that is known."""
+    def add(self, candidates: Candidates, may_be: Sequence[bool] | None = None) -> None:
+        """Add a question; `may_be` says which candidates may be right, if that is known: by their sizes, say."""
         features = weigh(candidates) if candidates.evidence is None else candidates.evidence
         beside = np.sum([np.zeros(len(features)), *weigh_beside(candidates).values()], axis=0)  # [chains]
         believed = features @ prior() + beside
-        may_be = np.array([sizes is None or len(chain.passages) in sizes for chain in candidates.chains])
-        if not may_be.any():
-            raise QuestionError("no_link", "no candidate has as many passages as the question needs")
-        kept = self._choose(believed, may_be)
+        possible = np.ones(len(features), dtype=bool) if may_be is None else np.array(may_be)
+        if not possible.any():
+            raise QuestionError("no_link", "no candidate may be right")
+        kept = self._choose(believed, possible)
         texts, settings = ChainTexts(candidates, self._tokenizer), self._settings
         chains = [candidates.chains[number] for number in kept]
         arrivals = Arrivals(chains)
@@ -139,7 +139,7 @@ class ReaderPreparation:
             self._links.append([(alone + arrival, slot) for arrival, slot in arrivals.places(chain)])
         self._features.append(features[kept])
         self._fixed.append(beside[kept])
-        self._may_be.append(may_be[kept])
+        self._may_be.append(possible[kept])
         self._offers.add(candidates, believed, nothing(candidates))
         self._starts.append(len(self._chain_texts))
         self.ids.append(candidates.question.id)
