@@ -20,8 +20,8 @@ from rechain.reader.prepare import (
 from rechain.reader.settings import ReaderSettings
 from rechain.reader.texts import ChainTexts
 from rechain.schema import Mention, Passage, Question
-from rechain.text.evidence.features import PRIOR, weigh
 from rechain.text.candidates import Candidates, find_candidates
+from rechain.text.evidence.features import prior, weigh
 from rechain.text.passage_views import PassageView
 
 
@@ -36,10 +36,10 @@ def prepared(tokenizer: Tokenizer, *questions: Candidates, most: int = 6) -> Rea
 def test_the_best_chains_by_the_prior_are_kept_with_their_evidence(tokenizer: Tokenizer, web: Candidates) -> None:
     candidates = web
     preparation = prepared(tokenizer, candidates, most=2)
-    prior = weigh(candidates) @ PRIOR
+    totals = weigh(candidates) @ prior()
     (kept,) = preparation.kept
     assert (preparation.ids, len(kept)) == (["web"], 2)
-    assert min(prior[kept]) >= max(np.delete(prior, kept))
+    assert min(totals[kept]) >= max(np.delete(totals, kept))
     np.testing.assert_array_equal(preparation.arrays()["features"], weigh(candidates)[kept])
 
 

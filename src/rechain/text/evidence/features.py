@@ -35,6 +35,8 @@ _MOST_CLAIMS = 20
 """of an answer that are looked for; one with more is a document"""
 _ASKED_LINK = 0.5
 """how much a link loses if the question names it: two passages about what was asked need not lead to one another"""
+_DECIMALS = 9
+"""to which evidence is rounded: its last bits depend on how many sets are added up at once"""
 _WEAKEST = 0.01
 """strength that a link keeps whatever the question names"""
 
@@ -370,7 +372,7 @@ class Pool:
         ]
         plain = np.stack([np.broadcast_to(np.asarray(column, dtype=float), sets) for column in columns], 1)
         names_no_title = float(self._named.max(initial=0.0) == 0)
-        return np.concatenate([plain, names_no_title * plain[:, _UNTITLED_PLACES]], 1)
+        return np.concatenate([plain, names_no_title * plain[:, _UNTITLED_PLACES]], 1).round(_DECIMALS)
 
 
 def _count_children(parent: Array) -> Array:

@@ -16,7 +16,7 @@ from rechain.errors import QuestionError
 from rechain.schema import Question, Shape
 from rechain.system.tensors import Array
 from rechain.text.answers.matcher import AnswerMatcher, Holdings, Meaning
-from rechain.text.candidates import Candidate, Candidates, CandidateSettings, find_candidates, find_links
+from rechain.text.candidates import Candidate, Candidates, CandidateSettings, find_chains, find_links
 from rechain.text.collection import Statistics
 from rechain.text.evidence.features import Pool, prior, weigh
 from rechain.text.languages import rarities
@@ -57,12 +57,12 @@ def find_evidence(
         return _given_chains(question, settings, collection)
     views = [PassageView(passage) for passage in question.passages]
     holdings = AnswerMatcher(question).hold(views, meaning)
-    if holdings.is_judgement and not holdings.tails:
-        raise QuestionError("no_tail", "no tail: no passage holds what the question says and the answer judges")
     hops = settings.hops or question.hops
     if hops is not None and len(views) < hops:
         raise QuestionError("too_few_passages", f"{len(views)} passages cannot make a chain of {hops}")
     search = _Search(question, views, holdings, settings, collection)
+    if holdings.is_judgement and not holdings.tails and search.named < 2:  # those that it names may be compared
+        raise QuestionError("no_tail", "no tail: no passage holds what the question says and the answer judges")
     members, evidence = search.sets(range(1, MOST_PASSAGES + 1) if hops is None else (hops,))
     chains = [search.candidate(row) for row in members]
     is_cut = len(chains) > settings.limit
@@ -72,20 +72,11 @@ def find_evidence(
 
 def _given_chains(question: Question, settings: CandidateSettings, collection: Statistics | None) -> Candidates:
     """Return the chains of entities that the data names, of any length where none is given."""
-    if settings.hops or question.hops:
-        found = [find_candidates(question, settings, collection)]
-    else:
-        found, problem = [], None
-        for hops in _GIVEN_HOPS:
-            try:
-                found.append(find_candidates(question, replace(settings, hops=hops), collection))
-            except QuestionError as error:
-                problem = problem or error
-        if problem is not None and not found:
-            raise problem
-    chains = [chain for one in found for chain in one.chains]
-    joined = replace(found[0], chains=chains, is_cut=any(one.is_cut for one in found), settings=settings)
-    return replace(joined, evidence=weigh(joined))
+    hops = settings.hops or question.hops
+    types = question.link_types if settings.link_types is None else settings.link_types
+    lengths = (hops,) if hops else (len(types) + 1,) if types else _GIVEN_HOPS
+    found = find_chains(question, lengths, settings, collection)
+    return replace(found, evidence=weigh(found))
 
 
 class _Search:
@@ -103,7 +94,10 @@ class _Search:
         graph = find_links(question, weaker, collection, views)
         self._places = _choose(question, views, holdings, graph)
         """the passages in the pool, by their places among all of them"""
-        self._titles = [_first_named(question, views[place]) for place in self._places]
+        asked = Text(question.question).joined
+        self._titles = [_first_named(asked, views[place]) for place in self._places]
+        self.named = len(set(self._titles) - {len(asked)})
+        """how many different titles the question names"""
         self._pool = Pool(question, views, holdings, self._places)
         self._pool.link(graph)
 
@@ -164,11 +158,10 @@ def _leading_order(parent: Sequence[int], tail: int, titles: Sequence[int]) -> l
     return [*chain.from_iterable(map(line, lines))]
 
 
-def _first_named(question: Question, view: PassageView) -> int:
-    """Return where the question names a passage's title; after its end where it does not."""
-    text = Text(question.question).joined
-    place = text.find(view.title.joined) if view.title.words else -1
-    return len(text) if place < 0 else place
+def _first_named(asked: str, view: PassageView) -> int:
+    """Return where the words of a question name a passage's title; after their end where they do not."""
+    place = asked.find(view.title.joined) if view.title.words else -1
+    return len(asked) if place < 0 else place
 
 
 def _choose(question: Question, views: Sequence[PassageView], holdings: Holdings, graph: LinkGraph) -> list[int]:
