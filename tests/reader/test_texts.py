@@ -317,7 +317,7 @@ def test_a_judge_reads_question_answer_and_passages_that_mark_where_they_hold_it
 ) -> None:
     candidates = find_candidates(bridge_question)
     chain = next(chain for chain in candidates.chains if chain.passages == (0, 1))
-    case = Case(chain.passages, "It is Prague.", {1: [(31, 37)]}, chain.edges)
+    case = Case(chain.passages, "It is Prague.", {1: [(31, 37)]}, chain.edges, chain.between)
     text = ChainTexts(candidates, tokenizer).case(case, 192)
     assert read(text, tokenizer) == (
         "[CLS] where was the composer of the zorilla opera born? [SEP] it is prague. [SEP] zorilla is an opera by "

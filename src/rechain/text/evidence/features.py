@@ -215,7 +215,7 @@ class Pool:
         self._said, self._said_in_sentences = said.anywhere, said.in_sentences
         self._answer_words = holdings.words
         self._comparison = Comparison.of(query, question.answer, holdings)
-        self._root = 10 * self._tails + self._answering + 0.1 * self._best_sentence - 0.05 * self._named
+        self.roots = 10 * self._tails + self._answering + 0.1 * self._best_sentence - 0.05 * self._named
         """how likely each is the last of a set; the answer decides, where it is held alike what the question says"""
         self.edges: dict[tuple[int, int], Edge] = {}
         self._links = np.zeros((self.size, self.size, len(LINKS)))
@@ -283,7 +283,7 @@ class Pool:
         """
         sets, size = members.shape
         rows, places = np.arange(sets), np.arange(size)
-        roots = self._root[members]
+        roots = self.roots[members]
         tail = roots.argmax(1)
         joined = places == tail[:, None]
         strengths = self._strengths[members[:, :, None], members[:, None, :]]  # from each to each
@@ -453,7 +453,8 @@ def _given_trees(pool: Pool, chains: Sequence[Candidate], is_weighed: bool) -> T
             if edge not in known:
                 known[edge] = pool.describe_link(edge, is_weighed)
             parent[row, before], links[row, before] = after, known[edge]
-    return Trees(parent, np.full(len(chains), size - 1), links)
+    members = np.array([chain.passages for chain in chains])
+    return Trees(parent, np.where(parent < 0, pool.roots[members], -np.inf).argmax(1), links)
 
 
 def _pair_evidence(pairs: EntityPairs, chain: Candidate) -> tuple[float, float, float]:

@@ -13,7 +13,7 @@ from math import fsum
 import numpy as np
 
 from rechain.errors import QuestionError
-from rechain.schema import Question, Shape
+from rechain.schema import UNORDERED, Question, Shape
 from rechain.system.tensors import Array
 from rechain.text.answers.matcher import AnswerMatcher, Holdings, Meaning
 from rechain.text.candidates import Candidate, Candidates, CandidateSettings, find_chains, find_links
@@ -38,6 +38,8 @@ _MOST_LINKS = 200
 """of a passage that are followed, the strongest"""
 _WEAKER = 1.0
 """links may weigh less than in chains of a given length, since weights choose among all sets and not links alone"""
+_MOST_UNORDERED = 8
+"""sets of passages without an order that people are shown"""
 _TAIL = 20.0
 """what holding the answer counts beside the rarity of words when passages are chosen"""
 
@@ -68,6 +70,28 @@ def find_evidence(
     is_cut = len(chains) > settings.limit
     chains, evidence = chains[: settings.limit], evidence[: settings.limit]
     return Candidates(question, views, holdings.tails, chains, is_cut, settings, holdings, collection, evidence)
+
+
+def worth_showing(found: Candidates) -> Candidates:
+    """Return the candidates that people should look at: those that lead to the answer, and without a stray passage.
+
+    The others are there for the weights to choose among. A passage of a set without an order is stray if it has no
+    link, no part of the answer, and a title that the question does not name.
+    """
+    asked, tails = Text(found.question.question).joined, frozenset(found.tails)
+    named = {number for number, view in enumerate(found.views) if _first_named(asked, view) < len(asked)}
+
+    def is_worth(one: Candidate) -> bool:
+        if one.shape not in UNORDERED:
+            return not tails or one.passages[-1] in tails
+        linked = {one.passages[place] for ends in one.between for place in ends}
+        return linked | named | tails >= {*one.passages}
+
+    kept = [number for number, one in enumerate(found.chains) if is_worth(one)]
+    unordered = [number for number in kept if found.chains[number].shape in UNORDERED]
+    kept = sorted({*kept} - {*unordered[_MOST_UNORDERED:]})
+    evidence = None if found.evidence is None else found.evidence[kept]
+    return replace(found, chains=[found.chains[number] for number in kept], evidence=evidence)
 
 
 def _given_chains(question: Question, settings: CandidateSettings, collection: Statistics | None) -> Candidates:
