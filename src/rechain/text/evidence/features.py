@@ -35,6 +35,8 @@ _MOST_CLAIMS = 20
 """of an answer that are looked for; one with more is a document"""
 _ASKED_LINK = 0.5
 """how much a link loses if the question names it: two passages about what was asked need not lead to one another"""
+_AT_ONCE = 1000
+"""sets that are described together, with an array of all passages for each"""
 _DECIMALS = 9
 """to which evidence is rounded: its last bits depend on how many sets are added up at once"""
 _WEAKEST = 0.01
@@ -218,8 +220,6 @@ class Pool:
         self.roots = 10 * self._tails + self._answering + 0.1 * self._best_sentence - 0.05 * self._named
         """how likely each is the last of a set; the answer decides, where it is held alike what the question says"""
         self.edges: dict[tuple[int, int], Edge] = {}
-        self._links = np.zeros((self.size, self.size, len(LINKS)))
-        self._strengths = np.zeros((self.size, self.size))
 
     def _read_asked(self, query: Text, views: Sequence[PassageView]) -> _Held:
         words = sorted(self._rarities)
@@ -250,8 +250,9 @@ class Pool:
     # --- Links --------------------------------------------------------------------------------------------------------
 
     def link(self, graph: LinkGraph) -> None:
-        """Take the strongest link from each passage to each other, if there is one."""
+        """Take the strongest link from each passage to each other, if there is one: for a pool of few passages."""
         inside = frozenset(self._places)
+        self._links = np.zeros((self.size, self.size, len(LINKS)))
         for after in self._places:
             for edge in graph.edges(after, inside):
                 ends = self._numbers[edge.before], self._numbers[after]
@@ -370,7 +371,9 @@ class Pool:
             (size == 4) * (is_named.sum(1) == 2) * (is_reached.sum(1) == 2) * is_compared,
             *np.zeros(len(PAIRS)),
         ]
-        plain = np.stack([np.broadcast_to(np.asarray(column, dtype=float), sets) for column in columns], 1)
+        plain = np.empty((sets, len(_PLAIN)))
+        for number, column in enumerate(columns):
+            plain[:, number] = column
         names_no_title = float(self._named.max(initial=0.0) == 0)
         return np.concatenate([plain, names_no_title * plain[:, _UNTITLED_PLACES]], 1).round(_DECIMALS)
 
@@ -433,10 +436,11 @@ def weigh(candidates: Candidates) -> Array:
     table = np.zeros((len(candidates.chains), len(FEATURES)))
     sizes = np.array([len(chain.passages) for chain in candidates.chains])
     for size in sorted(set(sizes.tolist())):
-        numbers = np.flatnonzero(sizes == size)
-        chains = [candidates.chains[number] for number in numbers.tolist()]
-        members = np.array([chain.passages for chain in chains])
-        table[numbers] = pool.describe(members, _given_trees(pool, chains, is_weighed=pairs is None))
+        of_size = np.flatnonzero(sizes == size)
+        for numbers in np.split(of_size, range(_AT_ONCE, len(of_size), _AT_ONCE)):
+            chains = [candidates.chains[number] for number in numbers.tolist()]
+            members = np.array([chain.passages for chain in chains])
+            table[numbers] = pool.describe(members, _given_trees(pool, chains, is_weighed=pairs is None))
     if pairs is not None:
         for row, chain in zip(table, candidates.chains, strict=True):
             row[_PLAIN.index(PAIRS[0]) : len(_PLAIN)] = _pair_evidence(pairs, chain)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain, islice, pairwise
 from math import fsum
+from typing import NamedTuple
 
 import numpy as np
 
@@ -65,10 +66,10 @@ def find_evidence(
     search = _Search(question, views, holdings, settings, collection)
     if holdings.is_judgement and not holdings.tails and search.named < 2:  # those that it names may be compared
         raise QuestionError("no_tail", "no tail: no passage holds what the question says and the answer judges")
-    members, evidence = search.sets(range(1, MOST_PASSAGES + 1) if hops is None else (hops,))
-    chains = [search.candidate(row) for row in members]
-    is_cut = len(chains) > settings.limit
-    chains, evidence = chains[: settings.limit], evidence[: settings.limit]
+    sets = search.sets(range(1, MOST_PASSAGES + 1) if hops is None else (hops,))
+    is_cut = len(sets) > settings.limit
+    chains = [search.candidate(one) for one in sets[: settings.limit]]
+    evidence = np.array([one.evidence for one in sets[: settings.limit]])
     return Candidates(question, views, holdings.tails, chains, is_cut, settings, holdings, collection, evidence)
 
 
@@ -103,6 +104,19 @@ def _given_chains(question: Question, settings: CandidateSettings, collection: S
     return replace(found, evidence=weigh(found))
 
 
+class _Set(NamedTuple):
+    """A set of passages: their numbers in the pool, how they are linked, and what tells for them."""
+
+    members: Sequence[int]
+    parent: Sequence[int]
+    """the place of the member to which each leads; -1: it leads nowhere"""
+    tail: int
+    """the place of the member at which the answer is"""
+    evidence: Array
+    value: float
+    """the evidence by its weights"""
+
+
 class _Search:
     """Seeks sets among the passages of a question that tell most of it."""
 
@@ -125,29 +139,29 @@ class _Search:
         self._pool = Pool(question, views, holdings, self._places)
         self._pool.link(graph)
 
-    def sets(self, sizes: Sequence[int]) -> tuple[list[Array], Array]:
-        """Return the best sets of some sizes, the best first, and their evidence."""
-        pool, weights, found = self._pool, prior(), []
+    def sets(self, sizes: Sequence[int]) -> list[_Set]:
+        """Return the best sets of some sizes, the best first."""
+        pool, weights, found = self._pool, prior(), list[_Set]()
         members = np.arange(pool.size)[:, None]
         for size in range(1, min(max(sizes), pool.size) + 1):
             if size > 1:
                 members = _grown(members[:_BEAM], pool.size)
-            evidence = pool.describe(members, pool.trees(members))
-            order = np.argsort(-(evidence @ weights), kind="stable")[:_KEPT]
+            trees = pool.trees(members)
+            evidence = pool.describe(members, trees)
+            values = evidence @ weights
+            order = np.argsort(-values, kind="stable")[:_KEPT]
             members = members[order]
             if size in sizes:
-                found += list(zip(members, evidence[order], strict=True))
-        found.sort(key=lambda one: -float(one[1] @ weights))
-        return [members for members, _ in found], np.array([evidence for _, evidence in found])
+                rows = (members.tolist(), trees.parent[order].tolist(), trees.tail[order].tolist())
+                found += map(_Set, *rows, evidence[order], values[order].tolist())
+        return sorted(found, key=lambda one: -one.value)
 
-    def candidate(self, members: Array) -> Candidate:
+    def candidate(self, one: _Set) -> Candidate:
         """Return a set as a candidate: its passages in an order in which each leads on, its links and its shape."""
-        trees = self._pool.trees(members[None])
-        parent, tail = trees.parent[0].tolist(), int(trees.tail[0])
-        order = _leading_order(parent, tail, [self._titles[number] for number in members])
+        order = _leading_order(one.parent, one.tail, [self._titles[number] for number in one.members])
         places = {member: place for place, member in enumerate(order)}
-        joined = sorted((places[member], places[towards]) for member, towards in enumerate(parent) if towards >= 0)
-        numbers = members[order].tolist()
+        joined = sorted((places[member], places[towards]) for member, towards in enumerate(one.parent) if towards >= 0)
+        numbers = [one.members[member] for member in order]
         edges = tuple(self._pool.edges[numbers[before], numbers[after]] for before, after in joined)
         is_chain = joined == list(pairwise(range(len(order))))
         shape: Shape = "single" if len(order) == 1 else "chain" if is_chain else "graph" if edges else "parallel"
@@ -169,6 +183,8 @@ def _leading_order(parent: Sequence[int], tail: int, titles: Sequence[int]) -> l
 
     Passages that nothing parts come as the question names them.
     """
+    if len(parent) == 1:
+        return [0]
     children: dict[int, list[int]] = {}
     for member, towards in enumerate(parent):
         children.setdefault(towards, []).append(member)
