@@ -128,7 +128,7 @@ NOTHING = "none of these"
 
 @cache
 def weights() -> Mapping[str, float]:
-    """Return what each kind of evidence weighs before a network has learned more (research/evidence.py fits them)."""
+    """Return what each kind of evidence weighs before a network has learned more (benchmarks/evidence.py fits them)."""
     numbers: dict[str, float] = orjson.loads(files("rechain").joinpath("data/evidence.json").read_bytes())
     return numbers
 
