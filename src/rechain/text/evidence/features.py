@@ -200,7 +200,8 @@ class Pool:
         self.size = len(views)
         self._rarities = rarities(query)
         self._asked = self._read_asked(query, views)
-        self._names = self._asked.counts * [word in naming_words(query) for word in sorted(self._rarities)]
+        naming = naming_words(query)
+        self._names = self._asked.counts * [word in naming for word in sorted(self._rarities)]
         titles = np.array([self._title(view, query) for view in views]).reshape(-1, 3)
         self._named, self._titles, self._other_sense = titles.T
         self._sentences = [SentenceOverlaps(view, self._rarities) for view in views]
@@ -416,7 +417,10 @@ class _Said:
         holds = np.array([[word in some for word in words] for some in held], dtype=float).reshape(len(views), -1)
         rarities_here = np.log((len(views) + 1) / holds.sum(0))
         counts = rarities_here / (rarities_here.sum() or 1.0)
-        best = [_best_sentence(view, words, counts) for view in views]
+        best = [
+            _best_sentence(view, words, counts) if some else np.zeros(len(words))
+            for view, some in zip(views, held, strict=True)
+        ]
         self.anywhere = _Held(holds, counts)
         self.in_sentences = _Held(np.array(best).reshape(len(views), -1), counts)
 

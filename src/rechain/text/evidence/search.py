@@ -183,8 +183,8 @@ def _leading_order(parent: Sequence[int], tail: int, titles: Sequence[int]) -> l
 
     Passages that nothing parts come as the question names them.
     """
-    if len(parent) == 1:
-        return [0]
+    if max(parent) < 0:
+        return sorted(range(len(parent)), key=titles.__getitem__)
     children: dict[int, list[int]] = {}
     for member, towards in enumerate(parent):
         children.setdefault(towards, []).append(member)
@@ -193,8 +193,7 @@ def _leading_order(parent: Sequence[int], tail: int, titles: Sequence[int]) -> l
         before = sorted(children.get(member, ()), key=titles.__getitem__)
         return [*chain.from_iterable(map(line, before)), member]
 
-    are_apart = len(children.get(-1, ())) == len(parent)
-    lines = sorted(children[-1], key=lambda root: (root == tail and not are_apart, titles[root]))
+    lines = sorted(children[-1], key=lambda root: (root == tail, titles[root]))
     return [*chain.from_iterable(map(line, lines))]
 
 
