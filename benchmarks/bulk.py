@@ -54,7 +54,8 @@ from rechain.scoring.interface import Scores
 from rechain.scoring.results import Options, score, to_recovered
 from rechain.system.processes import batches, usable_cores
 from rechain.system.tensors import Array, Arrays
-from rechain.text.candidates import Candidates, find_candidates, find_of_any_shape
+from rechain.text.candidates import Candidates, find_candidates
+from rechain.text.evidence.search import find_evidence
 
 
 class Setup(NamedTuple):
@@ -194,9 +195,9 @@ def cheap_stages(path: Path, questions: Sequence[Question]) -> list[Stage]:
         ("link (to passages with the answer)", number, lambda: link(questions)),
         ("candidates of 2, linking included", number, lambda: list(candidates_of(questions, find_candidates))),
         (
-            "candidates of 2, 3 and 4, linking included",
+            "evidence of 1 to 4 passages, linking included",
             number,
-            lambda: list(candidates_of(questions, find_of_any_shape)),
+            lambda: list(candidates_of(questions, find_evidence)),
         ),
     ]
 
@@ -204,7 +205,7 @@ def cheap_stages(path: Path, questions: Sequence[Question]) -> list[Stage]:
 def model_stages(questions: Sequence[Question], out: Path) -> list[Stage]:
     """Return the stages of the default model, which are made of chunks of questions as the command makes them."""
     model = load()
-    candidates = [list(candidates_of(chunk, find_of_any_shape)) for chunk in batches(questions, BATCH_SIZE)]
+    candidates = [list(candidates_of(chunk, find_evidence)) for chunk in batches(questions, BATCH_SIZE)]
     chosen = [weighed(model, batch) for batch in candidates]
     written = [[question.write(model.tokenizer) for question in batch] for batch in chosen]
     forwards = [Forward(model, batch_of(*pair)) for pair in zip(chosen, written, strict=True)]
@@ -299,7 +300,7 @@ def tokens_of(path: Path) -> list[Batch]:
     model = load()
     tokens = []
     for chunk in batches(questions_of(path), BATCH_SIZE):
-        candidates = list(candidates_of(chunk, find_of_any_shape))
+        candidates = list(candidates_of(chunk, find_evidence))
         if candidates:
             chosen = weighed(model, candidates)
             tokens.append(batch_of(chosen, [question.write(model.tokenizer) for question in chosen]))

@@ -87,12 +87,12 @@ def cases_of(name: str, questions: Sequence[tuple[Question, bool]]) -> Iterator[
     from rechain.errors import QuestionError
     from rechain.reader.pretrained import load
     from rechain.scoring.verdict_weights import describe_claims
-    from rechain.text.candidates import find_of_any_shape
+    from rechain.text.evidence.search import find_evidence
 
     model = load()
     for question, is_right in questions:
         try:
-            candidates = find_of_any_shape(question)
+            candidates = find_evidence(question)
         except QuestionError:  # such an answer has its verdict without
             yield Case(name, (), is_right)
             continue

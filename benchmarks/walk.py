@@ -29,7 +29,7 @@ from typing import Any
 
 PACKAGE = Path(str(files("rechain")))
 DEMO = PACKAGE / "data" / "demo.jsonl"
-SEARCHES = ("find_of_any_shape", "find_candidates")
+SEARCHES = ("find_evidence", "find_candidates")
 
 
 class Tracer:

@@ -23,7 +23,8 @@ from rechain.scoring.interface import BatchModel, Model
 from rechain.scoring.steps import step_name
 from rechain.system.processes import batches
 from rechain.system.tensors import Array
-from rechain.text.candidates import Candidate, Candidates, find_candidates, find_of_any_shape
+from rechain.text.candidates import Candidate, Candidates, find_candidates
+from rechain.text.evidence.search import find_evidence
 
 SCALE = {"lexical": 0.35, "default": 1.0}
 """what scores are multiplied by before they become probabilities; of the lexical rule as in the paper's teaching"""
@@ -46,7 +47,7 @@ def steps_of(candidates: Candidates, chain: Candidate, with_question: bool) -> l
 def rows(name: str, pairs: Sequence[Pair], model: str) -> Iterator[Sequence[object]]:
     """Yield accuracy alone and with steps of either kind."""
     loaded, scored = load_model(model), list[tuple[Pair, Candidates, Array]]()
-    find = find_of_any_shape if isinstance(loaded, BatchModel) else find_candidates
+    find = find_evidence if isinstance(loaded, BatchModel) else find_candidates
     for batch in batches(pairs, 32):
         kept = []
         for pair in batch:

@@ -9,6 +9,7 @@ What it costs in accuracy and calibration is then said where gold is there, of `
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -26,9 +27,9 @@ from rechain.reader.pretrained import load
 from rechain.reader.texts import Arrival
 from rechain.schema import Gold, Question
 from rechain.scoring.interface import Scores
-from rechain.scoring.shape_weights import is_of_documents
 from rechain.system.tensors import Array
-from rechain.text.candidates import Candidates, find_of_any_shape
+from rechain.text.candidates import Candidates
+from rechain.text.evidence.search import find_evidence
 
 WIDEST, MARGINS = 5.0, (5.0, 3.0, 2.0, 1.5, 1.0, 0.7, 0.5, 0.25, 0.0)
 SAME = 0.995
@@ -64,14 +65,10 @@ def questions_of(data: Path, name: str, limit: int) -> list[Question]:
 
 
 def found(questions: Iterable[Question]) -> Iterator[Candidates]:
-    """Yield the candidates of questions about entries; parts of documents are not read."""
+    """Yield the candidates of questions that have some."""
     for question in questions:
-        try:
-            candidates = find_of_any_shape(question)
-        except QuestionError:
-            continue
-        if not is_of_documents(candidates):
-            yield candidates
+        with suppress(QuestionError):
+            yield find_evidence(question)
 
 
 def rows_of(model: ChainReaderModel, candidates: Candidates, gold: Gold | None) -> list[Row]:

@@ -20,9 +20,8 @@ from rechain.errors import QuestionError
 from rechain.evaluation.judging import is_gold_chain
 from rechain.reader.model import ChainReaderModel, WeighedQuestion
 from rechain.reader.pretrained import load
-from rechain.scoring.shape_weights import is_of_documents
 from rechain.system.tensors import Array
-from rechain.text.candidates import find_of_any_shape
+from rechain.text.evidence.search import find_evidence
 
 ALL = 1e9
 WEIGHTS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 1.5, 2.0)
@@ -38,25 +37,18 @@ class Case(NamedTuple):
 
 
 def case_of(model: ChainReaderModel, pair: Pair) -> Case | None:
-    """Return what the views say of the chains of a question, if there are at least two of the likeliest length."""
+    """Return what the views say of the candidates of a question that are read, if there are at least two."""
     question, gold = pair
     try:
-        candidates = find_of_any_shape(question)
+        candidates = find_evidence(question)
     except QuestionError:
-        return None
-    if is_of_documents(candidates):
         return None
     settings = replace(model.settings, margin=ALL, ranker_weight=1.0, reasoner_weight=1.0)
     weighed = WeighedQuestion(candidates, model.evidence, settings)
     chains, tails = weighed.write(model.tokenizer)
     (ranks,), (links,) = model.read("rank", [chains]), model.read("name_links", [tails], weighed.entities)
     said = weighed.scores(ranks, links).contributions
-    lengths = np.array([len(candidates.chains[number].passages) for number in weighed.chosen])
-    if not len(lengths):
-        return None
-    cheap = np.array([said[number]["evidence"] for number in weighed.chosen])
-    likeliest = lengths == lengths[cheap.argmax()]
-    numbers = [number for number, is_one in zip(weighed.chosen, likeliest, strict=True) if is_one]
+    numbers = weighed.chosen
     if len(numbers) < 2:
         return None
     return Case(

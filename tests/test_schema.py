@@ -179,9 +179,56 @@ def test_what_a_verdict_rests_on_is_written_where_there_is_one() -> None:
 
 
 def test_links_lead_on_but_for_passages_side_by_side() -> None:
-    assert CHAIN.links_in_order == [LINK]
-    assert CHAIN.model_copy(update={"links": [LINK, LINK]}).links_in_order == [LINK]  # two passages have one between
-    assert CHAIN.model_copy(update={"shape": "parallel"}).links_in_order == []
+    assert (CHAIN.joining_links, CHAIN.between) == ([LINK], [(0, 1)])
+    assert CHAIN.model_copy(update={"links": [LINK, LINK]}).joining_links == [LINK]  # two passages have one between
+    assert CHAIN.model_copy(update={"shape": "parallel"}).joining_links == []
+    assert [CHAIN.model_copy(update={"shape": shape}).lines for shape in ("chain", "parallel")] == [
+        [[0, 1]],
+        [[0], [1]],
+    ]
+
+
+def graph(*between: tuple[int, int] | None) -> Chain:
+    links = [
+        LINK.model_copy(update={"entity": name, "between": ends}) for name, ends in zip("xyz", between, strict=False)
+    ]
+    return Chain(shape="graph", passages=["a", "b", "c", "d"], links=links, score=1.0)
+
+
+@pytest.mark.parametrize(
+    ("between", "lines", "line"),
+    [
+        (((0, 1), (2, 3)), [[0, 1], [2, 3]], "1.00  a --[x]--> b | c --[y]--> d"),
+        (((0, 2), (1, 2), (2, 3)), [[0, 2], [1, 2, 3]], "1.00  a --[x]--> c | b --[y]--> c --[z]--> d"),
+        (((0, 3), (1, 3), (2, 3)), [[0, 3], [1, 3], [2, 3]], "1.00  a --[x]--> d | b --[y]--> d | c --[z]--> d"),
+        (((0, 1),), [[0, 1], [2], [3]], "1.00  a --[x]--> b | c | d"),
+        ((None, (1, 3)), [[0, 1, 3], [2]], "1.00  a --[x]--> b --[y]--> d | c"),  # without "between" it is the next
+    ],
+)
+def test_a_graph_is_lines_of_evidence_that_meet_or_stand_side_by_side(
+    between: tuple[tuple[int, int] | None, ...], lines: list[list[int]], line: str
+) -> None:
+    one = graph(*between)
+    assert (one.lines, str(one)) == (lines, line)
+    assert one.ends == {places[-1] for places in lines} - {0}
+
+
+def test_a_graph_is_written_with_the_places_that_its_links_join_and_read_back() -> None:
+    one = graph((0, 1), (2, 3))
+    written = one.to_dict()
+    assert [link["between"] for link in written["links"]] == [[0, 1], [2, 3]]
+    assert Chain.model_validate(written) == one
+    assert all("between" not in link for link in CHAIN.to_dict()["links"])
+    assert (
+        graph((0, 1), (2, 3)).identity
+        == Chain(shape="graph", passages=["c", "d", "a", "b"], links=one.links, score=0.0).identity
+    )
+
+
+@pytest.mark.parametrize("ends", [(1, 0), (0, 4), (2, 2), (-1, 1)])
+def test_a_link_of_a_graph_leads_to_a_later_passage(ends: tuple[int, int]) -> None:
+    with pytest.raises(ValidationError, match="does not lead on"):
+        graph(ends)
 
 
 def test_a_confidence_is_a_probability() -> None:

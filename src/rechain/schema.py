@@ -1,6 +1,7 @@
 """What goes in and what comes out: the records of docs/formats.md, used alike by files, Python and web."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Annotated, Any, Literal, Self, TypeVar, overload
 
 from pydantic import (
@@ -9,7 +10,9 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    SerializerFunctionWrapHandler,
     StringConstraints,
+    model_serializer,
     model_validator,
 )
 from pydantic_core import PydanticCustomError, from_json
@@ -192,6 +195,12 @@ class Link(_Record):
     between: tuple[int, int] | None = None
     """of a graph: the places of the two in the chain's passages; None: each passage and the next"""
 
+    @model_serializer(mode="wrap")
+    def _without_absent(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what only the links of a graph have."""
+        fields: dict[str, Any] = write(self)
+        return fields if self.between else {name: value for name, value in fields.items() if name != "between"}
+
 
 class HeldAnswer(_Record):
     """Which passage of a chain contains the answer, how, and where in its text (None: in its title alone)."""
@@ -252,10 +261,52 @@ class Chain(_Record):
     confidence: float | None = Field(default=None, ge=0, le=1)
     why: Annotated[dict[str, Anything] | None, JSON_TEXT] = None
 
+    @model_validator(mode="after")
+    def _check_between(self) -> Self:
+        """Check that the links of a graph lead from one of its passages to a later one."""
+        if self.shape == "graph":
+            for before, after in self.between:
+                if not 0 <= before < after < len(self.passages):
+                    raise PydanticCustomError(
+                        "bad_graph",
+                        "a link between the places {before} and {after} of {count} passages does not lead on",
+                        {"before": before, "after": after, "count": len(self.passages)},
+                    )
+        return self
+
     @property
-    def links_in_order(self) -> list[Link]:
-        """The links from each passage to the next; other shapes have no such, whatever a file says."""
-        return [] if self.shape in UNORDERED else self.links[: len(self.passages) - 1]
+    def between(self) -> list[tuple[int, int]]:
+        """The places in `passages` that each link joins; passages side by side have no links, whatever a file says."""
+        if self.shape == "graph":
+            return [link.between or (number, number + 1) for number, link in enumerate(self.links)]
+        return [] if self.shape == "parallel" else list(pairwise(range(len(self.passages))))[: len(self.links)]
+
+    @property
+    def joining_links(self) -> list[Link]:
+        """The links between the passages, one for each of `between`."""
+        return self.links[: len(self.between)]
+
+    @property
+    def lines(self) -> list[list[int]]:
+        """The lines of evidence, as places in `passages`: one of a chain; a line of a graph may end in a later one."""
+        places = list(range(len(self.passages)))
+        if self.shape not in UNORDERED:
+            return [places]
+        leads, reached = dict(self.between), {after for _, after in self.between}
+        lines, drawn = list[list[int]](), set[int]()
+        for place in reversed([place for place in places if place not in reached]):
+            line = [place]
+            while line[-1] in leads and line[-1] not in drawn:
+                drawn.add(line[-1])
+                line.append(leads[line[-1]])
+            drawn.add(line[-1])
+            lines.insert(0, line)
+        return lines
+
+    @property
+    def ends(self) -> frozenset[int]:
+        """The places in `passages` at which evidence ends: the last of a chain, all that stand side by side."""
+        return frozenset(line[-1] for line in self.lines)
 
     @property
     def identity(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -275,11 +326,17 @@ class Chain(_Record):
 
     def __str__(self) -> str:
         """Return one line for people: confidence, or score without one, passages and links."""
-        links = [f" --[{link.entity}]--> " for link in self.links_in_order]
-        links += [" | " if self.shape in UNORDERED else " --> "] * (len(self.passages) - 1 - len(links))
-        steps = zip(["", *links], self.passages, strict=False)
+        links = {ends: f" --[{link.entity}]--> " for ends, link in zip(self.between, self.joining_links, strict=True)}
         value = self.score if self.confidence is None else self.confidence
-        return f"{value:.2f}  {_on_one_line(''.join(link + passage for link, passage in steps))}"
+        return f"{value:.2f}  {_on_one_line(self.write_lines(self.passages, links, ' --> '))}"
+
+    def write_lines(self, names: Sequence[str], links: Mapping[tuple[int, int], str], to: str) -> str:
+        """Return the lines of evidence in one: names of the passages, and what stands for the links between them."""
+        lines = (
+            names[line[0]] + "".join(links.get(ends, to) + names[ends[1]] for ends in pairwise(line))
+            for line in self.lines
+        )
+        return " | ".join(lines)
 
 
 class Problem(_Record):

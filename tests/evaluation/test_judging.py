@@ -355,3 +355,22 @@ def test_without_gold_only_sizes_are_told() -> None:
         "tails a question",
         "questions without a chain",
     }
+
+
+def test_a_graph_is_right_by_its_passages_in_any_order() -> None:
+    links = [
+        Link(entity=name, kind="name", weight=1.0, mentions=(None, None), between=ends)
+        for name, ends in (("x", (0, 2)), ("y", (1, 2)))
+    ]
+    graph = Chain(shape="graph", passages=["a", "b", "c"], links=links, score=1.0)
+    for gold, is_right in (
+        (GoldChain(passages=["b", "a", "c"], shape="graph"), True),
+        (GoldChain(passages=["c", "b", "a"], shape="parallel"), True),
+        (GoldChain(passages=["b", "c", "a"]), True),  # a chain whose links are not known
+        (GoldChain(passages=["a", "b", "c"], links=["x", "y"]), False),  # a graph names no links of a chain
+        (GoldChain(passages=["a", "b"], shape="graph"), False),
+    ):
+        assert judge(graph, Gold(id="q", chains=[gold])).correct is is_right
+    chain = Chain(passages=["a", "b", "c"], links=[], score=1.0)
+    assert judge(chain, Gold(id="q", chains=[GoldChain(passages=["c", "a", "b"], shape="graph")])).correct
+    assert judge(graph, Gold(id="q", chains=[GoldChain(passages=["a", "b", "c"], shape="graph")])).ordered is None

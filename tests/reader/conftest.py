@@ -13,9 +13,9 @@ from rechain.reader.network import ChainReader
 from rechain.reader.pretrained import BUNDLED, TOKENIZER, find, read_tokenizer
 from rechain.reader.settings import LAST_END, TEXT_MARKS
 from rechain.schema import Passage, Question
-from rechain.text.evidence.features import FEATURES, PRIOR
 from rechain.system.tensors import Array
 from rechain.text.candidates import Candidates, find_candidates
+from rechain.text.evidence.features import FEATURES, prior
 
 TINY = {
     "model_type": "bert",
@@ -55,7 +55,7 @@ def tiny_reader() -> Callable[[int], ChainReader]:
     def make(seed: int = 0) -> ChainReader:
         torch.manual_seed(seed)
         reader = ChainReader(PretrainedEncoder(TINY, TEXT_MARKS), len(FEATURES))
-        reader.evidence.weight.data.copy_(torch.from_numpy(PRIOR)[None])
+        reader.evidence.weight.data.copy_(torch.from_numpy(prior())[None])
         return reader
 
     return make
@@ -123,6 +123,7 @@ def _toy_arrays(count: int, told: float = 0.7, seed: int = 0, flipped: bool = Fa
         "link_slot": np.array([[slot] for _, _, slot in places]),
         "fixed": np.zeros(len(places), dtype=np.float32),
         "shared": np.zeros(len(places), dtype=np.float32),
+        "may_be": np.ones(len(places), dtype=bool),
         "right": np.array(chosen),
     }
 

@@ -1,7 +1,8 @@
 """The cascade: what is read, what adds up to a score, and how sure the model is."""
 
 from collections.abc import Callable
-from math import exp, log
+from dataclasses import replace
+from math import exp
 from pathlib import Path
 
 import numpy as np
@@ -18,10 +19,10 @@ from rechain.reader.prepare import WrongAnswers
 from rechain.reader.settings import ReaderSettings
 from rechain.reader.texts import ChainTexts
 from rechain.schema import Passage, Question
-from rechain.text.evidence.features import PRIOR, nothing, weigh
 from rechain.scoring.interface import BatchModel, Scores
-from rechain.scoring.shape_weights import shape_odds, weigh_answer, weigh_prior
-from rechain.text.candidates import Candidates, find_candidates, find_of_any_shape
+from rechain.text.candidates import Candidates, find_candidates
+from rechain.text.evidence.features import nothing, prior, weigh
+from rechain.text.evidence.search import find_evidence
 
 Make = Callable[[int], ChainReader]
 Towns = Callable[..., list[Question]]
@@ -34,8 +35,8 @@ class KnownReader(ChainReader):
 
     def __init__(self, ranks: Callable[[list[int]], float] = len) -> None:
         torch.nn.Module.__init__(self)
-        self.evidence = torch.nn.Linear(len(PRIOR), 1, bias=False)
-        self.evidence.weight.data.copy_(torch.from_numpy(PRIOR)[None])
+        self.evidence = torch.nn.Linear(len(prior()), 1, bias=False)
+        self.evidence.weight.data.copy_(torch.from_numpy(prior())[None])
         self._ranks = ranks
         self.read: list[list[int]] = []
         self.tails: list[list[int]] = []
@@ -68,7 +69,7 @@ def ladder(**fields: object) -> Candidates:
     texts = ["Zimbelot met Quorvath", "Quorvath met Brimlad", "Brimlad met Vexlor", "Vexlor of Ostrela", "a Vexlor"]
     passages = [Passage(id=str(n), text=text) for n, text in enumerate(texts)]
     asked = "Who knew Zimbelot, Quorvath and Brimlad?"
-    return find_of_any_shape(
+    return find_evidence(
         Question.model_validate({"id": "q", "question": asked, "answer": "Ostrela", "passages": passages, **fields})
     )
 
@@ -94,7 +95,7 @@ def test_it_is_a_model_that_scores_batches(tokenizer: Tokenizer) -> None:
 
 def test_chains_beyond_the_margin_are_not_read(tokenizer: Tokenizer) -> None:
     candidates = web()
-    evidence = np.sort(weigh(candidates) @ PRIOR)[::-1]
+    evidence = np.sort(weigh(candidates) @ prior())[::-1]
     counts = []
     for margin in (0.0, *(float(evidence[0] - value) + 1e-3 for value in evidence[1:])):
         network = KnownReader()
@@ -115,13 +116,13 @@ def test_no_more_chains_are_read_than_are_worth_it(tokenizer: Tokenizer) -> None
 
 def test_nothing_is_read_where_one_chain_is_alone(tokenizer: Tokenizer) -> None:
     passages = [Passage(id="0", text="by Quorvath"), Passage(id="1", text="Quorvath of Ostrela")]
-    alone = find_of_any_shape(Question(id="q", question="Who?", answer="Ostrela", passages=passages, hops=2))
+    alone = find_evidence(Question(id="q", question="Who?", answer="Ostrela", passages=passages, hops=2))
     network = KnownReader()
     (scores,) = model(tokenizer, network, margin=1000.0).score_many([alone])
     assert (network.read, network.tails) == ([], [])
     evidence = weigh(alone)
-    assert totals(scores) == pytest.approx((evidence @ PRIOR).tolist())
-    no_chain = float(nothing(evidence) @ PRIOR)
+    assert totals(scores) == pytest.approx((evidence @ prior()).tolist())
+    no_chain = nothing(alone)
     assert scores.confidences == pytest.approx([1 / (1 + exp(no_chain - totals(scores)[0]))])
 
 
@@ -131,7 +132,7 @@ def test_the_real_network_reads_few_chains_of_easy_questions(
     read = []
     rank = default_model.network.rank
     monkeypatch.setattr(default_model.network, "rank", lambda batch: read.append(len(batch.ids)) or rank(batch))
-    asked = [find_of_any_shape(question) for question in read_questions(DEMO)]
+    asked = [find_evidence(question) for question in read_questions(DEMO)]
     default_model.score_many(asked)
     assert sum(read) < 0.5 * sum(len(candidates.chains) for candidates in asked)
 
@@ -141,7 +142,7 @@ def test_the_real_network_reads_few_chains_of_easy_questions(
 
 def test_what_the_network_says_counts_beside_evidence(tokenizer: Tokenizer) -> None:
     candidates = web()
-    evidence = weigh(candidates) @ PRIOR
+    evidence = weigh(candidates) @ prior()
     read = np.argsort(-evidence, kind="stable")[:3].tolist()
     told = iter([7.0, 10.0, 8.0])
     network = KnownReader(lambda ids: next(told))
@@ -177,7 +178,7 @@ def test_each_chain_has_what_was_said_of_it(tokenizer: Tokenizer) -> None:
 def test_confidences_are_probabilities_that_leave_room_for_none(tokenizer: Tokenizer) -> None:
     candidates = web()
     (scores,) = model(tokenizer, KnownReader(), margin=1000.0).score_many([candidates])
-    logits = [*totals(scores), float(nothing(weigh(candidates)) @ PRIOR)]
+    logits = [*totals(scores), nothing(candidates)]
     total = sum(exp(logit - max(logits)) for logit in logits)
     assert scores.confidences == pytest.approx([exp(logit - max(logits)) / total for logit in logits[:-1]])
     assert sum(scores.confidences) < 1
@@ -196,28 +197,10 @@ def test_evidence_is_what_was_learnt_and_not_the_prior(tokenizer: Tokenizer) -> 
     network = KnownReader()
     network.evidence.weight.data.mul_(-1)
     (scores,) = model(tokenizer, network, margin=0.0).score_many([web()])
-    assert column(scores, "evidence") == pytest.approx((-(weigh(web()) @ PRIOR)).tolist())
+    assert column(scores, "evidence") == pytest.approx((-(weigh(web()) @ prior())).tolist())
 
 
 # ---- lengths and shapes
-
-
-def lengths(candidates: Candidates) -> list[int]:
-    """Return how many passages each chain has; 0 stands for any other shape."""
-    return [len(chain.passages) if chain.shape == "chain" else 0 for chain in candidates.chains]
-
-
-def share_of_shapes(candidates: Candidates, scores: Scores) -> dict[str, float]:
-    """Return what share of the probability the best candidate of each shape has beside those of the others."""
-    shapes = [chain.shape for chain in candidates.chains]
-    best = {shape: max(exp(v) for s, v in zip(shapes, totals(scores), strict=True) if s == shape) for shape in shapes}
-    return {shape: value / sum(best.values()) for shape, value in best.items()}
-
-
-def probabilities(candidates: Candidates) -> dict[str, float]:
-    features = weigh(candidates)
-    odds = shape_odds(candidates, features, weigh_prior(features, weigh_answer(candidates)))
-    return {shape: exp(value) for shape, value in odds.items()}
 
 
 COMPARED = "Which is older, Zimbelot or Quorvath?"
@@ -226,86 +209,45 @@ COMPARED = "Which is older, Zimbelot or Quorvath?"
 def compared(answer: str) -> Candidates:
     texts = [("Zimbelot", "Old Brimlad."), ("Quorvath", "Older Brimlad."), ("Vexlor", "New.")]
     passages = [Passage(id=title, title=title, text=text) for title, text in texts]
-    return find_of_any_shape(Question(id="q", question=COMPARED, answer=answer, passages=passages))
+    return find_evidence(Question(id="q", question=COMPARED, answer=answer, passages=passages))
 
 
 @pytest.mark.parametrize("candidates", [ladder(), compared("Quorvath"), compared("yes")], ids=["chain", "or", "yes"])
-def test_the_best_candidate_of_each_shape_has_the_probability_of_that_shape(
-    tokenizer: Tokenizer, candidates: Candidates
-) -> None:
+def test_one_softmax_is_over_candidates_of_every_shape(tokenizer: Tokenizer, candidates: Candidates) -> None:
+    assert len({(chain.shape, len(chain.passages)) for chain in candidates.chains}) > 3
     (scores,) = model(tokenizer, KnownReader(), margin=1000.0).score_many([candidates])
-    expected = probabilities(candidates)
-    assert len(expected) > 1
-    assert share_of_shapes(candidates, scores) == pytest.approx(expected, rel=1e-4)
-    assert all("shape" in contributions for contributions in scores.contributions)
-
-
-def test_the_network_reads_chains_alone(tokenizer: Tokenizer) -> None:
-    network = KnownReader()
-    singles = [Passage(id=str(n), text=text) for n, text in enumerate(["of Ostrela", "in Ostrela", "at Ostrela"])]
-    asked = find_of_any_shape(Question(id="q", question="Where?", answer="Ostrela", passages=singles, hops=1))
-    (scores,) = model(tokenizer, network, margin=1000.0).score_many([asked])
-    assert (network.read, network.tails) == ([], [])
+    logits = [*totals(scores), nothing(candidates)]
+    total = sum(exp(logit - max(logits)) for logit in logits)
+    assert scores.confidences == pytest.approx([exp(logit - max(logits)) / total for logit in logits[:-1]])
     assert set(scores.contributions[0]) == {"evidence", "ranker", "reasoner"}
-    assert column(scores, "ranker") == column(scores, "reasoner") == [0.0] * 3
 
 
-def test_what_a_chain_holds_of_a_longer_answer_counts_where_chains_differ_in_it(tokenizer: Tokenizer) -> None:
-    texts = ["by Quorvath", "Quorvath of Ostrela, a small town", "Quorvath of Ostrela, a town"]
-    passages = [Passage(id=str(n), text=text) for n, text in enumerate(texts)]
-    asked = Question(id="q", question="Where?", answer="Ostrela, which is small, a town.", passages=passages, hops=2)
-    candidates = find_of_any_shape(asked)
-    (scores,) = model(tokenizer, KnownReader(), margin=1000.0).score_many([candidates])
-    assert column(scores, "answer") == pytest.approx(weigh_answer(candidates).tolist())
-    assert min(column(scores, "answer")) < 0 == max(column(scores, "answer"))
-
-
-def test_chains_of_each_length_have_together_the_probability_of_that_length(tokenizer: Tokenizer) -> None:
-    candidates = ladder()
-    assert set(lengths(candidates)) == {0, 2, 3, 4}
-    (scores,) = model(tokenizer, KnownReader(), margin=1000.0).score_many([candidates])
-    prior = weigh(candidates) @ PRIOR
-    found, wanted = {}, {}
-    for length in (2, 3, 4):
-        of_length = [number for number, passages in enumerate(lengths(candidates)) if passages == length]
-        found[length] = sum(exp(totals(scores)[number]) for number in of_length)
-        wanted[length] = exp(max(prior[of_length]))
-    assert lengths(candidates).count(0) == 1  # the tail alone
-    for length in (2, 3, 4):
-        assert found[length] / sum(found.values()) == pytest.approx(wanted[length] / sum(wanted.values()), rel=1e-4)
-
-
-def test_where_the_question_says_the_length_nothing_is_added_for_it(tokenizer: Tokenizer) -> None:
-    for hops in (2, 3, 4):
-        candidates = ladder(hops=hops)
-        assert set(lengths(candidates)) == {hops}
-        (scores,) = model(tokenizer, KnownReader(), margin=1000.0).score_many([candidates])
-        assert set(scores.contributions[0]) == {"evidence", "ranker", "reasoner"}
-
-
-def test_chains_of_an_unlikely_length_are_not_read(tokenizer: Tokenizer) -> None:
-    texts = ["Zimbelot", "Quorvath of Zimbelot, by Brimlad", "Brimlad of Ostrela", "a Zimbelot", "by Brimlad"]
-    passages = [Passage(id=str(n), text=text) for n, text in enumerate(texts)]
-    asked = Question(id="q", question="Quorvath, Zimbelot?", answer="Ostrela", passages=passages)
-    candidates = find_of_any_shape(asked)
-    assert sorted(lengths(candidates)) == [0, 2, 2, 3, 3]
-    network = KnownReader()
+def test_candidates_of_every_shape_are_read(tokenizer: Tokenizer) -> None:
+    network, candidates = KnownReader(), compared("Quorvath")
     model(tokenizer, network, margin=1000.0).score_many([candidates])
     end = tokenizer.token_to_id("[SEP]")
-    assert [ids.count(end) - 1 for ids in network.read] == [2, 2]
+    read = sorted(ids.count(end) - 1 for ids in network.read)
+    assert read == sorted(len(chain.passages) for chain in candidates.chains)
+    assert {chain.shape for chain in candidates.chains} >= {"single", "parallel"}
 
 
-def test_chains_of_every_likely_length_are_read(tokenizer: Tokenizer) -> None:
+def test_what_the_search_has_described_is_not_described_again(
+    tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     candidates = ladder()
-    network = KnownReader()
-    model(tokenizer, network, margin=1000.0).score_many([candidates])
-    end = tokenizer.token_to_id("[SEP]")
-    prior = weigh(candidates) @ PRIOR
-    best = {length: max(prior[np.array(lengths(candidates)) == length]) for length in (2, 3, 4)}
-    total = log(sum(map(exp, best.values()))) - log(probabilities(candidates)["chain"])
-    likely = {length for length, value in best.items() if value - total >= log(0.02)}
-    expected = {length for length in likely if lengths(candidates).count(length) > 1}
-    assert expected and {ids.count(end) - 1 for ids in network.read} == expected
+    assert candidates.evidence is not None
+    (described,) = model(tokenizer, KnownReader(), margin=0.0).score_many([replace(candidates, evidence=None)])
+    monkeypatch.setattr("rechain.reader.model.weigh", None)
+    (scores,) = model(tokenizer, KnownReader(), margin=0.0).score_many([candidates])
+    assert column(scores, "evidence") == pytest.approx(column(described, "evidence"))
+
+
+@pytest.mark.parametrize("hops", [2, 3, 4])
+def test_where_the_question_gives_the_length_others_are_no_candidates(tokenizer: Tokenizer, hops: int) -> None:
+    candidates = ladder(hops=hops)
+    (scores,) = model(tokenizer, KnownReader(), margin=1000.0).score_many([candidates])
+    assert {len(chain.passages) for chain in candidates.chains} == {hops}
+    assert sum(scores.confidences) < 1
 
 
 # ---- batches
@@ -328,7 +270,7 @@ def test_the_bundled_model_says_the_same_to_the_last_bit_in_any_batch(
 ) -> None:
     free = {"hops": None, "link_types": None}
     demo = [question.model_copy(update=free if n < 3 else {}) for n, question in enumerate(read_questions(DEMO))]
-    asked = [find_of_any_shape(question) for question in [*demo[:8], *towns(4)]]
+    asked = [find_evidence(question) for question in [*demo[:8], *towns(4)]]
     alone = [default_model.score_many([candidates])[0] for candidates in asked]
     assert any(column(scores, "ranker") != [0.0] * len(scores.confidences) for scores in alone)
     assert default_model.score_many(asked) == alone
@@ -378,7 +320,7 @@ def test_the_bundled_judge_prefers_right_answers(default_model: ChainReaderModel
     for question in questions[:5]:
         chosen = wrong_answers.choose(question, 3)
         others = [question.model_copy(update={"answer": answer}) for answer in chosen]
-        right, *wrong = default_model.score_many([find_of_any_shape(one) for one in (question, *others)])
+        right, *wrong = default_model.score_many([find_evidence(one) for one in (question, *others)])
         assert right.support
         wins += [right.support > scores.support for scores in wrong if scores.support]
     assert len(wins) >= 12 and sum(wins) / len(wins) > 0.9

@@ -37,7 +37,8 @@ from rechain.reader.pretrained import (
 from rechain.reader.settings import ReaderSettings
 from rechain.schema import Question
 from rechain.system.files import file_digest, sealed
-from rechain.text.candidates import Candidates, find_of_any_shape
+from rechain.text.candidates import Candidates
+from rechain.text.evidence.search import find_evidence
 
 Make = Callable[[int], ChainReader]
 Towns = Callable[..., list[Question]]
@@ -47,7 +48,7 @@ FILES = {CARD, CONFIG, TOKENIZER, WEIGHTS}
 
 @pytest.fixture
 def asked(towns: Towns) -> list[Candidates]:
-    return [find_of_any_shape(question) for question in towns(3, traps=True)]
+    return [find_evidence(question) for question in towns(3, traps=True)]
 
 
 @pytest.fixture

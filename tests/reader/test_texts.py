@@ -12,7 +12,8 @@ from tokenizers import Tokenizer
 from rechain.reader.settings import FIRST_END, FROM_BEFORE, LAST_END, TO_NEXT
 from rechain.reader.texts import Arrival, Arrivals, Case, ChainTexts, TokenText, flat_texts, share_out
 from rechain.schema import Mention, Passage, Question
-from rechain.text.candidates import Candidates, CandidateSettings, find_candidates, find_of_any_shape
+from rechain.text.candidates import Candidates, CandidateSettings, find_candidates
+from rechain.text.evidence.search import find_evidence
 
 FILLING = ["It rained on that day.", "Some went home early.", "Nothing else is known.", "The others slept on."]
 
@@ -56,7 +57,7 @@ def test_question_and_passages_are_read_in_order_with_their_link_marked(
 
 def test_the_middle_of_a_longer_chain_has_both_links(tokenizer: Tokenizer) -> None:
     passages = [("", "Zimbelot met Quorvath."), ("", "Quorvath met Brimlad."), ("", "Brimlad saw Ostrela.")]
-    candidates = find_of_any_shape(question("Who knew Zimbelot?", "Ostrela", passages))
+    candidates = find_evidence(question("Who knew Zimbelot?", "Ostrela", passages))
     text = chain(candidates, tokenizer, (0, 1, 2))
     assert marked(text, tokenizer, TO_NEXT) == "quorvath brimlad"
     assert marked(text, tokenizer, FROM_BEFORE) == "quorvath brimlad"
@@ -221,7 +222,7 @@ def test_link_and_answer_at_the_end_of_twenty_thousand_words_are_read(
         "Quorvath moved away. He died in Ostrela." if answer_at_the_end else "He died in Ostrela. Quorvath moved away."
     )
     passages = [("Zimbelot", "Zimbelot is by Quorvath."), ("A life", f"{filling(5000)} {ending}")]
-    candidates = find_of_any_shape(question("Where did the author of Zimbelot die?", "Ostrela", passages))
+    candidates = find_evidence(question("Where did the author of Zimbelot die?", "Ostrela", passages))
     text = chain(candidates, tokenizer, (0, 1))
     assert len(passages[1][1].split()) > 20_000
     assert len(text.ids) <= 272
@@ -235,7 +236,7 @@ def test_link_and_answer_far_apart_in_a_text_without_sentences_are_read(
 ) -> None:
     words = ["about Quorvath", "it rained and then " * 1000, "in Ostrela"]
     passages = [("Zimbelot", "Zimbelot is by Quorvath."), ("", " ".join(words[::-1] if link_at_the_end else words))]
-    candidates = find_of_any_shape(question("Where did the author of Zimbelot die?", "Ostrela", passages))
+    candidates = find_evidence(question("Where did the author of Zimbelot die?", "Ostrela", passages))
     text = chain(candidates, tokenizer, (0, 1))
     assert marked(text, tokenizer, FROM_BEFORE) == "quorvath"
     assert "ostrela" in read(text, tokenizer)
@@ -316,7 +317,7 @@ def test_a_judge_reads_question_answer_and_passages_that_mark_where_they_hold_it
 ) -> None:
     candidates = find_candidates(bridge_question)
     chain = next(chain for chain in candidates.chains if chain.passages == (0, 1))
-    case = Case(chain.passages, "It is Prague.", {1: [(31, 37)]}, chain.edges)
+    case = Case(chain.passages, "It is Prague.", {1: [(31, 37)]}, chain.edges, chain.between)
     text = ChainTexts(candidates, tokenizer).case(case, 192)
     assert read(text, tokenizer) == (
         "[CLS] where was the composer of the zorilla opera born? [SEP] it is prague. [SEP] zorilla is an opera by "

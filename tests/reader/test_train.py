@@ -66,7 +66,7 @@ def two_and_one() -> QuestionBatch:
     """A question with chains 0 and 1, and one with chain 2 alone."""
     is_chain = torch.tensor([[True, True], [True, False]])
     nothing = torch.zeros(2, 2)
-    return QuestionBatch(is_chain, torch.tensor([[0, 1], [2, 2]]), nothing[..., None], nothing, nothing)
+    return QuestionBatch(is_chain, torch.tensor([[0, 1], [2, 2]]), nothing[..., None], nothing, nothing, is_chain)
 
 
 def softmax(*logits: float) -> list[float]:

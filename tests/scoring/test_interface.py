@@ -9,9 +9,9 @@ import pytest
 from rechain.recoverer import Recoverer
 from rechain.schema import Mention, Passage, Question
 from rechain.scoring import BASELINES, BM25, Random
-from rechain.text.evidence.pairs import MENTION_FACTOR
 from rechain.scoring.interface import ALONE, JOINTLY, LINK_FACTOR, BatchModel, Calibration, Lexical
 from rechain.text.candidates import find_candidates
+from rechain.text.evidence.pairs import MENTION_FACTOR
 from rechain.text.languages import idf
 from rechain.text.linking import KINDS
 from rechain.text.words import Text

@@ -5,7 +5,7 @@ import pytest
 from rechain.schema import Passage, Question
 from rechain.scoring.verdict_weights import Rivals
 from rechain.text.answers.claims import Claim
-from rechain.text.candidates import find_of_any_shape
+from rechain.text.evidence.search import find_evidence
 
 RATES = """| City | Hotel per night | Meals |
 |---|---|---|
@@ -17,7 +17,7 @@ OFFICES = "In the Greifenau plant Swantje Koll is in charge, in the Altmoor plan
 def compare(asked: str, answer: str, *texts: str) -> tuple[Rivals, Claim]:
     rows = [Passage(id=str(n), text=text) for n, text in enumerate(texts)]
     question = Question(id="q", question=asked, answer=answer, passages=rows, hops=1)
-    candidates = find_of_any_shape(question)
+    candidates = find_evidence(question)
     return Rivals(candidates), candidates.holdings.claims[0].claim
 
 

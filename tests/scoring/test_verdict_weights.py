@@ -6,7 +6,8 @@ from rechain.schema import Passage, Question
 from rechain.scoring.verdict_weights import ClaimVerdict, conclude, describe_claims
 from rechain.text.answers.claims import Claim
 from rechain.text.answers.matcher import HeldClaim
-from rechain.text.candidates import Candidates, find_of_any_shape
+from rechain.text.candidates import Candidates
+from rechain.text.evidence.search import find_evidence
 
 RATES = """| City | Hotel per night |
 |---|---|
@@ -19,7 +20,7 @@ These are prices for rooms with breakfast."""
 def numbers(answer: str, *texts: str, asked: str = "What is the hotel rate in Zurich?") -> dict[str, float]:
     rows = [Passage(id=str(n), title=f"Entry {n}", text=text) for n, text in enumerate(texts)]
     question = Question(id="q", question=asked, answer=answer, passages=rows, hops=1)
-    candidates: Candidates = find_of_any_shape(question)
+    candidates: Candidates = find_evidence(question)
     (described,) = describe_claims(candidates, candidates.chains[0], 0.5, [2.5])
     return described
 
@@ -39,7 +40,7 @@ def test_the_same_answer_in_parts_of_documents_is_judged_by_its_rivals() -> None
     parts = [f"Part {n} of the handbook, which says nothing of that.\n\nPage {n} of 9" for n in range(8)]
     rows = [Passage(id=str(n), title="", text=text) for n, text in enumerate((RATES, *parts))]
     question = Question(id="q", question="What is the hotel rate in Zurich?", answer="EUR 210", passages=rows, hops=1)
-    candidates = find_of_any_shape(question)
+    candidates = find_evidence(question)
     (described,) = describe_claims(candidates, candidates.chains[0], 0.5, [2.5])
     assert described["claim: rival value"] > 0
 

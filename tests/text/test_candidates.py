@@ -18,7 +18,8 @@ from rechain.evaluation.gold import read_gold
 from rechain.evaluation.judging import is_correct
 from rechain.formats.datasets import read_questions
 from rechain.schema import Mention, Passage, Question
-from rechain.text.candidates import Candidate, Candidates, CandidateSettings, find_candidates, find_of_any_shape
+from rechain.text.candidates import Candidate, Candidates, CandidateSettings, find_candidates
+from rechain.text.evidence.search import find_evidence
 from rechain.text.languages import MAX_PHRASE_IDF, idf
 from rechain.text.linking import DEFAULT_MIN_WEIGHT, KINDS
 from rechain.text.linking.content import find_overlaps
@@ -641,20 +642,11 @@ def of_shape(found: Candidates, shape: str = "chain") -> list[tuple[int, ...]]:
     return [chain.passages for chain in found.chains if chain.shape == shape]
 
 
-def test_chains_of_two_three_and_four_and_the_tail_alone_are_found_together() -> None:
-    found = find_of_any_shape(text_question(LADDER, asked=ASKED))
-    assert rows(found) == [(2, 3), (1, 2, 3), (0, 1, 2, 3), (3,)]
-    assert [chain.shape for chain in found.chains] == ["chain", "chain", "chain", "single"]
-    assert (list(found.tails), found.is_cut, found.hops) == ([3], False, 2)
-    by_length = [find_candidates(text_question(LADDER, asked=ASKED, hops=hops)).chains for hops in (2, 3, 4)]
-    assert [keys(chain) for chain in found.chains[:3]] == [keys(chain) for chains in by_length for chain in chains]
-
-
 @pytest.mark.parametrize("hops", [1, 2, 3, 4])
 def test_where_someone_says_the_hops_only_those_are_found(hops: int) -> None:
     for said, told in ((hops, None), (None, CandidateSettings(hops=hops)), (2, CandidateSettings(hops=hops))):
         question = text_question(LADDER, asked=ASKED, hops=said)
-        assert {len(row) for row in rows(find_of_any_shape(question, told))} == {hops}
+        assert {len(row) for row in rows(find_evidence(question, told))} == {hops}
         assert {len(row) for row in rows(find_candidates(question, told))} == {hops}
 
 
@@ -669,38 +661,36 @@ def test_single_passages_are_those_that_hold_the_answer() -> None:
 def test_passages_side_by_side_need_no_link() -> None:
     passages = [("Quorvath", "of 1900"), ("Vexlor", "of 1910"), ("Ostrela", "of 1920")]
     question = text_question(passages, asked="Which is older, Vexlor or Quorvath?", answer="Quorvath")
-    found = find_of_any_shape(question)
-    assert (of_shape(found), of_shape(found, "single"), of_shape(found, "parallel")) == ([], [(0,)], [(1, 0)])
-    assert found.chains[-1].links == [] and found.chains[-1].weight > 0
-    two = find_of_any_shape(question.model_copy(update={"hops": 2}))
-    assert (rows(two), two.chains[0].shape) == ([(1, 0)], "parallel")
+    two = find_evidence(question.model_copy(update={"hops": 2}))
+    assert {chain.shape for chain in two.chains} == {"parallel"}
+    assert (two.chains[0].passages, two.chains[0].links) == ((1, 0), [])
     assert error_code(question) == "no_link"
 
 
 @pytest.mark.parametrize("answer", ["yes", "No."])
-def test_a_judgement_has_evidence_for_a_model_that_weighs_shapes(answer: str) -> None:
+def test_a_judgement_of_things_that_the_question_names_has_evidence(answer: str) -> None:
     passages = [("Quorvath", "of 1900"), ("Vexlor", "of 1910"), ("Ostrela", "of 1920")]
     question = text_question(passages, asked="Is Vexlor older than Quorvath?", answer=answer)
-    found = find_of_any_shape(question)
+    found = find_evidence(question)
     assert found.holdings.is_judgement
-    assert of_shape(found, "parallel") == [(1, 0)]
+    assert found.chains[0].shape == "parallel" and rows(found)[0] == (1, 0)
     with pytest.raises(QuestionError, match=f"no tail: the answer '{answer}' judges") as caught:
         find_candidates(question)
     assert caught.value.code == "no_tail"
+    with pytest.raises(QuestionError, match="no passage holds what the question says"):
+        find_evidence(question.model_copy(update={"question": "Does it rain in Ysgar?"}))
 
 
 @pytest.mark.parametrize("answer", ["", "I don't know."])
 def test_where_no_answer_is_given_nothing_is_sought(answer: str) -> None:
-    for find in (find_candidates, find_of_any_shape):
+    for find in (find_candidates, find_evidence):
         with pytest.raises(QuestionError) as caught:
             find(text_question(LADDER, asked=ASKED, answer=answer))
         assert caught.value.code == "no_answer"
 
 
 def test_an_answer_of_a_sentence_has_the_chains_of_its_telling_words() -> None:
-    short, long = (
-        find_of_any_shape(text_question(LADDER, asked=ASKED, answer=a)) for a in ("Ostrela", "It's Ostrela.")
-    )
+    short, long = (find_evidence(text_question(LADDER, asked=ASKED, answer=a)) for a in ("Ostrela", "It's Ostrela."))
     assert rows(short) == rows(long)
     assert [held.holdings[3].match for found in (short, long) for held in found.holdings.claims] == ["phrase", "words"]
 
@@ -710,55 +700,41 @@ def test_meaning_finds_the_tail_that_words_do_not() -> None:
         return [[float("Vexlor saw" in sentence) for sentence in sentences] for _ in claims]
 
     question = text_question(LADDER, asked=ASKED, answer="Some other town")
-    assert list(find_of_any_shape(question, meaning=meaning).tails) == [3]
+    assert list(find_evidence(question, meaning=meaning).tails) == [3]
     with pytest.raises(QuestionError, match="no tail"):
-        find_of_any_shape(question)
+        find_evidence(question)
 
 
-def test_link_types_say_the_hops_too() -> None:
+def test_link_types_decide_on_the_hops() -> None:
     entities = [["drug:1", "gene:1"], ["gene:1", "gene:9", "drug:1"]]
     ends = {"answer_entity": "gene:9", "question_entities": ["drug:1"], "link_types": ["gene"]}
-    assert rows(find_of_any_shape(given_question(entities, **ends))) == [(0, 1)]
+    assert rows(find_evidence(given_question(entities, **ends))) == [(0, 1)]
 
 
-def test_lengths_without_a_chain_do_not_disturb_the_others() -> None:
-    assert of_shape(find_of_any_shape(text_question(LADDER[2:], asked=ASKED))) == [(0, 1)]  # too few for three
-    assert of_shape(find_of_any_shape(text_question(LADDER, asked="Who?"))) == [(2, 3)]  # no head for three
-    passages = [*LADDER[:2], ("", "Brimlad and Vexlor saw Ostrela")]
-    assert set(of_shape(find_of_any_shape(text_question(passages, asked=ASKED)))) == {(1, 2), (0, 1, 2)}
-
-
-@pytest.mark.parametrize(("more", "expected"), [(56, {1, 2, 3, 4}), (57, {1, 2})])
-def test_of_many_passages_only_chains_of_two_are_sought(more: int, expected: set[int]) -> None:
-    passages = [*LADDER, *(("", f"about {rare(number)}") for number in range(more))]
-    assert {len(row) for row in rows(find_of_any_shape(text_question(passages, asked=ASKED)))} == expected
+def test_lengths_without_a_chain_of_given_entities_do_not_disturb_the_others() -> None:
+    entities = [["drug:1", "gene:1"], ["gene:1", "drug:2"], ["drug:2", "gene:9"]]
+    ends = {"answer_entity": "gene:9", "question_entities": ["drug:1"]}
+    assert rows(find_evidence(given_question(entities, **ends))) == [(1, 2), (0, 1, 2)]
+    assert find_evidence(given_question(entities, **ends)).hops == 2
 
 
 @pytest.mark.parametrize(
-    ("passages", "code", "alone"),
-    [
-        ([], "too_few_passages", None),
-        ([("", "of Ostrela")], "too_few_passages", (0,)),
-        ([("", "by Quorvath"), ("", "Quorvath sang")], "no_tail", None),
-        ([("", "by Quorvath"), ("", "of Ostrela"), ("", "or so")], "no_link", (1,)),
-    ],
+    ("passages", "code"),
+    [([], "too_few_passages"), ([("", "by Quorvath"), ("", "Quorvath sang")], "no_tail")],
 )
-def test_without_a_chain_the_tail_stands_alone_unless_hops_are_given(
-    passages: list[tuple[str, str]], code: str, alone: tuple[int, ...] | None
-) -> None:
-    question = text_question(passages, asked="Who knew?")
-    if alone:
-        assert rows(find_of_any_shape(question)) == [alone]
-    for hops in (None, 2) if alone is None else (2,):
-        with pytest.raises(QuestionError) as caught:
-            find_of_any_shape(question.model_copy(update={"hops": hops}))
-        assert caught.value.code == code
-    assert error_code(question) == code
+def test_without_evidence_an_error_says_why(passages: list[tuple[str, str]], code: str) -> None:
+    with pytest.raises(QuestionError) as caught:
+        find_evidence(text_question(passages, asked="Who knew?"))
+    assert caught.value.code == error_code(text_question(passages, asked="Who knew?")) == code
 
 
-def test_the_limit_is_that_of_each_length() -> None:
-    entries = [("U", "u"), ("V", "v")]  # what many parts of documents share would not link
-    passages = [*LADDER, ("", "about Vexlor"), ("", "Quorvath and Vexlor"), *entries]
-    found = find_of_any_shape(text_question(passages, asked=ASKED), CandidateSettings(limit=1))
-    assert found.is_cut
-    assert sorted(map(len, of_shape(found))) == [2, 3, 4]
+def test_one_passage_is_evidence_though_it_makes_no_chain() -> None:
+    question = text_question([("", "of Ostrela")], asked="Who knew?")
+    assert rows(find_evidence(question)) == [(0,)]
+    with pytest.raises(QuestionError, match="1 passages cannot make a chain of 2"):
+        find_evidence(question.model_copy(update={"hops": 2}))
+
+
+def test_a_judgement_without_a_passage_that_holds_the_question_has_no_single() -> None:
+    question = text_question([("", "of the"), ("", "in the")], asked="Is Vexlor older?", answer="yes", hops=1)
+    assert error_code(question) == "no_tail"

@@ -117,3 +117,29 @@ def test_candidates_of_other_shapes_are_labelled_whole(bridge_question: Question
     assert units.pairs_of[-2:] == [[], []]
     assert [units.links(number) for number in units.numbers.values()][-2:] == [[], []]
     assert units.pairs == Units(found).pairs
+
+
+def test_a_graph_is_labelled_whole_and_by_its_passages_alone() -> None:
+    passages = [
+        Passage(id="f1", title="Zimbelot", text="Zimbelot is a film by Ivo Brandt."),
+        Passage(id="d1", title="Ivo Brandt", text="Ivo Brandt was born in 1931."),
+        Passage(id="f2", title="Quorvath", text="Quorvath is a film by Lena Osterman."),
+        Passage(id="d2", title="Lena Osterman", text="Lena Osterman was born in 1944."),
+    ]
+    asked = "Which has the older director, Zimbelot or Quorvath?"
+    units = find_units(Question(id="q", question=asked, answer="Zimbelot", hops=4, passages=passages))
+    (graph,) = units.chains
+    assert units.candidates.chains[0].shape == "graph"
+    assert (graph.mode, graph.entities, units.pairs, units.links(0)) == ("chains", (), {}, [])
+    assert set(graph.passages) == {"f1", "d1", "f2", "d2"}
+
+
+def test_what_no_one_would_call_evidence_is_not_labelled() -> None:
+    passages = [
+        Passage(id="a", title="Zimbelot", text="Zimbelot is an opera by Corvin Maltese."),
+        Passage(id="b", title="Corvin Maltese", text="Corvin Maltese died in Ostrela."),
+        Passage(id="c", title="Rain", text="Rain falls in autumn."),
+    ]
+    question = Question(id="q", question="Where did the composer of Zimbelot die?", answer="Ostrela", passages=passages)
+    units = find_units(question)
+    assert [unit.passages for unit in units.chains] == [("a", "b"), ("b",)]

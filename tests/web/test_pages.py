@@ -11,7 +11,7 @@ from tests.web.models import Held
 from rechain.errors import QuestionError
 from rechain.formats.datasets.inputs import as_entry
 from rechain.recoverer import Recoverer
-from rechain.schema import Gold, GoldChain, Question, Recovered
+from rechain.schema import Chain, Gold, GoldChain, Link, Passage, Question, Recovered
 from rechain.scoring.results import Options
 from rechain.web.question_index import PAGE_SIZE
 from rechain.web.site import Site
@@ -381,3 +381,26 @@ def test_tabs_of_the_browser_cut_a_long_question_after_a_word(make_site: Make, c
     long = question.model_copy(update={"question": "Where was the maker of it born " * 9 + "?"})
     title = connect(make_site([long])).get("/question?id=town-0").text.partition("<title>")[2].partition("</title>")[0]
     assert title == "Where was the maker of it born " * 3 + "Where was the maker of it… · rechain"
+
+
+def test_a_graph_is_drawn_as_lines_of_evidence(make_site: Make, connect: Make, seen: Make) -> None:
+    passages = [
+        Passage(id="f1", title="Zimbelot", text="Zimbelot is a film by Ivo Brandt."),
+        Passage(id="d1", title="Ivo Brandt", text="Ivo Brandt was born in 1931."),
+        Passage(id="f2", title="Quorvath", text="Quorvath is a film by Lena Osterman."),
+        Passage(id="d2", title="Lena Osterman", text="Lena Osterman was born in 1944."),
+    ]
+    asked = "Which has the older director, Zimbelot or Quorvath?"
+    site = make_site([Question(id="q", question=asked, answer="Zimbelot", passages=passages)])
+    links = [
+        Link(entity=name, kind="title", weight=9.0, mentions=(None, None), between=ends)
+        for name, ends in (("Ivo Brandt", (0, 1)), ("Lena Osterman", (2, 3)))
+    ]
+    graph = Chain(shape="graph", passages=["f1", "d1", "f2", "d2"], links=links, score=1.0)
+    site.add_file("graphs.jsonl", [Recovered(id="q", chains=[graph])])
+    page = connect(site).get("/question?id=q&source=2").text
+    assert "The lines of evidence" in page
+    drawn = page.partition('<div class="side-by-side">')[2].partition("</div>")[0]
+    assert drawn.count('<ol class="chain">') == 2
+    assert drawn.count("links to the next") == 2
+    assert "Zimbelot → to Ivo Brandt | beside Quorvath → to Lena Osterman" in " ".join(seen(page).text.split())

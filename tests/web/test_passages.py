@@ -235,10 +235,10 @@ def test_a_long_sentence_loses_what_is_far_from_all_that_matters() -> None:
 
 
 def test_what_matters_depends_on_the_place_in_the_chain() -> None:
-    assert roles_of_step(0, 3, 2) == ["question", "link 1", "claim"]
-    assert roles_of_step(1, 3, 2) == ["link 1", "link 2", "claim"]
-    assert roles_of_step(2, 3, 2) == ["link 2", "answer", "claim"]
-    assert roles_of_step(1, 2, 0) == ["question", "answer", "claim"], "side by side"
+    assert roles_of_step(0, [(0, 1), (1, 2)]) == ["question", "link 1", "claim"]
+    assert roles_of_step(1, [(0, 1), (1, 2)]) == ["link 1", "link 2", "claim"]
+    assert roles_of_step(2, [(0, 1), (1, 2)]) == ["link 2", "answer", "claim"]
+    assert roles_of_step(1, []) == ["question", "answer", "claim"], "side by side"
 
 
 @given(

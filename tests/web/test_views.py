@@ -107,16 +107,13 @@ def test_all_candidates_are_counted_and_gold_is_sought_among_all() -> None:
     everything = Recoverer("lexical", top=999).recover(question)
     last = everything.chains[-1]
     gold = Gold(id="q", chains=[GoldChain(passages=last.passages)])
-    for kept in (0, 1, MOST_SHOWN):
-        shown = view(question, Recovered(id="q", chains=everything.chains[:kept]), gold=gold)
-        assert (len(shown.candidates), len(shown.chains)) == (MOST_SHOWN, len(everything)) and len(
-            shown.chains
-        ) > MOST_SHOWN
-        assert shown.golds is not None
-        number = shown.golds[0].candidate
-        assert number is not None and number >= MOST_SHOWN
-        there = view(question, Recovered(id="q", chains=everything.chains[:kept]), number, gold)
-        assert there.chain is not None and there.chain.passages == last.passages and there.is_right
+    shown = view(question, everything, gold=gold)
+    assert (len(shown.candidates), len(shown.chains)) == (MOST_SHOWN, len(everything))
+    assert shown.golds is not None
+    number = shown.golds[0].candidate
+    assert number is not None and number >= MOST_SHOWN
+    there = view(question, everything, number, gold)
+    assert there.chain is not None and there.chain.passages == last.passages and there.is_right
 
 
 def test_other_candidates_are_what_differs_from_the_best(bridge_question: Question) -> None:
@@ -176,3 +173,61 @@ def compare(question: Question, one: Recovered | None, two: Recovered | None) ->
     found = [(Source(0, "one"), one), (Source(1, "two"), two)]
     best = [chain for recovered in (one, two) if (chain := best_chain(recovered))]
     return comparison_view(ChainList(question, best, SETTINGS), found, GOLD)
+
+
+FILMS = [
+    Passage(id="f1", title="Zimbelot", text="Zimbelot is a film by Ivo Brandt."),
+    Passage(id="d1", title="Ivo Brandt", text="Ivo Brandt was born in 1931."),
+    Passage(id="f2", title="Quorvath", text="Quorvath is a film by Lena Osterman."),
+    Passage(id="d2", title="Lena Osterman", text="Lena Osterman was born in 1944."),
+]
+COMPARED = Question(
+    id="q1", question="Whose director is older, Zimbelot or Quorvath?", answer="Zimbelot", passages=FILMS
+)
+
+
+def of_graph(passages: list[str], *between: tuple[int, int]) -> Chain:
+    names = ("Ivo Brandt", "Lena Osterman")
+    links = [
+        Link(entity=name, kind="title", weight=9.0, mentions=(None, None), between=ends)
+        for name, ends in zip(names, between, strict=True)
+    ]
+    return Chain(shape="graph", passages=passages, links=links, score=1.0)
+
+
+def test_two_lines_of_evidence_stand_side_by_side() -> None:
+    lines = of_graph(["f1", "d1", "f2", "d2"], (0, 1), (2, 3))
+    shown = view(COMPARED, Recovered(id="q1", chains=[lines]))
+    assert [(step.id, step.line, step.link_name, step.leads_to) for step in shown.steps] == [
+        ("f1", 0, "Ivo Brandt", None),
+        ("d1", 0, "", None),
+        ("f2", 1, "Lena Osterman", None),
+        ("d2", 1, "", None),
+    ]
+    assert [(part.name, part.leads_on) for part in shown.candidates[0].line.passages] == [
+        ("Zimbelot", True),
+        ("Ivo Brandt", False),
+        ("Quorvath", True),
+        ("Lena Osterman", False),
+    ]
+    assert shown.strip is not None
+    assert [stop.kind for stop in shown.strip.stops] == [
+        *("question", "passage", "link", "passage", "passage", "link", "passage", "answer"),
+    ]
+    drawn = [line for line in shown.graph.lines if line.kind == "chain"]
+    assert sorted(line.number for line in drawn) == sorted(shown.candidates[0].lines) and len(drawn) == 2
+
+
+def test_lines_of_evidence_that_meet_say_where() -> None:
+    meeting = of_graph(["f1", "f2", "d1"], (0, 2), (1, 2))
+    shown = view(COMPARED, Recovered(id="q1", chains=[meeting]))
+    assert [(step.id, step.line, step.leads_to) for step in shown.steps] == [
+        ("f1", 0, 3),
+        ("f2", 1, None),
+        ("d1", 1, None),
+    ]
+    assert shown.strip is not None
+    said = [(stop.kind, stop.number) for stop in shown.strip.stops]
+    assert said[1:-1] == [("passage", 1), ("link", 1), ("passage", 3), ("passage", 2), ("link", 2), ("passage", 3)]
+    assert {frozenset(pair) for pair in (("f1", "d1"), ("f2", "d1"))} <= shown.graph.numbers.keys()
+    assert frozenset(("f1", "f2")) not in shown.graph.numbers

@@ -67,7 +67,8 @@ def show(question: "Question", recovered: "Recovered", console: "Console") -> No
     parts: list[RenderableType] = [heading]
     if recovered.chains:
         chain = recovered.chains[0]
-        passages, links = {passage.id: passage for passage in question.passages}, chain.links_in_order
+        passages, joined = {passage.id: passage for passage in question.passages}, dict(chain.between)
+        numbers = {before: number for number, (before, _) in enumerate(chain.between)}
         highlighter = Highlighter.of_chain(question, chain, recovered.claims)
         styles = {QUESTION: "underline", CLAIM: "italic", ANSWER: _ANSWER_STYLE}
         styles |= {link_role(number): _LINK_STYLES[number % 3] for number in range(len(chain.links))}
@@ -77,11 +78,11 @@ def show(question: "Question", recovered: "Recovered", console: "Console") -> No
                 body.stylize(styles[mark.role], mark.start, mark.end)
             title = Text(printable(f"{number + 1}. {passages[name].title or name}"))
             parts.append(Panel(body, title=title, title_align="left", border_style="dim"))
-            if number < len(links):
-                link = links[number]
+            if number in joined:
+                link, style = chain.links[numbers[number]], _LINK_STYLES[numbers[number] % 3]
+                arrow = "   ↓ " if joined[number] == number + 1 else f"   → {joined[number] + 1}. "
                 reason = f"  {link.kind}, weight {link.weight:.1f}"
-                style = _LINK_STYLES[number % 3]
-                parts.append(Text.assemble("   ↓ ", (f" {printable(link.entity)} ", style), (reason, "dim")))
+                parts.append(Text.assemble(arrow, (f" {printable(link.entity)} ", style), (reason, "dim")))
     else:
         parts.append(Text(printable(recovered.error.message) if recovered.error else "no chain", "red"))
     # As Text, so that brackets of an id or a title are not taken for rich's markup.

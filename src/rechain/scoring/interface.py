@@ -1,14 +1,11 @@
 """What a model is: something that scores candidate chains; how scores become confidences; models that learn nothing."""
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from importlib.resources import files
 from math import exp, fsum, log
 from pathlib import Path
 from random import Random as Generator
 from typing import Literal, NamedTuple, Protocol, Self, runtime_checkable
-
-import orjson
 
 from rechain.text.candidates import Candidates
 from rechain.text.evidence.pairs import EntityPairs
@@ -27,15 +24,6 @@ BUNDLED = "default"
 def bundled_folder() -> Path:
     """Return the folder of the model that comes with the package."""
     return Path(str(files("rechain").joinpath("data/default")))
-
-
-@cache
-def weights(table: Literal["verdicts"]) -> Mapping[str, float]:
-    """Return what each number weighs: research/shapes.py (never on HotpotQA open) and documents.py fitted the first two
-    tables, benchmarks/verdicts.py the last.
-    """
-    numbers: dict[str, float] = orjson.loads(files("rechain").joinpath(f"data/{table}.json").read_bytes())
-    return numbers
 
 
 class Model(Protocol):

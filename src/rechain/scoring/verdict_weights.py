@@ -10,16 +10,17 @@ the claimed value: what other passages say is mostly about something else.
 """
 
 import re
-from collections.abc import Collection, Iterable, Sequence
-from functools import cached_property
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cache, cached_property
+from importlib.resources import files
 from math import exp, fsum, log
 from typing import NamedTuple
 
 import numpy as np
+import orjson
 
 from rechain.schema import Verdict
 from rechain.scoring.contexts import Contexts, find_names, terms
-from rechain.scoring.interface import weights
 from rechain.system.tensors import Array
 from rechain.text.answers.claims import Claim
 from rechain.text.answers.matcher import HeldClaim
@@ -292,6 +293,13 @@ class ClaimVerdict(NamedTuple):
         return self.probability >= _EVEN
 
 
+@cache
+def weights() -> Mapping[str, float]:
+    """Return what each number of a claim weighs (benchmarks/verdicts.py fits them)."""
+    numbers: dict[str, float] = orjson.loads(files("rechain").joinpath("data/verdicts.json").read_bytes())
+    return numbers
+
+
 def judge_claims(
     candidates: Candidates, chain: Candidate, confidence: float, support: Sequence[float] | None
 ) -> list[ClaimVerdict]:
@@ -299,7 +307,7 @@ def judge_claims(
     described = describe_claims(candidates, chain, confidence, support)
     verdicts = []
     for held, numbers in zip(candidates.holdings.claims, described, strict=True):
-        logit = fsum(weights("verdicts").get(name, 0.0) * value for name, value in numbers.items())
+        logit = fsum(weights().get(name, 0.0) * value for name, value in numbers.items())
         probability = 1 / (1 + exp(-max(min(logit, 30.0), -30.0)))
         verdicts.append(ClaimVerdict(held, probability, best_passage(held, chain)))
     return verdicts

@@ -115,7 +115,7 @@ class Candidates:
     @property
     def hops(self) -> int:
         """Passages in a chain; where chains of several lengths were sought, in the shortest."""
-        return len(self.chains[0].passages)
+        return min(len(chain.passages) for chain in self.chains)
 
     @property
     def link_types(self) -> Sequence[str]:
@@ -150,16 +150,30 @@ def find_candidates(
 ) -> Candidates:
     """Build C of a question. Raises QuestionError, which says why, where C is empty."""
     settings = settings or CandidateSettings()
+    return find_chains(question, (settings.hops or question.hops or DEFAULT_HOPS,), settings, collection)
+
+
+def find_chains(
+    question: Question, lengths: Sequence[int], settings: CandidateSettings, collection: Statistics | None = None
+) -> Candidates:
+    """Return chains of any of some lengths, the shortest first and of each length no more than the limit."""
     views = [PassageView(passage) for passage in question.passages]
     holdings = AnswerMatcher(question).hold(views)
-    hops = settings.hops or question.hops or DEFAULT_HOPS
-    if hops == 1:
-        return Candidates(question, views, holdings.tails, _singles(holdings), False, settings, holdings, collection)
-    if holdings.is_judgement:
+    if holdings.is_judgement and max(lengths) > 1:
         raise QuestionError("no_tail", f"no tail: the answer '{question.answer}' judges, and no passage can hold it")
-    chains = _Chains(question, views, holdings.tails, settings, collection).find(hops)
-    is_cut = len(chains) > settings.limit
-    return Candidates(question, views, holdings.tails, chains[: settings.limit], is_cut, settings, holdings, collection)
+    search = _Chains(question, views, holdings.tails, settings, collection)
+    chains, is_cut, problem = list[Candidate](), False, None
+    for length in lengths:
+        try:
+            found = _singles(holdings) if length == 1 else search.find(length)
+        except QuestionError as error:
+            problem = problem or error
+        else:
+            chains += found[: settings.limit]
+            is_cut = is_cut or len(found) > settings.limit
+    if not chains:
+        raise problem or QuestionError("no_tail", "no tail: no passage holds what the question says")
+    return Candidates(question, views, holdings.tails, chains, is_cut, settings, holdings, collection)
 
 
 def find_links(
@@ -314,7 +328,7 @@ class _Search:
 
 def _link_types(question: Question, hops: int, settings: CandidateSettings) -> Sequence[str]:
     types = question.link_types if settings.link_types is None else settings.link_types
-    if types and settings.link_types is None and settings.hops not in (None, question.hops):
+    if types and settings.link_types is None and settings.hops not in (None, question.hops or len(types) + 1):
         return ()  # the file's types are those of its own number of hops
     if types and len(types) != hops - 1:
         raise QuestionError("bad_field", f"link_types names {len(types)} links, but a chain of {hops} has {hops - 1}")

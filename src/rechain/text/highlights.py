@@ -54,9 +54,9 @@ class Highlighter:
             highlighter._add(claim.passage, claim.span, CLAIM)
         if chain is None:
             return highlighter
-        for number, (ends, link) in enumerate(zip(pairwise(chain.passages), chain.links, strict=False)):
-            for passage, span in zip(ends, link.mentions, strict=True):
-                highlighter._add(passage, span, link_role(number))
+        for number, (ends, link) in enumerate(zip(chain.between, chain.joining_links, strict=True)):
+            for place, span in zip(ends, link.mentions, strict=True):
+                highlighter._add(chain.passages[place], span, link_role(number))
         if chain.answer:
             highlighter._add(chain.answer.passage, chain.answer.span, ANSWER)
         return highlighter

@@ -16,7 +16,7 @@ from rechain.errors import QuestionError
 from rechain.schema import NotBlank, Question, Shape
 from rechain.text.candidates import Candidate, Candidates, CandidateSettings
 from rechain.text.collection import Statistics
-from rechain.text.evidence.search import find_evidence
+from rechain.text.evidence.search import find_evidence, worth_showing
 from rechain.text.linking import Edge
 from rechain.text.words import lazy, phrase
 
@@ -160,7 +160,7 @@ def find_units(
     `collection` is where its passages come from, as what is common there does not link.
     """
     try:
-        return Units(find_evidence(question, settings, collection=collection))
+        return Units(worth_showing(find_evidence(question, settings, collection=collection)))
     except QuestionError:
         settings = settings or CandidateSettings()
         return Units(Candidates(question, [], [], [], False, settings, collection=collection))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from rechain.errors import QuestionError
 from rechain.formats.datasets.questions import Entry
-from rechain.schema import MATCHES, UNORDERED, Chain, Question, Recovered, Verdict
+from rechain.schema import MATCHES, Chain, Question, Recovered, Verdict
 from rechain.text.answers.claims import read_answer
 from rechain.text.languages import naming_words
 from rechain.text.passage_views import PassageView
@@ -154,8 +154,11 @@ def _held(question: Question, recovered: Recovered) -> str:
 
 
 def _reached(best: Chain, names: Sequence[str]) -> str:
-    if best.shape in UNORDERED:
+    if best.shape == "parallel":
         return f"; it stands side by side with {' and '.join(names[:-1])}"
+    if best.shape == "graph":
+        lines = (" leads to ".join(names[place] for place in line) for line in best.lines)
+        return f"; {', and '.join(lines)}"
     if not best.links:
         return ""
     weakest = _quoted(min(best.links, key=lambda link: link.weight).entity)

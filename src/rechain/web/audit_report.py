@@ -8,11 +8,10 @@ import hashlib
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from heapq import heappush, heapreplace
 from importlib.resources import files
-from itertools import zip_longest
 from operator import itemgetter
 from typing import Any, BinaryIO, NamedTuple, get_args
 from urllib.parse import urlencode
@@ -20,7 +19,7 @@ from urllib.parse import urlencode
 import orjson
 
 from rechain.evaluation.statistics import Figure, share_with_interval
-from rechain.schema import VERDICTS, Claim, Link, Passage, Question, Recovered, Shape, Verdict
+from rechain.schema import VERDICTS, Chain, Claim, Link, Passage, Question, Recovered, Shape, Verdict
 from rechain.system.provenance import Facts
 from rechain.text.highlights import ANSWER, CLAIM, QUESTION, Highlighter, Mark, Piece, cut
 from rechain.text.passage_views import PassageView
@@ -127,6 +126,8 @@ class Step:
     title: str
     pieces: Sequence[Piece]
     link: Link | None = None
+    leads_to: str | None = None
+    """in a graph, the name of the passage to which it leads"""
 
 
 @dataclass(frozen=True)
@@ -150,20 +151,38 @@ def evidence_of(answered: AuditedAnswer) -> Evidence | None:
     best = recovered.chains[0] if recovered.chains else None
     highlighter = Highlighter.of_chain(question, best, recovered.claims)
     passages = {passage.id: passage for passage in question.passages}
-    on_chain = [name for name in best.passages if name in passages] if best else []
-    links = best.links_in_order[: max(len(on_chain) - 1, 0)] if best else []  # a passage may be missing
+    on_chain = [name for name in best.passages if name in passages] if best else []  # a passage may be missing
     others = dict.fromkeys(claim.passage for claim in recovered.claims if claim.passage not in on_chain)
     return Evidence(
         answer=_marked_answer(question.answer, recovered.claims),
         claims=recovered.claims,
         shape=best.shape if best else None,
-        steps=[_step(passages[name], highlighter, link) for name, link in zip_longest(on_chain, links)],
+        steps=_steps(best, passages, highlighter) if best else [],
         others=[_step(passages[name], highlighter) for name in others if name in passages][:_MOST_OTHERS],
     )
 
 
-def _step(passage: Passage, highlighter: Highlighter, link: Link | None = None) -> Step:
-    return Step(passage.title or passage.id, _shortened(passage.text, highlighter.marks(PassageView(passage))), link)
+def _steps(chain: Chain, passages: Mapping[str, Passage], highlighter: Highlighter) -> list[Step]:
+    """Return the passages of a chain, each with its link; a passage of a chain from a file may be missing."""
+    links = {before: (after, link) for (before, after), link in zip(chain.between, chain.joining_links, strict=True)}
+    steps = []
+    for place, name in enumerate(chain.passages):
+        if name not in passages:
+            continue
+        steps.append(_step(passages[name], highlighter))
+        after, link = links.get(place, (place, None))
+        if link and (target := passages.get(chain.passages[after])):
+            leads_to = _name(target) if chain.shape == "graph" else None
+            steps[-1] = replace(steps[-1], link=link, leads_to=leads_to)
+    return steps
+
+
+def _name(passage: Passage) -> str:
+    return passage.title or passage.id
+
+
+def _step(passage: Passage, highlighter: Highlighter) -> Step:
+    return Step(_name(passage), _shortened(passage.text, highlighter.marks(PassageView(passage))))
 
 
 def _marked_answer(answer: str, claims: Sequence[Claim]) -> list[Piece]:

@@ -10,7 +10,7 @@ from rechain.schema import Chain, Gold, Question, Recovered
 from rechain.system.caches import BoundedCache
 from rechain.text.candidates import Candidates, CandidateSettings
 from rechain.text.collection import Statistics
-from rechain.text.evidence.search import find_evidence
+from rechain.text.evidence.search import find_evidence, worth_showing
 from rechain.text.label_units import Units, find_units
 from rechain.text.passage_views import PassageView
 
@@ -36,13 +36,13 @@ def remember(find: Find[T], most: int = _MOST) -> Find[T]:
 
 
 recent_candidates: Find[Candidates] = remember(
-    lambda question, settings, collection: find_evidence(question, settings, collection=collection)
+    lambda question, settings, collection: worth_showing(find_evidence(question, settings, collection=collection))
 )
 recent_units: Find[Units] = remember(find_units)
 
 
 class ChainList:
-    """A source's chains of a question, best first, and then the candidates that it has not scored, by link weight.
+    """A source's chains of a question, best first, and then the candidates that it has not scored, by cheap evidence.
 
     There may be thousands: a chain is written out when somebody looks at it.
     """
@@ -56,7 +56,7 @@ class ChainList:
     ) -> None:
         self.question, self.scored, self.settings, self.collection = question, scored, settings, collection
         self.candidates: Candidates | None = None
-        """all that the conditions allow; None if they allow nothing"""
+        """those that the conditions allow and people should look at; None if they allow nothing"""
         with suppress(QuestionError):
             self.candidates = recent_candidates(question, settings, collection)
         self.views = self.candidates.views if self.candidates else [PassageView(one) for one in question.passages]
@@ -83,6 +83,18 @@ class ChainList:
     def ways(self) -> list[Sequence[str]]:
         """The passages of every chain."""
         return [*(chain.passages for chain in self.scored), *(way for _, way in self._unscored)]
+
+    @property
+    def joined(self) -> list[list[frozenset[str]]]:
+        """The passages that each link of every chain joins."""
+        found = [(chain.passages, chain.between) for chain in self.scored]
+        found += [(way, list(candidate.between)) for candidate, way in self._unscored]
+        return [[frozenset((way[before], way[after])) for before, after in between] for way, between in found]
+
+    @property
+    def has_links(self) -> bool:
+        """Whether any of them has a link."""
+        return any(self.joined)
 
     def find(self, gold: Gold) -> int | None:
         """Return the number of the first chain that is a gold chain, among all of them."""

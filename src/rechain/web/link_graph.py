@@ -113,10 +113,9 @@ class GraphView(NamedTuple):
         """Whether a line stands for a link that is missing."""
         return any(line.kind == "gap" for line in self.lines)
 
-    def lines_of(self, way: Sequence[str]) -> list[int]:
-        """Return the numbers of the lines between some passages."""
-        pairs = map(frozenset, pairwise(way))
-        return [self.numbers[ends] for ends in pairs if ends in self.numbers]
+    def lines_of(self, chain: Chain) -> list[int]:
+        """Return the numbers of the lines between the passages of a chain."""
+        return [self.numbers[ends] for ends in _joined(chain) if ends in self.numbers]
 
 
 class Graph:
@@ -141,11 +140,12 @@ class Graph:
         gold_chains = gold.chains if gold else []
         self._gold_ways = [one.passages for one in gold_chains if _has_lines(one)]
         self._gold_ids = frozenset(name for one in gold_chains for name in one.passages)
-        self._ways = chains.ways
+        self._chains = chains
+        self._ways = chains.ways if chains.scored or chains.has_links else []
         self._first = {name: number for number, way in reversed(list(enumerate(self._ways))) for name in way}
         self._named, self._holders = _named(question, chains.views), _holders(question, chains, chain)
         self._links = self._chain_links(chains)
-        if not len(chains):
+        if not self._ways:
             self._links |= self._all_links(chains)
         self._drawn, self._undrawn = self._columns()
         self._places = {name: (column, row) for column, names in enumerate(self._drawn) for row, name in names.items()}
@@ -153,14 +153,13 @@ class Graph:
     def _chain_links(self, chains: ChainList) -> dict[Ends, str]:
         """Return the links of the chain and of all candidates, each with the name that it has on the best of them."""
         where: dict[Ends, tuple[int | None, int]] = {}
-        shown = [] if self._chain is None else self._chain.passages
-        for number, way in [(None, shown), *enumerate(self._ways)]:
-            for place, pair in enumerate(pairwise(way)):
-                where.setdefault(frozenset(pair), (number, place))
+        shown = [] if self._chain is None else _joined(self._chain)
+        for number, pairs in [(None, shown), *enumerate(chains.joined)]:
+            for place, ends in enumerate(pairs):
+                where.setdefault(ends, (number, place))
         links = dict[Ends, str]()
         for ends, (number, place) in where.items():
-            one = self._chain if number is None else chains.at(number)
-            if one is not None and place < len(one.links_in_order):  # passages side by side are not linked
+            if one := self._chain if number is None else chains.at(number):
                 links[ends] = self._names.link(one, place)
         return links
 
@@ -217,7 +216,7 @@ class Graph:
         rows = max((row + 1 for column in self._drawn for row in column), default=1)
         lines = self._lines()
         names = [*(name for column in self._drawn for name in column.values()), *joined(*self._undrawn)]
-        shown = self._chain.links_in_order if self._chain else []
+        shown = self._chain.between if self._chain else []
         numbers = {ends: line.number for ends, line in lines if line.kind in ("chain", "rival", "other")}
         links = self._links_by_passage()
         words = {name: self._node(name, numbers, links.get(name, ())) for name in names[:_MOST_TOLD]}
@@ -245,9 +244,7 @@ class Graph:
 
     def _lines(self) -> list[tuple[Ends, Line]]:
         """Return the lines, those that matter last, so that they lie above the others."""
-        chain, rival = (
-            _pairs([one.passages] if one and one.links_in_order else ()) for one in (self._chain, self._rival)
-        )
+        chain, rival = (list(dict.fromkeys(_joined(one))) if one else [] for one in (self._chain, self._rival))
         others = [ends for ends in self._links if ends not in (*chain, *rival)]
         kinds: list[tuple[Kind, Iterable[Ends]]] = [
             ("other" if self._ways else "link", others),
@@ -269,7 +266,7 @@ class Graph:
 
     def _node(self, name: str, numbers: Mapping[Ends, int], links: Sequence[tuple[str, str]]) -> Node:
         first = self._first.get(name)
-        on_way = [] if first is None else _pairs([self._ways[first]])
+        on_way = [] if first is None else self._chains.joined[first]
         return Node(
             id=name,
             name=self._names.passage(name),
@@ -331,6 +328,11 @@ def _holders(question: Question, chains: ChainList, chain: Chain | None) -> froz
     except QuestionError:
         tails = []
     return frozenset({question.passages[place].id for place in tails} | own)
+
+
+def _joined(chain: Chain) -> list[Ends]:
+    """Return the passages that each link of a chain joins."""
+    return [frozenset((chain.passages[before], chain.passages[after])) for before, after in chain.between]
 
 
 def _pairs(ways: Iterable[Sequence[str]]) -> list[Ends]:

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import PurePosixPath
 from typing import Literal, NamedTuple
 
@@ -55,7 +56,7 @@ class Names:
 
     def link(self, chain: Chain, number: int) -> str:
         """Return the name of a chain's link, counted from 0, as the passages that it links have it."""
-        return self.entity(chain.links[number].entity, chain.passages[number : number + 2])
+        return self.entity(chain.links[number].entity, [chain.passages[place] for place in chain.between[number]])
 
     def entity(self, entity: str, near: Sequence[str] = ()) -> str:
         """Return an entity as it is most often written in some passages, or else in any; as it is if it is a name."""
@@ -102,12 +103,16 @@ def strip_of(
     names, numbers = names or Names(question), numbers or number_passages([chain.passages])
     passages = {passage.id: passage for passage in question.passages}
     stops = [Stop("question", _start(question, chain, names, passages.get(chain.passages[0])))]
-    for place, name in enumerate(chain.passages):
-        title, has_title = names.passage(name), name in passages and bool(passages[name].title.strip())
-        is_brief = not has_title or len(title) > _SHOWN_TITLE or title.casefold() == stops[-1].name.casefold()
-        stops.append(Stop("passage", title, numbers[name], is_brief))
-        if place < len(chain.links_in_order):
-            stops.append(Stop("link", names.link(chain, place), place + 1))
+    links, shown = {ends: number for number, ends in enumerate(chain.between)}, set[str]()
+    for line in chain.lines:
+        for place, after in zip_longest(line, line[1:]):
+            name = chain.passages[place]
+            title, has_title = names.passage(name), name in passages and bool(passages[name].title.strip())
+            is_said = name in shown or title.casefold() == stops[-1].name.casefold()
+            stops.append(Stop("passage", title, numbers[name], is_said or not has_title or len(title) > _SHOWN_TITLE))
+            shown.add(name)
+            if (number := links.get((place, after))) is not None:
+                stops.append(Stop("link", names.link(chain, number), number + 1))
     stops.append(Stop("answer", short(question.answer, _SHOWN_ANSWER) or "no answer"))
     return StripView(chain.shape, stops)
 
@@ -190,15 +195,14 @@ _AROUND = 110
 """characters that are left on each side of what matters in a long sentence"""
 
 
-def roles_of_step(place: int, passages: int, links: int) -> list[str]:
-    """Return what matters in a passage of a chain, by its place: what leads to it, what leads on, and claims.
+def roles_of_step(place: int, between: Sequence[tuple[int, int]]) -> list[str]:
+    """Return what matters in a passage, by its place and what each link joins: what leads to it, what leads on, claims.
 
-    A chain has fewer links than steps between its passages where they stand side by side, or where a file leaves some
-    out; then question and answer are what matters.
+    Where nothing leads to it or on, the question or the answer is what matters.
     """
-    before = link_role(place - 1) if 0 < place <= links else QUESTION
-    after = link_role(place) if place < min(links, passages - 1) else ANSWER
-    return [before, after, CLAIM]
+    before = [link_role(number) for number, (_, after) in enumerate(between) if after == place]
+    after = [link_role(number) for number, (before_it, _) in enumerate(between) if before_it == place]
+    return [*(before or [QUESTION]), *(after or [ANSWER]), CLAIM]
 
 
 def excerpt(view: PassageView, marks: Sequence[Mark], roles: Sequence[str]) -> list[list[Piece]] | None:

@@ -4,7 +4,6 @@ The words of all passages are indexed too, so that questions are found by them.
 """
 
 from hashlib import blake2b
-from itertools import zip_longest
 from json import dumps, loads
 from sqlite3 import Connection
 from typing import Any, NamedTuple
@@ -12,7 +11,7 @@ from typing import Any, NamedTuple
 from rechain.errors import QuestionError
 from rechain.evaluation.judging import judge
 from rechain.formats.datasets import Entry
-from rechain.schema import UNORDERED, Chain, Gold, Passage, Problem, Question, Recovered
+from rechain.schema import Chain, Gold, Passage, Problem, Question, Recovered
 from rechain.text.answers.claims import read_answer
 from rechain.text.words import Text
 from rechain.web.chains import best_chain
@@ -157,9 +156,6 @@ def _in_one_line(stored: Stored, chain: Chain) -> str:
     """Return the names of a chain's passages and of the entities that link them."""
     names = Names(stored.content) if isinstance(stored.content, Question) else None
     passages = [short(names.passage(name) if names else name, _SHOWN_TITLE) for name in chain.passages]
-    if chain.shape in UNORDERED:
-        return " | ".join(passages)
-    entities = [names.link(chain, n) if names else link.entity for n, link in enumerate(chain.links_in_order)]
+    entities = [names.link(chain, n) if names else link.entity for n, link in enumerate(chain.joining_links)]
     links = [f" —{short(entity, _SHOWN_TITLE)}→ " for entity in entities]
-    links += [" → "] * (len(passages) - 1 - len(links))
-    return "".join(name + link for name, link in zip_longest(passages, links, fillvalue=""))
+    return chain.write_lines(passages, dict(zip(chain.between, links, strict=True)), " → ")

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import zip_longest
 from typing import Any, Literal, NamedTuple
 
 from rechain.evaluation.judging import judge
@@ -49,9 +48,15 @@ class StepView:
     pieces: Sequence[Piece]
     number: int | None = None
     """its number on the page, where it is on a chain"""
+    line: int = 0
+    """which of several lines of evidence it is on, from 0"""
     link: Link | None = None
     link_name: str = ""
     """the entity of that link, as people see it"""
+    link_number: int = 0
+    """the number of that link, from 1"""
+    leads_to: int | None = None
+    """the number of the passage to which it leads, where that is not the next on its line"""
     excerpt: Sequence[Sequence[Piece]] | None = None
     """the sentences that matter to the chain; None where the whole text is short, or all of it matters"""
     place: Place | None = None
@@ -61,10 +66,11 @@ class StepView:
 
 
 class Part(NamedTuple):
-    """A passage in a line, and its number in the best chain if it is there too."""
+    """A passage in a line, its number in the best chain if it is there too, and whether it leads to the next."""
 
     name: str
     number: int | None = None
+    leads_on: bool = False
 
 
 class LineView(NamedTuple):
@@ -181,7 +187,7 @@ def question_view(
                 score=one.score if place < len(chains.scored) else None,
                 confidence=one.confidence,
                 is_right=None if gold is None else is_gold(one, gold),
-                lines=graph.lines_of(one.passages),
+                lines=graph.lines_of(one),
             )
             for place, one in enumerate(map(chains.at, range(min(len(chains), MOST_SHOWN))))
         ],
@@ -204,11 +210,13 @@ def _line(chain: Chain, names: Names, best: Chain | None) -> LineView:
     """Return a chain in one line; what is as in the best chain is known by its number there."""
     known = {name: number for number, name in enumerate(best.passages if best else (), start=1)}
     links, known_links = (
-        [names.link(one, number) for number in range(len(one.links_in_order))] if one else [] for one in (chain, best)
+        [names.link(one, number) for number in range(len(one.between))] if one else [] for one in (chain, best)
     )
+    places = [(place, place != line[-1]) for line in chain.lines for place in line]
+    passages = [(chain.passages[place], leads_on) for place, leads_on in places]
     return LineView(
         shape=chain.shape,
-        passages=[Part(names.passage(name), known.get(name)) for name in chain.passages],
+        passages=[Part(names.passage(name), known.get(name), leads_on) for name, leads_on in passages],
         links=[name for name in links if name not in known_links],
     )
 
@@ -236,13 +244,19 @@ def chain_steps(
     highlighter, names = Highlighter.of_chain(question, chain, claims), Names(question)
     numbers = numbers or number_passages([chain.passages])
     passages = {view.passage.id: view for view in views or map(PassageView, question.passages)}
-    present = [name for name in chain.passages if name in passages]
-    links = chain.links_in_order[: max(len(present) - 1, 0)]  # a passage may be missing
+    on_line = {place: number for number, line in enumerate(chain.lines) for place in line}
     steps = []
-    for place, (name, link) in enumerate(zip_longest(present, links)):
-        step = step_view(passages[name], highlighter, own, roles_of_step(place, len(present), len(links)))
-        link_name = names.link(chain, place) if link else ""
-        steps.append(replace(step, number=numbers[name], link=link, link_name=link_name))
+    for place, name in enumerate(chain.passages):
+        if name not in passages:  # of a chain from a file
+            continue
+        step = step_view(passages[name], highlighter, own, roles_of_step(place, chain.between))
+        step = replace(step, number=numbers[name], line=on_line[place])
+        for number, ((before, after), link) in enumerate(zip(chain.between, chain.joining_links, strict=True)):
+            if before == place and chain.passages[after] in passages:
+                leads_to = None if after == place + 1 else numbers[chain.passages[after]]
+                link_name = names.link(chain, number)
+                step = replace(step, link=link, link_name=link_name, link_number=number + 1, leads_to=leads_to)
+        steps.append(step)
     return steps
 
 
@@ -359,13 +373,14 @@ def unit_view(
     question, chain = units.question, None
     if unit.mode == "chains":  # one that is no candidate has no links
         number = units.numbers.get(unit)
-        links = [] if number is None else units.candidates.chains[number].links
-        chain = Chain(shape=unit.shape, passages=list(unit.passages), links=links, score=0.0)
+        candidate = None if number is None else units.candidates.chains[number]
+        shape, links = (candidate.shape, candidate.links) if candidate else (unit.shape, [])
+        chain = Chain(shape=shape, passages=list(unit.passages), links=links, score=0.0)
     known, entities = Names(question), unit.entities if chain else units.in_order(unit)
     names = [known.entity(one, unit.passages) if known.mentions(one) else units.name(one) for one in entities]
     return UnitView(
         unit=unit,
-        asks=unit.shape if chain else _asks(question, entities, names),
+        asks=chain.shape if chain else _asks(question, entities, names),
         names=names,
         strip=strip_of(question, chain) if chain and chain.links else None,
         steps=chain_steps(question, chain) if chain else _pair_steps(units, unit),

@@ -162,6 +162,21 @@ def test_passages_side_by_side_are_looked_at_for_the_answer_alike(recovered: Any
     assert facts(joined) == [("Zorilla", 1), ("Anton Quillfeather", 2)]
 
 
+def test_of_a_graph_the_end_of_each_line_is_looked_at_for_the_answer(recovered: Any) -> None:
+    joined = make(recovered, [None, None], head=["It is old.", "It was first heard in Prague."])
+    chain, more = joined.recovered[0], [("c", "It is. By C. In Prague."), ("d", "It is. D: by C. In Prague.")]
+    extra = [Passage(id=name, title=name, text=text) for name, text in more]
+    link = chain.links[0]
+    links = [link.model_copy(update={"mentions": (None, None), "between": ends}) for ends in ((0, 1), (2, 3))]
+    links[1] = links[1].model_copy(update={"mentions": ((10, 11), (13, 14))})
+    graph = chain.model_copy(update={"shape": "graph", "passages": [*chain.passages, "c", "d"], "links": links})
+    question = joined.question.model_copy(update={"passages": [*joined.question.passages, *extra]})
+    joined = joined._replace(question=question, recovered=Recovered(id="q1", chains=[graph]))
+    found = facts(joined)
+    assert found[:2] == [("Zorilla", 0), ("Anton Quillfeather", 2)]  # the end of the first line holds the answer
+    assert found[2:] == [("c", 1), ("d", 1), ("d", 2)]  # the link; the link and the answer
+
+
 def test_an_answer_that_no_text_holds_word_for_word_counts_where_the_record_says(recovered: Any) -> None:
     joined = make(recovered, [None, None])
     joined = joined._replace(question=joined.question.model_copy(update={"answer": "He left the town."}))

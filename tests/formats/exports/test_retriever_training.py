@@ -128,6 +128,17 @@ def test_passages_side_by_side_are_steps_that_do_not_refer_to_one_another(bridge
     ]
 
 
+def test_steps_of_a_graph_refer_to_those_that_lead_to_them(bridge: Joined) -> None:
+    link, names = bridge.best.links[0], [*bridge.best.passages, "more"]
+    links = [link.model_copy(update={"entity": name, "between": ends}) for name, ends in (("x", (0, 2)), ("y", (1, 2)))]
+    graph = bridge.best.model_copy(update={"shape": "graph", "passages": names, "links": links})
+    passages = [*bridge.question.passages, Passage(id="more", text="Prague")]
+    question = bridge.question.model_copy(update={"passages": passages})
+    (record,) = path(Joined(question, bridge.recovered.model_copy(update={"chains": [graph]}), {}))
+    steps = [(step["question"], step["answer"]) for step in record["question_decomposition"]]
+    assert steps == [(question.question, "x"), (question.question, "y"), ("#1 #2", "Prague")]
+
+
 @pytest.fixture
 def town(towns: Any, recovered: Any) -> Joined:
     question = towns(1, first=1)[0]

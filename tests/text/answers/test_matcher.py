@@ -269,10 +269,6 @@ def test_every_claim_has_its_own_passages() -> None:
     ]
     assert found.tails == [0, 1]
     assert found.words == {"red", "green", "zimbelot"}
-    assert found.coverage([0]) == pytest.approx(2 / 3)
-    assert found.coverage([1]) == pytest.approx(1 / 3)
-    assert found.coverage([1, 0]) == 1
-    assert found.coverage([]) == 0
 
 
 def test_a_number_is_found_whatever_the_language_says_around_it() -> None:
@@ -304,12 +300,6 @@ def test_the_entity_of_the_answer_is_one_claim_of_the_passages_that_mention_it()
 
 
 # ---- meaning
-
-
-def test_a_value_is_missing_in_a_sentence_that_means_the_same_without_it() -> None:
-    asked = question("It opened in 1850", "A start was made long ago.", question="When did it open?")
-    _, holding, _ = only(asked, lambda claims, sentences: [[1.0] * len(sentences)] * len(claims))
-    assert (holding.match, holding.missing) == ("meaning", ("=1850",))
 
 
 def test_meaning_is_asked_where_words_do_not_show_a_claim() -> None:
@@ -362,8 +352,6 @@ def test_the_best_holding_of_a_passage_is_its_strongest() -> None:
     found = Holdings([HeldClaim(claim, {0: weak, 2: weak}), HeldClaim(claim, {0: strong})])
     assert (found.best(0), found.best(1), found.best(2)) == (strong, None, weak)
     assert found.tails == [0, 2]
-    assert found.coverage([0, 2]) == pytest.approx(0.6)
-    assert Holdings().coverage([0]) == 0
 
 
 def test_spans_are_of_the_phrases_or_else_of_the_best_holding() -> None:

@@ -87,6 +87,18 @@ def test_a_record_that_cannot_be_read_says_why() -> None:
             {"shape": "parallel", "passages": ["leave", "rates"], "links": []},
             "'City rates' holds the answer word for word; it stands side by side with 'Leave'.",
         ),
+        (
+            {
+                "shape": "graph",
+                "passages": ["leave", "travel", "rates"],
+                "links": [
+                    {"entity": name, "kind": "name", "weight": 1.0, "mentions": [None, None], "between": ends}
+                    for name, ends in (("x", [0, 2]), ("y", [1, 2]))
+                ],
+            },
+            "'City rates' holds the answer word for word; 'Leave' leads to 'City rates', "
+            "and 'Travel' leads to 'City rates'.",
+        ),
         ({"answer": None}, "'City rates' holds the answer; 'Travel' leads to it by 'City rates'."),
         (
             {"answer": {"match": "normalised", "passage": "rates"}, "links": []},

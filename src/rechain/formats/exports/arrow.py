@@ -43,8 +43,8 @@ def _schema() -> Any:
     except ImportError as error:
         raise MissingExtraError("Writing Parquet", "parquet") from error
     text, number, lists = pa.string(), pa.float64(), pa.list_
-    link = pa.struct({"entity": text, "kind": text, "weight": number, "mentions": lists(lists(pa.int32()))})
     span = lists(pa.int32())
+    link = pa.struct({"entity": text, "kind": text, "weight": number, "mentions": lists(span), "between": span})
     answer = pa.struct({"match": text, "passage": text, "span": span})
     whole = pa.int64()
     source = pa.struct({"passage": text, "file": text, "page": whole, "anchor": text, "line": whole, "heading": text})
@@ -71,6 +71,8 @@ def to_row(recovered: Recovered) -> dict[str, Any]:
     """Return a row of the table: plain values, with `why` as JSON text, since its fields differ between models."""
     row = recovered.model_dump(mode="json")
     for fields, chain in zip(row["chains"], recovered.chains, strict=True):
+        for link in fields["links"]:
+            link.setdefault("between", None)
         fields["why"] = None if chain.why is None else orjson.dumps(chain.why).decode()
     return row
 

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -21,7 +20,7 @@ Sentences = Mapping[str, Sequence[str]]  # the sentences of passages by passage 
 Complete = Callable[[Question, Recovered], Question]
 """adds to a question the passages that its chains name and it lacks"""
 ChainPassage = tuple[Passage, Sequence[Span]]
-"""a passage of a chain, and the spans in its text of the links to the passages before and after it"""
+"""a passage of a chain, and the spans in its text of its links to others"""
 
 
 class Joined(NamedTuple):
@@ -46,9 +45,9 @@ class Joined(NamedTuple):
         """The passages of the best chain, in order."""
         by_id = {passage.id: passage for passage in self.question.passages}
         links: list[list[Span]] = [[] for _ in self.best.passages]
-        for ends, link in zip(pairwise(links), self.best.links, strict=False):
-            for spans, span in zip(ends, link.mentions, strict=True):
-                spans += [] if span is None else [span]
+        for ends, link in zip(self.best.between, self.best.joining_links, strict=True):
+            for place, span in zip(ends, link.mentions, strict=True):
+                links[place] += [] if span is None else [span]
         return [(by_id[name], spans) for name, spans in zip(self.best.passages, links, strict=True)]
 
     @property

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 from rechain.errors import InputError
 from rechain.formats.exports.joining import Joined
-from rechain.schema import UNORDERED
 from rechain.text.answers.matcher import AnswerMatcher
 from rechain.text.passage_views import PassageView
 from rechain.text.words import Span
@@ -23,9 +22,9 @@ class Evidence(NamedTuple):
     sentences: Sequence[int]
     """all that are not blank; there is at least one"""
     linking: Sequence[int]
-    """those with a link to the passage before or after"""
+    """those with a link to another passage"""
     answering: Sequence[int]
-    """those with the answer, in the last passage of a chain and in each that stands side by side with others"""
+    """those with the answer, in the last passage of a chain or of each line of evidence"""
 
 
 Rule = Callable[[Evidence], Iterable[int]]  # returns the sentences of a passage that are supporting facts
@@ -44,11 +43,10 @@ def supporting(evidence: Evidence) -> Iterable[int]:
 def facts(joined: Joined, rule: Rule = supporting) -> list[Fact]:
     """Return the supporting facts of a question's chain, passage by passage."""
     passages, answer = joined.passages, AnswerMatcher(joined.question)
-    is_parallel = joined.best.shape in UNORDERED
     pairs: list[Fact] = []
-    for place, (passage, links) in enumerate(passages, start=1):
+    for place, (passage, links) in enumerate(passages):
         view = PassageView(passage)
-        answers = _answers(view, answer, joined) if is_parallel or place == len(passages) else []
+        answers = _answers(view, answer, joined) if place in joined.best.ends else []
         texts = joined.sentences.get(passage.id)
         sentences = list(numbered(texts) if texts else enumerate(view.sentences))
         every = [number for number, _ in sentences]

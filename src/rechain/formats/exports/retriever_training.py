@@ -1,5 +1,6 @@
 """Chains as training data of retrievers: triplets of sentence-transformers, paths of Beam Retriever, and MDR."""
 
+from itertools import chain, pairwise
 from typing import Any
 
 from rechain.errors import InputError, QuestionError
@@ -67,19 +68,23 @@ def _steps(joined: Joined, places: dict[str, int]) -> list[dict[str, Any]]:
     """Return the passages of a chain as steps, each with the entity that links it to the next as its answer.
 
     MuSiQue's steps are subquestions, which a chain does not have: here the first step is the whole question, and a
-    later one refers to the one before ("#1"). Passages side by side are steps that are each the whole question.
+    later one refers to those that lead to it ("#1"). Where several lines of evidence stand side by side, the first step
+    of each is the whole question.
     """
-    count, is_parallel = len(joined.best.passages), joined.best.shape in UNORDERED
-    entities = [link.entity for link in joined.best.links_in_order]
-    answers = [*entities, *[""] * (count - 1 - len(entities)), joined.question.answer]
+    best, last = joined.best, len(joined.best.passages) - 1
+    before: dict[int, list[str]] = {}
+    for one, two in chain.from_iterable(map(pairwise, best.lines)):
+        before.setdefault(two, []).append(f"#{one + 1}")
+    answers = {one: link.entity for (one, _), link in zip(best.between, best.joining_links, strict=True)}
+    answers[last] = joined.question.answer
     return [
         {
             "id": number,
-            "question": f"#{number}" if number and not is_parallel else joined.question.question,
-            "answer": answer,
+            "question": " ".join(before.get(number, ())) or joined.question.question,
+            "answer": answers.get(number, ""),
             "paragraph_support_idx": places[name],
         }
-        for number, (name, answer) in enumerate(zip(joined.best.passages, answers, strict=True))
+        for number, name in enumerate(best.passages)
     ]
 
 

@@ -5,7 +5,7 @@ numbers, dates, units and plurals are written ("normalised"); the telling part o
 sentence means what the answer says ("meaning"). Where a passage holds the answer word for word, nothing else is asked.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
 from typing import Any, NamedTuple
@@ -59,8 +59,6 @@ class Holding(NamedTuple):
     """how much of what the claim says, 0 to 1"""
     span: Span | None = None
     """where in the text; None: in the title alone, or wherever the phrases of the claim stand"""
-    missing: tuple[str, ...] = ()
-    """what is telling in the claim and stands neither there nor nearby: folded words, and values, with "=" before """
 
 
 class HeldClaim(NamedTuple):
@@ -69,8 +67,6 @@ class HeldClaim(NamedTuple):
     claim: Claim
     holdings: Mapping[int, Holding]
     """by the passage's position"""
-    found: Mapping[int, frozenset[str]] = {}
-    """what is telling in the claim and stands anywhere in a passage, of all passages"""
     phrases: frozenset[str] = frozenset()
     """of what stands word for word: the folded words of the answer and its aliases"""
 
@@ -85,16 +81,6 @@ class HeldClaim(NamedTuple):
         # Few claims are ever shown, so that phrases are not looked for before.
         span = holding.span or min((span for words in self.phrases for span in view.text.spans(words)), default=None)
         return None if span is None else view.sentence_around(span)
-
-    def strength(self, passages: Sequence[int]) -> float:
-        """Return how much of the claim some passages hold together: what the best of them lacks another may hold."""
-        inside = [self.holdings[passage] for passage in passages if passage in self.holdings]
-        if not inside:
-            return 0.0
-        best = max(inside, key=lambda holding: holding.strength)
-        elsewhere = frozenset().union(*(self.found.get(passage, frozenset()) for passage in passages))
-        share = sum(key in elsewhere for key in best.missing) / len(best.missing) if best.missing else 0.0
-        return best.strength + (1 - best.strength) * share
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +113,6 @@ class Holdings:
             spans = {holding.span}  # also of "€120", whose words stand wherever "120" does
         is_in_title = any(words in view.title.joined for words in self.phrases)
         return [*([None] if is_in_title else []), *sorted(spans)]
-
-    def coverage(self, passages: Iterable[int]) -> float:
-        """Return how much of the answer some passages hold together, 0 to 1: the mean of its claims."""
-        passages = tuple(passages)
-        strengths = [held.strength(passages) for held in self.claims]
-        return fsum(strengths) / len(strengths) if strengths else 0.0
 
 
 class AnswerMatcher:
@@ -306,11 +286,8 @@ class _ClaimSearch:
         wanted = [_wanted(claim) for claim in self._claims]
         found = [self._by_words(claim, some) for claim, some in zip(self._claims, wanted, strict=True)]
         if self._meaning is not None:
-            found = self._with_meaning(found, wanted, self._meaning)
-        held = [
-            HeldClaim(claim, _best(holdings), {n: view.keys(some) for n, view in enumerate(self._sentences)})
-            for claim, holdings, some in zip(self._claims, found, wanted, strict=True)
-        ]
+            found = self._with_meaning(found, self._meaning)
+        held = [HeldClaim(claim, _best(holdings)) for claim, holdings in zip(self._claims, found, strict=True)]
         phrases = frozenset(phrase for claim in self._claims for phrase in claim.phrases)
         return Holdings(held, phrases, frozenset(word for claim in self._claims for word in claim.words))
 
@@ -321,9 +298,7 @@ class _ClaimSearch:
         found = ((number, sentences.hold(wanted, claim.phrases)) for number, sentences in enumerate(self._sentences))
         return {number: holding for number, holding in found if holding.strength >= _LEAST_STRENGTH}
 
-    def _with_meaning(
-        self, found: Sequence[dict[int, Holding]], wanted: Sequence[Sequence[_Wanted]], meaning: Meaning
-    ) -> list[dict[int, Holding]]:
+    def _with_meaning(self, found: Sequence[dict[int, Holding]], meaning: Meaning) -> list[dict[int, Holding]]:
         """Add the passages with a sentence that means what a claim says, where words did not show it.
 
         The encoder has learnt English: to it all sentences of another language are alike.
@@ -340,8 +315,7 @@ class _ClaimSearch:
                 known = added[claim].get(number)
                 strength = _MEANING * float(alike)
                 if alike >= _ALIKE and (known is None or known.strength < strength):
-                    missing = self._sentences[number].missing_values(wanted[claim])
-                    added[claim][number] = Holding("meaning", strength, span, missing)
+                    added[claim][number] = Holding("meaning", strength, span)
         return added
 
     def _compared(self) -> list[tuple[int, Span]]:
@@ -384,19 +358,9 @@ class _NormalSentences:
         start, end = self._spans[best]
         found = next((found for words in phrases[:1] for found in self._texts[best].spans(words)), None)
         span = (start, end) if found is None else (start + found[0], start + found[1])
-        missing = tuple(one.key for one, of_one in zip(wanted, worth, strict=True) if best not in of_one)
         is_whole = all(of_one.get(best) == one.weight for one, of_one in zip(wanted, worth, strict=True))
         match: Match = "normalised" if is_whole and found is None else "words"
-        return Holding(match, min(strengths[best], 1.0), span if inside else None, missing)
-
-    def missing_values(self, wanted: Sequence[_Wanted]) -> tuple[str, ...]:
-        """Return the values among what is wanted that stand nowhere in the passage: other words cannot say them."""
-        found = self.keys(wanted)
-        return tuple(one.key for one in wanted if one.value is not None and one.key not in found)
-
-    def keys(self, wanted: Iterable[_Wanted]) -> frozenset[str]:
-        """Return what of all that is wanted stands anywhere in the passage."""
-        return frozenset(one.key for one in wanted if self._with(one) or one.key in self._title)
+        return Holding(match, min(strengths[best], 1.0), span if inside else None)
 
     def _worth(self, one: _Wanted, here: set[int]) -> dict[int, float]:
         """Return what a word or value counts in each sentence: less where it stands in the title or the next sentence.

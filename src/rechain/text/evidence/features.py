@@ -35,6 +35,10 @@ _MOST_CLAIMS = 20
 """of an answer that are looked for; one with more is a document"""
 _ASKED_LINK = 0.5
 """how much a link loses if the question names it: two passages about what was asked need not lead to one another"""
+_AT_ONCE = 1000
+"""sets that are described together, with an array of all passages for each"""
+_DECIMALS = 9
+"""to which evidence is rounded: its last bits depend on how many sets are added up at once"""
 _WEAKEST = 0.01
 """strength that a link keeps whatever the question names"""
 
@@ -124,7 +128,7 @@ NOTHING = "none of these"
 
 @cache
 def weights() -> Mapping[str, float]:
-    """Return what each kind of evidence weighs before a network has learned more (research/evidence.py fits them)."""
+    """Return what each kind of evidence weighs before a network has learned more (benchmarks/evidence.py fits them)."""
     numbers: dict[str, float] = orjson.loads(files("rechain").joinpath("data/evidence.json").read_bytes())
     return numbers
 
@@ -196,7 +200,8 @@ class Pool:
         self.size = len(views)
         self._rarities = rarities(query)
         self._asked = self._read_asked(query, views)
-        self._names = self._asked.counts * [word in naming_words(query) for word in sorted(self._rarities)]
+        naming = naming_words(query)
+        self._names = self._asked.counts * [word in naming for word in sorted(self._rarities)]
         titles = np.array([self._title(view, query) for view in views]).reshape(-1, 3)
         self._named, self._titles, self._other_sense = titles.T
         self._sentences = [SentenceOverlaps(view, self._rarities) for view in views]
@@ -213,11 +218,9 @@ class Pool:
         self._said, self._said_in_sentences = said.anywhere, said.in_sentences
         self._answer_words = holdings.words
         self._comparison = Comparison.of(query, question.answer, holdings)
-        self._root = 10 * self._tails + self._answering + 0.1 * self._best_sentence - 0.05 * self._named
+        self.roots = 10 * self._tails + self._answering + 0.1 * self._best_sentence - 0.05 * self._named
         """how likely each is the last of a set; the answer decides, where it is held alike what the question says"""
         self.edges: dict[tuple[int, int], Edge] = {}
-        self._links = np.zeros((self.size, self.size, len(LINKS)))
-        self._strengths = np.zeros((self.size, self.size))
 
     def _read_asked(self, query: Text, views: Sequence[PassageView]) -> _Held:
         words = sorted(self._rarities)
@@ -248,8 +251,9 @@ class Pool:
     # --- Links --------------------------------------------------------------------------------------------------------
 
     def link(self, graph: LinkGraph) -> None:
-        """Take the strongest link from each passage to each other, if there is one."""
+        """Take the strongest link from each passage to each other, if there is one: for a pool of few passages."""
         inside = frozenset(self._places)
+        self._links = np.zeros((self.size, self.size, len(LINKS)))
         for after in self._places:
             for edge in graph.edges(after, inside):
                 ends = self._numbers[edge.before], self._numbers[after]
@@ -281,7 +285,7 @@ class Pool:
         """
         sets, size = members.shape
         rows, places = np.arange(sets), np.arange(size)
-        roots = self._root[members]
+        roots = self.roots[members]
         tail = roots.argmax(1)
         joined = places == tail[:, None]
         strengths = self._strengths[members[:, :, None], members[:, None, :]]  # from each to each
@@ -368,9 +372,11 @@ class Pool:
             (size == 4) * (is_named.sum(1) == 2) * (is_reached.sum(1) == 2) * is_compared,
             *np.zeros(len(PAIRS)),
         ]
-        plain = np.stack([np.broadcast_to(np.asarray(column, dtype=float), sets) for column in columns], 1)
+        plain = np.empty((sets, len(_PLAIN)))
+        for number, column in enumerate(columns):
+            plain[:, number] = column
         names_no_title = float(self._named.max(initial=0.0) == 0)
-        return np.concatenate([plain, names_no_title * plain[:, _UNTITLED_PLACES]], 1)
+        return np.concatenate([plain, names_no_title * plain[:, _UNTITLED_PLACES]], 1).round(_DECIMALS)
 
 
 def _count_children(parent: Array) -> Array:
@@ -411,7 +417,10 @@ class _Said:
         holds = np.array([[word in some for word in words] for some in held], dtype=float).reshape(len(views), -1)
         rarities_here = np.log((len(views) + 1) / holds.sum(0))
         counts = rarities_here / (rarities_here.sum() or 1.0)
-        best = [_best_sentence(view, words, counts) for view in views]
+        best = [
+            _best_sentence(view, words, counts) if some else np.zeros(len(words))
+            for view, some in zip(views, held, strict=True)
+        ]
         self.anywhere = _Held(holds, counts)
         self.in_sentences = _Held(np.array(best).reshape(len(views), -1), counts)
 
@@ -431,10 +440,11 @@ def weigh(candidates: Candidates) -> Array:
     table = np.zeros((len(candidates.chains), len(FEATURES)))
     sizes = np.array([len(chain.passages) for chain in candidates.chains])
     for size in sorted(set(sizes.tolist())):
-        numbers = np.flatnonzero(sizes == size)
-        chains = [candidates.chains[number] for number in numbers.tolist()]
-        members = np.array([chain.passages for chain in chains])
-        table[numbers] = pool.describe(members, _given_trees(pool, chains, is_weighed=pairs is None))
+        of_size = np.flatnonzero(sizes == size)
+        for numbers in np.split(of_size, range(_AT_ONCE, len(of_size), _AT_ONCE)):
+            chains = [candidates.chains[number] for number in numbers.tolist()]
+            members = np.array([chain.passages for chain in chains])
+            table[numbers] = pool.describe(members, _given_trees(pool, chains, is_weighed=pairs is None))
     if pairs is not None:
         for row, chain in zip(table, candidates.chains, strict=True):
             row[_PLAIN.index(PAIRS[0]) : len(_PLAIN)] = _pair_evidence(pairs, chain)
@@ -451,7 +461,8 @@ def _given_trees(pool: Pool, chains: Sequence[Candidate], is_weighed: bool) -> T
             if edge not in known:
                 known[edge] = pool.describe_link(edge, is_weighed)
             parent[row, before], links[row, before] = after, known[edge]
-    return Trees(parent, np.full(len(chains), size - 1), links)
+    members = np.array([chain.passages for chain in chains])
+    return Trees(parent, np.where(parent < 0, pool.roots[members], -np.inf).argmax(1), links)
 
 
 def _pair_evidence(pairs: EntityPairs, chain: Candidate) -> tuple[float, float, float]:

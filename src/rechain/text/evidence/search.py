@@ -9,14 +9,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain, islice, pairwise
 from math import fsum
+from typing import NamedTuple
 
 import numpy as np
 
 from rechain.errors import QuestionError
-from rechain.schema import Question, Shape
+from rechain.schema import UNORDERED, Question, Shape
 from rechain.system.tensors import Array
 from rechain.text.answers.matcher import AnswerMatcher, Holdings, Meaning
-from rechain.text.candidates import Candidate, Candidates, CandidateSettings, find_candidates, find_links
+from rechain.text.candidates import Candidate, Candidates, CandidateSettings, find_chains, find_links
 from rechain.text.collection import Statistics
 from rechain.text.evidence.features import Pool, prior, weigh
 from rechain.text.languages import rarities
@@ -38,6 +39,8 @@ _MOST_LINKS = 200
 """of a passage that are followed, the strongest"""
 _WEAKER = 1.0
 """links may weigh less than in chains of a given length, since weights choose among all sets and not links alone"""
+_MOST_UNORDERED = 8
+"""sets of passages without an order that people are shown"""
 _TAIL = 20.0
 """what holding the answer counts beside the rarity of words when passages are chosen"""
 
@@ -57,35 +60,61 @@ def find_evidence(
         return _given_chains(question, settings, collection)
     views = [PassageView(passage) for passage in question.passages]
     holdings = AnswerMatcher(question).hold(views, meaning)
-    if holdings.is_judgement and not holdings.tails:
-        raise QuestionError("no_tail", "no tail: no passage holds what the question says and the answer judges")
     hops = settings.hops or question.hops
     if hops is not None and len(views) < hops:
         raise QuestionError("too_few_passages", f"{len(views)} passages cannot make a chain of {hops}")
     search = _Search(question, views, holdings, settings, collection)
-    members, evidence = search.sets(range(1, MOST_PASSAGES + 1) if hops is None else (hops,))
-    chains = [search.candidate(row) for row in members]
-    is_cut = len(chains) > settings.limit
-    chains, evidence = chains[: settings.limit], evidence[: settings.limit]
+    if holdings.is_judgement and not holdings.tails and search.named < 2:  # those that it names may be compared
+        raise QuestionError("no_tail", "no tail: no passage holds what the question says and the answer judges")
+    sets = search.sets(range(1, MOST_PASSAGES + 1) if hops is None else (hops,))
+    is_cut = len(sets) > settings.limit
+    chains = [search.candidate(one) for one in sets[: settings.limit]]
+    evidence = np.array([one.evidence for one in sets[: settings.limit]])
     return Candidates(question, views, holdings.tails, chains, is_cut, settings, holdings, collection, evidence)
+
+
+def worth_showing(found: Candidates) -> Candidates:
+    """Return the candidates that people should look at: those that lead to the answer, and without a stray passage.
+
+    The others are there for the weights to choose among. A passage of a set without an order is stray if it has no
+    link, no part of the answer, and a title that the question does not name.
+    """
+    asked, tails = Text(found.question.question).joined, frozenset(found.tails)
+    named = {number for number, view in enumerate(found.views) if _first_named(asked, view) < len(asked)}
+
+    def is_worth(one: Candidate) -> bool:
+        if one.shape not in UNORDERED:
+            return not tails or one.passages[-1] in tails
+        linked = {one.passages[place] for ends in one.between for place in ends}
+        return linked | named | tails >= {*one.passages}
+
+    kept = [number for number, one in enumerate(found.chains) if is_worth(one)]
+    unordered = [number for number in kept if found.chains[number].shape in UNORDERED]
+    kept = sorted({*kept} - {*unordered[_MOST_UNORDERED:]})
+    evidence = None if found.evidence is None else found.evidence[kept]
+    return replace(found, chains=[found.chains[number] for number in kept], evidence=evidence)
 
 
 def _given_chains(question: Question, settings: CandidateSettings, collection: Statistics | None) -> Candidates:
     """Return the chains of entities that the data names, of any length where none is given."""
-    if settings.hops or question.hops:
-        found = [find_candidates(question, settings, collection)]
-    else:
-        found, problem = [], None
-        for hops in _GIVEN_HOPS:
-            try:
-                found.append(find_candidates(question, replace(settings, hops=hops), collection))
-            except QuestionError as error:
-                problem = problem or error
-        if problem is not None and not found:
-            raise problem
-    chains = [chain for one in found for chain in one.chains]
-    joined = replace(found[0], chains=chains, is_cut=any(one.is_cut for one in found), settings=settings)
-    return replace(joined, evidence=weigh(joined))
+    hops = settings.hops or question.hops
+    types = question.link_types if settings.link_types is None else settings.link_types
+    lengths = (hops,) if hops else (len(types) + 1,) if types else _GIVEN_HOPS
+    found = find_chains(question, lengths, settings, collection)
+    return replace(found, evidence=weigh(found))
+
+
+class _Set(NamedTuple):
+    """A set of passages: their numbers in the pool, how they are linked, and what tells for them."""
+
+    members: Sequence[int]
+    parent: Sequence[int]
+    """the place of the member to which each leads; -1: it leads nowhere"""
+    tail: int
+    """the place of the member at which the answer is"""
+    evidence: Array
+    value: float
+    """the evidence by its weights"""
 
 
 class _Search:
@@ -103,33 +132,36 @@ class _Search:
         graph = find_links(question, weaker, collection, views)
         self._places = _choose(question, views, holdings, graph)
         """the passages in the pool, by their places among all of them"""
-        self._titles = [_first_named(question, views[place]) for place in self._places]
+        asked = Text(question.question).joined
+        self._titles = [_first_named(asked, views[place]) for place in self._places]
+        self.named = len(set(self._titles) - {len(asked)})
+        """how many different titles the question names"""
         self._pool = Pool(question, views, holdings, self._places)
         self._pool.link(graph)
 
-    def sets(self, sizes: Sequence[int]) -> tuple[list[Array], Array]:
-        """Return the best sets of some sizes, the best first, and their evidence."""
-        pool, weights, found = self._pool, prior(), []
+    def sets(self, sizes: Sequence[int]) -> list[_Set]:
+        """Return the best sets of some sizes, the best first."""
+        pool, weights, found = self._pool, prior(), list[_Set]()
         members = np.arange(pool.size)[:, None]
         for size in range(1, min(max(sizes), pool.size) + 1):
             if size > 1:
                 members = _grown(members[:_BEAM], pool.size)
-            evidence = pool.describe(members, pool.trees(members))
-            order = np.argsort(-(evidence @ weights), kind="stable")[:_KEPT]
+            trees = pool.trees(members)
+            evidence = pool.describe(members, trees)
+            values = evidence @ weights
+            order = np.argsort(-values, kind="stable")[:_KEPT]
             members = members[order]
             if size in sizes:
-                found += list(zip(members, evidence[order], strict=True))
-        found.sort(key=lambda one: -float(one[1] @ weights))
-        return [members for members, _ in found], np.array([evidence for _, evidence in found])
+                rows = (members.tolist(), trees.parent[order].tolist(), trees.tail[order].tolist())
+                found += map(_Set, *rows, evidence[order], values[order].tolist())
+        return sorted(found, key=lambda one: -one.value)
 
-    def candidate(self, members: Array) -> Candidate:
+    def candidate(self, one: _Set) -> Candidate:
         """Return a set as a candidate: its passages in an order in which each leads on, its links and its shape."""
-        trees = self._pool.trees(members[None])
-        parent, tail = trees.parent[0].tolist(), int(trees.tail[0])
-        order = _leading_order(parent, tail, [self._titles[number] for number in members])
+        order = _leading_order(one.parent, one.tail, [self._titles[number] for number in one.members])
         places = {member: place for place, member in enumerate(order)}
-        joined = sorted((places[member], places[towards]) for member, towards in enumerate(parent) if towards >= 0)
-        numbers = members[order].tolist()
+        joined = sorted((places[member], places[towards]) for member, towards in enumerate(one.parent) if towards >= 0)
+        numbers = [one.members[member] for member in order]
         edges = tuple(self._pool.edges[numbers[before], numbers[after]] for before, after in joined)
         is_chain = joined == list(pairwise(range(len(order))))
         shape: Shape = "single" if len(order) == 1 else "chain" if is_chain else "graph" if edges else "parallel"
@@ -151,6 +183,8 @@ def _leading_order(parent: Sequence[int], tail: int, titles: Sequence[int]) -> l
 
     Passages that nothing parts come as the question names them.
     """
+    if max(parent) < 0:
+        return sorted(range(len(parent)), key=titles.__getitem__)
     children: dict[int, list[int]] = {}
     for member, towards in enumerate(parent):
         children.setdefault(towards, []).append(member)
@@ -159,16 +193,14 @@ def _leading_order(parent: Sequence[int], tail: int, titles: Sequence[int]) -> l
         before = sorted(children.get(member, ()), key=titles.__getitem__)
         return [*chain.from_iterable(map(line, before)), member]
 
-    are_apart = len(children.get(-1, ())) == len(parent)
-    lines = sorted(children[-1], key=lambda root: (root == tail and not are_apart, titles[root]))
+    lines = sorted(children[-1], key=lambda root: (root == tail, titles[root]))
     return [*chain.from_iterable(map(line, lines))]
 
 
-def _first_named(question: Question, view: PassageView) -> int:
-    """Return where the question names a passage's title; after its end where it does not."""
-    text = Text(question.question).joined
-    place = text.find(view.title.joined) if view.title.words else -1
-    return len(text) if place < 0 else place
+def _first_named(asked: str, view: PassageView) -> int:
+    """Return where the words of a question name a passage's title; after their end where they do not."""
+    place = asked.find(view.title.joined) if view.title.words else -1
+    return len(asked) if place < 0 else place
 
 
 def _choose(question: Question, views: Sequence[PassageView], holdings: Holdings, graph: LinkGraph) -> list[int]:

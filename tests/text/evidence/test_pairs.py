@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from rechain.recoverer import Recoverer
 from rechain.schema import Mention, Passage, Question
-from rechain.text.evidence.pairs import NEARNESS_FACTOR, RARITY_FACTOR, Closeness, closeness, weigh_beside
 from rechain.scoring.interface import Lexical
 from rechain.text.candidates import Candidates, find_candidates
 from rechain.text.collection import PassageCollection
+from rechain.text.evidence.pairs import NEARNESS_FACTOR, RARITY_FACTOR, Closeness, closeness, weigh_beside
 from rechain.text.passage_views import PassageView
 from rechain.text.words import Span
 
