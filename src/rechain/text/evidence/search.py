@@ -147,6 +147,8 @@ class _Search:
         for size in range(1, min(max(sizes), pool.size) + 1):
             if size > 1:
                 members = _grown(members[:_BEAM], pool.size)
+            if size not in sizes and len(members) <= _BEAM:
+                continue  # all of them grow, and none is wanted itself
             trees = pool.trees(members)
             evidence = pool.describe(members, trees)
             values = evidence @ weights
