@@ -8,7 +8,8 @@ Start-up times are in speed.py, candidates of growing questions in speed.py and 
 
 import json
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import pairwise
 from pathlib import Path
 
 from common import print_heading, print_rows, seconds, spread
@@ -18,6 +19,8 @@ from rechain.formats.datasets import read_questions
 from rechain.labels.queue import Queue
 from rechain.labels.store import Label, LabelStore
 from rechain.recoverer import Recoverer
+from rechain.schema import Passage, Question
+from rechain.text.evidence.search import find_evidence
 from rechain.text.label_units import Unit
 from rechain.text.words import Text, strip_suffix
 
@@ -60,6 +63,27 @@ def label_cases(folder: Path) -> Cases:
     }
 
 
+def evidence_cases() -> Cases:
+    """Return questions of very many passages: with one title, in one long ring of links, and each very long."""
+
+    def asked(passages: Iterable[tuple[str, str]], hops: int | None = None) -> Question:
+        rows = [Passage(id=str(number), title=title, text=text) for number, (title, text) in enumerate(passages)]
+        text = "Is Zimbelot as old as the composer of Quorvath?"
+        return Question(id="q", question=text, answer="Ostrela", passages=rows, hops=hops)
+
+    alike = asked(("Zimbelot", f"Zimbelot was seen in Ostrela in {n}.") for n in range(5000))
+    names = [f"Name{n} Maker{n}" for n in range(500)]
+    texts = [f"{one} knew {two}. {'Ostrela is near.' * (n % 50 == 0)}" for n, (one, two) in enumerate(pairwise(names))]
+    ring = list(zip(names, texts, strict=False))
+    long = asked((f"T{n}", "Zimbelot was born in Ostrela, where Corvin Maltese lived. " * 3500) for n in range(20))
+    return {
+        "evidence: 5,000 passages of one title": lambda: find_evidence(alike),
+        "evidence: 3 of 500 passages": lambda: find_evidence(asked(ring, hops=3)),
+        "evidence: 4 of 500 passages": lambda: find_evidence(asked(ring, hops=4)),
+        "evidence: 20 passages of 200,000 characters": lambda: find_evidence(long),
+    }
+
+
 def reading_cases(folder: Path) -> Cases:
     """Return a passage of 5 MB, full of what JSON escapes, as a line and in an array, read and recovered."""
     short = {"id": "p", "title": "", "text": "Short."}
@@ -89,7 +113,7 @@ def main() -> None:
     print_heading()
     cases: Cases = {f"words: {name}": lambda text=text: Text(strip_suffix(text)) for name, text in ODD_TEXTS.items()}  # type: ignore[misc]
     with tempfile.TemporaryDirectory() as folder:
-        cases |= reading_cases(Path(folder)) | label_cases(Path(folder))
+        cases |= evidence_cases() | reading_cases(Path(folder)) | label_cases(Path(folder))
         rows = [(name, spread([seconds(work) for _ in range(REPEATS)], "{:.3f}")) for name, work in cases.items()]
     print_rows(("what", f"seconds, median (range) of {REPEATS}"), rows)
 

@@ -152,7 +152,7 @@ BAD_LINES: list[tuple[str, object, str, str]] = [
     ),
     ("hops", {"hops": 0}, "bad_field", "hops"),
     ("link types", {"hops": 3, "link_types": ["gene"]}, "bad_field", "link_types"),
-    ("no link", {"passages": [{"id": "a", "text": "Prague"}, {"id": "b", "text": "It rains"}]}, "no_link", "passages"),
+    ("too few passages", {"passages": [{"id": "a", "text": "Prague"}]}, "too_few_passages", "passages"),
 ]
 
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import orjson
 
-from rechain.schema import Verdict
+from rechain.schema import UNORDERED, Verdict
 from rechain.scoring.contexts import Contexts, find_names, terms
 from rechain.system.tensors import Array
 from rechain.text.answers.claims import Claim
@@ -377,7 +377,7 @@ def _describe(rivals: Rivals, claim: Claim, chain: Candidate) -> dict[str, float
     names = rivals.compare_names(claim)
     return {
         "claim": 1.0,
-        "claim: side by side": float(chain.shape == "parallel"),  # what is compared has more values than are asked for
+        "claim: side by side": float(chain.shape in UNORDERED),  # what is compared has more values than are asked for
         "claim: value stands nowhere": float(any(map(rivals.stands_nowhere, rivals.claimed_values(claim)))),
         "claim: rival value": _ramp(rivals.compare_values(claim)),
         "claim: rival name": _ramp(names.context),

@@ -130,8 +130,9 @@ class Candidates:
     @property
     def names_entities(self) -> bool:
         """Whether the data names the entities of question and links, so that pairs of them can be weighed."""
-        is_given = (edge.is_given for chain in self.chains for edge in chain.edges)
-        return bool(self.question.question_entities) and all(is_given)
+        if not self.question.question_entities or any(chain.shape in UNORDERED for chain in self.chains):
+            return False  # what has no order leads from no entity to the next
+        return all(edge.is_given for chain in self.chains for edge in chain.edges)
 
     def identity(self, chain: Candidate) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return what `Chain.identity` is of a chain, without looking for links in texts, which takes time."""

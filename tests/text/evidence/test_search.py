@@ -6,9 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rechain.errors import QuestionError
-from rechain.schema import Passage, Question
+from rechain.schema import Mention, Passage, Question
 from rechain.text.candidates import Candidate, Candidates, CandidateSettings
 from rechain.text.evidence.features import FEATURES, prior, weigh
+from rechain.text.evidence.pairs import weigh_beside
 from rechain.text.evidence.search import find_evidence
 
 BRIDGE = {
@@ -67,6 +68,29 @@ def test_passages_without_links_are_side_by_side_as_the_question_names_them() ->
     found = find_evidence(question(FILMS, "Is Paper Comet older than Velvet Anchor?", "Velvet Anchor"))
     both = of(found, "Paper Comet", "Velvet Anchor")
     assert (both.shape, titles(found, both)) == ("parallel", ["Paper Comet", "Velvet Anchor"])
+
+
+@pytest.mark.parametrize("hops", [None, 1, 2])
+def test_entities_that_the_data_names_need_not_be_those_of_every_link(hops: int | None) -> None:
+    texts = ["Polonium was found by Curie.", "Curie was born in Warsaw.", "Rain in Warsaw."]
+    named = [("Polonium", "PO"), ("Curie", "MC")]
+    passages = [
+        Passage(
+            id=str(number),
+            text=text,
+            mentions=[
+                Mention(entity=entity, start=text.index(name), end=text.index(name) + len(name))
+                for name, entity in named
+                if name in text
+            ],
+        )
+        for number, text in enumerate(texts)
+    ]
+    asked = Question(id="q", question="Where?", answer="Warsaw", question_entities=["PO"], hops=hops, passages=passages)
+    found = find_evidence(asked)
+    assert found.evidence is not None and len(found.evidence) == len(found.chains)
+    assert len(weigh_beside(found)) == (1 if found.names_entities else 0)
+    assert found.names_entities == (hops == 1)
 
 
 def test_one_passage_may_suffice() -> None:

@@ -70,7 +70,8 @@ def find_evidence(
     is_cut = len(sets) > settings.limit
     chains = [search.candidate(one) for one in sets[: settings.limit]]
     evidence = np.array([one.evidence for one in sets[: settings.limit]])
-    return Candidates(question, views, holdings.tails, chains, is_cut, settings, holdings, collection, evidence)
+    found = Candidates(question, views, holdings.tails, chains, is_cut, settings, holdings, collection, evidence)
+    return replace(found, evidence=weigh(found)) if found.names_entities else found  # pairs of them tell more
 
 
 def worth_showing(found: Candidates) -> Candidates:
@@ -146,6 +147,8 @@ class _Search:
         for size in range(1, min(max(sizes), pool.size) + 1):
             if size > 1:
                 members = _grown(members[:_BEAM], pool.size)
+            if size not in sizes and len(members) <= _BEAM:
+                continue  # all of them grow, and none is wanted itself
             trees = pool.trees(members)
             evidence = pool.describe(members, trees)
             values = evidence @ weights
