@@ -121,7 +121,6 @@ def _toy_arrays(count: int, told: float = 0.7, seed: int = 0, flipped: bool = Fa
         "chain_text": np.array([text for text, _, _ in places]),
         "link_text": np.array([[tail] for _, tail, _ in places]),
         "link_slot": np.array([[slot] for _, _, slot in places]),
-        "fixed": np.zeros(len(places), dtype=np.float32),
         "shared": np.zeros(len(places), dtype=np.float32),
         "may_be": np.ones(len(places), dtype=bool),
         "right": np.array(chosen),

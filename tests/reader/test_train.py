@@ -66,7 +66,7 @@ def two_and_one() -> QuestionBatch:
     """A question with chains 0 and 1, and one with chain 2 alone."""
     is_chain = torch.tensor([[True, True], [True, False]])
     nothing = torch.zeros(2, 2)
-    return QuestionBatch(is_chain, torch.tensor([[0, 1], [2, 2]]), nothing[..., None], nothing, nothing, is_chain)
+    return QuestionBatch(is_chain, torch.tensor([[0, 1], [2, 2]]), nothing[..., None], nothing, is_chain)
 
 
 def softmax(*logits: float) -> list[float]:
@@ -193,19 +193,17 @@ def test_the_links_of_a_chain_add_up_and_padding_adds_nothing(toy_reader: Make, 
     torch.testing.assert_close(twice[1], 2 * once[1])
 
 
-def test_fixed_evidence_counts_everywhere_and_shared_beliefs_in_the_e_step_alone(
-    toy_reader: Make, toy_arrays: Arrays
-) -> None:
+def test_shared_beliefs_count_in_the_e_step_alone(toy_reader: Make, toy_arrays: Arrays) -> None:
     arrays = toy_arrays(1)
-    arrays["fixed"], arrays["shared"] = np.float32([0.25, 0.0]), np.float32([0.0, 0.5])
+    arrays["shared"] = np.float32([0.0, 0.5])
     data, reader = ReaderData(arrays, "cpu"), toy_reader(1).eval()
     batch = data.batch(np.array([0]))
     with torch.inference_mode():
         views = look(reader, data, batch)
     features = batch.features[0, :, 0]
-    torch.testing.assert_close(views.evidence[0], features + torch.tensor([0.25, 0.0]))
+    torch.testing.assert_close(views.evidence[0], features)
     belief = ReaderTraining(reader, data, QUICK).belief(batch, views.evidence)
-    torch.testing.assert_close(belief[0], (features + torch.tensor([0.25, 0.5])).softmax(0))
+    torch.testing.assert_close(belief[0], (features + torch.tensor([0.0, 0.5])).softmax(0))
 
 
 def test_where_one_entity_alone_can_link_no_passage_is_read(

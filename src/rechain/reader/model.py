@@ -16,7 +16,6 @@ from rechain.system.caches import BoundedCache
 from rechain.system.tensors import Array
 from rechain.text.candidates import Candidates
 from rechain.text.evidence.features import nothing, weigh
-from rechain.text.evidence.pairs import weigh_beside
 from rechain.text.linking.content import are_parts
 
 _SENTENCE_TOKENS = 96  # of a sentence or claim whose meaning is compared
@@ -134,8 +133,6 @@ class WeighedQuestion:
         evidence = weigh(candidates) if candidates.evidence is None else candidates.evidence  # [candidates, features]
         self._evidence = evidence @ weights  # [candidates]
         self._nothing = nothing(candidates)
-        self._beside = weigh_beside(candidates)  # further evidence, whose weights are fixed
-        self._cheap = np.sum([self._evidence, *self._beside.values()], axis=0)  # all that the network need not read
         self.chosen = self._worth_reading()
         self._arrivals = Arrivals(candidates.chains[number] for number in self.chosen)
         # by their numbers, the arrivals to which more than one entity could lead; of others there is no doubt
@@ -148,8 +145,8 @@ class WeighedQuestion:
 
     def _worth_reading(self) -> list[int]:
         """Return the numbers of the candidates to read: the best, if reading can still change their order."""
-        ranked = np.argsort(-self._cheap, kind="stable")
-        close = ranked[self._cheap[ranked] >= self._cheap[ranked[0]] - self._settings.margin]
+        ranked = np.argsort(-self._evidence, kind="stable")
+        close = ranked[self._evidence[ranked] >= self._evidence[ranked[0]] - self._settings.margin]
         return close[: self._settings.most_chains].tolist() if len(close) > 1 else []
 
     def write(self, tokenizer: Tokenizer) -> tuple[list[TokenText], list[TokenText]]:
@@ -168,7 +165,6 @@ class WeighedQuestion:
             "evidence": self._evidence,
             "ranker": self._settings.ranker_weight * self._spread(ranks),
             "reasoner": self._settings.reasoner_weight * self._spread(together),
-            **self._beside,
         }
         contributions: list[Contributions] = [
             dict(zip(parts, map(float, values), strict=True)) for values in zip(*parts.values(), strict=True)
@@ -178,7 +174,7 @@ class WeighedQuestion:
         shares = np.exp(logits[:-1] - _log_sum(logits)).clip(0, 1).tolist()
         steps = self._steps(ranks, named)
         if self._candidates.names_entities:
-            return Scores(contributions, list(map(ALONE.confidence, shares)), steps, shares=shares)
+            return Scores(contributions, ALONE.confidences(shares), steps, shares=shares)
         return Scores(contributions, shares, steps)
 
     def _named(self, links: Array) -> list[list[float]]:

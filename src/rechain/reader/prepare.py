@@ -29,7 +29,6 @@ from rechain.text.answers.matcher import AnswerMatcher
 from rechain.text.candidates import Candidate, Candidates, CandidateSettings
 from rechain.text.collection import Statistics
 from rechain.text.evidence.features import nothing, prior, weigh
-from rechain.text.evidence.pairs import weigh_beside
 from rechain.text.evidence.search import find_evidence
 from rechain.text.languages import idf, rarities
 from rechain.text.passage_views import PassageView, first_sentences
@@ -110,7 +109,6 @@ class ReaderPreparation:
         self._tokenizer, self._settings = tokenizer, settings
         self._texts: list[TokenText] = []
         self._features: list[Array] = []
-        self._fixed: list[Array] = []
         self._may_be: list[Array] = []
         self._offers = StepOffers()
         self._chain_texts: list[int] = []
@@ -122,8 +120,7 @@ class ReaderPreparation:
     def add(self, candidates: Candidates, may_be: Sequence[bool] | None = None) -> None:
         """Add a question; `may_be` says which candidates may be right, if that is known: by their sizes, say."""
         features = weigh(candidates) if candidates.evidence is None else candidates.evidence
-        beside = np.sum([np.zeros(len(features)), *weigh_beside(candidates).values()], axis=0)  # [chains]
-        believed = features @ prior() + beside
+        believed = features @ prior()
         possible = np.ones(len(features), dtype=bool) if may_be is None else np.array(may_be)
         if not possible.any():
             raise QuestionError("no_link", "no candidate may be right")
@@ -138,7 +135,6 @@ class ReaderPreparation:
         for chain in chains:
             self._links.append([(alone + arrival, slot) for arrival, slot in arrivals.places(chain)])
         self._features.append(features[kept])
-        self._fixed.append(beside[kept])
         self._may_be.append(possible[kept])
         self._offers.add(candidates, believed, nothing(candidates))
         self._starts.append(len(self._chain_texts))
@@ -161,7 +157,6 @@ class ReaderPreparation:
         return {
             **flat_texts(self._texts),
             "features": np.concatenate(self._features).astype(np.float32),
-            "fixed": np.concatenate(self._fixed).astype(np.float32),
             "may_be": np.concatenate(self._may_be),
             "chain_start": np.array(self._starts, dtype=np.int64),
             "chain_text": np.array(self._chain_texts, dtype=np.int64),

@@ -71,7 +71,6 @@ class QuestionBatch(NamedTuple):
     is_chain: Tensor  # [B, K]; all else is padded if there is no chain
     chains: Tensor  # numbers of the chains, [B, K], on the CPU, where texts are gathered
     features: Tensor  # cheap evidence, [B, K, F]
-    fixed: Tensor  # further evidence, whose weights are not learned, [B, K]
     shared: Tensor  # what other questions say about each chain by the steps they share, [B, K]
     may_be: Tensor  # whether it may be right, by how many passages are needed, [B, K]
 
@@ -86,7 +85,7 @@ class ReaderData(_Rows):
         self.chain_text = torch.from_numpy(arrays["chain_text"])
         self.link_text = torch.from_numpy(arrays["link_text"])  # [chains, links]
         self.link_slot = torch.from_numpy(arrays["link_slot"])
-        columns = (arrays[name] for name in ("features", "fixed", "shared", "may_be"))
+        columns = (arrays[name] for name in ("features", "shared", "may_be"))
         self._columns = [torch.from_numpy(column).to(self.device) for column in columns]
 
     def batch(self, questions: Array) -> QuestionBatch:
@@ -134,7 +133,7 @@ def look(model: ChainReader, data: ReaderData, batch: QuestionBatch) -> Views:
     chains = batch.chains[batch.is_chain.cpu()]
     ranker = data.texts.read(data.chain_text[chains], model.rank)
     reasoner = _name_links(model, data, chains)
-    return Views(_padded(ranker, batch), _padded(reasoner, batch), model.weigh(batch.features) + batch.fixed)
+    return Views(_padded(ranker, batch), _padded(reasoner, batch), model.weigh(batch.features))
 
 
 def _name_links(model: ChainReader, data: ReaderData, chains: Tensor) -> Tensor:
@@ -314,7 +313,7 @@ class ReaderTraining:
         if not len(data.held_out):
             return {}
         for batch, views in examine(look, self.reader, data, data.held_out):
-            prior = batch.features @ self._prior[0] + batch.fixed
+            prior = batch.features @ self._prior[0]
             agreement.append((masked_softmax(views.ranker, batch) * masked_softmax(prior, batch)).sum(-1))
         figures = {"agreement": float(torch.cat(agreement).mean())}
         if not judged or not len(judged.held_out):

@@ -10,7 +10,7 @@ import pytest
 from rechain.schema import Mention, Passage, Question
 from rechain.text.answers.matcher import AnswerMatcher
 from rechain.text.candidates import Candidates, find_candidates
-from rechain.text.evidence.features import FEATURES, NOTHING, Comparison, nothing, prior, weigh, weights
+from rechain.text.evidence.features import FEATURES, NOTHING, PAIRS, Comparison, nothing, prior, weigh, weights
 from rechain.text.evidence.search import find_evidence
 from rechain.text.languages import idf, phrase_idf
 from rechain.text.passage_views import PassageView
@@ -163,10 +163,10 @@ def given_question() -> Question:
 def test_where_the_data_names_entities_pairs_in_one_sentence_count() -> None:
     found = evidence(find_candidates(given_question()), 0, 1, 2)
     twice, never, once = log(2.1), log(0.1), log(1.1)
-    assert found["pairs together"] == pytest.approx(twice + never + once)
-    assert found["weakest pair"] == pytest.approx(never)
-    assert found["mentions"] == pytest.approx(log(2 * 2))
-    assert (found["links"], found["weakest link"], found["answer links"], found["question names link"]) == (0, 0, 0, 0)
+    assert found["pairs together"] == pytest.approx(2 * (twice + never + once))
+    assert found["weakest pair"] == pytest.approx(2 * never)
+    assert found["mentions"] == pytest.approx(2 * log(2 * 2))
+    assert all(found[name] == 0 for name in FEATURES if name not in PAIRS)
 
 
 def test_the_prior_is_the_table_in_the_order_of_the_features(bridge_question: Question) -> None:
@@ -178,7 +178,7 @@ def test_the_prior_is_the_table_in_the_order_of_the_features(bridge_question: Qu
 
 def test_that_nothing_is_right_has_a_weight_or_is_as_likely_as_pairs_that_never_meet(bridge_question: Question) -> None:
     assert nothing(find_candidates(bridge_question)) == weights()[NOTHING]
-    assert nothing(find_candidates(given_question())) == pytest.approx(3 * log(0.1) * weights()["pairs together"])
+    assert nothing(find_candidates(given_question())) == pytest.approx(2 * 3 * log(0.1) * weights()["pairs together"])
 
 
 def test_the_evidence_of_a_chain_does_not_depend_on_the_others(bridge_question: Question) -> None:

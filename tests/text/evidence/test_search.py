@@ -9,7 +9,6 @@ from rechain.errors import QuestionError
 from rechain.schema import Mention, Passage, Question
 from rechain.text.candidates import Candidate, Candidates, CandidateSettings
 from rechain.text.evidence.features import FEATURES, prior, weigh
-from rechain.text.evidence.pairs import weigh_beside
 from rechain.text.evidence.search import find_evidence
 
 BRIDGE = {
@@ -89,7 +88,6 @@ def test_entities_that_the_data_names_need_not_be_those_of_every_link(hops: int 
     asked = Question(id="q", question="Where?", answer="Warsaw", question_entities=["PO"], hops=hops, passages=passages)
     found = find_evidence(asked)
     assert found.evidence is not None and len(found.evidence) == len(found.chains)
-    assert len(weigh_beside(found)) == (1 if found.names_entities else 0)
     assert found.names_entities == (hops == 1)
 
 

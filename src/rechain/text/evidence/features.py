@@ -45,8 +45,10 @@ _WEAKEST = 0.01
 LINKS = ("links", "leads to title", "comes from title", "linking sentences", "answer links", "question names link")
 """what a link has, summed over a candidate's links; its strength comes first"""
 _STRENGTH, _LEADS, _COMES, _NAMED = 0, 1, 2, 5
-PAIRS = ("pairs together", "weakest pair", "mentions")
-"""of the entities of each step, where the data names them"""
+PAIRS = ("pairs together", "weakest pair", "mentions", "pairs near", "pairs rare")
+"""of the entities of each step, where the data names them: words and links tell nothing more there"""
+_PAIR_SCALE = 2.0
+"""brings logarithms of counts to the size of what a network says of such chains (docs/measured/default_model.md)"""
 _PLAIN = (
     "question words",
     "names",
@@ -263,13 +265,13 @@ class Pool:
         weakened = self._links[..., _STRENGTH] - _ASKED_LINK * np.minimum(self._links[..., _NAMED], 1.0)
         self._strengths = np.maximum(weakened, _WEAKEST) * (self._links[..., _STRENGTH] > 0)
 
-    def describe_link(self, edge: Edge, is_weighed: bool = True) -> tuple[float, ...]:
-        """Return what LINKS names of a link; where the data gives all links, their weights tell nothing."""
+    def describe_link(self, edge: Edge) -> tuple[float, ...]:
+        """Return what LINKS names of a link."""
         words = [] if edge.is_given else edge.name.split()
         ends = zip((edge.before, edge.after), edge.forms, strict=True)
         sentences = fsum(self._sentences[self._numbers[place]].best_with((form,)) for place, form in ends)
         return (
-            _SCALE * edge.weight if is_weighed else 0.0,
+            _SCALE * edge.weight,
             float(edge.leads_to_title),
             float(edge.comes_from_title),
             _SCALE * sentences,
@@ -434,24 +436,23 @@ def _best_sentence(view: PassageView, words: Sequence[str], counts: Array) -> Ar
 
 
 def weigh(candidates: Candidates) -> Array:
-    """Return the evidence for every candidate, [candidates, FEATURES]; of pairs where the data names the entities."""
-    pool = Pool(candidates.question, candidates.views, candidates.holdings)
-    pairs = EntityPairs(candidates) if candidates.names_entities else None
+    """Return the evidence for every candidate, [candidates, FEATURES]; of pairs alone where the data names entities."""
     table = np.zeros((len(candidates.chains), len(FEATURES)))
+    if candidates.names_entities:
+        table[:, _PLAIN.index(PAIRS[0]) : len(_PLAIN)] = _pair_evidence(candidates)
+        return table
+    pool = Pool(candidates.question, candidates.views, candidates.holdings)
     sizes = np.array([len(chain.passages) for chain in candidates.chains])
     for size in sorted(set(sizes.tolist())):
         of_size = np.flatnonzero(sizes == size)
         for numbers in np.split(of_size, range(_AT_ONCE, len(of_size), _AT_ONCE)):
             chains = [candidates.chains[number] for number in numbers.tolist()]
             members = np.array([chain.passages for chain in chains])
-            table[numbers] = pool.describe(members, _given_trees(pool, chains, is_weighed=pairs is None))
-    if pairs is not None:
-        for row, chain in zip(table, candidates.chains, strict=True):
-            row[_PLAIN.index(PAIRS[0]) : len(_PLAIN)] = _pair_evidence(pairs, chain)
+            table[numbers] = pool.describe(members, _given_trees(pool, chains))
     return table
 
 
-def _given_trees(pool: Pool, chains: Sequence[Candidate], is_weighed: bool) -> Trees:
+def _given_trees(pool: Pool, chains: Sequence[Candidate]) -> Trees:
     """Return the trees of candidates of one size that have their links already."""
     size = len(chains[0].passages)
     parent, links = np.full((len(chains), size), -1), np.zeros((len(chains), size, len(LINKS)))
@@ -459,22 +460,29 @@ def _given_trees(pool: Pool, chains: Sequence[Candidate], is_weighed: bool) -> T
     for row, chain in enumerate(chains):
         for (before, after), edge in zip(chain.between, chain.edges, strict=True):
             if edge not in known:
-                known[edge] = pool.describe_link(edge, is_weighed)
+                known[edge] = pool.describe_link(edge)
             parent[row, before], links[row, before] = after, known[edge]
     members = np.array([chain.passages for chain in chains])
     return Trees(parent, np.where(parent < 0, pool.roots[members], -np.inf).argmax(1), links)
 
 
-def _pair_evidence(pairs: EntityPairs, chain: Candidate) -> tuple[float, float, float]:
-    steps = pairs.steps(chain)
-    if not steps:
-        return 0.0, 0.0, 0.0
-    together, mentions, _ = zip(*steps, strict=True)
-    return sum(together), min(together), sum(mentions)
+def _pair_evidence(candidates: Candidates) -> Array:
+    """Return what tells for the entities of each candidate's steps, [candidates, PAIRS]."""
+    pairs = EntityPairs(candidates)
+    steps = [pairs.steps(chain) for chain in candidates.chains]
+    columns = [
+        [sum(step.together for step in of_chain) for of_chain in steps],
+        [min((step.together for step in of_chain), default=0.0) for of_chain in steps],
+        [sum(step.mentions for step in of_chain) for of_chain in steps],
+        pairs.nearness(),
+        pairs.rarity(),
+    ]
+    return _PAIR_SCALE * np.array(columns).T
 
 
 def nothing(candidates: Candidates) -> float:
     """Return the score of what may be right when no candidate is."""
     if candidates.names_entities:
-        return 3 * NEVER_TOGETHER * weights()["pairs together"]  # pairs that never share a sentence, in three passages
+        # pairs that never share a sentence, in three passages
+        return 3 * _PAIR_SCALE * NEVER_TOGETHER * weights()["pairs together"]
     return weights()[NOTHING]

@@ -53,32 +53,37 @@ class EntityPairs:
 
     def score(self) -> Sequence[dict[str, float]]:
         """Return for every chain how closely its pairs stand together and, with a collection, how rare they are."""
-        beside = self.beside()
+        parts = {"nearness": self.nearness()}
+        if self._candidates.collection is not None:
+            parts["collection"] = self.rarity()
         return [
             {
                 "pairs in one sentence": sum(step.together for step in steps),
                 "mentions": MENTION_FACTOR * sum(step.mentions for step in steps),
-                **{name: float(values[number]) for name, values in beside.items()},
+                **{name: float(values[number]) for name, values in parts.items()},
             }
             for number, steps in enumerate(map(self.steps, self._candidates.chains))
         ]
 
-    def beside(self) -> dict[str, Array]:
-        """Return what tells for the pairs of every chain beside what a trained network weighs, [chains] each.
+    def nearness(self) -> Array:
+        """Return how near the two entities of each step stand, [chains], less that of the chain of the nearest.
 
-        Less the greatest: what all chains of a question lack tells nothing of which is right, nor whether one is.
+        What all chains of a question lack tells nothing of which is right, nor whether one is.
         """
+        distances = [[step.distance for step in self.steps(chain)] for chain in self._candidates.chains]
+        return NEARNESS_FACTOR * _below_greatest(_total(distances))
+
+    def rarity(self) -> Array:
+        """Return how rare the entities are in the collection, [chains], less that of the chain of the rarest."""
         chains, collection = self._candidates.chains, self._candidates.collection
-        distances = [[step.distance for step in self.steps(chain)] for chain in chains]
-        parts = {"nearness": NEARNESS_FACTOR * _below_greatest(_total(distances))}
-        if collection is not None:
-            pairs = [[pair for _, pair in self.entities(chain)] for chain in chains]
-            if isinstance(collection, BatchStatistics):
-                collection.count_ahead(entities={entity for of_chain in pairs for pair in of_chain for entity in pair})
-            # The entity of a link counts in both its steps. One that the collection does not know counts as in one.
-            counts = [[sum(log_count(collection, name) for name in pair) for pair in of_chain] for of_chain in pairs]
-            parts["collection"] = RARITY_FACTOR * _below_greatest(_total(counts))
-        return parts
+        if collection is None:
+            return np.zeros(len(chains))
+        pairs = [[pair for _, pair in self.entities(chain)] for chain in chains]
+        if isinstance(collection, BatchStatistics):
+            collection.count_ahead(entities={entity for of_chain in pairs for pair in of_chain for entity in pair})
+        # The entity of a link counts in both its steps. One that the collection does not know counts as in one.
+        counts = [[sum(log_count(collection, name) for name in pair) for pair in of_chain] for of_chain in pairs]
+        return RARITY_FACTOR * _below_greatest(_total(counts))
 
     def steps(self, chain: Candidate) -> list[Closeness]:
         """Return for each passage, where both its entities are named, how closely the two stand together."""
@@ -111,11 +116,6 @@ class EntityPairs:
         if (passage, one, two) not in self._pairs:
             self._pairs[passage, one, two] = closeness(self._candidates.views[passage], one, two)
         return self._pairs[passage, one, two]
-
-
-def weigh_beside(candidates: Candidates) -> dict[str, Array]:
-    """Return what `EntityPairs.beside` does; nothing where the data does not name the entities."""
-    return EntityPairs(candidates).beside() if candidates.names_entities else {}
 
 
 def _total(costs: Sequence[Sequence[float]]) -> list[float]:
