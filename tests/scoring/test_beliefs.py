@@ -182,7 +182,7 @@ def test_confidence_is_the_share_among_all_chains_and_none_of_them() -> None:
     one = offer(chain("a", 2.0, 0.5), chain("b", 1.0, 0.2), steps=[[ONE], [TWO]])
     recovered = one.weigh({ONE: 0.0, TWO: log(2)}, top=2, min_confidence=None)
     total = 0.5 + 0.4 + 0.3
-    expected = [JOINTLY.confidence(share / total) for share in (0.5, 0.4)]
+    expected = JOINTLY.confidences([0.5 / total, 0.4 / total])
     assert [c.confidence for c in recovered] == pytest.approx(expected)
 
 

@@ -316,8 +316,9 @@ class Offer(NamedTuple):
     def weigh(self, told: Mapping[str, float], top: int, min_confidence: float | None) -> Recovered:
         """Return the best chains with what is told of each step, log(pi / prior)."""
         added, shares, chains = self._added(told), self.shares(told), self.fields["chains"]
-        order = sorted(range(len(chains)), key=lambda number: -(chains[number]["score"] + added[number]))
-        best = [_told(chains[number], added[number], shares[number]) for number in order[:top]]
+        order = sorted(range(len(chains)), key=lambda number: -shares[number])
+        confidences = JOINTLY.confidences(shares)
+        best = [_told(chains[number], added[number], confidences[number]) for number in order[:top]]
         error = low_confidence(best, min_confidence)
         if error and self.where:
             error = QuestionError(error.code, f"{self.where}: {error}.")
@@ -350,12 +351,12 @@ def low_confidence(chains: Sequence[Chain], least: float | None) -> QuestionErro
     return QuestionError("low_confidence", f"the best chain has confidence {reached:.4g}, below the {least:g} demanded")
 
 
-def _told(fields: Mapping[str, Any], added: float, share: float) -> Chain:
+def _told(fields: Mapping[str, Any], added: float, confidence: float) -> Chain:
     """Return a chain with what other questions tell of its steps."""
     chain = Chain.model_validate(fields)
-    confidence = None if chain.confidence is None else JOINTLY.confidence(share)
     why = None if chain.why is None else _explained(chain.why, added)
-    return chain.model_copy(update={"score": chain.score + added, "confidence": confidence, "why": why})
+    told = {"score": chain.score + added, "why": why}
+    return chain.model_copy(update=told if chain.confidence is None else told | {"confidence": confidence})
 
 
 def _explained(why: dict[str, Any], added: float) -> dict[str, Any]:

@@ -92,23 +92,32 @@ _LEAST_SHARE = 1e-4
 
 
 class Calibration(NamedTuple):
-    """The confidence of a chain from its share among those of its question, if the data names entities.
+    """The confidences of chains from their shares among those of their question, if the data names entities.
 
     Several chains of such a question are often right, and a model divides the probability among them as if no more than
-    one were, so that each share is too small. Two numbers turn a share into the probability that the chain is right.
-    They were fitted to gold of DrugHop open (docs/measured/default_model.md, docs/measured/joint.md), and never change
-    which chain is best.
+    one were, so that the share of the best is too small. Two numbers turn it into the probability that the chain is
+    right, and the others divide what is left, so that no question's confidences add up to more than 1. The numbers were
+    fitted to gold of DrugHop open (docs/measured/default_model.md, docs/measured/joint.md).
     """
 
     slope: float
     offset: float
 
     def confidence(self, share: float) -> float:
-        """Return the probability that a chain of this share is right."""
+        """Return the probability that the best chain is right, which has this share."""
         return 1 / (1 + exp(-(self.slope * log_odds(share) + self.offset)))
 
+    def confidences(self, shares: Sequence[float]) -> list[float]:
+        """Return the confidence of every chain; the best of them stays the best."""
+        if not shares:
+            return []
+        best = max(range(len(shares)), key=shares.__getitem__)
+        own = self.confidence(shares[best])
+        left = (1 - own) / max(1 - shares[best], _LEAST_SHARE)
+        return [own if number == best else min(own, left * share) for number, share in enumerate(shares)]
 
-ALONE = Calibration(0.40, 0.83)
+
+ALONE = Calibration(0.43, 0.58)
 """of the default model by itself (benchmarks/default_model.py judge)"""
 JOINTLY = Calibration(0.34, 0.31)
 """of its chains weighed by what other questions tell (benchmarks/joint.py)"""
