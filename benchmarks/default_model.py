@@ -33,6 +33,7 @@ from default_model_figures import (
     INDEX,
     JUDGED,
     LOGS,
+    ONE,
     PLAYS,
     QUESTIONS,
     RIGHT,
@@ -43,6 +44,7 @@ from default_model_figures import (
     collection_of,
     gold_of,
     judge,
+    kind_of,
     questions_of,
     sections,
 )
@@ -84,6 +86,7 @@ def prepare_chains(data: Path, stage: Path, tokenizer: str, logs: Path) -> None:
 
     preparation, fold, sets = ReaderPreparation(read_tokenizer(Path(tokenizer)), ReaderSettings()), [], []
     right: list[list[bool]] = []
+    kinds: list[str] = []
     without: Counter[str] = Counter()
     for name, source in SOURCES.items():
         questions, gold = questions_of(data, name, logs), gold_of(data, name, logs)
@@ -101,6 +104,7 @@ def prepare_chains(data: Path, stage: Path, tokenizer: str, logs: Path) -> None:
             fold.append(number)
             sets.append(name)
             right.append([is_right[place] for place in preparation.kept[-1]])
+            kinds.append(kind_of(question, told))
         print(f"{name}: {len(questions)} questions, {without[name]} without a candidate", flush=True)
     # beliefs that questions share, without each fold in turn, and of all
     learned = [[n for n, own in enumerate(fold) if own != left_out] for left_out in (*range(FOLDS), None)]
@@ -108,7 +112,7 @@ def prepare_chains(data: Path, stage: Path, tokenizer: str, logs: Path) -> None:
     save_arrays(preparation.arrays() | shared | {"fold": np.array(fold)}, stage / QUESTIONS)
     index = {"ids": preparation.ids, "kept": preparation.kept, "sets": sets, "prior": prior().tolist()}
     (stage / INDEX).write_text(json.dumps(index), encoding="utf-8")
-    (stage / RIGHT).write_text(json.dumps({"of": right, "without": without}), encoding="utf-8")
+    (stage / RIGHT).write_text(json.dumps({"of": right, "kinds": kinds, "without": without}), encoding="utf-8")
 
 
 def prepare_answers(
@@ -341,6 +345,7 @@ def bundle(stage: Path, data: Path, folder: Path) -> None:
     network = ChainReader(encoder, len(FEATURES), judges=True, judge_layers=settings.judge_layers)
     quantise(encoder.model)
     weights = load_file(stage / PLAYS / "all.weights")
+    weights["evidence.weight"][0, FEATURES.index("one")] += ONE
     network.load_state_dict(weights)
     tokenizer = read_tokenizer(stage / ENCODER / "tokenizer.json")
     model = ChainReaderModel(network, tokenizer, settings)
