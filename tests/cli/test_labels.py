@@ -71,15 +71,15 @@ def test_gold_goes_in(labels: Command, questions: Path, database: Path, tmp_path
     gold = tmp_path / "gold.jsonl"
     gold.write_text(json.dumps(GOLD) + "\n" + json.dumps(GOLD | {"id": "MH_9"}))
     outcome = labels("import", database, gold, questions, "--annotator", "paper")
-    assert outcome == (0, "", "1 label imported; of note: 1 row of questions not given, of which pairs are kept.\n")
-    assert labels("export", database, questions).rows == [GOLD]
+    assert outcome == (0, "", "2 labels imported, among them 1 of a question not given.\n")
+    assert labels("export", database, questions).rows == [GOLD | {"verdict": "supported"}]
 
 
 def test_labels_of_other_questions_are_told(labels: Command, questions: Path, pairs: Path, database: Path) -> None:
     pairs.write_text(json.dumps(ROWS[0] | {"id": "MH_9"}) + "\n" + json.dumps(ROWS[0] | {"support": 1}))
     outcome = labels("import", database, pairs, questions, "--annotator", "paper")
-    told = "1 row of questions not given, of which pairs are kept, 1 pair on no candidate chain"
-    assert outcome.err == f"2 labels imported; of note: {told}.\n"
+    told = "1 of a question not given, 1 pair on no candidate chain"
+    assert outcome.err == f"2 labels imported, among them {told}.\n"
     outcome = labels("export", database, questions)
     told = "1 undecided, 1 untouched, labels of 1 other question"
     assert outcome == (0, "", f"0 questions decided; left out: {told}.\n")
@@ -118,7 +118,7 @@ def test_agreement_is_told_as_a_table_and_as_json(labels: Command, database: Pat
     assert "[bold]anna, bob" in outcome.out
     assert "75.0 %" in outcome.out
     assert "0.50" in outcome.out
-    assert outcome.out.endswith("1 unit labelled differently, of which 1 settled.\n")
+    assert outcome.out.endswith("1 disagreement, of which 1 resolved.\n")
     told = json.loads(labels("agreement", database, "--json").out)
     assert (told["disagreements"], told["settled"]) == (1, 1)
     assert told["agreements"][0]["kappa"]["value"] == pytest.approx(0.5)
@@ -127,7 +127,7 @@ def test_agreement_is_told_as_a_table_and_as_json(labels: Command, database: Pat
 def test_one_annotator_agrees_with_nobody(labels: Command, database: Path) -> None:
     with LabelStore(database) as store:
         say(store, "anna", "yes")
-    assert labels("agreement", database) == (0, f"No two annotators in {database} labelled the same.\n", "")
+    assert labels("agreement", database) == (0, f"No two annotators in {database} labelled the same question.\n", "")
 
 
 @pytest.mark.parametrize("command", ["export", "agreement"])

@@ -150,7 +150,7 @@ def test_all_text_is_shown_as_text(make_site: Make, connect: Make, seen: Make, e
         f"/compare/question?id={name}": 200,
         "/label": 200,
         f"/label/question?id={name}": 200,
-        f"/label/question?id={name}&mode=chains": 200,
+        f"/label/question?id={name}&mode=pairs": 200,
         f"/label/question?id={name}&mode={name}": 422,
         "/label/disagreements": 200,
     }

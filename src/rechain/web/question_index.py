@@ -185,6 +185,8 @@ class Index:
         """the sources whose chains have a confidence"""
         self.has_chinese = False
         """whether a passage has Chinese text, for which a dictionary is loaded: seconds that no page should wait for"""
+        self.has_entities = False
+        """whether the data names entities, of which experts label pairs"""
         self._noting = Lock()
         self.at = lru_cache(_REMEMBERED)(self._read_stored)
         """returns the question at a position"""
@@ -351,6 +353,8 @@ class Index:
             contents = [entry.content for _, (entry, _) in batch]
             passages = (one for content in contents if isinstance(content, Question) for one in content.passages)
             self.has_chinese = self.has_chinese or any(is_chinese(passage.text) for passage in passages)
+            named = (one for one in contents if isinstance(one, Question))
+            self.has_entities = self.has_entities or any(one.question_entities for one in named)
             self._note_change(None)
 
     def store(self, source: int, found: Iterable[tuple[Stored, Recovered]]) -> None:

@@ -21,6 +21,16 @@ from rechain.web.passages import short
 from rechain.web.question_index import PAGE_SIZE
 
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+_LABELS: dict[str, str] = {
+    "supported": "supported",
+    "partly": "partly",
+    "unsupported": "unsupported",
+    "unsure": "cannot tell",
+    "yes": "yes",
+    "no": "no",
+    "settled": "resolved",
+}
+"""what annotators can say, and what they resolved, in words for people"""
 _LINK_COLOURS = 4
 """colours of style.css that can be told apart, also by people who see fewer; further links begin again"""
 
@@ -40,6 +50,7 @@ def _templates() -> Environment:
     templates.filters |= {"role_class": _role_class, "percent": _percent, "brief": short}
     templates.globals |= {"version": __version__, "link": link, "page_size": PAGE_SIZE, "kinds": KINDS}
     templates.globals |= {"verdicts": VERDICTS, "matches": MATCHES, "shapes": SHAPES}
+    templates.globals["labels"] = _LABELS
     return templates
 
 

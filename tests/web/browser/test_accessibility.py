@@ -24,8 +24,8 @@ PAGES = {
     "comparison": "/compare?show=all",
     "compared question": "/compare/question?id=d04",
     "overview": "/label",
-    "desk with pairs": "/label/question?id=d01&mode=pairs",
-    "desk with chains": "/label/question?id=d07&mode=chains",
+    "desk": "/label/question?id=d01",
+    "desk without pairs": "/label/question?id=d07&mode=pairs",
     "desk with the model's suggestion": "/label/question?id=d02&suggestion=shown",
     "questions by their labels": "/label/questions?state=in+doubt",
     "annotator": "/label/annotator?annotator=Ben",
@@ -59,10 +59,12 @@ def served(serve: Any, demo: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def give_labels(served: Any) -> None:
-    pairs = [{"question": "d01", "passages": [name], "entities": ["", "antonin dvorak"]} for name in ("p4", "p6", "p7")]
-    for name, values in (("Ada", ("yes", "yes", "no")), ("Ben", ("yes", "no", "unsure"))):
-        given = [{**pair, "annotator": name, "value": value} for pair, value in zip(pairs, values, strict=True)]
-        assert served.post("/labels", given) == 3
+    for name, values in (("Ada", "supported"), ("Ben", "unsure")):
+        given = [
+            {"question": one, "annotator": name, "value": values, "evidence": [{"passages": ["p4", "p6"]}]}
+            for one in ("d01", "d02")
+        ]
+        assert served.post("/labels", given) == 2
 
 
 Open = Callable[..., Page]
@@ -120,7 +122,7 @@ def test_axe_finds_nothing_after_something_was_done(
     page = open_as_ada("/label/question?id=d12", color_scheme=scheme)
     keyboard.ready(page)
     page.context.set_offline(True)
-    page.keyboard.press("y")
+    page.keyboard.type("1u")
     expect(page.get_by_role("alert")).to_be_visible()
     assert problems(page) == []
 
