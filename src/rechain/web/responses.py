@@ -72,8 +72,8 @@ def draw(template: str, **context: Any) -> str:
 
 def link(path: str, **query: object) -> str:
     """Return a link of this site; parameters that are None or empty are left out."""
-    present = {name: value for name, value in query.items() if value not in (None, "")}
-    return f"{path}?{urlencode(present)}" if present else path
+    present = {name: value for name, value in query.items() if value not in (None, "", ())}
+    return f"{path}?{urlencode(present, doseq=True)}" if present else path
 
 
 def refusal(

@@ -28,7 +28,7 @@ def served(serve: Any, demo: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def entries(page: Page) -> int:
-    return page.locator(".questions > li").count()
+    return page.locator(".questions .entry").count()
 
 
 def facet(page: Page, title: str) -> Any:
@@ -43,7 +43,7 @@ def test_every_bar_is_a_filter_that_can_be_taken_off(visit: Any, served: Any) ->
     row = facet(page, "Verdict").get_by_role("row").filter(has_text="unsupported")
     count = int(row.locator("td.number").first.inner_text())
     row.get_by_role("link").click()
-    expect(page.locator(".questions > li")).to_have_count(count)
+    expect(page.locator(".questions .entry")).to_have_count(count)
     assert 0 < count < everything
     expect(page).to_have_title(f"unsupported: {count} questions · rechain")
     expect(facet(page, "Verdict").locator("tbody tr")).to_have_count(1)  # figures are those of the filter
@@ -51,7 +51,7 @@ def test_every_bar_is_a_filter_that_can_be_taken_off(visit: Any, served: Any) ->
     expect(page.locator(".choices > li")).to_have_count(3)
     page.locator(".choices").get_by_role("link", name="confidence 0.0 to 0.1").click()
     facet(page, "Verdict").get_by_role("link", name="unsupported").click()  # a bar that is on takes its filter off
-    expect(page.locator(".questions > li")).to_have_count(everything)
+    expect(page.locator(".questions .entry")).to_have_count(everything)
 
 
 def test_the_list_is_ordered_by_its_columns(visit: Any, served: Any) -> None:
@@ -92,7 +92,7 @@ def test_keys_search_and_move_through_a_list(visit: Any, served: Any) -> None:
     expect(page.get_by_role("dialog")).to_have_count(0)
     page.get_by_label("Text").fill("polonium")
     page.keyboard.press("Enter")
-    expect(page.locator(".questions > li")).to_have_count(1)
+    expect(page.locator(".questions .entry")).to_have_count(1)
     page.wait_for_load_state()  # scripts, and so keys, come after the list
     page.keyboard.press("j")
     page.keyboard.press("Enter")

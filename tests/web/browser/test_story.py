@@ -40,7 +40,7 @@ def judged(page: Page, judgement: str) -> list[str]:
 
 def ids(page: Page) -> list[str]:
     """Return the ids of the questions that are listed."""
-    links = [str(row.get_attribute("href")) for row in page.locator(".questions > li > a").all()]
+    links = [str(row.get_attribute("href")) for row in page.locator(".questions .entry").all()]
     return [parse_qs(link.partition("?")[2])["id"][0] for link in links]
 
 
@@ -106,7 +106,7 @@ def test_from_exploring_the_examples_to_gold_by_labels_that_outlive_a_kill(
     explore(page, served.get("/questions")["questions"])
 
     filtered(page, text="symphony new world")
-    page.locator(".questions > li > a").click()
+    page.locator(".questions .entry").click()
     see_the_link(page)
     see_another_candidate(page)
     shared: Page = visit(served, page.url.removeprefix(served.address))

@@ -37,7 +37,7 @@ def test_a_wrong_token_is_refused_and_the_right_one_leads_in(visit: Any, guarded
     page.goto(guarded.address)
     expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
     sign_in(page, TOKEN)
-    expect(page.locator(".questions > li")).to_have_count(14)
+    expect(page.locator(".questions .entry")).to_have_count(14)
     page.get_by_role("link", name="Label", exact=True).click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Labelling desk")
 
