@@ -11,7 +11,7 @@ from tests.web.models import Held
 from rechain.errors import QuestionError
 from rechain.formats.datasets.inputs import as_entry
 from rechain.recoverer import Recoverer
-from rechain.schema import Gold, GoldChain, Question, Recovered
+from rechain.schema import Gold, GoldChain, Passage, Question, Recovered
 from rechain.scoring.results import Options
 from rechain.web.question_index import PAGE_SIZE
 from rechain.web.site import Site
@@ -47,8 +47,8 @@ def test_a_question_is_shown_with_its_chain_and_its_neighbours(client: TestClien
     page = seen(client.get("/question?id=town-1").text)
     for wanted in (
         "The chain",
-        "Why this one",
-        "What adds up to the score",
+        "Score breakdown",
+        "The answer appears word for word in passage 2.",
         "links to the next",
         "✓ right",
         "other passages",
@@ -176,13 +176,13 @@ def test_a_page_does_not_wait_for_a_slow_model_but_loads_again(town_site: Site, 
     with connect(town_site) as client:
         try:
             early = seen(client.get("/question?id=town-3&source=2").text)
-            assert "The model is looking for the chain" in early.text
+            assert "The question is being recovered" in early.text
             assert ("meta", {"http-equiv": "refresh", "content": "1"}) in early.elements
             assert "not scored by this source" in early.text
         finally:
             model.may_go_on.set()
         asked = (client.get("/question?id=town-3&source=2").text for _ in range(100))
-        late = next(text for text in asked if "The model is looking" not in text)
+        late = next(text for text in asked if "The question is being recovered" not in text)
         assert "score" in seen(late).text and "refresh" not in late
 
 
@@ -193,7 +193,7 @@ def test_pages_leave_the_queue_to_others_when_it_is_long(town_site: Site, connec
         try:
             asked = service.ask([as_entry("", "a", town_site.question("town-1").content)] * 40, Options())
             waiting = service.waiting
-            assert "The model is looking" in seen(client.get("/question?id=town-3&source=2").text).text
+            assert "The question is being recovered" in seen(client.get("/question?id=town-3&source=2").text).text
             assert service.waiting == waiting
         finally:
             model.may_go_on.set()
@@ -277,7 +277,7 @@ def test_shapes_verdicts_and_claims_are_shown(make_site: Make, connect: Make, se
     for text in (
         "partly supported (71 % sure)",
         "The passages, side by side",
-        "It holds the answer in another notation, in passage 2.",
+        "The answer appears in another notation in passage 2.",
         "unsupported A <b>claim</b>.",
     ):
         assert text in page.text
@@ -302,8 +302,8 @@ def test_a_source_without_a_question_says_so(town_site: Site, connect: Make, see
     town_site.add_file("some.jsonl", [one for one in some if one])
     client = connect(town_site)
     page = seen(client.get("/question?id=town-4&source=2").text)
-    assert "some.jsonl has nothing for this question" in page.text
-    for never in ("✓ right ", "The chain", "Why this one", "% sure"):
+    assert "some.jsonl does not have this question" in page.text
+    for never in ("✓ right ", "The chain", "Score breakdown", "% sure"):
         assert never not in page.text.split("candidates")[0]
     assert "/question?id=town-4&source=2&chain=1" in page.links
     asked = seen(client.get("/question?id=town-4&source=2&chain=1").text)
@@ -359,7 +359,7 @@ def test_passages_without_titles_are_not_called_by_numbers(client: TestClient, s
 
 def test_the_graph_leads_to_candidates_and_is_told_in_words(client: TestClient, seen: Make) -> None:
     page = seen(client.get("/question?id=town-0").text)
-    assert "Passages and their links" in page.text and "The same in words" in page.text
+    assert "Passages and their links" in page.text and "As text" in page.text
     nodes = [
         attributes for tag, attributes in page.elements if tag == "a" and "node" in (attributes.get("class") or "")
     ]
@@ -393,3 +393,66 @@ def test_tabs_of_the_browser_cut_a_long_question_after_a_word(make_site: Make, c
     long = question.model_copy(update={"question": "Where was the maker of it born " * 9 + "?"})
     title = connect(make_site([long])).get("/question?id=town-0").text.partition("<title>")[2].partition("</title>")[0]
     assert title == "Where was the maker of it born " * 3 + "Where was the maker of it… · rechain"
+
+
+def answered(make_site: Make, connect: Make, question: Question, **fields: Any) -> TestClient:
+    """Return a client of a question and what a second source says of it."""
+    site = make_site([question])
+    site.add_file("told.jsonl", [Recovered.model_validate({"id": question.id, "chains": [], **fields})])
+    client: TestClient = connect(site)
+    return client
+
+
+def test_an_answer_that_says_nothing_is_no_alarm(make_site: Make, connect: Make, bridge_question: Question) -> None:
+    question = bridge_question.model_copy(update={"answer": "I don't know."})
+    error = {"code": "no_answer", "message": "no answer is given."}
+    client = answered(make_site, connect, question, verdict="no_answer", error=error)
+    text = client.get("/question?id=q1&source=2").text
+    assert "No answer was given, so there is nothing to support." in text and 'role="alert"' not in text
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdict", "sentence"),
+    [
+        ("Prague", "supported", "The answer appears word for word in passage 1."),
+        ("Prag ue", "supported", "The answer appears in another spelling in passage 1."),
+        ("Prague", "unsupported", None),
+    ],
+)
+def test_how_the_answer_appears_is_said_only_as_it_is(
+    make_site: Make, connect: Make, bridge_question: Question, answer: str, verdict: str, sentence: str | None
+) -> None:
+    (passage,) = (one for one in bridge_question.passages if one.id == "composer")
+    start = passage.text.index("Prague")
+    held = {"match": "phrase", "passage": "composer", "span": [start, start + 6]}
+    chain = {"shape": "single", "passages": ["composer"], "links": [], "answer": held, "score": 1.0}
+    question = bridge_question.model_copy(update={"answer": answer})
+    text = answered(make_site, connect, question, verdict=verdict, chains=[chain]).get("/question?id=q1&source=2").text
+    assert (sentence in text) if sentence else "The answer appears" not in text
+
+
+def test_markup_and_entities_are_drawn_as_what_they_mean(make_site: Make, connect: Make, seen: Make) -> None:
+    text = "A fee of **€38** is due.\n| Ticket | Price |\n|---|---|\n| Standard | £12 <b>now</b> |"
+    passages = [Passage(id="1", title="Fees &amp; fares", text=text), Passage(id="2", title="Other", text="Nothing.")]
+    question = Question(id="q", question="What does a Standard ticket cost?", answer="£12 **now**", passages=passages)
+    html = answered(make_site, connect, question).get("/question?id=q&source=2&chain=1&passages=all").text
+    page = seen(html)
+    assert "Fees & fares" in page.text and "|---|" not in page.text
+    assert "**" not in page.text.split("Details")[0]
+    assert "<td>" in html and "<b>" not in html
+
+
+def test_error_pages_keep_the_tabs(make_site: Make, connect: Make, towns: Make, seen: Make) -> None:
+    site = make_site(towns(1))
+    site.add_file("more.jsonl", [])
+    client = connect(site)
+    assert "/compare" in seen(client.get("/question?id=none", headers=HTML).text).links
+
+
+def test_candidates_beyond_the_best_five_are_folded(make_site: Make, connect: Make) -> None:
+    works = [Passage(id=f"w{n}", title=f"Work {n}", text=f"Work {n} is by Anton Quill.") for n in range(40)]
+    last = Passage(id="quill", title="Anton Quill", text="Anton Quill was born in Prague.")
+    question = Question(id="q", question="Where was the maker born?", answer="Prague", hops=2, passages=[*works, last])
+    html = connect(make_site([question])).get("/question?id=q").text
+    before, after = html.split(" more</summary>")
+    assert before.count('<ol class="candidates">') == 1 and after.count('<ol class="candidates">') == 1

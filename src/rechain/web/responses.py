@@ -14,9 +14,11 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Match, Mount
 from starlette.types import Scope
 
-from rechain.schema import MATCHES, SHAPES, VERDICTS
+from rechain.schema import SHAPES, VERDICTS
+from rechain.text.highlights import Piece
 from rechain.text.linking import KINDS
 from rechain.version import __version__
+from rechain.web.markup import blocks, plain
 from rechain.web.passages import short
 from rechain.web.question_index import PAGE_SIZE
 
@@ -47,10 +49,16 @@ def _templates() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    templates.filters |= {"role_class": _role_class, "percent": _percent, "brief": short}
+    templates.filters |= {
+        "role_class": _role_class,
+        "percent": _percent,
+        "brief": short,
+        "blocks": blocks,
+        "plain": plain,
+    }
     templates.globals |= {"version": __version__, "link": link, "page_size": PAGE_SIZE, "kinds": KINDS}
-    templates.globals |= {"verdicts": VERDICTS, "matches": MATCHES, "shapes": SHAPES}
-    templates.globals["labels"] = _LABELS
+    templates.globals |= {"verdicts": VERDICTS, "shapes": SHAPES}
+    templates.globals |= {"labels": _LABELS, "piece": Piece}
     return templates
 
 
@@ -91,7 +99,8 @@ def refusal(
     if "text/html" not in Headers(scope=scope).get("accept", ""):
         return JSONResponse({"error": {"code": code, "message": message}}, status, headers)
     wanted = _wanted(scope) if wanted is None else wanted
-    response = page("error.html", status, message=message, status_code=status, wanted=wanted, here=None)
+    known = {"site": scope["app"].state.site} if status != 401 and "app" in scope else {}
+    response = page("error.html", status, message=message, status_code=status, wanted=wanted, here=None, **known)
     response.headers.update(headers or {})
     return response
 

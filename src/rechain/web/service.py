@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from rechain.errors import RechainError, ResumableError
 from rechain.formats.datasets import Entry
 from rechain.recoverer import BATCH_SIZE, RecovererConfig
-from rechain.schema import Question, Recovered
+from rechain.schema import Passage, Question, Recovered
 from rechain.scoring.results import Options
 from rechain.system.processes import OverdueError, Service
 
@@ -392,8 +392,21 @@ class ProcessRecoverer:
         raise RuntimeError("the process of the model has died twice over the same questions")
 
 
+_WARM_UP = Question(
+    id="warm-up",
+    question="Where was the maker of Zorilla born?",
+    answer="Prague",
+    passages=[
+        Passage(id="1", title="Zorilla", text="Zorilla was made by Anton Quill."),
+        Passage(id="2", title="Anton Quill", text="Anton Quill was born in Prague."),
+    ],
+)
+
+
 def _answers(config: RecovererConfig) -> Callable[[Sequence[Batch]], list[Sequence[Recovered]]]:
     """Return the function that runs in the process."""
     os.nice(NICENESS)
     recoverer = config.load()
+    if isinstance(config.model, str):  # whatever it loads late is loaded before it counts as started
+        recoverer.recover_together([(Entry("", "warm-up", _WARM_UP), Options())])
     return lambda batches: [recoverer.recover_together(batch) for batch in batches]

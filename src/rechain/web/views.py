@@ -7,7 +7,7 @@ from itertools import zip_longest
 from typing import Any, Literal, NamedTuple
 
 from rechain.evaluation.judging import judge
-from rechain.schema import Chain, Claim, Gold, GoldChain, Link, Passage, Question, Recovered, Shape
+from rechain.schema import MATCHES, Chain, Claim, Gold, GoldChain, Link, Passage, Question, Recovered, Shape
 from rechain.text.highlights import ANSWER, CLAIM, QUESTION, Highlighter, Piece, cut, link_role
 from rechain.text.label_units import THE_QUESTION, Unit, Units
 from rechain.text.passage_views import PassageView
@@ -120,6 +120,8 @@ class QuestionView:
     recovered: Recovered | None
     """all that the source says of the question, its verdict among it"""
     names: Names
+    how: str
+    """how the answer appears in the chain, the beginning of a sentence; empty if it does not support the answer"""
     own: OwnPassages | None = None
     """the passages that came with the question; None where there is no index"""
 
@@ -194,8 +196,23 @@ def question_view(
         ],
         recovered=recovered,
         names=names,
+        how=_how_it_appears(question, chain, recovered),
         own=own,
     )
+
+
+def _how_it_appears(question: Question, chain: Chain | None, recovered: Recovered | None) -> str:
+    held = chain.answer if chain else None
+    if held is None or (recovered and recovered.verdict in ("unsupported", "no_answer")):
+        return ""
+    if held.match == "phrase" and held.span:
+        start, end = held.span
+        texts = (one.text[start:end] for one in question.passages if one.id == held.passage)
+        if not any(text.casefold() == question.answer.strip().casefold() for text in texts):
+            return "The answer appears in another spelling in"
+    if held.match == "words":
+        return "The key words of the answer appear in"
+    return f"The answer appears {MATCHES[held.match]} in"
 
 
 def _line(chain: Chain, names: Names, best: Chain | None) -> LineView:
