@@ -152,7 +152,7 @@ def test_what_cannot_be_imported_leaves_no_file(labels: Command, questions: Path
     assert "an annotator's name" in labels("import", database, questions, questions, "--annotator", " ").err
     assert not database.exists()
     assert labels("import", questions, questions, questions, "--annotator", "paper").err.startswith(
-        f"rechain: {questions} is no file of labels"
+        f"rechain: {questions} is not a file of labels"
     )
 
 
@@ -175,7 +175,7 @@ def test_annotators_are_renamed_and_removed_and_the_history_tells(labels: Comman
         say(store, "eve", "unsure")
     assert labels("rename", database, "ana", "Anna") == (0, "", "ana is Anna now, with 2 labels.\n")
     assert labels("rename", database, "Anna", "Anna L.") == (0, "", "Anna is Anna L. now, with 2 labels.\n")
-    assert labels("remove", database, "eve") == (0, "", "1 label of eve taken back.\n")
+    assert labels("remove", database, "eve") == (0, "", "1 label of eve removed.\n")
     told = json.loads(labels("annotators", database, "--json").out)
     assert told["annotators"] == {"Anna L.": {"yes": 1, "no": 1}}
     assert [(one["annotator"], one["name"]) for one in told["changes"]] == [

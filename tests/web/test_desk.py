@@ -46,7 +46,7 @@ def test_odd_names_are_kept_in_the_cookie(client: TestClient, seen: Make, name: 
 def test_what_is_no_name_is_refused(client: TestClient, name: str) -> None:
     answer = start(client, name)
     assert (answer.status_code, "set-cookie" in answer.headers) == (422, False)
-    assert answer.json()["error"]["message"].startswith("an annotator's name has 1 to 80 characters")
+    assert answer.json()["error"]["message"].startswith("an annotator's name has 1 to 80 visible characters")
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_the_desk_shows_the_passages_the_guidelines_and_what_was_picked(client: 
 
 
 def test_progress_agreement_and_disagreements_are_shown_and_resolved(client: TestClient, seen: Make) -> None:
-    assert "Nobody has labelled anything yet." in client.get("/label").text
+    assert "No labels yet." in client.get("/label").text
     assert "Resolve disagreements" not in client.get("/label").text
     start(client, "anna")
     client.post(
@@ -137,7 +137,7 @@ def test_progress_agreement_and_disagreements_are_shown_and_resolved(client: Tes
     accepted = client.post("/label/accept", data={"unit": unit, "annotator": "bob"}, follow_redirects=False)
     assert accepted.headers["location"] == "/label/disagreements"
     assert "Resolve disagreements: 0 of 1 left" in seen(client.get("/label").text).text
-    assert "Settled by anna: supported" in seen(client.get("/label/disagreements").text).text
+    assert "Resolved by anna: supported" in seen(client.get("/label/disagreements").text).text
     assert [(one["annotator"], one["settles"]) for one in client.get("/labels?question=town-1").json()][-1] == (
         "anna",
         True,
@@ -310,7 +310,7 @@ def test_an_annotator_is_renamed_in_the_browser_which_goes_on_under_the_name(cli
     assert "ana was renamed Anna, with 2 labels of the log" in page.text
     assert "Anna" in seen(client.get("/label").text).attributes("input", "value")
     gone = seen(client.get("/label/annotator?annotator=ana").text)
-    assert "No label of this annotator holds." in gone.text and "was renamed Anna" in gone.text
+    assert "This annotator has no labels." in gone.text and "was renamed Anna" in gone.text
 
 
 def test_an_annotator_is_removed_only_by_who_is_sure(client: TestClient, seen: Make) -> None:

@@ -240,10 +240,10 @@ def test_rows_that_contradict_each_other_are_a_conflict(medhop: TestClient, rows
         ([ROWS[0] | {"interacts": 1}], "[0].interacts: input should be a valid boolean."),
         ([ROWS[0] | {"support": True}], "[0].support: input should be a valid integer."),
         ([ROWS[0] | {"support": 2**60}], "[0].support: input should be less than"),
-        ([ROWS[0] | {"a": "\ud800"}], "the rows hold halves of characters"),
+        ([ROWS[0] | {"a": "\ud800"}], "the rows contain halves of characters"),
         ([GOLD | {"chains": [{"passages": []}]}], "[0].chains[0].passages: list should have at least 1 item"),
         ([GOLD | {"chains": [{"passages": ["0"], "ordered": 0}]}], "[0].chains[0].ordered: input should be"),
-        ([GOLD | {"chains": [{"passages": ["0"], "links": ["\udfff"]}]}], "the rows hold halves of characters"),
+        ([GOLD | {"chains": [{"passages": ["0"], "links": ["\udfff"]}]}], "the rows contain halves of characters"),
     ],
 )
 def test_what_are_no_rows_is_refused_by_field(medhop: TestClient, rows: list[Any], message: str) -> None:

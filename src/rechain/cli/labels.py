@@ -115,7 +115,7 @@ def import_(
         source = questions.readable("Importing labels")
         imported = labels_from_rows(rows, source, annotator, settings, questions.index)
         if not imported.labels:
-            raise InputError(f"{file} holds no label of the questions in {questions.path}.")
+            raise InputError(f"{file} has no labels of the questions in {questions.path}.")
         store.add(imported.labels)
     notes = [
         (imported.other_questions, "of a question not given", "of questions not given"),
@@ -199,7 +199,7 @@ def remove(
     """
     with _open(path) as store:
         removed = store.remove(annotator)
-    note(f"{plural(removed, 'label')} of {annotator} taken back.")
+    note(f"{plural(removed, 'label')} of {annotator} removed.")
 
 
 @labels.command()

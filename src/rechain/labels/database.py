@@ -137,9 +137,9 @@ class Database:
         if self.path.is_dir():
             raise InputError(f"{self.path} is a folder; name a file for the labels.")
         if self.path.exists() and not self.path.is_file():
-            raise InputError(f"{self.path} is no file that could hold labels; name another.")
+            raise InputError(f"{self.path} is not a regular file; name another file for the labels.")
         if not folder.is_dir():
-            raise InputError(f"{self.path} cannot be made: there is no folder {folder}.")
+            raise InputError(f"{self.path} cannot be created: there is no folder {folder}.")
         if not os.access(folder, os.W_OK) or (self.path.exists() and not os.access(self.path, os.W_OK)):
             raise InputError(f"{self.path} cannot be written: it and its folder should allow it.")
 
@@ -195,7 +195,7 @@ class Database:
         with self.path.open("rb") as file:
             start = file.read(len(_MAGIC))
         if start not in (b"", _MAGIC):
-            raise InputError(f"{self.path} is no file of labels: it is not an SQLite database; name another file.")
+            raise InputError(f"{self.path} is not a file of labels: it is not an SQLite database; name another file.")
 
     @contextmanager
     def _one_sentence(self) -> Iterator[None]:

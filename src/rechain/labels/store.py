@@ -91,8 +91,8 @@ def checked_annotator(name: str) -> str:
     try:
         return TypeAdapter(Annotator).validate_python(name.strip())
     except ValidationError as error:
-        limits = f"1 to {LONGEST_NAME} characters, all of which can be seen"
-        raise RechainError(f"an annotator's name has {limits}, so {name[:100]!r} is none.") from error
+        limits = f"1 to {LONGEST_NAME} visible characters"
+        raise RechainError(f"an annotator's name has {limits}, so {name[:100]!r} is not one.") from error
 
 
 class Label(BaseModel):

@@ -209,7 +209,7 @@ async def rename(request: Request, site: AtSite, annotator: AnnotatorCookie) -> 
 
 @router.post("/annotator/remove")
 async def remove(request: Request, site: AtSite) -> Response:
-    """Take back all labels of an annotator; the history keeps them."""
+    """Remove all labels of an annotator; the history keeps them."""
     _demand_administrator(request)
     form = await read_form(request, AnnotatorQuery)
     if not form.sure:

@@ -121,7 +121,7 @@ _YES_OR_NO = {True: "yes", False: "no"}
 
 
 CANNOT = ("unreadable", "no_answer", "too_few_passages")
-"""reasons for which a question cannot have a chain, whatever looks for it"""
+"""reasons for which chains are not applicable to a question"""
 NOT_SOUGHT = "not_sought"
 """the reason where a source has not looked at a question yet"""
 

@@ -85,7 +85,7 @@ def _name_now(site: Site, who: Who | NewLabel) -> str:
     """Return the name under which somebody labels: a page that was opened before a change has the old one."""
     name = who.annotator if who.changes is None else site.labels.name_now(who.annotator, who.changes)
     if name is None:
-        raise ConflictError(f"the annotator '{who.annotator}' was removed; begin again from the overview of labels.")
+        raise ConflictError(f"the annotator '{who.annotator}' was removed; start again from the page Label.")
     return name
 
 
@@ -206,7 +206,7 @@ def _import(site: Site, annotator: str, rows: list[PairLabel | Gold]) -> Importe
         for row in rows:
             row.model_dump_json()
     except ValueError as error:
-        raise RechainError("the rows hold halves of characters, which no text in Unicode has.") from error
+        raise RechainError("the rows contain halves of characters, which are not valid Unicode.") from error
     places = ((f"the rows, line {number}", row) for number, row in enumerate(rows, start=1))
     found = (site.index.named(name) for name in dict.fromkeys(row.id for row in rows))
     questions = (one.content for one in found if one and isinstance(one.content, Question))

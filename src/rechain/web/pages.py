@@ -240,7 +240,7 @@ class ComparisonQuery(PageQuery):
     def sources(self, site: Site) -> tuple[Source, Source]:
         """Return the two sources."""
         if len(site.sources) < 2:
-            raise NotThereError("to compare needs two sources: give `rechain serve` two of --chains and --model.")
+            raise NotThereError("comparing needs two sources: give `rechain serve` two of --chains and --model.")
         if self.show not in COMPARISONS:
             raise NotThereError(f"there is no comparison '{self.show[:40]}'; there are {', '.join(COMPARISONS)}.")
         return site.source(self.one), site.source(self.two)

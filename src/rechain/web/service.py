@@ -64,7 +64,7 @@ State = Literal["ok", "starting", "failed", "unused"]
 class BusyError(Exception):
     """Too many questions wait for another one to be taken now."""
 
-    status, code, reason = 429, "busy", "too many questions wait to be recovered"
+    status, code, reason = 429, "busy", "too many questions are waiting"
 
     def __init__(self, retry_after: int) -> None:
         super().__init__(f"{self.reason}; ask again in {retry_after} s.")
@@ -307,7 +307,7 @@ class RecoveryService:
         try:
             is_more = self._idle(self.recover_together)
         except Exception:
-            _log.exception("what is done when nobody asks has failed and is given up")
+            _log.exception("recovering questions in the background has failed; it is given up")
             is_more = False
         self._idle = self._idle if is_more else None
         return is_more

@@ -72,7 +72,7 @@ def test_two_annotators_differ_and_a_third_resolves_it(visit: Any, keyboard: Any
     page.goto(f"{served.address}/label/disagreements")
     unit = page.locator(".unit").filter(has_text="Ada: supported").filter(has_text="Ben: unsupported no passage").last
     unit.locator("li").filter(has_text="Ben").get_by_role("button", name="Accept").click()
-    expect(page.get_by_text("Settled by Eve: unsupported").last).to_be_visible()
+    expect(page.get_by_text("Resolved by Eve: unsupported").last).to_be_visible()
     page.goto(f"{served.address}/label")
     row = page.get_by_role("region", name="Progress").get_by_role("row").filter(has_text="Eve")
     expect(row.locator("td")).to_have_text([*"0000001", "0", "0"])  # verdicts, yes, no, resolved
