@@ -46,7 +46,7 @@ def test_every_bar_is_a_filter_that_can_be_taken_off(visit: Any, served: Any) ->
     expect(page.locator(".questions .entry")).to_have_count(count)
     assert 0 < count < everything
     expect(page).to_have_title(f"unsupported: {count} questions · rechain")
-    expect(facet(page, "Verdict").locator("tbody tr")).to_have_count(1)  # figures are those of the filter
+    assert facet(page, "Verdict").locator("tbody tr").count() > 1  # others can be added
     facet(page, "Confidence").locator("tbody a").first.click()
     expect(page.locator(".choices > li")).to_have_count(3)
     page.locator(".choices").get_by_role("link", name="confidence 0.0 to 0.1").click()
@@ -56,18 +56,18 @@ def test_every_bar_is_a_filter_that_can_be_taken_off(visit: Any, served: Any) ->
 
 def test_the_list_is_ordered_by_its_columns(visit: Any, served: Any) -> None:
     page: Page = visit(served, "/?source=2")
-    order = page.get_by_role("navigation", name="Order")
-    for name, is_up in (("question", True), ("question", False)):
+    order = page.locator(".questions thead")
+    for name, is_up in (("Question", True), ("Question", False)):
         order.get_by_role("link", name=name).click()
         texts = [text.casefold() for text in page.locator(".questions .entry").all_inner_texts()]
         assert texts == sorted(texts, reverse=not is_up)
-    order.get_by_role("link", name="confidence").click()
+    order.get_by_role("link", name="Confidence").click()
     shown = [float(value.rstrip(" %")) for value in page.locator(".questions .confidence").all_inner_texts()]
     assert shown == sorted(shown)
     page.locator(".questions .entry").first.click()
     page.locator("main a[rel=next]").click()  # the next question is the next of this list
     page.get_by_role("link", name="All questions").click()
-    expect(page.get_by_role("navigation", name="Order").locator("[aria-current]")).to_contain_text("confidence")
+    expect(page.locator(".questions [aria-sort]")).to_contain_text("Confidence")
 
 
 FOCUSED = "document.activeElement.textContent"
