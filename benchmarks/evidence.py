@@ -259,7 +259,7 @@ def fit(cases: Sequence[Case]) -> Array:
         value.backward()  # type: ignore[no-untyped-call]
         return value
 
-    optimiser.step(loss)  # type: ignore[arg-type]
+    optimiser.step(loss)  # type: ignore[no-untyped-call]
     weights: Array = ((start + change).detach().numpy()) / spread
     return weights
 

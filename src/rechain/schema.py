@@ -98,7 +98,7 @@ Verdict = Literal["supported", "partly", "unsupported", "no_answer"]
 MATCHES: dict[Match, str] = {
     "phrase": "word for word",
     "normalised": "in another notation",
-    "words": "in its telling words",
+    "words": "in its key words",
     "meaning": "in other words",
 }
 """how the answer appears in a passage, in words for people"""

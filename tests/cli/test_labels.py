@@ -71,15 +71,15 @@ def test_gold_goes_in(labels: Command, questions: Path, database: Path, tmp_path
     gold = tmp_path / "gold.jsonl"
     gold.write_text(json.dumps(GOLD) + "\n" + json.dumps(GOLD | {"id": "MH_9"}))
     outcome = labels("import", database, gold, questions, "--annotator", "paper")
-    assert outcome == (0, "", "1 label imported; of note: 1 row of questions not given, of which pairs are kept.\n")
-    assert labels("export", database, questions).rows == [GOLD]
+    assert outcome == (0, "", "2 labels imported, among them 1 of a question not given.\n")
+    assert labels("export", database, questions).rows == [GOLD | {"verdict": "supported"}]
 
 
 def test_labels_of_other_questions_are_told(labels: Command, questions: Path, pairs: Path, database: Path) -> None:
     pairs.write_text(json.dumps(ROWS[0] | {"id": "MH_9"}) + "\n" + json.dumps(ROWS[0] | {"support": 1}))
     outcome = labels("import", database, pairs, questions, "--annotator", "paper")
-    told = "1 row of questions not given, of which pairs are kept, 1 pair on no candidate chain"
-    assert outcome.err == f"2 labels imported; of note: {told}.\n"
+    told = "1 of a question not given, 1 pair on no candidate chain"
+    assert outcome.err == f"2 labels imported, among them {told}.\n"
     outcome = labels("export", database, questions)
     told = "1 undecided, 1 untouched, labels of 1 other question"
     assert outcome == (0, "", f"0 questions decided; left out: {told}.\n")
@@ -118,7 +118,7 @@ def test_agreement_is_told_as_a_table_and_as_json(labels: Command, database: Pat
     assert "[bold]anna, bob" in outcome.out
     assert "75.0 %" in outcome.out
     assert "0.50" in outcome.out
-    assert outcome.out.endswith("1 unit labelled differently, of which 1 settled.\n")
+    assert outcome.out.endswith("1 disagreement, of which 1 resolved.\n")
     told = json.loads(labels("agreement", database, "--json").out)
     assert (told["disagreements"], told["settled"]) == (1, 1)
     assert told["agreements"][0]["kappa"]["value"] == pytest.approx(0.5)
@@ -127,7 +127,7 @@ def test_agreement_is_told_as_a_table_and_as_json(labels: Command, database: Pat
 def test_one_annotator_agrees_with_nobody(labels: Command, database: Path) -> None:
     with LabelStore(database) as store:
         say(store, "anna", "yes")
-    assert labels("agreement", database) == (0, f"No two annotators in {database} labelled the same.\n", "")
+    assert labels("agreement", database) == (0, f"No two annotators in {database} labelled the same question.\n", "")
 
 
 @pytest.mark.parametrize("command", ["export", "agreement"])
@@ -152,7 +152,7 @@ def test_what_cannot_be_imported_leaves_no_file(labels: Command, questions: Path
     assert "an annotator's name" in labels("import", database, questions, questions, "--annotator", " ").err
     assert not database.exists()
     assert labels("import", questions, questions, questions, "--annotator", "paper").err.startswith(
-        f"rechain: {questions} is no file of labels"
+        f"rechain: {questions} is not a file of labels"
     )
 
 
@@ -175,7 +175,7 @@ def test_annotators_are_renamed_and_removed_and_the_history_tells(labels: Comman
         say(store, "eve", "unsure")
     assert labels("rename", database, "ana", "Anna") == (0, "", "ana is Anna now, with 2 labels.\n")
     assert labels("rename", database, "Anna", "Anna L.") == (0, "", "Anna is Anna L. now, with 2 labels.\n")
-    assert labels("remove", database, "eve") == (0, "", "1 label of eve taken back.\n")
+    assert labels("remove", database, "eve") == (0, "", "1 label of eve removed.\n")
     told = json.loads(labels("annotators", database, "--json").out)
     assert told["annotators"] == {"Anna L.": {"yes": 1, "no": 1}}
     assert [(one["annotator"], one["name"]) for one in told["changes"]] == [

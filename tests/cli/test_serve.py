@@ -85,7 +85,7 @@ def test_guidelines_that_are_no_text(serve: Command, town_file: Path, tmp_path: 
 
 @pytest.mark.parametrize(
     ("path", "message"),
-    [("folder", "is a folder"), ("none/labels.db", "there is no folder"), ("text.db", "is no file of labels")],
+    [("folder", "is a folder"), ("none/labels.db", "there is no folder"), ("text.db", "is not a file of labels")],
 )
 def test_labels_that_cannot_be_kept(serve: Command, town_file: Path, tmp_path: Path, path: str, message: str) -> None:
     (tmp_path / "folder").mkdir()
@@ -98,9 +98,7 @@ def test_chains_of_other_questions(serve: Command, town_file: Path, tmp_path: Pa
     (tmp_path / "other.jsonl").write_text(row)
     (tmp_path / "twice.jsonl").write_text(f"{row}\n{row}")
     (tmp_path / "bad.jsonl").write_text('{"id": "x"}')
-    assert_refused(
-        serve(town_file, "--chains", "other.jsonl"), "other.jsonl holds the chains of none of these questions."
-    )
+    assert_refused(serve(town_file, "--chains", "other.jsonl"), "other.jsonl has chains for none of these questions.")
     assert_refused(serve(town_file, "--chains", "twice.jsonl"), "the id 'x' stands there twice.")
     assert_refused(serve(town_file, "--chains", "bad.jsonl"), "the field chains is missing")
 
@@ -108,7 +106,7 @@ def test_chains_of_other_questions(serve: Command, town_file: Path, tmp_path: Pa
 def test_gold_of_other_questions(serve: Command, town_file: Path, tmp_path: Path) -> None:
     gold = tmp_path / "gold.jsonl"
     gold.write_text('{"id": "else", "chains": []}\n')
-    assert_refused(serve(town_file, "--gold", gold), f"{gold} holds gold of none of these questions.")
+    assert_refused(serve(town_file, "--gold", gold), f"{gold} has gold for none of these questions.")
 
 
 def test_a_file_without_questions(serve: Command, tmp_path: Path, town_file: Path) -> None:

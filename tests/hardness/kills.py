@@ -359,12 +359,12 @@ def label_server(story: Story) -> None:
     """Kill the server while two annotators label: what it has acknowledged is there."""
     from rechain.formats.datasets import read_questions
     from rechain.labels.store import LabelStore
-    from rechain.text.label_units import find_units
 
     write_questions(story.folder / "questions.jsonl", 1000)
     acknowledged = set[str]()
     questions = read_questions(story.folder / "questions.jsonl")
-    waiting = list(enumerate(unit for question in questions for unit in find_units(question).pairs))
+    picked = [{"question": one.id, "evidence": [{"passages": [one.passages[0].id]}]} for one in questions]
+    waiting = list(enumerate(picked * 20))
     while story.done < story.kills:
         process = begin(
             story.folder, "serve", "questions.jsonl", "--model", "lexical", "--labels", "labels.sqlite", "--port", "0"
@@ -380,7 +380,7 @@ def label_server(story: Story) -> None:
         for thread in posting:
             thread.join(HANG)
         with LabelStore(story.folder / "labels.sqlite") as store:
-            held = {label.note for label in store.all()}
+            held = {event.label.note for event in store.history()}
         story.expect(acknowledged <= held, f"{len(acknowledged - held)} labels are lost")
         story.expect(len(held - acknowledged) <= 2 * story.done, "labels are there that nobody gave")
         if story.failures:
@@ -400,10 +400,10 @@ def _address(process: Process, folder: Path) -> str:
 
 
 def _post(address: str, annotator: str, waiting: list[Any], acknowledged: set[str], begun: Event) -> None:
-    """Give one label after another, each of another unit, until nobody answers."""
+    """Give one label after another until nobody answers."""
     while True:
-        number, unit = waiting.pop()
-        rows = [{"annotator": annotator, **unit.model_dump(mode="json"), "value": "yes", "note": str(number)}]
+        number, fields = waiting.pop()
+        rows = [{"annotator": annotator, **fields, "value": "supported", "note": str(number)}]
         headers = {"Content-Type": "application/json"}
         try:
             with urlopen(Request(f"{address}/labels", json.dumps(rows).encode(), headers), timeout=HANG) as answer:

@@ -81,8 +81,8 @@ def _as_text(value: Any) -> str:
 
 
 def _label(draw: Random) -> tuple[str, str, dict[str, Any]]:
-    unit = {"question": "q0", "passages": ["work"], "entities": ["a", "b"]}
-    rows = [{"annotator": "Ada", **unit, "value": "yes"}]
+    evidence = [{"shape": "parallel", "passages": ["work"]}]
+    rows = [{"annotator": "Ada", "question": "q0", "value": "supported", "evidence": evidence}]
     path = draw.choice(("/labels", "/labels", "/labels/undo", "/labels/import?annotator=Ada"))
     if "import" in path:
         rows = [examples.gold(draw, examples.plain(draw, 0))]

@@ -26,3 +26,17 @@ def said() -> Said:
         return Label.model_validate({"annotator": annotator, "unit": unit, "value": value, **others})
 
     return make
+
+
+@pytest.fixture
+def judged() -> Said:
+    """Make a label of an answer: `judged("anna", "q1", "supported", "p1", "p2")` with the chain that was picked."""
+
+    def make(
+        annotator: str, question: str, value: str, *passages: str, shape: str | None = None, **others: object
+    ) -> Label:
+        evidence = [{"passages": passages, "shape": shape}] if passages else []
+        fields = {"annotator": annotator, "unit": {"question": question}, "value": value, "evidence": evidence}
+        return Label.model_validate(fields | others)
+
+    return make

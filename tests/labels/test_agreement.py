@@ -11,27 +11,39 @@ from hypothesis import strategies as st
 
 from rechain.labels.agreement import STATES, Status, agreements, decided, doubts, overall, statuses
 from rechain.labels.store import Label, LabelStore
-from rechain.text.label_units import Unit
 
 Said = Callable[..., Label]
 
 
-def test_every_two_annotators_with_common_units_are_compared(store: LabelStore, said: Said) -> None:
-    chain = Unit(question="q", passages=("1", "2"), entities=("a",))
+def test_every_two_annotators_with_common_units_are_compared(store: LabelStore, said: Said, judged: Said) -> None:
     labels = [
         *(said("anna", "q", n, value) for n, value in enumerate(["yes", "yes", "no", "no"])),
         *(said("bob", "r" if n == 9 else "q", n, value) for n, value in [(0, "yes"), (1, "no"), (2, "no"), (9, "no")]),
         said("bob", "q", 3, "no", settles=True),
         said("eve", "elsewhere", 1),
-        *(Label(annotator=name, unit=chain, value="yes") for name in ("anna", "eve")),
+        *(judged(name, "q", "supported", "1", last) for name, last in (("anna", "2"), ("eve", "3"))),
+        *(judged(name, "r", "unsupported") for name in ("anna", "eve")),
     ]
     store.add(labels)
-    pairs, chains = agreements(store.common())
+    answers, pairs = agreements(store.common())
     assert pairs[:5] == ("pairs", "anna", "bob", 3, 1)
     assert pairs.equal == pytest.approx(2 / 3)
     assert pairs.kappa is not None
     assert pairs.kappa.value == pytest.approx(0.4)
-    assert chains == ("chains", "anna", "eve", 1, 1, 1.0, None)
+    assert pairs.overlap is None
+    assert answers[:6] == ("answers", "anna", "eve", 2, 2, 1.0)
+    assert answers.overlap == pytest.approx(1 / 3)  # of the one question for which anything was picked
+
+
+def test_annotators_who_pick_other_evidence_differ(store: LabelStore, judged: Said) -> None:
+    one, other = judged("anna", "q", "supported", "1", "2"), judged("bob", "q", "supported", "2", "1")
+    beside = [judged(name, "r", "partly", *names, shape="parallel") for name, names in (("anna", "12"), ("bob", "21"))]
+    store.add([one, other, *beside])
+    assert decided([one, other]) is None
+    assert decided(beside) == beside[0]  # what is side by side has no order
+    assert store.doubtful_units() == [(one.unit, True)]
+    store.add([judged("eve", "q", "supported", "2", "1", settles=True)])
+    assert store.doubtful_units() == [(one.unit, False)]
 
 
 @pytest.mark.parametrize(
@@ -52,7 +64,8 @@ def test_every_two_annotators_with_common_units_are_compared(store: LabelStore, 
 def test_what_is_decided_of_a_unit(said: Said, values: list[str], settling: list[str], decision: str | None) -> None:
     labels = [said(f"annotator {n}", "q", 1, value) for n, value in enumerate(values)]
     labels += [said(f"judge {n}", "q", 1, value, settles=True) for n, value in enumerate(settling)]
-    assert decided(labels) == decision
+    label = decided(labels)
+    assert (label and label.value) == decision
     assert [one.is_open for one in doubts(labels) if one.is_open] == [True] * bool(values and decision is None)
 
 
@@ -101,7 +114,7 @@ def test_what_is_counted_in_the_file_is_what_its_labels_say(
         }
         own = [label for label in labels if not label.settles]
         pairs = Counter(
-            ("pairs", one.annotator, two.annotator, one.unit.question, one.value, two.value)
+            ("pairs", one.annotator, two.annotator, one.unit.question, one.value, two.value, None, None)
             for one, two in product(own, own)
             if one.unit == two.unit and one.annotator < two.annotator
         )

@@ -10,6 +10,7 @@ import pytest
 
 from rechain.errors import InputError
 from rechain.labels.store import Label, LabelStore
+from rechain.schema import GoldChain
 
 Said = Callable[..., Label]
 
@@ -127,5 +128,55 @@ def test_a_file_of_version_3_is_updated(filled: LabelStore) -> None:
         assert store.claim("q20", "bob") == "bob"
         assert store.rename("anna", "Anna")
     with sqlite3.connect(filled.path) as database:
-        assert database.execute("PRAGMA user_version").fetchone()[0] == 4
+        assert database.execute("PRAGMA user_version").fetchone()[0] == 5
+    database.close()
+
+
+VERSION_4 = """
+CREATE TABLE events (seq INTEGER PRIMARY KEY AUTOINCREMENT, at TEXT NOT NULL, annotator TEXT NOT NULL,
+    question TEXT NOT NULL, passages TEXT NOT NULL, entities TEXT NOT NULL, value TEXT NOT NULL, note TEXT,
+    settles INTEGER NOT NULL, undone_at TEXT);
+CREATE INDEX events_of_question ON events (question, seq);
+CREATE INDEX events_to_undo ON events (annotator, seq) WHERE undone_at IS NULL;
+CREATE TABLE labels (question TEXT NOT NULL, passages TEXT NOT NULL, entities TEXT NOT NULL, annotator TEXT NOT NULL,
+    settles INTEGER NOT NULL, mode TEXT NOT NULL, seq INTEGER NOT NULL REFERENCES events (seq),
+    PRIMARY KEY (question, passages, entities, annotator, settles)) WITHOUT ROWID;
+CREATE INDEX labels_of_annotator ON labels (annotator, mode, settles, question, seq);
+CREATE TABLE claims (question TEXT PRIMARY KEY, annotator TEXT NOT NULL, at TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE changes (
+    number INTEGER PRIMARY KEY, at TEXT NOT NULL, annotator TEXT NOT NULL, name TEXT, events TEXT NOT NULL);
+PRAGMA application_id = 1919247212;
+PRAGMA user_version = 4;
+"""
+
+
+def test_chains_that_were_labelled_right_become_picked_evidence(tmp_path: Path) -> None:
+    at, path = "2026-01-01T00:00:00+00:00", tmp_path / "labels"
+    given = [
+        ("q1", '["1","2"]', '["x"]', "chains", "yes", 0),
+        ("q1", '["3","4"]', '[""]', "chains", "yes", 0),
+        ("q1", '["1","4"]', '["x"]', "chains", "no", 0),
+        ("q2", '["6","5"]', "[]", "chains", "yes", 1),
+        ("q3", '["5"]', "[]", "chains", "yes", 0),
+        ("q3", '["1"]', '["a","b"]', "pairs", "no", 0),
+        ("q4", '["1"]', "[]", "chains", "no", 0),
+    ]
+    with sqlite3.connect(path) as database:
+        database.executescript(VERSION_4)
+        for seq, (question, passages, entities, mode, value, settles) in enumerate(given, start=1):
+            event = seq, at, "anna", question, passages, entities, value, None, settles, None
+            database.execute(f"INSERT INTO events VALUES ({', '.join('?' * 10)})", event)
+            held = question, passages, entities, "anna", settles, mode, seq
+            database.execute("INSERT INTO labels VALUES (?, ?, ?, ?, ?, ?, ?)", held)
+    database.close()
+    with LabelStore(path) as store:
+        found = [(one.unit.question, one.value, one.settles, one.evidence) for one in store.all()]
+        assert found == [
+            ("q1", "supported", False, (GoldChain(passages=["1", "2"], links=["x"]), GoldChain(passages=["3", "4"]))),
+            ("q2", "supported", True, (GoldChain(shape="parallel", passages=["5", "6"]),)),
+            ("q3", "supported", False, (GoldChain(shape="single", passages=["5"]),)),
+            ("q3", "no", False, ()),
+        ]
+    with sqlite3.connect(path) as database:
+        assert database.execute("SELECT COUNT(*) FROM events_v4").fetchone() == (7,)
     database.close()

@@ -2,8 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,9 @@ from rechain.formats.datasets import read_questions
 from rechain.labels.exchange import Imported, export_gold, export_pairs, gold_from_labels, labels_from_rows
 from rechain.labels.store import Label, LabelStore
 from rechain.schema import Gold, GoldChain, Question
-from rechain.text.candidates import Candidate, find_candidates
 from rechain.text.label_units import Unit, Units, find_units
 
+Said = Callable[..., Label]
 RIGHT = GoldChain(passages=["0", "1", "2"], links=["protein:P12345", "protein:Q23456"])
 OTHER = GoldChain(passages=["0", "3", "2"], links=["protein:P99999", "protein:Q23456"])
 ROWS = [
@@ -49,38 +48,39 @@ def labels_of(values: Sequence[str | None], units: Sequence[Unit], name: str = "
 
 
 @pytest.mark.parametrize(
-    ("pairs", "chains", "gold"),
+    ("values", "gold"),
     [
-        (["yes", "yes", "yes", "yes", "no"], [None, None], [RIGHT]),
-        (["yes", "yes", "yes", "yes", "yes"], [None, None], [RIGHT, OTHER]),
-        (["yes", "yes", "yes", None, "no"], [None, None], [RIGHT]),
-        (["yes", "yes", "yes", "yes", "unsure"], [None, None], None),
-        (["yes", "yes", "yes", "yes", None], [None, None], None),
-        ([None, None, "no", None, None], [None, None], []),
-        ([None, None, "no", None, None], ["yes", None], [RIGHT]),
-        (["yes", "yes", "yes", "yes", "no"], ["no", "unsure"], None),
-        (["yes", "yes", "yes", "yes", "no"], ["no", None], []),
-        ([None] * 5, ["yes", "no"], [RIGHT]),
-        ([None] * 5, ["yes", None], None),
-        ([None] * 5, ["no", "no"], []),
+        (["yes", "yes", "yes", "yes", "no"], [RIGHT]),
+        (["yes", "yes", "yes", "yes", "yes"], [RIGHT, OTHER]),
+        (["yes", "yes", "yes", None, "no"], [RIGHT]),
+        (["yes", "yes", "yes", "yes", "unsure"], None),
+        (["yes", "yes", "yes", "yes", None], None),
+        ([None, None, "no", None, None], []),
     ],
 )
-def test_gold_of_labels(
-    medhop: Question, pairs: list[str | None], chains: list[str | None], gold: list[GoldChain] | None
-) -> None:
-    units = find_units(medhop)
-    found = gold_from_labels(units, labels_of(pairs, list(units.pairs)) + labels_of(chains, units.chains))
+def test_gold_of_pairs(medhop: Question, values: list[str | None], gold: list[GoldChain] | None) -> None:
+    found = gold_from_labels(medhop, labels_of(values, list(find_units(medhop).pairs)))
     assert found == (None if gold is None else Gold(id="MH_1", chains=gold))
 
 
-def test_a_candidate_that_nobody_was_asked_about_leaves_its_question_undecided(bridge_question: Question) -> None:
-    found = find_candidates(bridge_question)
-    beside = Candidate((0, 1), (), 0.0, "parallel")  # side by side: it has no pairs
-    units = Units(replace(found, chains=[*found.chains, beside]))
-    wrong = [*units.pairs, *(unit for unit in units.chains if unit.shape == "single")]
-    labels = labels_of(["no"] * len(wrong), wrong)
-    assert gold_from_labels(units, labels) is None
-    assert gold_from_labels(units, labels + labels_of(["no"], units.chains[-1:])) == Gold(id="q1", chains=[])
+def test_a_candidate_without_pairs_leaves_its_question_undecided(bridge_question: Question) -> None:
+    """A passage alone and passages side by side have no pairs, so nobody was asked about them."""
+    units = find_units(bridge_question)
+    assert [] in units.pairs_of
+    assert gold_from_labels(bridge_question, labels_of(["no"] * len(units.pairs), list(units.pairs))) is None
+
+
+def test_gold_is_what_was_picked(bridge_question: Question, judged: Said) -> None:
+    bridge = judged("anna", "q1", "supported", "opera", "composer", shape="chain")
+    chain = GoldChain(shape="chain", passages=["opera", "composer"])
+    expected = Gold(id="q1", chains=[chain], verdict="supported")
+    pairs = labels_of(["no"], list(find_units(bridge_question).pairs)[:1])
+    assert gold_from_labels(bridge_question, [bridge, *pairs]) == expected
+    assert gold_from_labels(bridge_question, [bridge, judged("bob", "q1", "unsupported")]) is None
+    settled = judged("eve", "q1", "unsupported", settles=True)
+    nothing = Gold(id="q1", chains=[], verdict="unsupported")
+    assert gold_from_labels(bridge_question, [bridge, judged("bob", "q1", "unsure"), settled]) == nothing
+    assert gold_from_labels(bridge_question, [judged("bob", "q1", "unsure")]) is None
 
 
 def test_numbers_of_any_length_are_passages(medhop: Question, store: LabelStore) -> None:
@@ -89,37 +89,15 @@ def test_numbers_of_any_length_are_passages(medhop: Question, store: LabelStore)
     assert {row["support"] for row in export_pairs([medhop], store)} == {*names[:2], int(names[2]), "007"}
 
 
-def test_links_of_words_are_exported_as_they_stand_in_the_text(bridge_question: Question) -> None:
-    units = find_units(bridge_question)
-    found = gold_from_labels(units, labels_of(["yes", *["no"] * (len(units.chains) - 1)], units.chains))
-    chain = GoldChain(passages=["opera", "composer"], links=["Anton Quillfeather"])
-    assert found == Gold(id="q1", chains=[chain])
-
-
-def test_right_chains_that_are_no_candidates_are_exported_too(medhop: Question) -> None:
-    units = find_units(medhop)
-    others = [
-        Unit(question="MH_1", passages=("7", "8"), entities=("gene:1",)),
-        Unit(question="MH_1", passages=("8", "9"), entities=("",)),
-        Unit(question="MH_1", passages=("7", "9"), entities=("gene:1",)),
-    ]
-    found = gold_from_labels(units, labels_of(["no", "no", "yes", "yes", "no"], [*units.chains, *others]))
-    chains = [GoldChain(passages=["7", "8"], links=["gene:1"]), GoldChain(passages=["8", "9"])]
-    assert found == Gold(id="MH_1", chains=chains)
-
-
 def test_questions_that_are_not_decided_are_left_out_and_counted(
-    medhop: Question, bridge_question: Question, store: LabelStore
+    medhop: Question, bridge_question: Question, store: LabelStore, judged: Said
 ) -> None:
-    units = find_units(medhop)
     begun = medhop.model_copy(update={"id": "MH_2"})
-    without = medhop.model_copy(update={"id": "MH_3", "passages": medhop.passages[:1]})
-    store.add(labels_of(["yes", "no"], units.chains) + labels_of(["yes"], find_units(begun).chains[:1]))
-    store.add(labels_of(["yes"], [Unit(question="MH_3", passages=("0",), entities=("a", "b"))]))
+    store.add([judged("anna", "MH_1", "supported", "0", "2"), *labels_of(["yes"], list(find_units(begun).pairs)[:1])])
     left_out: Counter[str] = Counter()
-    golds = list(export_gold([begun, medhop, bridge_question, without], store, left_out=left_out))
-    assert golds == [Gold(id="MH_1", chains=[RIGHT])]
-    assert left_out == {"undecided": 2, "untouched": 1}
+    golds = list(export_gold([begun, medhop, bridge_question], store, left_out=left_out))
+    assert golds == [Gold(id="MH_1", chains=[GoldChain(passages=["0", "2"])], verdict="supported")]
+    assert left_out == {"undecided": 1, "untouched": 1}
 
 
 def test_pairs_go_in_and_come_out_the_same(tmp_path: Path, medhop: Question, store: LabelStore) -> None:
@@ -165,28 +143,23 @@ def test_pairs_of_other_questions_and_on_no_chain_are_kept_as_they_stand(tmp_pat
     }
 
 
-def test_gold_chains_label_every_candidate(tmp_path: Path, medhop: Question, store: LabelStore) -> None:
-    unseen = {"passages": ["7", "8"], "links": ["gene:1"]}
+def test_gold_goes_in_and_comes_out_the_same(tmp_path: Path, medhop: Question, store: LabelStore) -> None:
     unknown = {"passages": ["8", "9"]}
-    single, parallel = {"shape": "single", "passages": ["9"]}, {"shape": "parallel", "passages": ["9", "8"]}
+    single, parallel = {"shape": "single", "passages": ["9"]}, {"shape": "parallel", "passages": ["8", "9"]}
     in_no_order = {"passages": ["7", "9"], "ordered": False}
-    chains = [RIGHT.model_dump(), unseen, unknown, single, parallel, in_no_order]
+    chains = [RIGHT.model_dump(), unknown, single, parallel, in_no_order]
     path = write_lines(tmp_path / "gold", {"id": "MH_1", "chains": chains}, {"id": "MH_9", "chains": []})
     imported = read_labels(path, [medhop], "paper")
-    assert [label.value for label in imported.labels] == ["yes", "no", "yes", "yes", "yes", "yes"]
-    assert (imported.other_chains, imported.unusable_chains, imported.other_questions) == (4, 1, 1)
+    assert [(label.unit.question, label.value) for label in imported.labels] == [
+        ("MH_1", "supported"),
+        ("MH_9", "unsupported"),
+    ]
+    assert imported.other_questions == 1
     store.add(imported.labels)
-    golds = [RIGHT, *map(GoldChain.model_validate, (unseen, unknown, single, parallel))]
-    assert list(export_gold([medhop], store)) == [Gold(id="MH_1", chains=golds)]
-
-
-def test_gold_of_passages_labels_the_candidates_with_these_passages(tmp_path: Path, bridge_question: Question) -> None:
-    gold = {"id": "q1", "chains": [{"passages": ["composer", "opera"], "ordered": False}]}
-    path = write_lines(tmp_path / "gold", gold)
-    found = read_labels(path, [bridge_question], "paper", same="passages")
-    right = [label.unit.passages for label in found.labels if label.value == "yes"]
-    assert right == [("opera", "composer")]
-    assert read_labels(path, [bridge_question], "paper").unusable_chains == 1
+    (gold,) = export_gold([medhop], store)
+    golds = [RIGHT, *map(GoldChain.model_validate, (unknown, single, parallel, in_no_order))]
+    assert (gold.verdict, len(gold.chains)) == ("supported", 5)
+    assert all(one in gold.chains for one in golds)
 
 
 @pytest.mark.parametrize(
@@ -195,9 +168,12 @@ def test_gold_of_passages_labels_the_candidates_with_these_passages(tmp_path: Pa
         ({"id": "MH_1", "question": "?"}, "neither labelled pairs"),
         (ROWS[0] | {"evidence": "x" * 2001}, "line 1: note has 2,001 characters; the most are 2,000"),
         (ROWS[0] | {"interacts": "perhaps"}, "line 1: interacts"),
-        ({"id": "MH_1", "chains": [{"passages": ["7", "8"], "links": []}]}, "question 'MH_1': "),
+        (
+            {"id": "MH_1", "chains": [], "verdict": "supported"},
+            "question 'MH_1': evidence: 'supported' needs the passages",
+        ),
     ],
-    ids=["neither", "long note", "perhaps", "links"],
+    ids=["neither", "long note", "perhaps", "no passages"],
 )
 def test_a_file_that_cannot_be_imported_gets_one_sentence(
     tmp_path: Path, medhop: Question, record: dict[str, Any], what: str
@@ -240,19 +216,3 @@ def test_the_real_labels_go_in_and_come_out_the_same(real_data: Path, store: Lab
 
 def _essence(row: dict[str, Any]) -> tuple[object, ...]:
     return row["id"], row["support"], frozenset((row["a"], row["b"])), row["interacts"], row["evidence"]
-
-
-def test_gold_that_tells_the_order_is_imported_in_that_order(
-    tmp_path: Path, bridge_question: Question, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    question = bridge_question.model_copy(update={"answer": "opera", "answer_aliases": ["Prague"]})
-    monkeypatch.setattr("rechain.labels.exchange.find_units", lambda one, *_: Units(find_candidates(one)))
-    units = Units(find_candidates(question))
-    assert {("opera", "composer"), ("composer", "opera")} <= {unit.passages for unit in units.chains}
-    gold = {"id": "q1", "chains": [{"passages": ["opera", "composer"]}], "same": "passages"}
-    for ordered, expected in ((True, {("opera", "composer")}), (False, {("opera", "composer"), ("composer", "opera")})):
-        gold["chains"] = [{"passages": ["opera", "composer"], "ordered": ordered}]
-        path = tmp_path / f"{ordered}.jsonl"
-        path.write_text(json.dumps(gold))
-        labels = read_labels(path, [question], "anna", None, "passages").labels
-        assert {label.unit.passages for label in labels if label.value == "yes"} == expected

@@ -70,17 +70,16 @@ def test_undo_brings_a_question_back(store: LabelStore, said: Said) -> None:
     assert queue.next_question("anna", "pairs", IDS, two_pairs) == "q0"
 
 
-def test_pairs_and_chains_are_finished_apart(store: LabelStore, said: Said) -> None:
+def test_pairs_and_answers_are_finished_apart(store: LabelStore, said: Said, judged: Said) -> None:
     queue = Queue(store, 0)
     finish(store, said, "anna", "q0")
-    chain = Unit(question="q0", passages=("1", "2"), entities=("a",))
 
-    def chains(_: str, said: Mapping[Unit, Value]) -> Sequence[Unit]:
-        return [] if chain in said else [chain]
+    def answers(question: str, said: Mapping[Unit, Value]) -> Sequence[Unit]:
+        return [] if Unit(question=question) in said else [Unit(question=question)]
 
-    assert queue.next_question("anna", "chains", IDS[:1], chains) == "q0"
-    store.add([Label(annotator="anna", unit=chain, value="no")])
-    assert queue.next_question("anna", "chains", IDS[:1], chains) is None
+    assert queue.next_question("anna", "answers", IDS[:1], answers) == "q0"
+    store.add([judged("anna", "q0", "unsupported")])
+    assert queue.next_question("anna", "answers", IDS[:1], answers) is None
 
 
 def test_questions_without_units_are_passed_over_and_not_asked_again(store: LabelStore) -> None:
@@ -113,7 +112,7 @@ def test_progress_counts_labels_and_questions(store: LabelStore, said: Said) -> 
     store.add([said("anna", "q0", 1), said("anna", "q0", 2, "no"), said("anna", "q4", 2), said("anna", "else", 2)])
     store.add([said("bob", "q0", 1, "unsure"), said("bob", "q0", 1, "no", settles=True)])
     told = [(p.annotator, dict(p.labels), p.begun, p.claimed) for p in queue.progress(IDS)]
-    assert told == [("anna", {"yes": 2, "no": 1}, 2, 1), ("bob", {"unsure": 1}, 1, 0), ("eve", {}, 0, 1)]
+    assert told == [("anna", {"yes": 2, "no": 1}, 2, 1), ("bob", {"unsure": 1, "settled": 1}, 1, 0), ("eve", {}, 0, 1)]
 
 
 def test_what_two_finished_together_is_finished_once_they_are_one(store: LabelStore, said: Said) -> None:

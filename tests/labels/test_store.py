@@ -58,20 +58,39 @@ def test_there_is_no_file_before_the_first_write(store: LabelStore, said: Said) 
     assert store.path.exists()
 
 
-def test_labels_are_read_back_as_they_were_given(store: LabelStore, said: Said) -> None:
-    chain = Unit(question="q", passages=("p 1", "ü\n"), entities=('"x"',))
+def test_labels_are_read_back_as_they_were_given(store: LabelStore, said: Said, judged: Said) -> None:
     given = [
         said("anna", "q", 1, "no", note="not\0 <b>said</b> \u202e"),
-        Label(annotator="bob", unit=chain, value="unsure", settles=True),
+        judged("bob", "q", "partly", "p 1", "ü\n", settles=True),
+        judged("bob", "q", "supported", "2", "1", shape="graph"),
         said("anna", "r", 1),
     ]
     store.add(given)
     store.close()
     again = LabelStore(store.path)
     assert list(again.all()) == given
-    assert again.of_question("q") == given[:2]
+    assert again.of_question("q") == given[:3]
     assert again.annotators() == ["anna", "bob"]
     assert again.questions() == {"q", "r"}
+
+
+@pytest.mark.parametrize(
+    ("value", "passages", "message"),
+    [
+        ("yes", "1", "answers are labelled supported or partly or unsupported or unsure"),
+        ("supported", "", "'supported' needs the passages that support the answer"),
+        ("partly", "", "'partly' needs the passages"),
+    ],
+)
+def test_a_verdict_fits_its_evidence(judged: Said, value: str, passages: str, message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        judged("anna", "q", value, *passages)
+
+
+def test_a_pair_has_no_verdict_and_no_evidence(said: Said) -> None:
+    for others in ({"value": "supported"}, {"evidence": [{"passages": ["1"]}]}):
+        with pytest.raises(ValidationError, match="pairs "):
+            said("anna", "q", 1, **others)
 
 
 def test_the_newest_label_of_a_unit_holds_and_the_log_keeps_all(store: LabelStore, said: Said) -> None:
@@ -362,7 +381,7 @@ def test_the_file_is_marked_and_synced(store: LabelStore, said: Said) -> None:
     store.add([said("anna", "q", 1, note="a")])
     database = sqlite3.connect(store.path)
     told = [database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "user_version")]
-    assert told == ["delete", 4]
+    assert told == ["delete", 5]
     assert database.execute("PRAGMA application_id").fetchone()[0].to_bytes(4, "big") == b"recl"
     at, passages = database.execute("SELECT at, passages FROM events").fetchone()
     assert at.endswith("+00:00")

@@ -101,3 +101,12 @@ def test_the_answer_is_marked_where_the_chain_says_and_claims_where_their_senten
         ("EUR 120", "answer"),
         ("It costs EUR 120.", "claim"),
     }
+
+
+def test_the_sentence_that_decides_a_yes_is_no_answer_but_a_claim() -> None:
+    passage = Passage(id="1", text="The bridge is open at night. It rains.")
+    question = Question(id="q", question="Is the bridge open at night?", answer="Yes.", passages=[passage])
+    held = HeldAnswer(match="meaning", passage="1", span=(0, 28))
+    chain = Chain(shape="single", passages=["1"], links=[], answer=held, score=1.0)
+    roles = {mark.role for mark in Highlighter.of_chain(question, chain).marks(PassageView(passage))}
+    assert "claim" in roles and "answer" not in roles

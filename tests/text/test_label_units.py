@@ -1,11 +1,12 @@
-"""What is labelled: candidate chains, and the pairs on them."""
+"""What is labelled: answers, and the pairs of entities on candidate chains."""
 
 from dataclasses import replace
 
 import pytest
 from pydantic import ValidationError
 
-from rechain.schema import Mention, Passage, Question
+from rechain.evaluation.gold import candidate_as_gold
+from rechain.schema import GoldChain, Mention, Passage, Question
 from rechain.text.candidates import Candidate, CandidateSettings, find_candidates
 from rechain.text.label_units import THE_QUESTION, Unit, Units, find_units
 
@@ -14,23 +15,15 @@ def pair(passage: str, one: str, two: str) -> Unit:
     return Unit(question="MH_1", passages=(passage,), entities=(one, two))
 
 
-def test_the_entities_of_a_pair_have_no_order_and_those_of_a_chain_have_one() -> None:
+def test_an_answer_is_labelled_as_a_whole_and_a_pair_has_no_order() -> None:
     assert pair("0", "b", "a") == pair("0", "a", "b")
     assert hash(pair("0", "b", "a")) == hash(pair("0", "a", "b"))
-    assert pair("0", "b", "a").mode == "pairs"
-    chain = Unit(question="q", passages=("3", "1", "2"), entities=("z", "a"))
-    assert (chain.mode, chain.entities) == ("chains", ("z", "a"))
-
-
-def test_single_passages_and_passages_side_by_side_have_no_entities() -> None:
-    for passages, shape in ((("1",), "single"), (("1", "2"), "parallel"), (("3", "1", "2"), "parallel")):
-        unit = Unit(question="q", passages=passages, entities=())
-        assert (unit.mode, unit.shape) == ("chains", shape)
-    assert Unit(question="q", passages=("1", "2"), entities=("a",)).shape == "chain"
+    assert (pair("0", "b", "a").mode, Unit(question="q").mode) == ("pairs", "answers")
 
 
 @pytest.mark.parametrize(
-    ("passages", "entities"), [((), ()), (("1",), ("a",)), (("1", "2"), ("a", "b")), ((" ",), "ab")]
+    ("passages", "entities"),
+    [((), ("a", "b")), (("1",), ()), (("1",), ("a",)), (("1", "2"), ("a", "b")), ((" ",), "ab")],
 )
 def test_entities_must_fit_the_passages(passages: tuple[str, ...], entities: tuple[str, ...]) -> None:
     with pytest.raises(ValidationError):
@@ -39,10 +32,9 @@ def test_entities_must_fit_the_passages(passages: tuple[str, ...], entities: tup
 
 def test_pairs_stand_once_in_order_of_first_use_with_the_chains_that_share_them(medhop: Question) -> None:
     units = Units(find_candidates(medhop))
-    assert [chain.passages for chain in units.chains] == [("0", "1", "2"), ("0", "3", "2")]
-    assert [chain.entities for chain in units.chains] == [
-        ("protein:P12345", "protein:Q23456"),
-        ("protein:P99999", "protein:Q23456"),
+    assert [candidate_as_gold(units, number) for number in (0, 1)] == [
+        GoldChain(passages=["0", "1", "2"], links=["protein:P12345", "protein:Q23456"]),
+        GoldChain(passages=["0", "3", "2"], links=["protein:P99999", "protein:Q23456"]),
     ]
     assert units.pairs == {
         pair("0", "drug:DB00001", "protein:P12345"): [0],
@@ -58,7 +50,6 @@ def test_pairs_stand_once_in_order_of_first_use_with_the_chains_that_share_them(
 
 def test_a_link_of_words_is_shown_as_it_stands_in_the_text(bridge_question: Question) -> None:
     units = find_units(bridge_question)
-    assert units.chains[0].entities == ("anton quillfeather",)
     assert [unit.entities for unit in units.pairs_of[0]] == [
         ("", "anton quillfeather"),
         ("Prague", "anton quillfeather"),
@@ -92,30 +83,28 @@ def test_pairs_are_found_however_their_entities_are_written(medhop: Question, na
 
 def test_a_question_without_candidates_has_no_units(medhop: Question) -> None:
     units = find_units(medhop, CandidateSettings(hops=8))
-    assert (units.pairs, units.chains, units.question) == ({}, [], medhop)
+    assert (units.pairs, units.pairs_of, units.question) == ({}, [], medhop)
 
 
 def test_pairs_wait_only_while_a_chain_of_theirs_may_be_right(medhop: Question) -> None:
     units = find_units(medhop)
     assert [units.pairs_of[0][2], units.pairs_of[1][2]] == [units.pairs_of[0][2]] * 2  # both end alike
     first, second = units.pairs_of[0][0], units.pairs_of[0][1]
-    assert units.waiting("pairs", {}) == list(units.pairs)
-    after = units.waiting("pairs", {first: "no"})
+    assert units.waiting({}) == list(units.pairs)
+    after = units.waiting({first: "no"})
     assert second not in after and set(units.pairs_of[1]) <= set(after)
-    assert units.waiting("pairs", {first: "unsure"}) == [pair for pair in units.pairs if pair != first]
-    assert units.waiting("pairs", {units.pairs_of[0][2]: "no"}) == []
-    assert units.waiting("chains", {units.chains[0]: "no"}) == [units.chains[1]]
+    assert units.waiting({first: "unsure"}) == [pair for pair in units.pairs if pair != first]
+    assert units.waiting({units.pairs_of[0][2]: "no"}) == []
 
 
-def test_candidates_of_other_shapes_are_labelled_whole(bridge_question: Question) -> None:
+def test_candidates_of_other_shapes_have_no_pairs(bridge_question: Question) -> None:
     found = find_candidates(bridge_question)
     other = [Candidate((1,), (), 0.0, "single"), Candidate((0, 2), (), 0.0, "parallel")]
     units = Units(replace(found, chains=[*found.chains, *other]))
-    single, parallel = units.chains[-2:]
-    assert (single.passages, single.entities, single.mode) == (("composer",), (), "chains")
-    assert (parallel.passages, parallel.entities, parallel.mode) == (("opera", "city"), (), "chains")
+    last = len(units.pairs_of) - 1
+    assert candidate_as_gold(units, last - 1) == GoldChain(shape="single", passages=["composer"])
+    assert candidate_as_gold(units, last) == GoldChain(shape="parallel", passages=["opera", "city"])
     assert units.pairs_of[-2:] == [[], []]
-    assert [units.links(number) for number in units.numbers.values()][-2:] == [[], []]
     assert units.pairs == Units(found).pairs
 
 

@@ -86,11 +86,41 @@ def test_the_entities_of_a_pair_stand_in_any_order(medhop: TestClient) -> None:
     assert values(medhop) == [("anna", "no")]
 
 
-def test_a_chain_is_labelled_by_its_passages_and_links(medhop: TestClient) -> None:
-    (unit,) = find_units(MEDHOP).chains
-    chain = pair() | {"passages": list(unit.passages), "entities": list(unit.entities)}
-    assert medhop.post("/labels", json=[chain | {"question": "a/b ?"}]).json() == 1
-    assert medhop.post("/labels", json=[chain | {"entities": list(unit.entities)[::-1]}]).status_code == 404
+def answer_of(question: str = "MH_1", value: str = "supported", *passages: str, **others: Any) -> dict[str, Any]:
+    evidence = [{"shape": "chain", "passages": list(passages)}] if passages else []
+    return {"annotator": "anna", "question": question, "value": value, "evidence": evidence, **others}
+
+
+def test_evidence_is_picked_exported_as_gold_and_counted_with_the_verdict(medhop: TestClient) -> None:
+    assert (
+        medhop.post("/labels", json=[answer_of("MH_1", "partly", "0", "1"), answer_of("a/b ?", "unsupported")]).json()
+        == 2
+    )
+    (label,) = medhop.get("/labels?question=MH_1").json()
+    assert (label["value"], label["evidence"][0]["passages"], label["unit"]["passages"]) == ("partly", ["0", "1"], [])
+    rows = [json.loads(line) for line in medhop.get("/labels/export").text.splitlines()]
+    assert rows == [
+        {"id": "MH_1", "chains": [{"shape": "chain", "passages": ["0", "1"]}], "verdict": "partly"},
+        {"id": "a/b ?", "chains": [], "verdict": "unsupported"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("label", "status", "message"),
+    [
+        (answer_of("none", "unsure"), 404, "there is no question 'none'."),
+        (answer_of("MH_1", "supported", "0", "9"), 404, "the question 'MH_1' has no passage '9'."),
+        (answer_of("MH_1", "supported"), 422, "evidence: 'supported' needs the passages that support the answer."),
+        (answer_of("MH_1", "yes", "0"), 422, "evidence: answers are labelled supported or"),
+    ],
+)
+def test_a_verdict_that_does_not_fit_is_refused(
+    medhop: TestClient, label: dict[str, Any], status: int, message: str
+) -> None:
+    answer = medhop.post("/labels", json=[label])
+    assert answer.status_code == status
+    assert answer.json()["error"]["message"].startswith(message)
+    assert values(medhop) == []
 
 
 @pytest.mark.parametrize(
@@ -99,9 +129,7 @@ def test_a_chain_is_labelled_by_its_passages_and_links(medhop: TestClient) -> No
         ({"question": "none"}, "there is no question 'none'."),
         ({"passages": ["9"]}, "the question 'MH_1' has no such pair to label."),
         ({"entities": ["a", "b"]}, "the question 'MH_1' has no such pair to label."),
-        ({"entities": []}, "the question 'MH_1' has no such chain to label."),
         ({"entities": ["\ud800", "x"]}, "the question 'MH_1' has no such pair to label."),
-        ({"passages": ["0", "1"]}, "the question 'MH_1' has no such chain to label."),
     ],
 )
 def test_labels_of_what_is_not_there_are_refused_all_together(
@@ -121,7 +149,8 @@ def test_labels_of_what_is_not_there_are_refused_all_together(
         ({"annotator": "a\nb"}, "[0].annotator"),
         ({"annotator": "x" * 81}, "[0].annotator"),
         ({"annotator": "\u202eanna"}, "[0].annotator"),
-        ({"passages": []}, "[0].passages"),
+        ({"passages": ["0", "1"]}, "[0].passages"),
+        ({"passages": []}, "entities: "),
         ({"note": "x" * 2001}, "[0].note"),
         ({"settles": 1}, "[0].settles"),
     ],
@@ -161,7 +190,7 @@ def test_agreement(medhop: TestClient) -> None:
 
 def test_pairs_go_in_and_come_out_as_pairs_and_as_gold(medhop: TestClient) -> None:
     counts = medhop.post("/labels/import?annotator=paper", json=ROWS).json()
-    assert counts == {"labels": 3, "other_questions": 0, "other_pairs": 0, "other_chains": 0, "unusable_chains": 0}
+    assert counts == {"labels": 3, "other_questions": 0, "other_pairs": 0}
     exported = medhop.get("/labels/export?to=pairs")
     assert [json.loads(line) for line in exported.text.splitlines()] == ROWS
     assert 'filename="labels.pairs.jsonl"' in exported.headers["content-disposition"]
@@ -179,10 +208,10 @@ def test_what_was_imported_of_other_pairs_can_be_settled(medhop: TestClient) -> 
             medhop.post(f"/labels/import?annotator={name}", json=[other | {"interacts": says}]).json()["other_pairs"]
             == 1
         )
-    assert "1 of 1 wait to be settled" in medhop.get("/label/disagreements").text
+    assert "1 of 1 to resolve" in medhop.get("/label/disagreements").text
     settling = pair() | {"passages": ["0"], "entities": ["x", "y"], "settles": True}
     assert medhop.post("/labels", json=[settling]).status_code == 200
-    assert "0 of 1 wait to be settled" in medhop.get("/label/disagreements").text
+    assert "0 of 1 to resolve" in medhop.get("/label/disagreements").text
 
 
 @pytest.mark.parametrize(
@@ -211,10 +240,10 @@ def test_rows_that_contradict_each_other_are_a_conflict(medhop: TestClient, rows
         ([ROWS[0] | {"interacts": 1}], "[0].interacts: input should be a valid boolean."),
         ([ROWS[0] | {"support": True}], "[0].support: input should be a valid integer."),
         ([ROWS[0] | {"support": 2**60}], "[0].support: input should be less than"),
-        ([ROWS[0] | {"a": "\ud800"}], "the rows hold halves of characters"),
+        ([ROWS[0] | {"a": "\ud800"}], "the rows contain halves of characters"),
         ([GOLD | {"chains": [{"passages": []}]}], "[0].chains[0].passages: list should have at least 1 item"),
         ([GOLD | {"chains": [{"passages": ["0"], "ordered": 0}]}], "[0].chains[0].ordered: input should be"),
-        ([GOLD | {"chains": [{"passages": ["0"], "links": ["\udfff"]}]}], "the rows hold halves of characters"),
+        ([GOLD | {"chains": [{"passages": ["0"], "links": ["\udfff"]}]}], "the rows contain halves of characters"),
     ],
 )
 def test_what_are_no_rows_is_refused_by_field(medhop: TestClient, rows: list[Any], message: str) -> None:
@@ -228,20 +257,6 @@ def test_who_imports_is_named(medhop: TestClient) -> None:
     for query in ("", "?annotator=", "?annotator=%0Aa", "?annotator=%20"):
         answer = medhop.post(f"/labels/import{query}", json=ROWS)
         assert (answer.status_code, "annotator" in answer.text) == (422, True)
-
-
-@pytest.mark.parametrize(("same", "value"), [("passages", "yes"), ("links", "no")])
-def test_what_counts_as_the_same_chain_is_the_questions_own(
-    make_site: Make, connect: Make, bridge_question: Question, same: str, value: str
-) -> None:
-    site = make_site([bridge_question])
-    site.same = same
-    client = connect(site)
-    gold = {"id": "q1", "chains": [{"passages": ["opera", "composer"], "links": ["somebody else"]}]}
-    assert client.post("/labels/import?annotator=a", json=[gold]).status_code == 200
-    labels = client.get("/labels?question=q1").json()
-    told = {label["value"] for label in labels if label["unit"]["entities"] != ["somebody else"]}
-    assert (value == "yes") == ("yes" in told)
 
 
 def test_an_export_is_sent_as_it_is_made() -> None:

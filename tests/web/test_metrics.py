@@ -55,8 +55,7 @@ def test_questions_and_labels_are_counted(
     lost = bridge_question.model_copy(update={"passages": [Passage(id="x", text="Nothing is here.")]})
     body = [one.model_dump(mode="json", exclude_none=True) for one in (*towns(2), lost)]
     assert client.post("/recover", json=body).status_code == 200
-    (unit, *_) = town_site.units(town_site.readable(town_site.question("town-1"))).pairs
-    label = {"annotator": "anna", "value": "yes", **unit.model_dump(mode="json")}
+    label = {"annotator": "anna", "value": "unsupported", "question": "town-1"}
     assert client.post("/labels", json=[label]).status_code == 200
     counts = counts_of(client)
     assert counts["rechain_questions_recovered_total"][()] == 3

@@ -39,17 +39,16 @@ def test_a_filtered_list_keeps_its_filter(make_site: Make, connect: Make, seen: 
     assert "/?page=2&text=maker&order=least+confident" in page.links
     assert "maker" in page.attributes("input", "value")
     second = seen(client.get("/?page=2&text=maker&order=least+confident").text)
-    assert second.attributes("ol", "start") == [str(PAGE_SIZE + 1)]
-    assert "No question passes this filter." in client.get("/?text=zzz").text
+    assert f"/question?id=town-{PAGE_SIZE}&text=maker&order=least+confident" in second.links
+    assert "No matching questions." in client.get("/?text=zzz").text
 
 
 def test_a_question_is_shown_with_its_chain_and_its_neighbours(client: TestClient, seen: Make) -> None:
     page = seen(client.get("/question?id=town-1").text)
     for wanted in (
         "The chain",
-        "Why this one",
-        "What adds up to the score",
-        "links to the next",
+        "Score breakdown",
+        "The answer appears word for word in passage 2.",
         "✓ right",
         "other passages",
     ):
@@ -91,7 +90,7 @@ def compared(town_site: Site, connect: Make) -> TestClient:
 def test_two_sources_are_compared(compared: TestClient, seen: Make) -> None:
     page = seen(compared.get("/compare?show=all").text)
     assert "6 questions: all" in page.text
-    assert "Who is right, over 6 questions with gold" in page.text
+    assert "Accuracy on 6 questions with gold" in page.text
     for text in ("95 % interval", "only lexical.jsonl right", "only random.jsonl right", "often than lexical.jsonl"):
         assert text in page.text
     assert "/compare/question?id=town-3&one=1&two=2&show=all" in page.links
@@ -112,7 +111,7 @@ MISTAKES = [
     ("/question?id=x", 404, "there is no question 'x'."),
     ("/?source=2", 404, "there is no source 2; there are 1."),
     ("/?page=0", 422, "page: input should be greater than or equal to 1."),
-    ("/compare", 404, "to compare needs two sources: give `rechain serve` two of --chains and --model."),
+    ("/compare", 404, "comparing needs two sources: give `rechain serve` two of --chains and --model."),
     ("/static/none.css", 404, "there is no such page."),
 ]
 
@@ -150,7 +149,7 @@ def test_all_text_is_shown_as_text(make_site: Make, connect: Make, seen: Make, e
         f"/compare/question?id={name}": 200,
         "/label": 200,
         f"/label/question?id={name}": 200,
-        f"/label/question?id={name}&mode=chains": 200,
+        f"/label/question?id={name}&mode=pairs": 200,
         f"/label/question?id={name}&mode={name}": 422,
         "/label/disagreements": 200,
     }
@@ -176,13 +175,13 @@ def test_a_page_does_not_wait_for_a_slow_model_but_loads_again(town_site: Site, 
     with connect(town_site) as client:
         try:
             early = seen(client.get("/question?id=town-3&source=2").text)
-            assert "The model is looking for the chain" in early.text
+            assert "The question is being recovered" in early.text
             assert ("meta", {"http-equiv": "refresh", "content": "1"}) in early.elements
             assert "not scored by this source" in early.text
         finally:
             model.may_go_on.set()
         asked = (client.get("/question?id=town-3&source=2").text for _ in range(100))
-        late = next(text for text in asked if "The model is looking" not in text)
+        late = next(text for text in asked if "The question is being recovered" not in text)
         assert "score" in seen(late).text and "refresh" not in late
 
 
@@ -193,7 +192,7 @@ def test_pages_leave_the_queue_to_others_when_it_is_long(town_site: Site, connec
         try:
             asked = service.ask([as_entry("", "a", town_site.question("town-1").content)] * 40, Options())
             waiting = service.waiting
-            assert "The model is looking" in seen(client.get("/question?id=town-3&source=2").text).text
+            assert "The question is being recovered" in seen(client.get("/question?id=town-3&source=2").text).text
             assert service.waiting == waiting
         finally:
             model.may_go_on.set()
@@ -209,8 +208,8 @@ def test_gold_is_shown_and_leads_to_its_candidate(client: TestClient, seen: Make
 def test_gold_that_is_no_candidate_says_so(make_site: Make, connect: Make, towns: Make, seen: Make) -> None:
     golds = [Gold(id="town-1", chains=[GoldChain(passages=["other", "guest"])]), Gold(id="town-2", chains=[])]
     client = connect(make_site(towns(3), golds=golds))
-    assert "not among the candidates" in seen(client.get("/question?id=town-1").text).text
-    assert "No chain is right." in seen(client.get("/question?id=town-2").text).text
+    assert "not a candidate" in seen(client.get("/question?id=town-1").text).text
+    assert "No correct chain." in seen(client.get("/question?id=town-2").text).text
 
 
 def test_a_filter_is_kept_from_question_to_question(client: TestClient, seen: Make) -> None:
@@ -219,6 +218,18 @@ def test_a_filter_is_kept_from_question_to_question(client: TestClient, seen: Ma
     assert first.endswith("judgement=wrong")
     page = seen(client.get(first).text)
     assert second in page.links and "/?judgement=wrong" in page.links
+    assert "1 of 2" in page.text
+
+
+def test_a_question_leads_back_to_its_page_of_the_list(make_site: Make, connect: Make, seen: Make, towns: Make) -> None:
+    client = connect(make_site(towns(PAGE_SIZE + 2)))
+    page = seen(client.get(f"/question?id=town-{PAGE_SIZE}").text)
+    assert "/?page=2" in page.links and f"{PAGE_SIZE + 1} of {PAGE_SIZE + 2}" in page.text
+
+
+def test_what_is_recovered_so_far_can_be_asked(client: TestClient) -> None:
+    assert client.get("/progress").json() == {"recovered": 6, "questions": 6}
+    assert client.get("/progress?source=9").status_code == 404
 
 
 @pytest.mark.parametrize("steps", ["none", [7], [{"player": "ranker"}], {"a": 1}])
@@ -265,7 +276,7 @@ def test_shapes_verdicts_and_claims_are_shown(make_site: Make, connect: Make, se
     for text in (
         "partly supported (71 % sure)",
         "The passages, side by side",
-        "It holds the answer in another notation, in passage 2.",
+        "The answer appears in another notation in passage 2.",
         "unsupported A <b>claim</b>.",
     ):
         assert text in page.text
@@ -290,16 +301,16 @@ def test_a_source_without_a_question_says_so(town_site: Site, connect: Make, see
     town_site.add_file("some.jsonl", [one for one in some if one])
     client = connect(town_site)
     page = seen(client.get("/question?id=town-4&source=2").text)
-    assert "some.jsonl has nothing for this question" in page.text
-    for never in ("✓ right ", "The chain", "Why this one", "% sure"):
+    assert "some.jsonl does not have this question" in page.text
+    for never in ("✓ right ", "The chain", "Score breakdown", "% sure"):
         assert never not in page.text.split("candidates")[0]
     assert "/question?id=town-4&source=2&chain=1" in page.links
     asked = seen(client.get("/question?id=town-4&source=2&chain=1").text)
     assert "Candidate 1" in asked.text and "The chain " not in asked.text
     both = seen(client.get("/compare/question?id=town-4").text)
-    assert both.text.count("This source has nothing for this question.") == 1
+    assert both.text.count("This source does not have this question.") == 1
     listed = seen(client.get("/?source=2").text).text
-    assert listed.count("this source has nothing for it") == 4 and "not looked for yet" not in listed
+    assert listed.count("not in this source") >= 4
 
 
 def test_a_comparison_keeps_its_filter_and_has_neighbours_and_gold(compared: TestClient, seen: Make) -> None:
@@ -347,7 +358,7 @@ def test_passages_without_titles_are_not_called_by_numbers(client: TestClient, s
 
 def test_the_graph_leads_to_candidates_and_is_told_in_words(client: TestClient, seen: Make) -> None:
     page = seen(client.get("/question?id=town-0").text)
-    assert "Passages and their links" in page.text and "The same in words" in page.text
+    assert "Passages and their links" in page.text and "As text" in page.text
     nodes = [
         attributes for tag, attributes in page.elements if tag == "a" and "node" in (attributes.get("class") or "")
     ]
@@ -404,3 +415,66 @@ def test_a_graph_is_drawn_as_lines_of_evidence(make_site: Make, connect: Make, s
     assert drawn.count('<ol class="chain">') == 2
     assert drawn.count("links to the next") == 2
     assert "Zimbelot → to Ivo Brandt | beside Quorvath → to Lena Osterman" in " ".join(seen(page).text.split())
+
+
+def answered(make_site: Make, connect: Make, question: Question, **fields: Any) -> TestClient:
+    """Return a client of a question and what a second source says of it."""
+    site = make_site([question])
+    site.add_file("told.jsonl", [Recovered.model_validate({"id": question.id, "chains": [], **fields})])
+    client: TestClient = connect(site)
+    return client
+
+
+def test_an_answer_that_says_nothing_is_no_alarm(make_site: Make, connect: Make, bridge_question: Question) -> None:
+    question = bridge_question.model_copy(update={"answer": "I don't know."})
+    error = {"code": "no_answer", "message": "no answer is given."}
+    client = answered(make_site, connect, question, verdict="no_answer", error=error)
+    text = client.get("/question?id=q1&source=2").text
+    assert "No answer was given, so there is nothing to support." in text and 'role="alert"' not in text
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdict", "sentence"),
+    [
+        ("Prague", "supported", "The answer appears word for word in passage 1."),
+        ("Prag ue", "supported", "The answer appears in another spelling in passage 1."),
+        ("Prague", "unsupported", None),
+    ],
+)
+def test_how_the_answer_appears_is_said_only_as_it_is(
+    make_site: Make, connect: Make, bridge_question: Question, answer: str, verdict: str, sentence: str | None
+) -> None:
+    (passage,) = (one for one in bridge_question.passages if one.id == "composer")
+    start = passage.text.index("Prague")
+    held = {"match": "phrase", "passage": "composer", "span": [start, start + 6]}
+    chain = {"shape": "single", "passages": ["composer"], "links": [], "answer": held, "score": 1.0}
+    question = bridge_question.model_copy(update={"answer": answer})
+    text = answered(make_site, connect, question, verdict=verdict, chains=[chain]).get("/question?id=q1&source=2").text
+    assert (sentence in text) if sentence else "The answer appears" not in text
+
+
+def test_markup_and_entities_are_drawn_as_what_they_mean(make_site: Make, connect: Make, seen: Make) -> None:
+    text = "A fee of **€38** is due.\n| Ticket | Price |\n|---|---|\n| Standard | £12 <b>now</b> |"
+    passages = [Passage(id="1", title="Fees &amp; fares", text=text), Passage(id="2", title="Other", text="Nothing.")]
+    question = Question(id="q", question="What does a Standard ticket cost?", answer="£12 **now**", passages=passages)
+    html = answered(make_site, connect, question).get("/question?id=q&source=2&chain=1&passages=all").text
+    page = seen(html)
+    assert "Fees & fares" in page.text and "|---|" not in page.text
+    assert "**" not in page.text.split("Details")[0]
+    assert "<td>" in html and "<b>" not in html
+
+
+def test_error_pages_keep_the_tabs(make_site: Make, connect: Make, towns: Make, seen: Make) -> None:
+    site = make_site(towns(1))
+    site.add_file("more.jsonl", [])
+    client = connect(site)
+    assert "/compare" in seen(client.get("/question?id=none", headers=HTML).text).links
+
+
+def test_candidates_beyond_the_best_five_are_folded(make_site: Make, connect: Make) -> None:
+    works = [Passage(id=f"w{n}", title=f"Work {n}", text=f"Work {n} is by Anton Quill.") for n in range(40)]
+    last = Passage(id="quill", title="Anton Quill", text="Anton Quill was born in Prague.")
+    question = Question(id="q", question="Where was the maker born?", answer="Prague", hops=2, passages=[*works, last])
+    html = connect(make_site([question])).get("/question?id=q").text
+    before, after = html.split(" more</summary>")
+    assert before.count('<ol class="candidates">') == 1 and after.count('<ol class="candidates">') == 1

@@ -15,6 +15,7 @@ from rechain.web.passages import (
     Names,
     Place,
     StripView,
+    _without_fragments,
     beginnings,
     excerpt,
     marked,
@@ -282,3 +283,10 @@ def test_words_that_begin_so_are_marked_whole() -> None:
 @given(st.text(max_size=60), st.lists(st.text("abcé漢 ", min_size=1, max_size=3), max_size=4))
 def test_marking_leaves_the_text_as_it_is(text: str, words: list[str]) -> None:
     assert "".join(piece.text for piece in marked(text, beginnings(text, words))) == text
+
+
+def test_an_excerpt_does_not_begin_with_an_initial() -> None:
+    text = "Nothing matters here at all. J. K. Quill was born in Prague in the year of the flood. " * 6
+    view = PassageView(Passage(id="1", text=text))
+    assert all(end - start > 12 for start, end in telling_sentences(view, [], []))
+    assert _without_fragments([(0, 3), (3, 30), (30, 60)]) == [(0, 30), (30, 60)]

@@ -338,17 +338,18 @@ def test_missing_tells_what_has_not_been_looked_for(judged: Index) -> None:
     assert judged.missing(0, 4, 9) == []
 
 
-def test_neighbours(judged: Index) -> None:
+def test_neighbours_and_the_place_in_the_list(judged: Index) -> None:
     assert [judged.neighbours(0, Filters(), place) for place in (0, 2, 3)] == [
-        (None, "wrong"),
-        ("wrong", "later"),
-        ("none", None),
+        (0, None, "wrong", 4, True),
+        (2, "wrong", "later", 4, True),
+        (3, "none", None, 4, True),
     ]
-    assert judged.neighbours(0, Filters(judgement="wrong"), 0) == (None, "wrong")
-    assert judged.neighbours(0, Filters(judgement="right"), 2) == ("right", None)
-    assert judged.neighbours(0, Filters(order="least confident"), 0) == ("wrong", "none")
-    assert judged.neighbours(0, Filters(reverse=True), 0) == ("wrong", None)
-    assert judged.neighbours(0, Filters(order="id", judgement="right"), 2) == (None, None)  # it has no place there
+    assert judged.neighbours(0, Filters(judgement="wrong"), 0) == (0, None, "wrong", 2, False)
+    assert judged.neighbours(0, Filters(judgement="right"), 2) == (1, "right", None, 1, False)
+    assert judged.neighbours(0, Filters(order="least confident"), 0) == (1, "wrong", "none", 4, True)
+    assert judged.neighbours(0, Filters(reverse=True), 0) == (3, "wrong", None, 4, True)
+    # it has no place there
+    assert judged.neighbours(0, Filters(order="id", judgement="right"), 2) == (0, None, None, 1, False)
 
 
 @pytest.fixture

@@ -135,7 +135,7 @@ def test_a_result_that_is_not_kept_says_so(client: TestClient) -> None:
         answer = client.get(path)
         assert (answer.status_code, answer.json()["error"]["message"]) == (
             404,
-            "this result is not kept any more: a server keeps the latest 1,000 until it stops; ask the question again.",
+            "this result is gone: a server keeps the latest 1,000 until it stops; try the question again.",
         )
 
 

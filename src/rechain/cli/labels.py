@@ -42,13 +42,13 @@ def export(
     *,
     labels_file: LabelsFile,
     questions: QuestionsInput,
-    to: Annotated[To, Option(help="Gold chains, or labelled pairs.")] = To.gold,
+    to: Annotated[To, Option(help="Gold, or labelled pairs of entities.")] = To.gold,
     output: OutputOptions,
     candidates: CandidateOptions,
 ) -> None:
-    """Export labels as gold chains, which `rechain evaluate --gold` takes, or as labelled pairs.
+    """Export the evidence that annotators picked as gold, which `rechain evaluate --gold` takes, or labelled pairs.
 
-    Use the same options for candidate chains as when they were labelled.
+    For labelled pairs use the same options for candidate chains as when they were labelled.
 
     Example: rechain labels export labels.sqlite questions.jsonl --to gold --out gold.jsonl
     """
@@ -113,25 +113,22 @@ def import_(
     rows, settings = read_label_rows(file), candidates.settings()
     with LabelStore(labels_file) as store:
         source = questions.readable("Importing labels")
-        imported = labels_from_rows(rows, source, annotator, settings, questions.same_chain, questions.index)
+        imported = labels_from_rows(rows, source, annotator, settings, questions.index)
         if not imported.labels:
-            raise InputError(f"{file} holds no label of the questions in {questions.path}.")
+            raise InputError(f"{file} has no labels of the questions in {questions.path}.")
         store.add(imported.labels)
-    kept = "of questions not given, of which pairs are kept"
     notes = [
-        (imported.other_questions, f"row {kept}", f"rows {kept}"),
+        (imported.other_questions, "of a question not given", "of questions not given"),
         (imported.other_pairs, "pair on no candidate chain", "pairs on no candidate chain"),
-        (imported.other_chains, "right chain that is no candidate", "right chains that are no candidates"),
-        (imported.unusable_chains, "right chain in no order left out", "right chains in no order left out"),
     ]
     noted = ", ".join(plural(*note) for note in notes if note[0])
-    end = f"; of note: {noted}" if noted else ""
+    end = f", among them {noted}" if noted else ""
     note(f"{plural(len(imported.labels), 'label')} imported{end}.")
 
 
 @labels.command()
 def agreement(path: LabelsFile, json: Json = False) -> None:
-    """Print the agreement of annotators: Cohen's kappa, with a 95 % interval over questions.
+    """Print the agreement of annotators: Cohen's kappa on verdicts, with a 95 % interval over questions, and evidence.
 
     Example: rechain labels agreement labels.sqlite
     """
@@ -144,11 +141,11 @@ def agreement(path: LabelsFile, json: Json = False) -> None:
         print_json({"agreements": compared, "disagreements": len(differing), "settled": settled})
         return
     if compared:
-        header = ("annotators", "", "units", "questions", "equal", "kappa", "95 % interval")
+        header = ("annotators", "", "both", "evidence", "equal", "kappa", "95 % interval")
         print_table(f"Agreement in {path}", header, list(map(_row, compared)))
-        print(f"{plural(len(differing), 'unit')} labelled differently, of which {settled} settled.")
+        print(f"{plural(len(differing), 'disagreement')}, of which {settled} resolved.")
     else:
-        print(f"No two annotators in {printable(path)} labelled the same.")
+        print(f"No two annotators in {printable(path)} labelled the same question.")
 
 
 @labels.command()
@@ -157,6 +154,8 @@ def annotators(path: LabelsFile, json: Json = False) -> None:
 
     Example: rechain labels annotators labels.sqlite
     """
+    from rechain.text.label_units import PAIR_VALUES, VERDICT_VALUES
+
     with _open(path) as store:
         names, tallies, changes = store.annotators(), store.tallies(), store.changes()
     counts = {name: Counter[str]() for name in names}
@@ -165,8 +164,9 @@ def annotators(path: LabelsFile, json: Json = False) -> None:
     if json:
         print_json({"annotators": counts, "changes": [change._asdict() for change in changes]})
         return
-    rows = [(name, *(str(counts[name][value]) for value in ("yes", "no", "unsure"))) for name in names]
-    print_table(f"Annotators in {path}", ("annotator", "yes", "no", "unsure"), rows)
+    values = (*VERDICT_VALUES, *PAIR_VALUES[:2], "settled")
+    rows = [(name, *(str(counts[name][value]) for value in values)) for name in names]
+    print_table(f"Annotators in {path}", ("annotator", *values), rows)
     for change in changes:
         what = "was removed" if change.name is None else f"was renamed {change.name}"
         events = plural(len(change.events), "label")
@@ -199,7 +199,7 @@ def remove(
     """
     with _open(path) as store:
         removed = store.remove(annotator)
-    note(f"{plural(removed, 'label')} of {annotator} taken back.")
+    note(f"{plural(removed, 'label')} of {annotator} removed.")
 
 
 @labels.command()
@@ -240,5 +240,6 @@ def _row(compared: "Agreement") -> tuple[str, ...]:
     else:
         value = f"{kappa.value:.2f}"
         interval = "too few" if kappa.low is None else f"{kappa.low:.2f} to {kappa.high:.2f}"
-    counts = str(compared.units), str(compared.questions), f"{100 * compared.equal:.1f} %"
+    overlap = "" if compared.overlap is None else f"{100 * compared.overlap:.1f} %"
+    counts = str(compared.units), overlap, f"{100 * compared.equal:.1f} %"
     return f"{compared.one}, {compared.two}", compared.mode, *counts, value, interval

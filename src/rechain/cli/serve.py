@@ -189,7 +189,7 @@ def _add_questions(site: "Site", questions: QuestionsInput, gold: Path | None) -
 
     site.index.add(with_gold())
     if gold is not None and not site.has_gold:
-        raise RechainError(f"{gold} holds gold of none of these questions.")
+        raise RechainError(f"{gold} has gold for none of these questions.")
     site.same = questions.same_chain
 
 
@@ -222,7 +222,7 @@ def _add_file(site: "Site", path: Path, questions: Path | None) -> None:
     if unknown:
         note(f"{path}: {unknown} of its questions are not among those that are served.")
     if site.index.count_found(len(site.sources) - 1) == 0:
-        raise RechainError(f"{path} holds the chains of none of these questions.")
+        raise RechainError(f"{path} has chains for none of these questions.")
 
 
 def _add_models(site: "Site", names: list[str], config: "RecovererConfig") -> None:
@@ -237,7 +237,7 @@ def _add_models(site: "Site", names: list[str], config: "RecovererConfig") -> No
         named = replace(config, model=name)
         with working("Loading the model"):
             facts = describe_model(name)
-            origin = Origin(f"{name}: recovered now by rechain {__version__}", made_by={"model": facts})
+            origin = Origin(f"Model: {name} (rechain {__version__}), live", made_by={"model": facts})
             service = site.add_model(name, partial(ProcessRecoverer, named, newest), origin)
             _ = service.recoverer  # loaded now, so that a missing model is reported before the first request
     services = [one for source in site.sources if (one := site.service_of(source))]

@@ -13,7 +13,7 @@ from rechain.schema import UNORDERED, WHOLE, Gold, GoldChain, NotBlank, Question
 from rechain.system.files import path_of
 from rechain.text.answers.matcher import AnswerMatcher
 from rechain.text.candidates import CandidateSettings
-from rechain.text.label_units import find_units
+from rechain.text.label_units import Units, find_units
 
 _ALL = CandidateSettings(limit=1_000_000)
 """every candidate chain, as the pairs of all of them were labelled"""
@@ -82,6 +82,15 @@ def _with_tail(gold: Gold, question: Question | None) -> Gold:
     return gold.model_copy(update={"chains": [chain]})
 
 
+def candidate_as_gold(units: Units, number: int) -> GoldChain:
+    """Return a candidate chain in the form of gold."""
+    candidate = units.candidates.chains[number]
+    passages = [units.question.passages[place].id for place in candidate.passages]
+    if candidate.shape != "chain":
+        return GoldChain(shape=candidate.shape, passages=passages)
+    return GoldChain(passages=passages, links=units.links(number))
+
+
 def gold_from_pairs(labels: Iterable[PairLabel], questions: Iterable[Question]) -> Iterator[Gold]:
     """Yield the candidate chains on which every passage describes the interaction of its two entities."""
     interacting: dict[str, list[PairLabel]] = {}
@@ -94,9 +103,9 @@ def gold_from_pairs(labels: Iterable[PairLabel], questions: Iterable[Question]) 
         units, of_question = find_units(question, _ALL), interacting.get(question.id, ())
         right = {pair for label in of_question for pair in units.pairs_named(str(label.support), label.a, label.b)}
         chains = [
-            GoldChain(passages=list(chain.passages), links=units.links(number))
-            for number, chain in enumerate(units.chains)
-            if units.pairs_of[number] and right.issuperset(units.pairs_of[number])
+            candidate_as_gold(units, number)
+            for number, pairs in enumerate(units.pairs_of)
+            if pairs and right.issuperset(pairs)
         ]
-        if units.chains:
+        if units.pairs_of:
             yield Gold(id=question.id, chains=chains)

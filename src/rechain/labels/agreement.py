@@ -1,5 +1,6 @@
 """How far labels are: what they decide, what is in doubt, how far annotators agree, and the state of each question."""
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,9 +9,7 @@ from typing import Literal, NamedTuple, get_args
 
 from rechain.evaluation.statistics import Kappa, kappa_with_interval
 from rechain.labels.store import Common, Label, LabelStore
-from rechain.text.label_units import Mode, Unit, Value
-
-Decision = Literal["yes", "no"]
+from rechain.text.label_units import Mode, Unit
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 
@@ -24,9 +23,11 @@ class Agreement(NamedTuple):
     units: int
     questions: int
     equal: float
-    """the share of units that both labelled alike"""
+    """the share of units to which both gave the same value"""
     kappa: Kappa | None
-    """None where it is not defined: both gave one and the same value to everything"""
+    """None if it is not defined: both gave one and the same value to everything"""
+    overlap: float | None
+    """of answers: the mean share of the passages picked by either that both picked; None if nobody picked any"""
 
 
 class Doubt(NamedTuple):
@@ -46,11 +47,11 @@ class Doubt(NamedTuple):
     @property
     def differs(self) -> bool:
         """Whether annotators differ, not only hesitate."""
-        return len({label.value for label in self.labels}) > 1
+        return len({label.judgement for label in self.labels}) > 1
 
 
 def agreements(common: Iterable[Common]) -> list[Agreement]:
-    """Compare every two annotators who labelled the same units, pairs and chains apart."""
+    """Compare every two annotators who labelled the same units, answers and pairs apart."""
     compared: dict[tuple[Mode, str, str], list[Common]] = {}
     for row in common:
         compared.setdefault((row.mode, row.one, row.two), []).append(row)
@@ -63,7 +64,22 @@ def _agreement(mode: Mode, one: str, two: str, common: tuple[Common, ...]) -> Ag
     units, questions = [row.units for row in common], [row.question for row in common]
     equal = sum(row.units for row in common if row.first == row.second) / sum(units)
     kappa = kappa_with_interval([row.first for row in common], [row.second for row in common], questions, units)
-    return Agreement(mode, one, two, sum(units), len(set(questions)), equal, kappa)
+    return Agreement(mode, one, two, sum(units), len(set(questions)), equal, kappa, _mean_overlap(common))
+
+
+def _mean_overlap(common: Sequence[Common]) -> float | None:
+    """Return the mean Jaccard overlap of the passages that two picked, over the answers for which either picked any."""
+    total = count = 0.0
+    for row in common:
+        first, second = _passages(row.first_evidence), _passages(row.second_evidence)
+        if first or second:
+            total += row.units * len(first & second) / len(first | second)
+            count += row.units
+    return total / count if count else None
+
+
+def _passages(evidence: str | None) -> set[str]:
+    return {name for chain in json.loads(evidence or "[]") for name in chain["passages"]}
 
 
 def doubts(labels: Iterable[Label]) -> list[Doubt]:
@@ -79,16 +95,15 @@ def doubts(labels: Iterable[Label]) -> list[Doubt]:
     return doubtful
 
 
-def decided(labels: Sequence[Label]) -> Decision | None:
-    """Return the decision on one unit: what was settled, else what all agree on; None if that is neither yes nor no.
+def decided(labels: Sequence[Label]) -> Label | None:
+    """Return the label that decides one unit: what was settled, else what all agree on; None if that is unsure.
 
     Labels are in the order in which they were added.
     """
-    settled = _settling(labels)
-    values: set[Value] = {settled.value} if settled else {label.value for label in labels}
-    if values == {"yes"}:
-        return "yes"
-    return "no" if values == {"no"} else None
+    counting = [settled] if (settled := _settling(labels)) else labels
+    if len({label.judgement for label in counting}) != 1 or counting[0].value == "unsure":
+        return None
+    return counting[0]
 
 
 def by_unit(labels: Iterable[Label]) -> dict[Unit, list[Label]]:
@@ -137,7 +152,7 @@ class Overall:
     """questions with labels"""
     units: int
     decided: int
-    """of these units, those with a yes or a no that nobody contests"""
+    """of these units, those whose label nobody contests"""
 
     @property
     def share_decided(self) -> float:
@@ -149,8 +164,9 @@ def statuses(store: LabelStore) -> Mapping[str, Status]:
     """Return the labels of every question that has any; another question has a status without any."""
     found: defaultdict[str, Status] = defaultdict(Status)
     for tally in store.tallies():
-        labels = found[tally.question].labels
-        labels[tally.annotator] = labels.get(tally.annotator, 0) + tally.units
+        if tally.value != "settled":
+            labels = found[tally.question].labels
+            labels[tally.annotator] = labels.get(tally.annotator, 0) + tally.units
     for question, units in store.count_units().items():
         found[question].units = units
     for count in store.count_doubts():

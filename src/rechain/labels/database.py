@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from errno import EDQUOT, ENOSPC
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -16,14 +17,15 @@ from rechain.errors import InputError
 
 APPLICATION = 0x7265636C
 """the application id of an SQLite file of labels ("recl")"""
-VERSION = 4
-EVENT = "seq, at, annotator, question, passages, entities, value, note, settles, undone_at"
+VERSION = 5
+EVENT = "seq, at, annotator, question, passages, entities, value, evidence, note, settles, undone_at"
 CHANGE = "number, at, annotator, name, events"
 _TABLES = (
     """CREATE TABLE events (
         seq INTEGER PRIMARY KEY AUTOINCREMENT, at TEXT NOT NULL, annotator TEXT NOT NULL, question TEXT NOT NULL,
-        passages TEXT NOT NULL, entities TEXT NOT NULL, value TEXT NOT NULL CHECK (value IN ('yes', 'no', 'unsure')),
-        note TEXT, settles INTEGER NOT NULL CHECK (settles IN (0, 1)), undone_at TEXT)""",
+        passages TEXT NOT NULL, entities TEXT NOT NULL, value TEXT NOT NULL
+            CHECK (value IN ('supported', 'partly', 'unsupported', 'yes', 'no', 'unsure')),
+        evidence TEXT, note TEXT, settles INTEGER NOT NULL CHECK (settles IN (0, 1)), undone_at TEXT)""",
     "CREATE INDEX events_of_question ON events (question, seq)",
     "CREATE INDEX events_to_undo ON events (annotator, seq) WHERE undone_at IS NULL",
     """CREATE TABLE labels (
@@ -36,13 +38,35 @@ _TABLES = (
         number INTEGER PRIMARY KEY, at TEXT NOT NULL, annotator TEXT NOT NULL, name TEXT, events TEXT NOT NULL)""",
 )
 _MARKS = (f"PRAGMA application_id = {APPLICATION}", f"PRAGMA user_version = {VERSION}")
-_FROM_VERSION_3 = (  # the first with changes of annotators; each row had a digest
-    *(f"ALTER TABLE {table} DROP COLUMN digest" for table in ("events", "claims", "changes")),
-    *_MARKS,
-)
 _CURRENT_LABELS = """SELECT question, passages, entities, annotator, settles,
-    CASE WHEN json_array_length(passages) = 1 AND json_array_length(entities) THEN 'pairs' ELSE 'chains' END, MAX(seq)
+    IIF(json_array_length(passages), 'pairs', 'answers'), MAX(seq)
     FROM events WHERE undone_at IS NULL GROUP BY question, passages, entities, annotator, settles"""
+# Until version 4 candidate chains were labelled one by one. The right ones became the evidence that was picked; the
+# table events_v4 keeps all labels as they were given.
+_RIGHT_CHAINS = """SELECT *, CASE
+    WHEN json_array_length(entities) = 0 AND json_array_length(passages) = 1 THEN
+        json_object('shape', 'single', 'passages', json(passages))
+    WHEN json_array_length(entities) = 0 THEN json_object('shape', 'parallel', 'passages', json(passages))
+    WHEN entities LIKE '%""%' THEN json_object('passages', json(passages))
+    ELSE json_object('passages', json(passages), 'links', json(entities)) END AS chain
+    FROM events_v4 WHERE value = 'yes' AND seq IN (SELECT seq FROM labels_v4 WHERE mode = 'chains') ORDER BY seq"""
+_UPDATES = {
+    3: tuple(f"ALTER TABLE {table} DROP COLUMN digest" for table in ("events", "claims", "changes")),
+    4: (
+        *(f"DROP INDEX {name}" for name in ("events_of_question", "events_to_undo", "labels_of_annotator")),
+        *(f"ALTER TABLE {table} RENAME TO {table}_v4" for table in ("events", "labels")),
+        *_TABLES[:5],
+        """INSERT INTO events SELECT seq, at, annotator, question, passages, entities, value, NULL, note, settles,
+            undone_at FROM events_v4 WHERE json_array_length(passages) = 1 AND json_array_length(entities) = 2""",
+        f"""INSERT INTO events SELECT MAX(seq), MAX(at), annotator, question, '[]', '[]', 'supported',
+            json_group_array(json(chain)), MAX(note), settles, NULL FROM ({_RIGHT_CHAINS})
+            GROUP BY question, annotator, settles""",
+        "DROP TABLE labels_v4",
+        f"INSERT INTO labels {_CURRENT_LABELS}",
+        *_MARKS,
+    ),
+}
+"""what makes a file of a version into one of the next"""
 _DAMAGE_CODES = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _WAIT_S = 30.0
 """how long a write waits for another process's: far longer than any takes, also on a slow network disk"""
@@ -113,9 +137,9 @@ class Database:
         if self.path.is_dir():
             raise InputError(f"{self.path} is a folder; name a file for the labels.")
         if self.path.exists() and not self.path.is_file():
-            raise InputError(f"{self.path} is no file that could hold labels; name another.")
+            raise InputError(f"{self.path} is not a regular file; name another file for the labels.")
         if not folder.is_dir():
-            raise InputError(f"{self.path} cannot be made: there is no folder {folder}.")
+            raise InputError(f"{self.path} cannot be created: there is no folder {folder}.")
         if not os.access(folder, os.W_OK) or (self.path.exists() and not os.access(self.path, os.W_OK)):
             raise InputError(f"{self.path} cannot be written: it and its folder should allow it.")
 
@@ -142,7 +166,7 @@ class Database:
         if version < VERSION:
             with transaction(database):
                 if _version(database, self.path) == version:  # else another process has been faster
-                    for statement in _FROM_VERSION_3:
+                    for statement in chain.from_iterable(_UPDATES[one] for one in range(version, VERSION)):
                         database.execute(statement)
         return True
 
@@ -171,7 +195,7 @@ class Database:
         with self.path.open("rb") as file:
             start = file.read(len(_MAGIC))
         if start not in (b"", _MAGIC):
-            raise InputError(f"{self.path} is no file of labels: it is not an SQLite database; name another file.")
+            raise InputError(f"{self.path} is not a file of labels: it is not an SQLite database; name another file.")
 
     @contextmanager
     def _one_sentence(self) -> Iterator[None]:
@@ -227,7 +251,7 @@ def _version(database: sqlite3.Connection, path: Path) -> int:
         raise InputError(f"{path} is another program's database; name another file for the labels.")
     if version > VERSION:
         raise InputError(f"{path} was written by a newer rechain (its version is {version}); update rechain.")
-    if version not in ((3, VERSION) if tables else (0,)):
+    if version not in ((*_UPDATES, VERSION) if tables else (0,)):
         raise InputError(f"{path} is damaged (its version is {version}); put a backup in its place.")
     return int(version)
 

@@ -1,23 +1,22 @@
-"""Labels as rows: exported as gold chains or as labelled pairs like MedHop's, and made from either."""
+"""Labels as rows: exported as gold or as labelled pairs like MedHop's, and made from either."""
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import ValidationError
 
 from rechain.errors import InputError
-from rechain.evaluation.gold import PairLabel, with_default
-from rechain.evaluation.judging import is_correct
+from rechain.evaluation.gold import PairLabel, candidate_as_gold
 from rechain.formats.datasets.formats import describe
-from rechain.labels.agreement import Decision, by_unit, decided
+from rechain.labels.agreement import by_unit, decided
 from rechain.labels.store import Label, LabelStore, checked_annotator
-from rechain.schema import UNORDERED, Gold, GoldChain, Question, Same
+from rechain.schema import VERDICTS, Gold, Question, Verdict
 from rechain.text.candidates import CandidateSettings
 from rechain.text.collection import Statistics
-from rechain.text.label_units import THE_QUESTION, Unit, Units, Value, find_units
+from rechain.text.label_units import VERDICT_VALUES, Unit, Units, Value, find_units
 from rechain.text.passage_views import identifier
 
 UNTOUCHED, UNDECIDED = "untouched", "undecided"
@@ -26,41 +25,34 @@ _NUMBER = re.compile("0|[1-9][0-9]{0,17}")
 """an id that is exported as a number, as MedHop's are; JSON writers have 64 bits for it"""
 
 
-def gold_from_labels(units: Units, labels: Iterable[Label]) -> Gold | None:
-    """Return the chains of a question that are right by its labels; None where not every candidate is decided.
+def gold_from_labels(
+    question: Question,
+    labels: Sequence[Label],
+    settings: CandidateSettings | None = None,
+    collection: Statistics | None = None,
+) -> Gold | None:
+    """Return the evidence of a question that annotators picked and agree on; None if that is not decided.
 
-    A chain that has no label itself is right if all its pairs are, and wrong if one of them is. Single passages and
-    passages side by side have no pairs, so each needs a label of its own.
-    Chains that are no candidates count if they were labelled right.
+    A question of which pairs alone are labelled has the candidate chains of which all pairs are right. It is decided
+    once every candidate is: one that nobody was asked about, as it has no pairs, leaves it undecided.
     """
-    decisions = {unit: decided(of_unit) for unit, of_unit in by_unit(labels).items()}
-    verdicts = [_verdict(units, number, decisions) for number in range(len(units.chains))]
-    if None in verdicts:
+    answers = [label for label in labels if label.unit.mode == "answers"]
+    if answers:
+        label = decided(answers)
+        if label is None:
+            return None
+        return Gold(id=question.id, chains=list(label.evidence), verdict=_verdict(label.value))
+    units = find_units(question, settings, collection)
+    values = {unit: label and label.value for unit, of_unit in by_unit(labels).items() for label in [decided(of_unit)]}
+    of_chains = [{values.get(pair) for pair in pairs} for pairs in units.pairs_of]
+    if not of_chains or not all("no" in one or one == {"yes"} for one in of_chains):
         return None
-    right = [
-        _gold_chain(units.chains[number], units.links(number))
-        for number, verdict in enumerate(verdicts)
-        if verdict == "yes"
-    ]
-    for unit, decision in decisions.items():
-        if decision == "yes" and unit.mode == "chains" and unit not in units.numbers:
-            right.append(_gold_chain(unit, None if THE_QUESTION in unit.entities else list(unit.entities)))
-    return Gold(id=units.question.id, chains=right)
+    right = [candidate_as_gold(units, number) for number, one in enumerate(of_chains) if "no" not in one]
+    return Gold(id=question.id, chains=right)
 
 
-def _gold_chain(unit: Unit, links: list[str] | None) -> GoldChain:
-    if unit.shape == "chain":
-        return GoldChain(passages=list(unit.passages), links=links)
-    return GoldChain(shape=unit.shape, passages=list(unit.passages))
-
-
-def _verdict(units: Units, chain: int, decisions: Mapping[Unit, Decision | None]) -> Decision | None:
-    if units.chains[chain] in decisions:
-        return decisions[units.chains[chain]]
-    pairs = {decisions.get(pair) for pair in units.pairs_of[chain]}
-    if "no" in pairs:
-        return "no"
-    return "yes" if pairs == {"yes"} else None
+def _verdict(value: Value) -> Verdict | None:
+    return next((verdict for verdict in VERDICTS if verdict == value), None)
 
 
 def export_gold(
@@ -70,16 +62,16 @@ def export_gold(
     left_out: Counter[str] | None = None,
     collection: Statistics | None = None,
 ) -> Iterator[Gold]:
-    """Yield gold of the questions whose labels decide every candidate chain; `left_out` counts the others by reason."""
+    """Yield gold of the questions that labels decide; `left_out` counts the others by reason."""
     left_out = Counter() if left_out is None else left_out
     touched = store.questions()
     for question in questions:
-        units = find_units(question, settings, collection) if question.id in touched else None
-        gold = None if units is None else gold_from_labels(units, store.of_question(question.id))
-        if units is not None and gold is not None and (units.chains or gold.chains):
+        labels = store.of_question(question.id) if question.id in touched else []
+        gold = gold_from_labels(question, labels, settings, collection) if labels else None
+        if gold is not None:
             yield gold
         else:
-            left_out[UNTOUCHED if units is None else UNDECIDED] += 1
+            left_out[UNDECIDED if labels else UNTOUCHED] += 1
 
 
 def export_pairs(
@@ -99,21 +91,21 @@ def export_pairs(
         if question.id in touched:
             units = find_units(question, settings, collection)
             for unit, labels in by_unit(store.of_question(question.id)).items():
-                if unit.mode == "pairs" and (decision := decided(labels)):
-                    yield _row(units, unit, decision, _evidence(labels, decision))
+                if unit.mode == "pairs" and (label := decided(labels)):
+                    yield _row(units, unit, label.value == "yes", _evidence(labels, label.value))
                 elif unit.mode == "pairs":
                     left_out[UNDECIDED] += 1
 
 
-def _row(units: Units, pair: Unit, decision: Decision, evidence: str | None) -> dict[str, Any]:
+def _row(units: Units, pair: Unit, is_right: bool, evidence: str | None) -> dict[str, Any]:
     one, two = map(_without_kind, units.in_order(pair))
     passage = pair.passages[0]
     support = int(passage) if _NUMBER.fullmatch(passage) else passage
     row = {"id": pair.question, "support": support, "a": one, "b": two}
-    return row | {"interacts": decision == "yes"} | ({} if evidence is None else {"evidence": evidence})
+    return row | {"interacts": is_right} | ({} if evidence is None else {"evidence": evidence})
 
 
-def _evidence(labels: list[Label], decision: Decision) -> str | None:
+def _evidence(labels: list[Label], decision: Value) -> str | None:
     """Return the first note of the labels that agree with the decision, those that settle first."""
     agreeing = sorted((label for label in labels if label.value == decision), key=lambda label: not label.settles)
     return next((label.note for label in agreeing if label.note), None)
@@ -131,13 +123,9 @@ class Imported:
 
     labels: list[Label] = field(default_factory=list)
     other_questions: int = 0
-    """rows of other questions; those of pairs are kept as they stand"""
+    """rows of questions that were not given, which are kept as they stand"""
     other_pairs: int = 0
     """pairs on no candidate chain, which are kept as they stand"""
-    other_chains: int = 0
-    """correct chains that are no candidates, which are kept"""
-    unusable_chains: int = 0
-    """correct chains that are no candidates and were not kept: in no order, and not side by side"""
 
 
 def labels_from_rows(
@@ -145,13 +133,12 @@ def labels_from_rows(
     questions: Iterable[Question],
     annotator: str,
     settings: CandidateSettings | None = None,
-    same: Same = "links",
     collection: Statistics | None = None,
 ) -> Imported:
     """Make labels of one annotator from rows, each with its place for error messages: pairs or gold chains, not both.
 
-    Of a question with gold chains the candidates among them are right and all others wrong. `same` says what counts as
-    the same chain where a gold row does not.
+    The gold chains of a question are its evidence; without any, nothing supports its answer unless the row has another
+    verdict.
     """
     importer = _Importer(checked_annotator(annotator))
     pairs: dict[str, list[tuple[str, PairLabel]]] = {}
@@ -164,12 +151,13 @@ def labels_from_rows(
         elif row.id in golds:
             raise InputError(f"{where}: the id '{row.id}' stands there twice.")
         else:
-            golds[row.id] = where, with_default(row, same)
+            golds[row.id] = where, row
+    for where, gold in golds.values():
+        importer.add_gold(where, gold)
     for question in questions:
+        golds.pop(question.id, None)
         if question.id in pairs:
             importer.add_pairs(pairs.pop(question.id), find_units(question, settings, collection))
-        elif question.id in golds:
-            importer.add_gold(*golds.pop(question.id), find_units(question, settings, collection))
     for others in pairs.values():
         importer.add_pairs(others, None)
     importer.imported.other_questions = sum(map(len, pairs.values())) + len(golds)
@@ -204,45 +192,18 @@ class _Importer:
             pairs = [{"question": row.id, "passages": [passage], "entities": entities}]
         return [self._label(where, "yes" if row.interacts else "no", pair, row.evidence) for pair in pairs]
 
-    def add_gold(self, where: str, gold: Gold, units: Units) -> None:
-        """Add a label of every candidate of a question, and of its gold chains that are no candidates."""
-        where = f"{where}, question '{gold.id}'"
-        golds = [gold.model_copy(update={"chains": [chain]}) for chain in gold.chains]
-        alike: dict[tuple[str, ...], list[int]] = {}  # each is compared only with the candidates of its passages
-        for place, chain in enumerate(gold.chains):
-            alike.setdefault(tuple(sorted(chain.passages)), []).append(place)
-        matched: set[int] = set()
-        for number, unit in enumerate(units.chains):
-            links = units.links(number)
-            places = alike.get(tuple(sorted(unit.passages)), ())
-            same = {place for place in places if _is_same(unit, links, golds[place])}
-            matched |= same
-            self.imported.labels.append(self._label(where, "yes" if same else "no", unit))
-        for place, chain in enumerate(gold.chains):
-            if place not in matched:
-                self._add_other_chain(where, gold.id, chain)
+    def add_gold(self, where: str, gold: Gold) -> None:
+        """Add the label of an answer."""
+        is_verdict = gold.verdict in VERDICT_VALUES
+        value = str(gold.verdict) if is_verdict else "supported" if gold.chains else "unsupported"
+        label = self._label(f"{where}, question '{gold.id}'", value, {"question": gold.id}, evidence=gold.chains)
+        self.imported.labels.append(label)
 
-    def _add_other_chain(self, where: str, question: str, chain: GoldChain) -> None:
-        steps = 0 if chain.shape in UNORDERED else len(chain.passages) - 1
-        if steps and not chain.ordered:  # no unit is made of it: what is linked has an order
-            self.imported.unusable_chains += 1
-            return
-        if steps and chain.links == []:  # which is not the same as links that are not known
-            raise InputError(f"{where}: a chain of {steps + 1} passages has {steps} links, not 0.")
-        entities = [THE_QUESTION] * steps if chain.links is None or not steps else chain.links
-        unit = {"question": question, "passages": chain.passages, "entities": entities}
-        self.imported.labels.append(self._label(where, "yes", unit))
-        self.imported.other_chains += 1
-
-    def _label(self, where: str, value: Value, unit: Unit | dict[str, Any], note: str | None = None) -> Label:
+    def _label(
+        self, where: str, value: str, unit: Unit | dict[str, Any], note: str | None = None, **others: Any
+    ) -> Label:
+        fields = {"annotator": self._annotator, "unit": unit, "value": value, "note": note, **others}
         try:
-            return Label.model_validate({"annotator": self._annotator, "unit": unit, "value": value, "note": note})
+            return Label.model_validate(fields)
         except ValidationError as error:
             raise InputError(f"{where}: {describe(error)[1]}.") from error
-
-
-def _is_same(unit: Unit, links: Sequence[str], gold: Gold) -> bool:
-    """Return whether a candidate is the one chain of a gold, in its order where that is known."""
-    (chain,) = gold.chains
-    in_order = not chain.has_order or unit.shape in UNORDERED or list(unit.passages) == chain.passages
-    return in_order and is_correct(unit.passages, links, gold, unit.shape)

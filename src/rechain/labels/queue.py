@@ -1,4 +1,4 @@
-"""What an annotator gets next: which question, and of its units first those that a model takes for likely.
+"""Which question an annotator gets next, and how much each has labelled.
 
 Some questions go to all annotators, so that they can be compared, the others to one.
 """
@@ -7,13 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from math import inf
-from typing import NamedTuple
+from typing import Literal
 
 from rechain.errors import RechainError
 from rechain.labels.store import LabelStore
-from rechain.schema import Chain
-from rechain.text.label_units import Mode, Unit, Units, Value
+from rechain.text.label_units import Mode, Unit, Value
 
 Waiting = Callable[[str, Mapping[Unit, Value]], Sequence[Unit]]
 """Returns the units of a question that are yet to be labelled, after the labels that somebody gave."""
@@ -24,8 +22,8 @@ class Progress:
     """How much an annotator has labelled."""
 
     annotator: str
-    labels: Counter[Value] = field(default_factory=Counter)
-    """units labelled, by value"""
+    labels: Counter[Value | Literal["settled"]] = field(default_factory=Counter)
+    """units labelled, by value, and disagreements settled"""
     begun: int = 0
     """questions with at least one label"""
     claimed: int = 0
@@ -87,7 +85,8 @@ class Queue:
         begun: set[tuple[str, str]] = set()
         for tally in self._store.tallies():
             if tally.question in served:
-                begun.add((tally.annotator, tally.question))
+                if tally.value != "settled":
+                    begun.add((tally.annotator, tally.question))
                 progress.setdefault(tally.annotator, Progress(tally.annotator)).labels[tally.value] += tally.units
         for name, _ in begun:
             progress[name].begun += 1
@@ -111,44 +110,3 @@ class Queue:
             is_finished = not waiting(question, {unit: label.value for unit, label in own.items()})
             self._finished[annotator, mode, question] = latest, is_finished
         return is_finished
-
-
-class Suggestion(NamedTuple):
-    """The place of a chain among those that a model ranked, from 1, and how sure it is that the chain is right.
-
-    Of a pair it is the best chain that the pair is on.
-    """
-
-    place: int
-    confidence: float | None
-
-
-class Suggestions:
-    """The units of a question as a model ranks their chains; without ranked chains, as the candidates come."""
-
-    def __init__(self, units: Units, ranked: Sequence[Chain] = ()) -> None:
-        """Take the chains that a model ranked, best first; it need not have ranked all candidates."""
-        self._units = units
-        self._ranked = ranked
-        self._places = _places(units, ranked)
-
-    def likeliest_first(self, mode: Mode) -> list[Unit]:
-        """Return all units of a mode, those of the likeliest chain first; pairs in the order of that chain."""
-        numbers = sorted(range(len(self._units.chains)), key=lambda number: (self._places.get(number, inf), number))
-        if mode == "chains":
-            return [self._units.chains[number] for number in numbers]
-        return list(dict.fromkeys(pair for number in numbers for pair in self._units.pairs_of[number]))
-
-    def of(self, unit: Unit) -> Suggestion | None:
-        """Return what the model says of a unit, or None where it has ranked no chain with it."""
-        is_chain = unit in self._units.numbers
-        numbers = [self._units.numbers[unit]] if is_chain else self._units.pairs.get(unit, ())
-        places = [self._places[number] for number in numbers if number in self._places]
-        return Suggestion(min(places) + 1, self._ranked[min(places)].confidence) if places else None
-
-
-def _places(units: Units, ranked: Sequence[Chain]) -> Mapping[int, int]:
-    """Return the places of those candidates that were ranked, by their numbers."""
-    places = {chain.identity: place for place, chain in reversed(list(enumerate(ranked)))}
-    identities = enumerate(map(units.candidates.identity, units.candidates.chains))
-    return {number: places[identity] for number, identity in identities if identity in places}

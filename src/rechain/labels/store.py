@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from pydantic import (
     AfterValidator,
@@ -17,13 +17,15 @@ from pydantic import (
     StringConstraints,
     TypeAdapter,
     ValidationError,
+    ValidationInfo,
     field_validator,
 )
+from pydantic_core import PydanticCustomError
 
 from rechain.errors import InputError, RechainError
 from rechain.labels.database import CHANGE, EVENT, Database, restore_labels
-from rechain.schema import SPACES
-from rechain.text.label_units import Mode, Unit, Value
+from rechain.schema import SPACES, GoldChain
+from rechain.text.label_units import PAIR_VALUES, VERDICT_VALUES, Mode, Unit, Value
 
 if TYPE_CHECKING:
     import sqlite3
@@ -50,21 +52,24 @@ _NAMES = "SELECT annotator FROM labels UNION SELECT annotator FROM claims"
 # What is counted of the questions in ?1, a JSON list: every annotator's values, two annotators' labels of the same
 # units, and units with their own labels and the last one that settles.
 _OF_SOME = "IN (SELECT value FROM json_each(?1))"
-_TALLIES = f"""SELECT labels.annotator, labels.question, value, COUNT(*) FROM labels JOIN events USING (seq)
-    WHERE labels.settles = 0 AND labels.question {_OF_SOME} GROUP BY 1, 2, 3"""
+_TALLIES = f"""SELECT labels.annotator, labels.question, IIF(labels.settles, 'settled', value), COUNT(*)
+    FROM labels JOIN events USING (seq) WHERE labels.question {_OF_SOME} GROUP BY 1, 2, 3"""
 _UNITS = f"""SELECT question, COUNT(*) FROM (SELECT DISTINCT question, passages, entities FROM labels
     WHERE question {_OF_SOME}) GROUP BY question"""
-_COMMON = f"""SELECT a.mode, a.annotator, b.annotator, a.question, one.value, two.value, COUNT(*)
+_COMMON = f"""SELECT a.mode, a.annotator, b.annotator, a.question, one.value, two.value, one.evidence, two.evidence,
+    COUNT(*)
     FROM labels AS a JOIN labels AS b USING (question, passages, entities)
     JOIN events AS one ON one.seq = a.seq JOIN events AS two ON two.seq = b.seq
     WHERE a.settles = 0 AND b.settles = 0 AND a.annotator < b.annotator AND a.question {_OF_SOME}
-    GROUP BY 1, 2, 3, 4, 5, 6"""
+    GROUP BY 1, 2, 3, 4, 5, 6, 7, 8"""
 _DOUBTS = """SELECT question, passages, entities, first, settled IS NULL OR settled = 'unsure' AS is_open FROM (
     SELECT labels.question, labels.passages, labels.entities, MIN(seq) AS first,
-        MIN(IIF(labels.settles, NULL, value)) AS low, MAX(IIF(labels.settles, NULL, value)) AS high,
+        MIN(IIF(labels.settles, NULL, value || COALESCE(evidence, ''))) AS low,
+        MAX(IIF(labels.settles, NULL, value || COALESCE(evidence, ''))) AS high,
+        MAX(NOT labels.settles AND value = 'unsure') AS is_unsure,
         SUBSTR(MAX(IIF(labels.settles, PRINTF('%020d', seq) || value, NULL)), 21) AS settled
     FROM labels JOIN events USING (seq) {some} GROUP BY labels.question, labels.passages, labels.entities)
-    WHERE low IS NULL OR low <> high OR low = 'unsure' OR settled = 'unsure'"""
+    WHERE low IS NULL OR low <> high OR is_unsure OR settled = 'unsure'"""
 _COUNTS = f"""SELECT question, COUNT(*), SUM(is_open)
     FROM ({_DOUBTS.format(some=f"WHERE labels.question {_OF_SOME}")}) GROUP BY question"""
 # As long as these are the same, so are the labels of a question: a label that is added has a higher number than all
@@ -86,18 +91,20 @@ def checked_annotator(name: str) -> str:
     try:
         return TypeAdapter(Annotator).validate_python(name.strip())
     except ValidationError as error:
-        limits = f"1 to {LONGEST_NAME} characters, all of which can be seen"
-        raise RechainError(f"an annotator's name has {limits}, so {name[:100]!r} is none.") from error
+        limits = f"1 to {LONGEST_NAME} visible characters"
+        raise RechainError(f"an annotator's name has {limits}, so {name[:100]!r} is not one.") from error
 
 
 class Label(BaseModel):
-    """An annotator's judgement of a unit; or, where it settles, what was agreed on after annotators differed."""
+    """An annotator's judgement of a unit; or, if it settles, what was agreed on after annotators differed."""
 
     model_config = ConfigDict(frozen=True)
 
     annotator: Annotator
     unit: Unit
     value: Value
+    evidence: Annotated[tuple[GoldChain, ...], Field(validate_default=True)] = ()
+    """of an answer: the passages that were picked, as one chain or, if imported, every correct one"""
     note: Note | None = None
     settles: bool = False
     at: AwareDatetime = Field(default_factory=now)
@@ -112,13 +119,39 @@ class Label(BaseModel):
     def _in_utc(cls, at: datetime) -> datetime:
         return at.astimezone(UTC)
 
+    @field_validator("evidence")
+    @classmethod
+    def _fits_the_verdict(cls, evidence: tuple[GoldChain, ...], info: ValidationInfo) -> tuple[GoldChain, ...]:
+        """Check it, and sort what has no order, so that the same evidence is stored alike."""
+        unit, value = info.data.get("unit"), info.data.get("value")
+        if unit is None or value is None:
+            return evidence
+        values = PAIR_VALUES if unit.mode == "pairs" else VERDICT_VALUES
+        if value not in values:
+            context = {"mode": unit.mode, "values": " or ".join(values)}
+            raise PydanticCustomError("bad_value", "{mode} are labelled {values}", context)
+        if unit.mode == "pairs" and evidence:
+            raise PydanticCustomError("bad_value", "pairs have no evidence besides their passage")
+        if value in ("supported", "partly") and not evidence:
+            message = "'{value}' needs the passages that support the answer"
+            raise PydanticCustomError("bad_value", message, {"value": value})
+        chains = [
+            one if one.has_order else one.model_copy(update={"passages": sorted(one.passages)}) for one in evidence
+        ]
+        return tuple(sorted({_chain_json(one): one for one in chains}.values(), key=_chain_json))
+
+    @property
+    def judgement(self) -> tuple[Value, str]:
+        """What two labels of a unit have in common if they agree: the value, and the evidence as JSON."""
+        return self.value, f"[{','.join(map(_chain_json, self.evidence))}]"
+
 
 class Tally(NamedTuple):
-    """How many units of a question an annotator gave a value to."""
+    """How many units of a question an annotator gave a value to, or settled."""
 
     annotator: str
     question: str
-    value: Value
+    value: Value | Literal["settled"]
     units: int
 
 
@@ -149,6 +182,9 @@ class Common(NamedTuple):
     question: str
     first: Value
     second: Value
+    first_evidence: str | None
+    """as JSON, of answers"""
+    second_evidence: str | None
     units: int
 
 
@@ -200,9 +236,10 @@ class LabelStore(AbstractContextManager["LabelStore"]):
         with self._database.writing() as database:
             last = database.execute("SELECT COALESCE(MAX(seq), 0) FROM events").fetchone()[0]
             for seq, label in enumerate(labels, start=last + 1):
-                judgement = label.value, label.note, int(label.settles), None
+                evidence = None if label.unit.mode == "pairs" else label.judgement[1]
+                judgement = label.value, evidence, label.note, int(label.settles), None
                 event = seq, _timestamp(label.at), label.annotator, *_columns(label.unit), *judgement
-                database.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", event)
+                database.execute(f"INSERT INTO events VALUES ({', '.join('?' * 11)})", event)
                 _set_current(database, label, seq)
         self.written += len(labels)
 
@@ -252,7 +289,7 @@ class LabelStore(AbstractContextManager["LabelStore"]):
         return dict(self._database.rows(f"{statement} GROUP BY question", annotator, mode))
 
     def tallies(self) -> list[Tally]:
-        """Return how many units of each question every annotator labelled with each value, settling apart."""
+        """Return how many units of each question every annotator labelled with each value, or settled."""
         return sorted(tally for one in self._counted().values() for tally in one.tallies)
 
     def common(self) -> list[Common]:
@@ -391,10 +428,16 @@ class LabelStore(AbstractContextManager["LabelStore"]):
         self._database.check()
 
     def _event(self, row: Sequence[Any]) -> Event:
-        seq, at, annotator, question, passages, entities, value, note, settles, undone_at = row
+        seq, at, annotator, question, passages, entities, value, evidence, note, settles, undone_at = row
         with self._naming(f"event {seq}"):
+            judgement = {
+                "value": value,
+                "evidence": json.loads(evidence or "[]"),
+                "note": note,
+                "settles": bool(settles),
+            }
             unit = _unit(question, passages, entities)
-            label = Label(annotator=annotator, unit=unit, value=value, note=note, settles=bool(settles), at=at)
+            label = Label.model_validate({"annotator": annotator, "unit": unit, "at": at, **judgement})
             return Event(seq, label, undone_at and datetime.fromisoformat(undone_at))
 
     def _change(self, row: Sequence[Any]) -> Change:
@@ -436,6 +479,10 @@ def _columns(unit: Unit) -> tuple[str, str, str]:
 
 def _unit(question: str, passages: str, entities: str) -> Unit:
     return Unit(question=question, passages=json.loads(passages), entities=json.loads(entities))
+
+
+def _chain_json(chain: GoldChain) -> str:
+    return chain.model_dump_json(exclude_none=True, exclude_defaults=True)
 
 
 def _json(names: Sequence[str]) -> str:

@@ -5,6 +5,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from rechain.schema import Chain, Claim, Question
+from rechain.text.answers.claims import read_answer
 from rechain.text.languages import naming_words
 from rechain.text.passage_views import PassageView
 from rechain.text.words import Span, Text, phrase
@@ -58,7 +59,9 @@ class Highlighter:
             for place, span in zip(ends, link.mentions, strict=True):
                 highlighter._add(chain.passages[place], span, link_role(number))
         if chain.answer:
-            highlighter._add(chain.answer.passage, chain.answer.span, ANSWER)
+            # of yes and no it is the whole sentence that decides
+            is_judgement = read_answer(question.question, question.answer).kind == "judgement"
+            highlighter._add(chain.answer.passage, chain.answer.span, CLAIM if is_judgement else ANSWER)
         return highlighter
 
     def _add(self, passage: str | None, span: Span | None, role: str) -> None:

@@ -1,8 +1,8 @@
-"""What people label: whole candidate chains, or the entity pairs that their passages should relate.
+"""What people label: the answer of a question as a whole or, as experts on data that names entities, pairs of them.
 
 A pair is a passage and the two entities at its sides on a chain: the one that leads into it and the one that leads on.
 Several chains may share a pair, and a label of it counts for all of them. Single passages and passages side by side
-have no entities between them, so they are labelled whole.
+have no pairs.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,61 +13,49 @@ from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from rechain.errors import QuestionError
-from rechain.schema import NotBlank, Question, Shape
+from rechain.schema import NotBlank, Question
 from rechain.text.candidates import Candidate, Candidates, CandidateSettings
 from rechain.text.collection import Statistics
 from rechain.text.evidence.search import find_evidence, worth_showing
 from rechain.text.linking import Edge
 from rechain.text.words import lazy, phrase
 
-Value = Literal["yes", "no", "unsure"]
-Mode = Literal["pairs", "chains"]
+Value = Literal["supported", "partly", "unsupported", "yes", "no", "unsure"]
+"""verdicts on answers, and whether a passage relates the entities of a pair; "unsure" of either"""
+PAIR_VALUES: tuple[Value, ...] = ("yes", "no", "unsure")
+VERDICT_VALUES: tuple[Value, ...] = ("supported", "partly", "unsupported", "unsure")
+Mode = Literal["answers", "pairs"]
 
 THE_QUESTION = ""
 """stands for the question itself, where the data names no entity of it"""
 
 
 class Unit(BaseModel):
-    """One thing to label: a passage with two entities, in no order, or passages in order with the links between.
-
-    A single passage, and passages side by side, have no entities.
-    """
+    """One thing to label: the answer of a question, or a passage with two entities, in no order."""
 
     model_config = ConfigDict(frozen=True)
 
     question: NotBlank
     """the question's id"""
-    passages: tuple[NotBlank, ...]
-    entities: tuple[str, ...]
+    passages: tuple[NotBlank, ...] = ()
+    """of a pair: its passage"""
+    entities: tuple[str, ...] = ()
 
     @field_validator("entities")
     @classmethod
     def _fit_the_passages(cls, entities: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
-        passages = len(info.data.get("passages", ()))
-        expected = 2 if passages == 1 else passages - 1
-        if not passages or len(entities) not in (expected, 0):
-            raise PydanticCustomError(
-                "bad_unit",
-                "{passages} passages go with {expected} entities or with none, not {entities}",
-                {"passages": passages, "expected": max(expected, 0), "entities": len(entities)},
-            )
-        return tuple(sorted(entities)) if passages == 1 else entities
+        if (len(info.data.get("passages", ())), len(entities)) not in ((0, 0), (1, 2)):
+            raise PydanticCustomError("bad_unit", "a pair has one passage and two entities, an answer has neither")
+        return tuple(sorted(entities))
 
     @property
     def mode(self) -> Mode:
-        """Whether it is one of the pairs or of the chains."""
-        return "pairs" if len(self.passages) == 1 and self.entities else "chains"
-
-    @property
-    def shape(self) -> Shape:
-        """The shape of what is labelled whole: it has entities between its passages, or else is no chain."""
-        if self.entities:
-            return "chain"
-        return "single" if len(self.passages) == 1 else "parallel"
+        """Whether it is a pair or an answer."""
+        return "pairs" if self.passages else "answers"
 
 
 class Units:
-    """The units of a question: its candidate chains, and the pairs on them."""
+    """The pairs of entities on the candidate chains of a question."""
 
     def __init__(self, candidates: Candidates) -> None:
         self.candidates = candidates
@@ -77,8 +65,6 @@ class Units:
         self._units: dict[tuple[int, str, str], Unit] = {}
         self.pairs_of = [[self._pair(*step) for step in _steps(candidates, chain)] for chain in candidates.chains]
         """the pairs on each chain, head first; none of a single passage and of passages side by side"""
-        self.chains: list[Unit] = [self._chain(chain) for chain in candidates.chains]
-        """the candidate chains in their order"""
         for number, pairs in enumerate(self.pairs_of):
             for pair in pairs:
                 self.pairs.setdefault(pair, []).append(number)
@@ -88,15 +74,8 @@ class Units:
         """The question whose units these are."""
         return self.candidates.question
 
-    @lazy
-    def numbers(self) -> dict[Unit, int]:
-        """The number of every candidate chain."""
-        return {unit: number for number, unit in enumerate(self.chains)}
-
-    def waiting(self, mode: Mode, values: Mapping[Unit, Value]) -> list[Unit]:
-        """Return the units yet to be labelled after some labels: a pair only while one of its chains may be right."""
-        if mode == "chains":
-            return [unit for unit in self.chains if unit not in values]
+    def waiting(self, values: Mapping[Unit, Value]) -> list[Unit]:
+        """Return the pairs yet to be labelled after some labels: only those of which a chain may still be right."""
         wrong = {number for pair, chains in self.pairs.items() if values.get(pair) == "no" for number in chains}
         return [pair for pair, chains in self.pairs.items() if pair not in values and not wrong.issuperset(chains)]
 
@@ -139,10 +118,6 @@ class Units:
                 edges.setdefault(edge.key.strip(), edge)
         return edges
 
-    def _chain(self, chain: Candidate) -> Unit:
-        passages = tuple(self.question.passages[number].id for number in chain.passages)
-        return Unit(question=self.question.id, passages=passages, entities=_keys(chain))
-
     def _pair(self, passage: int, one: str, two: str) -> Unit:
         if (passage, one, two) not in self._units:
             name = self.question.passages[passage].id
@@ -155,7 +130,7 @@ class Units:
 def find_units(
     question: Question, settings: CandidateSettings | None = None, collection: Statistics | None = None
 ) -> Units:
-    """Return the units of a question's candidate chains, which have any length where nothing fixes one.
+    """Return the pairs on a question's candidate chains, which have any length where nothing fixes one.
 
     `collection` is where its passages come from, as what is common there does not link.
     """

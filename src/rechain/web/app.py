@@ -131,7 +131,7 @@ def _add_sign_in(app: FastAPI, access: Access | None) -> None:
         if access is None or (form.token and await access.knows(host_of(request.scope), form.token)):
             wanted = "/" if form.wanted.startswith("/sign-in") else form.wanted
             return signed_in(wanted, access.session_of(form.token or "") if access else "", request.scope)
-        return refusal(request.scope, 401, "no_token", "this is not the token.", wanted=form.wanted)
+        return refusal(request.scope, 401, "no_token", "this is not the access token.", wanted=form.wanted)
 
 
 def _add_errors(app: FastAPI) -> None:
@@ -144,7 +144,7 @@ def _add_errors(app: FastAPI) -> None:
     async def unwritten(request: Request, error: sqlite3.OperationalError) -> Response:
         if not is_full(error):
             raise error
-        return refusal(request.scope, 507, "full_disk", "the disk of the server's temporary files is full.")
+        return refusal(request.scope, 507, "full_disk", "the disk for the server's temporary files is full.")
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
@@ -164,7 +164,9 @@ def _add_errors(app: FastAPI) -> None:
             if isinstance(error.__cause__, RecursionError):
                 return refusal(request.scope, 422, "too_deep", "the body is nested too deeply.")
             return refusal(request.scope, 422, "bad_json", "the body is not valid JSON.")
-        message = {404: "there is no such page.", 405: "this cannot be done here."}.get(error.status_code, error.detail)
+        message = {404: "there is no such page.", 405: "this method is not allowed here."}.get(
+            error.status_code, error.detail
+        )
         headers = dict(error.headers or {}) | (allowed_methods(request.scope) if error.status_code == 405 else {})
         return refusal(request.scope, error.status_code, "refused", message, headers)
 

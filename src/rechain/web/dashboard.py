@@ -59,18 +59,18 @@ def sum_up(alike: Iterable[tuple[Any, ...]], types: Iterable[tuple[Any, ...]]) -
 
 
 REASONS = {
-    "unreadable": "cannot be read",
+    "unreadable": "invalid record",
     "no_answer": "no answer is given",
     "too_few_passages": "fewer passages than a chain has",
-    "no_tail": "no passage holds the answer",
-    "no_head": "no passage names the question's entity",
+    "no_tail": "no passage contains the answer",
+    "no_head": "no passage mentions the question's entity",
     "no_link": "no linked passages lead to the answer",
-    "low_confidence": "confidence was too low",
-    "other_hops": "the model is of another length",
-    "other_entities": "the model needs entities that the data names",
-    "no_chain": "none is in the file",
-    "failed": "the server failed",
-    NOT_SOUGHT: "not looked for",
+    "low_confidence": "confidence too low",
+    "other_hops": "this model finds chains of another length",
+    "other_entities": "this model needs entities in the data",
+    "no_chain": "not in the file",
+    "failed": "server error",
+    NOT_SOUGHT: "pending",
 }
 """why a question has no chain, in words for people"""
 
@@ -81,7 +81,7 @@ class Bar(NamedTuple):
     label: str
     sums: Count
     query: Mapping[str, Any]
-    """of the address that lists them alone, or, where they are listed alone already, all others too"""
+    """of the address that lists them too, or, if they are listed already, without them"""
     is_on: bool
     """whether the filter is one for them already"""
     right: float
@@ -123,7 +123,6 @@ class Dashboard:
     coverage: Figure | None
     calibration_error: float | None
     """the mean distance of confidence from accuracy, by tenths"""
-    facets: list[Facet]
 
 
 def dashboard(figures: Figures, filters: PageFilters) -> Dashboard:
@@ -140,12 +139,15 @@ def dashboard(figures: Figures, filters: PageFilters) -> Dashboard:
         accuracy=None if filters.judgement else share_with_interval(able.right, able.judged),
         coverage=share_with_interval(found.questions, able.questions),
         calibration_error=None if filters.judgement else _calibration_error(figures["tenth"]),
-        facets=[facet for facet in _facets(figures, filters) if facet.bars],
     )
 
 
+def facets(figures: Figures, filters: PageFilters) -> list[Facet]:
+    """Return a facet for every property that some questions have."""
+    return [facet for facet in _facets(figures, filters) if facet.bars]
+
+
 def _facets(figures: Figures, filters: PageFilters) -> Iterable[Facet]:
-    """Return a facet for every property, also those that nothing has."""
 
     def bars(name: str, labels: Mapping[Any, str] | None = None, order: Iterable[Any] | None = None) -> list[Bar]:
         counts = {value: count for value, count in figures[name].items() if value is not None}
@@ -157,14 +159,16 @@ def _facets(figures: Figures, filters: PageFilters) -> Iterable[Facet]:
     yield Facet("judgement", "Right or wrong", bars("judgement", order=("right", "wrong")), is_judged=False)
     yield Facet("verdict", "Verdict", bars("verdict", VERDICTS, VERDICTS))
     yield Facet("tenth", "Confidence", bars("tenth", _TENTHS))
-    note = f"the {MOST_TYPES} most frequent" if len(figures["type"]) > MOST_TYPES else ""
+    note = f"{MOST_TYPES} most frequent" if len(figures["type"]) > MOST_TYPES else ""
     yield Facet("type", "Type", bars("type", order=frequent), note)
-    yield Facet("hops", "Hops", bars("hops"), "passages of the chain, by the data or by gold")
+    yield Facet("hops", "Hops expected", bars("hops"), "passages in the gold chain")
     yield Facet("length", "Passages in the chain", bars("length"))
-    yield Facet("kind", "Links", bars("kind", order=KINDS), "a chain may have links of several kinds")
+    yield Facet("kind", "Links", bars("kind", order=KINDS), "a chain may count more than once")
     yield Facet("shape", "Shape", bars("shape", SHAPES, SHAPES))
     yield Facet("reason", "Without a chain", bars("reason", REASONS, failures), is_judged=False)
-    yield Facet("cannot", "Cannot have a chain", bars("reason", REASONS, CANNOT), "in no share", is_judged=False)
+    yield Facet(
+        "cannot", "Not applicable", bars("reason", REASONS, CANNOT), "excluded from percentages", is_judged=False
+    )
 
 
 _TENTHS = {tenth: f"{tenth / 10:.1f} to {(tenth + 1) / 10:.1f}" for tenth in range(10)}
@@ -178,8 +182,8 @@ def _bars(counts: Mapping[Any, Count], name: str, labels: Mapping[Any, str], fil
         Bar(
             label=labels.get(value, str(value)),
             sums=count,
-            query=filters.but(**{name: None if value == chosen else value}),
-            is_on=value == chosen,
+            query=filters.but(**{name: tuple(one for one in (*chosen, value) if one != value or value not in chosen)}),
+            is_on=value in chosen,
             right=round(unit * count.right, 2),
             wrong=round(unit * (count.judged - count.right), 2),
             other=round(unit * (count.questions - count.judged), 2),
@@ -206,26 +210,27 @@ class Column(NamedTuple):
     """"up" or "down" where the list is in this order"""
 
 
-_COUNTED: tuple[Order, ...] = ("verdict", "judgement", "type", "hops")
-"""orders by what only some data has"""
+def columns(filters: PageFilters, has_gold: bool, has_confidence: bool) -> list[Column]:
+    """Return the columns of the table of questions, each with the way to sort by it."""
 
+    def column(label: str, up: Order, down: Order | None = None) -> Column:
+        # confidence has a name for each direction
+        is_here = filters.order in (up, down)
+        is_down = is_here and (filters.order == down or filters.reverse)
+        if down:
+            query = filters.but(order=down if is_here and not is_down else up, reverse=False)
+        else:
+            query = filters.but(order=up, reverse=is_here and not is_down)
+        return Column(label, query, ("down" if is_down else "up") if is_here else None)
 
-def columns(filters: PageFilters, figures: Dashboard, has_confidence: bool) -> list[Column]:
-    """Return the ways in which a list can be ordered."""
-    names = {facet.name for facet in figures.facets}
-    orders: list[Order] = ["file", "id", "question", "answer", "chain", *(name for name in _COUNTED if name in names)]
-    ways = []
-    for order in orders:
-        is_here = order == filters.order
-        is_up = is_here and not filters.reverse
-        query = filters.but(order=order, reverse=is_up)
-        ways.append(Column(order, query, ("up" if is_up else "down") if is_here else None))
-    if has_confidence:  # its order has a name for each direction; the least confident come first
-        is_here = filters.order.endswith("confident")
-        is_up = (filters.order == "least confident") != (is_here and filters.reverse)
-        query = filters.but(order="most confident" if is_up else "least confident", reverse=False)
-        ways.append(Column("confidence", query, ("up" if is_up else "down") if is_here else None))
-    return ways
+    return [
+        column("#", "file"),
+        column("Question", "question"),
+        column("Chain", "chain"),
+        column("Verdict", "verdict"),
+        *([column("Confidence", "least confident", "most confident")] if has_confidence else []),
+        *([column("Right", "judgement")] if has_gold else []),
+    ]
 
 
 class Choice(NamedTuple):
@@ -237,24 +242,33 @@ class Choice(NamedTuple):
 
 def choices(filters: PageFilters) -> list[Choice]:
     """Return the filters that are on."""
-    words: dict[str, str] = {
+    single: dict[str, str] = {
         "text": f"“{filters.text}”" + (" (passages too)" if filters.scope == "passages" else ""),
         "min_confidence": f"confidence from {filters.min_confidence}",
         "max_confidence": f"confidence to {filters.max_confidence}",
-        "tenth": f"confidence {_TENTHS.get(filters.tenth or 0)}",
-        "judgement": f"{filters.judgement}",
-        "verdict": VERDICTS.get(filters.verdict, "") if filters.verdict else "",
-        "type": f"type {filters.type}",
-        "hops": f"{filters.hops} hops",
-        "length": f"{filters.length} passages in the chain",
-        "kind": f"link by {filters.kind}",
-        "shape": SHAPES[filters.shape] if filters.shape else "",
-        "reason": f"no chain: {REASONS.get(filters.reason or '', filters.reason)}",
         "has_chain": "with a chain" if filters.has_chain else "without a chain",
     }
+    several: dict[str, tuple[str, Mapping[Any, str]]] = {
+        "tenth": ("confidence ", _TENTHS),
+        "judgement": ("", {}),
+        "verdict": ("", VERDICTS),
+        "type": ("type ", {}),
+        "hops": ("hops expected: ", {}),
+        "length": ("passages: ", {}),
+        "kind": ("link: ", {}),
+        "shape": ("", SHAPES),
+        "reason": ("no chain: ", REASONS),
+    }
     defaults = PageFilters()
-    return [
+    on = [
         Choice(text, filters.but(**{name: getattr(defaults, name)}))
-        for name, text in words.items()
+        for name, text in single.items()
         if getattr(filters, name) != getattr(defaults, name)
     ]
+    for name, (text, words) in several.items():
+        values = getattr(filters, name)
+        on += [
+            Choice(f"{text}{words.get(value, value)}", filters.but(**{name: tuple(v for v in values if v != value)}))
+            for value in values
+        ]
+    return on

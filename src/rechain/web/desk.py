@@ -1,8 +1,7 @@
-"""The labelling desk: who labels, what comes next, one question's units, and what is left to settle."""
+"""Labelling: who labels, what comes next, evidence to pick, and disagreements to resolve."""
 
 from collections.abc import Mapping, Sequence
-from math import ceil
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 from urllib.parse import quote, unquote
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -10,26 +9,26 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from rechain.errors import RechainError
-from rechain.labels.agreement import MODES, STATES, State, Status, agreements, by_unit, doubts, overall, statuses
-from rechain.labels.queue import Suggestions
-from rechain.labels.store import Label, checked_annotator
+from rechain.labels.agreement import STATES, State, Status, agreements, by_unit, doubts, overall, statuses
+from rechain.labels.store import Label, checked_annotator, now
 from rechain.schema import Question
-from rechain.text.label_units import Mode, Unit, Units, Value
+from rechain.text.highlights import ANSWER, QUESTION, Highlighter
+from rechain.text.label_units import PAIR_VALUES, VERDICT_VALUES, Mode, Unit, Value
+from rechain.text.passage_views import PassageView
 from rechain.web.chains import best_chain
 from rechain.web.filters import PageNumber, PageQuery
 from rechain.web.forms import read_form
 from rechain.web.guard import is_encrypted, may_administrate
-from rechain.web.passages import strip_of
+from rechain.web.passages import Names, strip_of
 from rechain.web.question_index import PAGE_SIZE, page_of
+from rechain.web.question_rows import Stored
 from rechain.web.responses import link, page
 from rechain.web.site import AtSite, ForbiddenError, NotThereError, Site
-from rechain.web.views import UnitView, unit_view
+from rechain.web.views import OwnPassages, pair_view, step_view
 
 ANNOTATOR_COOKIE = "rechain_annotator"
 _SHOWN = 100
-"""units on the page of disagreements: each has its passages highlighted, and nobody settles more in one sitting"""
-UNITS_A_PAGE = 20
-"""of one question: its page is drawn within a tenth of a second also where chains are of three long abstracts"""
+"""disagreements on a page: nobody resolves more in one sitting"""
 _YEAR = 365 * 24 * 3600
 _AFTER_NAME = "&"
 """stands between name and number in the cookie; in the name it would be written as %26"""
@@ -42,21 +41,20 @@ router = APIRouter(prefix="/label", include_in_schema=False)
 class DeskChoices(PageQuery):
     """What somebody labels, in which order, and whether the model's suggestion is shown."""
 
-    mode: Mode = "pairs"
+    mode: Mode = "answers"
     order: Literal["least confident", "file"] = "least confident"
     """which questions come first"""
     suggestion: Literal["hidden", "shown"] = "hidden"
-    """hidden unless somebody asks for it, so that nobody is led"""
+    """hidden unless somebody asks for it, to avoid bias"""
 
     @property
-    def address(self) -> dict[str, str]:
-        """The query of an address with these choices; defaults but the mode are left out."""
-        chosen = self.model_dump(include=set(DeskChoices.model_fields), exclude_defaults=True)
-        return {"mode": self.mode, **chosen}
+    def address(self) -> dict[str, Any]:
+        """The query of an address with these choices; defaults are left out."""
+        return self.model_dump(include=set(DeskChoices.model_fields), exclude_defaults=True)
 
 
 class DeskQuery(DeskChoices):
-    """Which question is labelled, and which of its units."""
+    """Which question is labelled."""
 
     id: str = ""
     question: str = ""
@@ -65,8 +63,10 @@ class DeskQuery(DeskChoices):
     """the question after which the next one is sought"""
     stay: bool = False
     """whether to go on with that question as long as anything of it waits"""
-    page: PageNumber | None = None
-    """which of the pages of units; None: the first on which something waits"""
+    pair: PageNumber | None = None
+    """which of its pairs; None: the first that waits"""
+    settles: bool = False
+    """whether the label resolves a disagreement"""
 
 
 class StartForm(DeskChoices):
@@ -116,6 +116,7 @@ def overview(site: AtSite, query: Asked, annotator: AnnotatorCookie) -> HTMLResp
         agreements=agreements(row for row in site.labels.common() if row.question in served),
         open=sum(one.open for one in counts),
         doubts=sum(one.doubts for one in counts),
+        values=(*VERDICT_VALUES, *(PAIR_VALUES[:2] if site.index.has_entities else ()), "settled"),
         has_idle=annotator is not None and site.labels.has_idle_claims(annotator),
         file=site.labels.path.name,
     )
@@ -208,11 +209,11 @@ async def rename(request: Request, site: AtSite, annotator: AnnotatorCookie) -> 
 
 @router.post("/annotator/remove")
 async def remove(request: Request, site: AtSite) -> Response:
-    """Take back all labels of an annotator; the history keeps them."""
+    """Remove all labels of an annotator; the history keeps them."""
     _demand_administrator(request)
     form = await read_form(request, AnnotatorQuery)
     if not form.sure:
-        raise RechainError("nobody was removed: say that you are sure.")
+        raise RechainError("nobody was removed: tick the box to confirm.")
     await run_in_threadpool(site.labels.remove, form.annotator)
     return RedirectResponse(link("/label/annotator", annotator=form.annotator), 303)
 
@@ -240,7 +241,11 @@ def next_question(site: AtSite, query: Asked, annotator: AnnotatorCookie) -> Res
 
     def waiting(name: str, values: Mapping[Unit, Value]) -> Sequence[Unit]:
         content = site.question(name).content
-        return site.units(content).waiting(query.mode, values) if isinstance(content, Question) else ()
+        if not isinstance(content, Question):
+            return ()
+        if query.mode == "pairs":
+            return site.units(content).waiting(values) if content.question_entities else ()
+        return [answer] if (answer := Unit(question=name)) not in values else ()
 
     ids = site.index.ids(query.order)
     own = site.labels.of_annotator(query.after, annotator) if query.stay else {}
@@ -250,26 +255,23 @@ def next_question(site: AtSite, query: Asked, annotator: AnnotatorCookie) -> Res
     place = ids.index(query.after) + 1 if query.after in ids else 0
     name = site.queue.next_question(annotator, query.mode, [*ids[place:], *ids[:place]], waiting)
     if name is None:
-        return page("label_done.html", here="label", site=site, annotator=annotator, mode=query.mode)
+        return page("label_done.html", here="label", site=site, annotator=annotator, questions=len(ids))
     return RedirectResponse(link("/label/question", id=name, **query.address), 303)
 
 
 @router.get("/question")
 def question(site: AtSite, query: Asked, annotator: AnnotatorCookie) -> Response:
-    """Show everything there is to label of a question."""
+    """Show a question with the passages from which its evidence is picked, or one of its pairs."""
     stored = site.question(query.id)
     content = site.readable(stored)
     if annotator is None:
         return RedirectResponse(link("/label", question=stored.id, **query.address), 303)
-    units, own = site.units(content), site.labels.of_annotator(stored.id, annotator)
-    # by the first source alone: two that disagree would mix their orders
-    recovered = site.index.recovered(0, stored.position) if site.sources else None
-    best = best_chain(recovered)
-    suggestions = Suggestions(units, recovered.chains if recovered else ())
-    sheet = Sheet.of(units, query.mode, suggestions.likeliest_first(query.mode), own, query.page)
-    is_shown = query.suggestion == "shown"
+    labels = site.labels.of_question(stored.id)
+    own = {one.unit: one for one in labels if one.annotator == annotator and one.settles == query.settles}
+    draw = _pair_page if query.mode == "pairs" else _answer_page
+    onward = "/label/disagreements" if query.settles else link("/label/next", after=stored.id, **query.address)
     return page(
-        "desk.html",
+        **draw(site, query, stored, content, own),
         here="label",
         site=site,
         stored=stored,
@@ -277,87 +279,111 @@ def question(site: AtSite, query: Asked, annotator: AnnotatorCookie) -> Response
         annotator=annotator,
         changes=site.labels.count_changes(),
         choices=query,
-        other=next(mode for mode in MODES if mode != query.mode),
-        sheet=sheet,
-        ranked=len(recovered.chains) if recovered and is_shown else 0,
-        best=strip_of(content, best) if best and is_shown and query.mode == "pairs" else None,
-        views=[
-            unit_view(units, unit, own.get(unit), annotator, suggestion=suggestions.of(unit) if is_shown else None)
-            for unit in sheet.units
-        ],
+        onward=onward,
     )
 
 
-class Sheet(NamedTuple):
-    """A page of a question's units, and how many of the others are done, no longer needed, or waiting."""
+def _answer_page(
+    site: Site, query: DeskQuery, stored: Stored, content: Question, own: Mapping[Unit, Label]
+) -> dict[str, Any]:
+    recovered = site.index.recovered(0, stored.position) if site.sources and query.suggestion == "shown" else None
+    content, best = site.with_chains(content, recovered), best_chain(recovered)
+    numbers = {passage.id: number for number, passage in enumerate(content.passages, start=1)}
+    known = None if stored.own is None else OwnPassages(stored.own)
+    highlighter = Highlighter(content)
+    return {
+        "template": "desk.html",
+        "label": own.get(Unit(question=stored.id)),
+        "steps": [
+            step_view(view, highlighter, known, (QUESTION, ANSWER)) for view in map(PassageView, content.passages)
+        ],
+        "suggestion": recovered,
+        "best": strip_of(content, best, numbers=numbers) if best else None,
+    }
 
-    units: Sequence[Unit]
-    page: int
-    pages: int
-    before: int
-    """units on earlier pages"""
-    total: int
-    done: int
-    """units on other pages that are labelled"""
-    waiting: int
-    """units on other pages that are to be labelled"""
-    wrong: Sequence[int]
-    """the numbers of the chains that are wrong by labels on other pages, so that what is needed here is known"""
 
-    @classmethod
-    def of(
-        cls, units: Units, mode: Mode, ordered: Sequence[Unit], own: Mapping[Unit, Label], wanted: int | None
-    ) -> "Sheet":
-        """Return the page that is wanted, the last if there are not so many, or the first on which something waits."""
-        waiting = frozenset(units.waiting(mode, {unit: label.value for unit, label in own.items()}))
-        pages = max(ceil(len(ordered) / UNITS_A_PAGE), 1)
-        first_waiting = next((place for place, unit in enumerate(ordered) if unit in waiting), 0)
-        number = min(wanted or first_waiting // UNITS_A_PAGE + 1, pages)
-        before = (number - 1) * UNITS_A_PAGE
-        shown = ordered[before : before + UNITS_A_PAGE]
-        others = [*ordered[:before], *ordered[before + UNITS_A_PAGE :]]
-        refused = (unit for unit in others if unit in own and own[unit].value == "no")
-        return cls(
-            units=shown,
-            page=number,
-            pages=pages,
-            before=before,
-            total=len(ordered),
-            done=sum(unit in own for unit in others),
-            waiting=sum(unit in waiting for unit in others),
-            wrong=sorted({chain for unit in refused for chain in units.pairs.get(unit, ())}),
-        )
+def _pair_page(
+    site: Site, query: DeskQuery, stored: Stored, content: Question, own: Mapping[Unit, Label]
+) -> dict[str, Any]:
+    units = site.units(content)
+    pairs = list(units.pairs)
+    waiting = units.waiting({unit: label.value for unit, label in own.items()})
+    number = min(query.pair, len(pairs)) if query.pair else pairs.index(waiting[0]) + 1 if waiting else len(pairs)
+    pair = pairs[number - 1] if pairs else None
+    return {
+        "template": "pair.html",
+        "label": own.get(pair) if pair else None,
+        "view": pair_view(units, pair) if pair else None,
+        "unit": pair and pair.model_dump(include={"passages", "entities"}),
+        "number": number,
+        "pairs": [(own[one].value if one in own else "") for one in pairs],
+        "waiting": len(waiting),
+    }
 
 
 @router.get("/disagreements")
 def disagreements(site: AtSite, annotator: AnnotatorCookie) -> HTMLResponse:
-    """Show the units on which annotators differ or are unsure, to be settled."""
+    """Show the answers and pairs on which annotators differ or are unsure, to be resolved."""
     readable = frozenset(site.index.ids()) - site.index.unreadable
     doubtful = [(unit, is_open) for unit, is_open in site.labels.doubtful_units() if unit.question in readable]
     waiting = [unit for unit, is_open in doubtful if is_open]
-    settled = [unit for unit, is_open in doubtful if not is_open]
+    resolved = [unit for unit, is_open in doubtful if not is_open]
     return page(
         "disagreements.html",
         here="label",
         site=site,
         annotator=annotator,
-        changes=site.labels.count_changes(),
-        waiting=_doubt_views(site, waiting[:_SHOWN], annotator),
-        settled=_doubt_views(site, settled[-_SHOWN:], annotator),
+        waiting=[_doubt_view(site, unit) for unit in waiting[:_SHOWN]],
+        resolved=[_doubt_view(site, unit) for unit in resolved[-_SHOWN:]],
         open=len(waiting),
         doubts=len(doubtful),
     )
 
 
-def _doubt_views(site: Site, shown: Sequence[Unit], annotator: str | None) -> list[tuple[Question, UnitView]]:
-    names = dict.fromkeys(unit.question for unit in shown)
-    contents = {name: site.readable(site.question(name)) for name in names}
-    units = {name: site.units(content) for name, content in contents.items()}
-    labels = by_unit(label for name in names for label in site.labels.of_question(name))
-    views = []
-    for unit in shown:
-        (doubt,) = doubts(labels[unit])
-        given = [*doubt.labels, doubt.settled] if doubt.settled else doubt.labels
-        view = unit_view(units[unit.question], unit, doubt.settled, annotator, given)
-        views.append((contents[unit.question], view))
-    return views
+def _doubt_view(site: Site, unit: Unit) -> dict[str, Any]:
+    content = site.readable(site.question(unit.question))
+    (doubt,) = doubts(by_unit(site.labels.of_question(unit.question))[unit])
+    pairs = list(site.units(content).pairs) if unit.mode == "pairs" else []
+    return {
+        "question": content,
+        "doubt": doubt,
+        "names": Names(content),
+        "pair": pair_view(site.units(content), unit) if pairs else None,
+        "number": pairs.index(unit) + 1 if unit in pairs else None,
+    }
+
+
+class AcceptForm(PageQuery):
+    """Whose label of a unit is accepted."""
+
+    unit: str = ""
+    annotator: str = ""
+
+
+@router.post("/accept")
+async def accept(request: Request, site: AtSite, annotator: AnnotatorCookie) -> Response:
+    """Resolve a disagreement: accept an annotator's label, in the name of the one who accepts it."""
+    form = await read_form(request, AcceptForm)
+    await run_in_threadpool(_accept, site, form, annotator)
+    return RedirectResponse("/label/disagreements", 303)
+
+
+def _accept(site: Site, form: AcceptForm, annotator: str | None) -> None:
+    if annotator is None:
+        raise RechainError("nothing was resolved: enter your name on the page Label first.")
+    try:
+        unit = Unit.model_validate_json(form.unit)
+    except ValueError as error:
+        raise NotThereError("there is no such label.") from error
+    label = site.labels.of_annotator(unit.question, form.annotator).get(unit)
+    if label is None:
+        raise NotThereError(f"'{form.annotator[:80]}' has not labelled this.")
+    site.labels.add([label.model_copy(update={"annotator": annotator, "settles": True, "at": now()})])
+
+
+@router.post("/undo")
+def undo(site: AtSite, annotator: AnnotatorCookie) -> Response:
+    """Undo an annotator's latest label; the page of disagreements needs no JavaScript."""
+    if annotator is not None:
+        site.labels.undo(annotator)
+    return RedirectResponse("/label/disagreements", 303)

@@ -1,9 +1,9 @@
 """Which questions are listed and in which order: what addresses and forms contain, and the SQL conditions of it."""
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
 from rechain.schema import LinkKind, Shape, Verdict
 from rechain.text.words import Text
@@ -22,7 +22,7 @@ Order = Literal[
     "type",
     "hops",
 ]
-Scope = Literal["questions", "passages"]
+Scope = Literal["questions", "passages", "documents"]
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Hops = Annotated[int, Field(ge=1, le=10_000)]
@@ -32,8 +32,17 @@ PageNumber = Annotated[int, Field(ge=1, le=1_000_000)]
 SourceNumber = Annotated[int, Field(ge=1, le=1000, description="which source of chains, from 1")]
 
 
+T = TypeVar("T")
+Several = Annotated[
+    tuple[T, ...],
+    BeforeValidator(lambda value: () if value is None else value if isinstance(value, list | tuple) else (value,)),
+    Field(max_length=100),
+]
+"""values of which a question has one; none let all through"""
+
+
 class Filters(BaseModel):
-    """Which questions are listed; None and an empty text let all through."""
+    """Which questions are listed; None, no values and an empty text let all through."""
 
     # by name too: tests and older versions of FastAPI fill in fields by their names, not by their aliases
     model_config = ConfigDict(frozen=True, populate_by_name=True)
@@ -44,17 +53,17 @@ class Filters(BaseModel):
     scope: Scope = Field(default="questions", description="passages: the words may also all stand in one passage")
     min_confidence: Share | None = None
     max_confidence: Share | None = None
-    tenth: Annotated[int, Field(ge=0, le=9)] | None = Field(
-        default=None, description="confidence by tenths: 3 is from 0.3 to below 0.4, and 9 has 1 too"
+    tenth: Several[Annotated[int, Field(ge=0, le=9)]] = Field(
+        default=(), description="confidence by tenths: 3 is from 0.3 to below 0.4, and 9 has 1 too"
     )
-    judgement: Judgement | None = None
-    verdict: Verdict | None = Field(default=None, description="whether the passages support the answer")
-    shape: Shape | None = Field(default=None, description="the shape of the best chain")
-    kind: LinkKind | None = Field(default=None, description="a kind of link that the best chain has")
-    length: Hops | None = Field(default=None, description="how many passages the best chain has")
-    hops: Hops | None = Field(default=None, description="how many passages its chain has by the data, or by gold")
-    type: ShortText | None = Field(default=None, description="the question's type, as the data names it")
-    reason: ShortText | None = Field(default=None, description="why there is no chain, as the code of an error")
+    judgement: Several[Judgement] = ()
+    verdict: Several[Verdict] = Field(default=(), description="whether the passages support the answer")
+    shape: Several[Shape] = Field(default=(), description="the shape of the best chain")
+    kind: Several[LinkKind] = Field(default=(), description="a kind of link that the best chain has")
+    length: Several[Hops] = Field(default=(), description="how many passages the best chain has")
+    hops: Several[Hops] = Field(default=(), description="how many passages its chain has by the data, or by gold")
+    type: Several[ShortText] = Field(default=(), description="the question's type, as the data names it")
+    reason: Several[ShortText] = Field(default=(), description="why there is no chain, as the code of an error")
     has_chain: bool | None = Field(default=None, alias="chain", description="whether there is a chain")
     order: Order = "file"
     reverse: bool = Field(default=False, description="in the opposite order; what has no value comes last in either")
@@ -92,7 +101,7 @@ class PageFilters(PageQuery, Filters):
         """Return the query of an address with the same filters for another source, but for confidence it lacks."""
         fields: dict[str, Any] = {"source": number}
         if not has_confidence:
-            fields |= {"min_confidence": None, "max_confidence": None, "tenth": None}
+            fields |= {"min_confidence": None, "max_confidence": None, "tenth": ()}
             fields |= {"order": "file", "reverse": False} if self.order.endswith("confident") else {}
         return self.but(**fields)
 
@@ -112,7 +121,7 @@ _YES_OR_NO = {True: "yes", False: "no"}
 
 
 CANNOT = ("unreadable", "no_answer", "too_few_passages")
-"""reasons for which a question cannot have a chain, whatever looks for it"""
+"""reasons for which chains are not applicable to a question"""
 NOT_SOUGHT = "not_sought"
 """the reason where a source has not looked at a question yet"""
 
@@ -170,7 +179,7 @@ _EQUAL = {
     "type": "q.type",
     "reason": REASON,
 }
-"""filters that demand a value, each with what has it"""
+"""filters that demand one of some values, each with what has it"""
 
 
 def _demands(filters: Filters) -> Iterator[tuple[Any, ...]]:
@@ -187,9 +196,9 @@ def _demands(filters: Filters) -> Iterator[tuple[Any, ...]]:
     if filters.max_confidence is not None:
         yield "f.confidence <= ?", filters.max_confidence
     for name, column in _EQUAL.items():
-        if (value := getattr(filters, name)) is not None:
-            yield f"{column} = ?", value
-    if filters.kind is not None:
-        yield "instr(f.kinds, ?)", f"|{filters.kind}|"
+        if values := getattr(filters, name):
+            yield f"{column} IN ({', '.join('?' * len(values))})", *values
+    if filters.kind:
+        yield " OR ".join(["instr(f.kinds, ?)"] * len(filters.kind)), *(f"|{kind}|" for kind in filters.kind)
     if filters.has_chain is not None:
         yield (("f.error IS NULL AND f.position IS NOT NULL" if filters.has_chain else "f.error IS NOT NULL"),)

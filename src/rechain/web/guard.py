@@ -286,7 +286,7 @@ class Guard:
             message = f"this took longer than the {self._limits.seconds:g} seconds that are allowed."
             return refusal(scope, 503, "time_limit", message)
         _log.error("%s %s has failed", scope["method"], quote(scope["path"]), exc_info=error)
-        return refusal(scope, 500, "failed", "something went wrong in the server; its log tells what.")
+        return refusal(scope, 500, "failed", "server error; the log has the reason.")
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         refused = await self._refusal(scope)

@@ -1,19 +1,20 @@
 """Labels by REST: add, undo, read, export, import; and how far annotators agree."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any, Literal
 
 import orjson
 from fastapi import APIRouter, Query
 from fastapi.responses import Response, StreamingResponse
-from pydantic import BaseModel, Discriminator, Field, Tag
+from pydantic import BaseModel, Discriminator, Field, Tag, ValidationError
 
 from rechain.errors import InputError, RechainError
 from rechain.evaluation.gold import PairLabel
+from rechain.formats.datasets.formats import describe
 from rechain.labels.agreement import agreements
 from rechain.labels.exchange import export_gold, export_pairs, labels_from_rows
 from rechain.labels.store import Annotator, Label, Note
-from rechain.schema import MOST_PASSAGES, WHOLE, Gold, Many, NotBlank, Question
+from rechain.schema import WHOLE, Gold, GoldChain, Many, NotBlank, Question
 from rechain.text.label_units import Mode, Unit, Value
 from rechain.web.api import CHAINS, PAIR, refusals
 from rechain.web.responses import iterate_long, run_long
@@ -21,6 +22,7 @@ from rechain.web.site import AtSite, ConflictError, NotThereError, Site
 
 MOST_LABELS = 1000
 MOST_ROWS = 10_000
+MOST_EVIDENCE = 100
 """limits of one request, which is checked and written as a whole"""
 _PART = 10_000
 """bytes of an export that are sent at a time"""
@@ -42,13 +44,17 @@ Changes = Annotated[
 
 
 class NewLabel(BaseModel):
-    """An annotator's judgement of a pair (one passage, two entities) or of a chain (its passages and links)."""
+    """An annotator's verdict on an answer, with the passages that were picked; or of a pair, whether it is related."""
 
     annotator: Annotator
     question: NotBlank
-    passages: Many[NotBlank] = Field(min_length=1, max_length=MOST_PASSAGES)
-    entities: Annotated[Many[str], Field(max_length=MOST_PASSAGES)]
+    passages: Annotated[Many[NotBlank], Field(max_length=1)] = []
+    """of a pair: its passage"""
+    entities: Annotated[Many[str], Field(max_length=2)] = []
+    """of a pair: the two entities"""
     value: Value
+    evidence: Annotated[Many[GoldChain], Field(max_length=MOST_EVIDENCE)] = []
+    """of an answer: the evidence as it was picked, its shape and its passages; empty: nothing supports it"""
     note: Note | None = None
     settles: bool = Field(default=False, strict=True)
     """whether this settles a disagreement"""
@@ -79,7 +85,7 @@ def _name_now(site: Site, who: Who | NewLabel) -> str:
     """Return the name under which somebody labels: a page that was opened before a change has the old one."""
     name = who.annotator if who.changes is None else site.labels.name_now(who.annotator, who.changes)
     if name is None:
-        raise ConflictError(f"the annotator '{who.annotator}' was removed; begin again from the overview of labels.")
+        raise ConflictError(f"the annotator '{who.annotator}' was removed; start again from the page Label.")
     return name
 
 
@@ -106,7 +112,9 @@ class Agreed(BaseModel):
     units: int
     equal: float
     kappa: Kappa | None
-    """null where both gave one and the same value to everything"""
+    """null if both gave one and the same value to everything"""
+    overlap: float | None
+    """of answers: the mean share of the passages picked by either that both picked"""
 
 
 @router.get("/agreement")
@@ -119,6 +127,7 @@ async def agreement(site: AtSite) -> list[Agreed]:
             annotators=(one.one, one.two),
             units=one.units,
             equal=one.equal,
+            overlap=one.overlap,
             kappa=None if one.kappa is None else Kappa(**one.kappa._asdict()),
         )
         for one in compared
@@ -180,8 +189,6 @@ class ImportedCounts(BaseModel):
     labels: int
     other_questions: int
     other_pairs: int
-    other_chains: int
-    unusable_chains: int
 
 
 @router.post("/import", responses=refusals(409))
@@ -199,12 +206,12 @@ def _import(site: Site, annotator: str, rows: list[PairLabel | Gold]) -> Importe
         for row in rows:
             row.model_dump_json()
     except ValueError as error:
-        raise RechainError("the rows hold halves of characters, which no text in Unicode has.") from error
+        raise RechainError("the rows contain halves of characters, which are not valid Unicode.") from error
     places = ((f"the rows, line {number}", row) for number, row in enumerate(rows, start=1))
     found = (site.index.named(name) for name in dict.fromkeys(row.id for row in rows))
     questions = (one.content for one in found if one and isinstance(one.content, Question))
     try:
-        imported = labels_from_rows(places, questions, annotator, site.settings, site.same)
+        imported = labels_from_rows(places, questions, annotator, site.settings)
     except InputError as error:
         raise ConflictError(str(error)) from error
     site.labels.add(imported.labels)
@@ -212,22 +219,28 @@ def _import(site: Site, annotator: str, rows: list[PairLabel | Gold]) -> Importe
 
 
 def _checked(site: Site, labels: Sequence[NewLabel]) -> list[Label]:
-    """Return labels of units that exist; raises NotThereError where one does not."""
-    units = {name: _units_by_parts(site, name) for name in dict.fromkeys(label.question for label in labels)}
-    return [_label(label, units[label.question], _name_now(site, label)) for label in labels]
+    """Return labels of what exists; raises NotThereError if something does not."""
+    known = {name: _known(site, name) for name in dict.fromkeys(label.question for label in labels)}
+    return [_label(label, *known[label.question], _name_now(site, label)) for label in labels]
 
 
-def _units_by_parts(site: Site, question: str) -> Mapping[tuple[Sequence[str], Sequence[str]], Unit]:
-    """Return the units of a question, and those that were imported, by passages and entities."""
-    units = site.units(site.readable(site.question(question)))
-    imported = (label.unit for label in site.labels.of_question(question))
-    return {(unit.passages, unit.entities): unit for unit in (*imported, *units.pairs, *units.chains)}
+def _known(site: Site, question: str) -> tuple[Question, set[Unit]]:
+    """Return a question, and its pairs, also those that were imported, if its data names entities."""
+    content = site.readable(site.question(question))
+    imported = {label.unit for label in site.labels.of_question(question)}
+    return content, {*imported, *site.units(content).pairs} if content.question_entities else imported
 
 
-def _label(new: NewLabel, units: Mapping[tuple[Sequence[str], Sequence[str]], Unit], annotator: str) -> Label:
-    is_pair = len(new.passages) == 1 and bool(new.entities)
-    unit = units.get((tuple(new.passages), tuple(sorted(new.entities) if is_pair else new.entities)))
-    if unit is None:
-        what = "pair" if is_pair else "chain"
-        raise NotThereError(f"the question '{new.question[:80]}' has no such {what} to label.")
-    return Label(unit=unit, annotator=annotator, **new.model_dump(include={"value", "note", "settles"}))
+def _label(new: NewLabel, question: Question, pairs: set[Unit], annotator: str) -> Label:
+    try:
+        unit = Unit(question=question.id, passages=tuple(new.passages), entities=tuple(new.entities))
+        if unit.mode == "pairs" and unit not in pairs:
+            raise NotThereError(f"the question '{new.question[:80]}' has no such pair to label.")
+        known = {passage.id for passage in question.passages}
+        unknown = [name for chain in new.evidence for name in chain.passages if name not in known]
+        if unknown:
+            raise NotThereError(f"the question '{new.question[:80]}' has no passage '{unknown[0][:80]}'.")
+        fields = new.model_dump(include={"value", "note", "settles", "evidence"})
+        return Label.model_validate({"unit": unit, "annotator": annotator, **fields})
+    except ValidationError as error:
+        raise RechainError(f"{describe(error)[1]}.") from error

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import orjson
 from fastapi import APIRouter, Query
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import HTMLResponse, StreamingResponse
+from fastapi.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from pydantic import Field
 
 from rechain.errors import QuestionError
@@ -17,12 +17,12 @@ from rechain.schema import Question
 from rechain.text.highlights import Piece
 from rechain.text.words import Text
 from rechain.web.chains import best_chain
-from rechain.web.dashboard import choices, columns, dashboard
+from rechain.web.dashboard import choices, columns, dashboard, facets
 from rechain.web.filters import Filters, PageFilters, PageNumber, PageQuery, SourceNumber, match
 from rechain.web.passages import beginnings, marked, snippet
 from rechain.web.question_index import COMPARISONS, PAGE_SIZE, Index, Row, page_of
 from rechain.web.question_rows import Stored
-from rechain.web.responses import draw, iterate_long, page
+from rechain.web.responses import draw, iterate_long, link, page
 from rechain.web.site import AtSite, NotThereError, Site, Source
 from rechain.web.views import OwnPassages, comparison_view, question_view
 
@@ -45,8 +45,10 @@ class ListQuery(PageFilters):
 
 
 @router.get("/")
-async def explore(site: AtSite, query: Annotated[ListQuery, Query()]) -> HTMLResponse:
+async def explore(site: AtSite, query: Annotated[ListQuery, Query()]) -> Response:
     """List the questions that pass the filters."""
+    if query.scope == "documents" and site.corpus is not None:
+        return RedirectResponse(link("/find", q=query.text), 303)
     key = site.index.change, query
     html = site.lists.find(key)
     if html is None:
@@ -58,6 +60,7 @@ async def explore(site: AtSite, query: Annotated[ListQuery, Query()]) -> HTMLRes
 def _draw_list(site: Site, query: ListQuery) -> bytes:
     source, index = site.source(query.source), site.index
     figures = dashboard(index.figures(source.number, query), query)
+    by_property = facets(index.facets(source.number, query), query)
     paging = page_of(query.page, figures.total)
     listing = index.select(source.number, query, paging["page"])
     has_confidence = index.has_confidence(source.number)
@@ -71,13 +74,26 @@ def _draw_list(site: Site, query: ListQuery) -> bytes:
         listing=listing,
         hits=_find_hits(index, query, listing.rows),
         figures=figures,
+        facets=by_property,
         choices=choices(query),
-        columns=columns(query, figures, has_confidence),
-        has_confidence=has_confidence,
+        columns=columns(query, site.has_gold, has_confidence),
+        recovered=index.count_found(source.number),
         questions=len(index),
         **paging,
     )
     return html.encode()
+
+
+class ProgressQuery(PageQuery):
+    """Of which source."""
+
+    source: SourceNumber = 1
+
+
+@router.get("/progress")
+def progress(site: AtSite, query: Annotated[ProgressQuery, Query()]) -> dict[str, int]:
+    """Return how many questions a source has looked at, which a page shows while a model recovers them."""
+    return {"recovered": site.index.count_found(site.source(query.source).number), "questions": len(site.index)}
 
 
 class Hit(NamedTuple):
@@ -198,9 +214,9 @@ def _draw_question(site: Site, query: QuestionQuery, waits: bool = False) -> str
     source, stored = site.source(query.source), site.question(query.id)
     recovered = site.index.recovered(source.number, stored.position)
     is_late = source.is_model and recovered is None
-    before, after = site.index.neighbours(source.number, query, stored.position)
+    around = site.index.neighbours(source.number, query, stored.position)
     context: dict[str, Any] = {"here": "explore", "site": site, "source": source, "query": query.address}
-    context |= {"filters": query, "stored": stored, "before": before, "after": after}
+    context |= {"filters": query, "stored": stored, "around": around}
     if isinstance(stored.content, QuestionError):
         return draw("unreadable.html", **context)
     if is_late and waits:
@@ -224,7 +240,7 @@ class ComparisonQuery(PageQuery):
     def sources(self, site: Site) -> tuple[Source, Source]:
         """Return the two sources."""
         if len(site.sources) < 2:
-            raise NotThereError("to compare needs two sources: give `rechain serve` two of --chains and --model.")
+            raise NotThereError("comparing needs two sources: give `rechain serve` two of --chains and --model.")
         if self.show not in COMPARISONS:
             raise NotThereError(f"there is no comparison '{self.show[:40]}'; there are {', '.join(COMPARISONS)}.")
         return site.source(self.one), site.source(self.two)

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from html import unescape
 from itertools import zip_longest
 from pathlib import PurePosixPath
 from typing import Literal, NamedTuple
@@ -14,6 +15,7 @@ from rechain.text.highlights import ANSWER, CLAIM, QUESTION, Mark, Piece, cut, j
 from rechain.text.languages import naming_words, phrase_idf
 from rechain.text.passage_views import HEADINGS, PassageView, stretches
 from rechain.text.words import Span, Text, phrase
+from rechain.web.markup import plain
 
 _SHOWN_WORDS, _SHOWN_TITLE, _SHOWN_ANSWER = 40, 48, 80
 """characters of a text without a title, of a title (abstracts have sentences for titles), and of a chatbot's answer"""
@@ -34,7 +36,7 @@ def short(text: str, most: int) -> str:
 
 def passage_name(passage: Passage) -> str:
     """Return a passage's title; where it has none the first words of its text, as ids like "0" tell nobody anything."""
-    return passage.title.strip() or f"“{short(passage.text, _SHOWN_WORDS)}”"
+    return unescape(passage.title.strip()) or f"“{short(passage.text, _SHOWN_WORDS)}”"
 
 
 class Names:
@@ -113,7 +115,7 @@ def strip_of(
             shown.add(name)
             if (number := links.get((place, after))) is not None:
                 stops.append(Stop("link", names.link(chain, number), number + 1))
-    stops.append(Stop("answer", short(question.answer, _SHOWN_ANSWER) or "no answer"))
+    stops.append(Stop("answer", short(plain(question.answer), _SHOWN_ANSWER) or "no answer"))
     return StripView(chain.shape, stops)
 
 
@@ -191,6 +193,8 @@ _SHORT = 320
 """characters that are read at a glance: a shorter text is shown whole"""
 _PART = 300
 """characters from which a sentence, or a part of one that is very long, is cut around what matters"""
+_FRAGMENT = 12
+"""characters of a sentence that is none"""
 _AROUND = 110
 """characters that are left on each side of what matters in a long sentence"""
 
@@ -221,7 +225,7 @@ def excerpt(view: PassageView, marks: Sequence[Mark], roles: Sequence[str]) -> l
 
 def telling_sentences(view: PassageView, marks: Sequence[Mark], roles: Sequence[str]) -> list[Span]:
     """Return few sentences that together hold all roles that the text has; the first one where it has none."""
-    spans = list(stretches(view))
+    spans = _without_fragments(stretches(view))
     held = [[mark.role for mark in marks if mark.role in roles and _overlap(mark, span)] for span in spans]
     missing, chosen = {role for found in held for role in found}, list[Span]()
     while missing:
@@ -230,6 +234,16 @@ def telling_sentences(view: PassageView, marks: Sequence[Mark], roles: Sequence[
         missing.difference_update(held[best])
         chosen.append(spans[best])
     return sorted(chosen) or spans[:1]
+
+
+def _without_fragments(spans: Iterable[Span]) -> list[Span]:
+    """Return sentences of which none is a fragment, such as an initial ("J."): it belongs to what follows."""
+    whole = list[Span]()
+    for start, end in spans:
+        if whole and whole[-1][1] - whole[-1][0] < _FRAGMENT:
+            start = whole.pop()[0]
+        whole.append((start, end))
+    return whole
 
 
 def _overlap(mark: Mark, span: Span) -> bool:

@@ -111,6 +111,14 @@ class Around(NamedTuple):
     earlier: int
     before: str | None
     after: str | None
+    total: int = 0
+    is_among: bool = False
+    """whether the question is in the list itself"""
+
+    @property
+    def page(self) -> int:
+        """The page of the list on which the question is, or would be."""
+        return self.earlier // PAGE_SIZE + 1
 
 
 class TemporaryDatabase:
@@ -185,6 +193,8 @@ class Index:
         """the sources whose chains have a confidence"""
         self.has_chinese = False
         """whether a passage has Chinese text, for which a dictionary is loaded: seconds that no page should wait for"""
+        self.has_entities = False
+        """whether the data names entities, of which experts label pairs"""
         self._noting = Lock()
         self.at = lru_cache(_REMEMBERED)(self._read_stored)
         """returns the question at a position"""
@@ -263,6 +273,14 @@ class Index:
 
         return self._figures.get(key, read)
 
+    def facets(self, source: int, filters: Filters) -> Figures:
+        """Return the figures by each property without the filter of that property, so that others can be added."""
+        figures = dict(self.figures(source, filters))
+        for name in figures:
+            if getattr(filters, name):
+                figures[name] = self.figures(source, filters.model_copy(update={name: ()}))[name]
+        return figures
+
     def rows(self, source: int, positions: Sequence[int]) -> list[Row]:
         """Return the questions at some positions, in their order."""
         query = (
@@ -273,8 +291,8 @@ class Index:
         by_position = {row[0]: Row._make(row) for row in self._read(query, source, *positions)}
         return [by_position[position] for position in positions]
 
-    def neighbours(self, source: int, filters: Filters, position: int) -> tuple[str | None, str | None]:
-        """Return the ids of the questions before and after one, of those that pass some filters, in their order.
+    def neighbours(self, source: int, filters: Filters, position: int) -> Around:
+        """Return what stands around a question among those that pass some filters, in their order.
 
         One that does not pass them itself has its neighbours in the file; in any other order it has no place.
         """
@@ -284,10 +302,11 @@ class Index:
         elif position in positions:
             before, after = positions.index(position) - 1, positions.index(position) + 1
         else:
-            return None, None
+            return Around(0, None, None, len(positions))
         known = (positions[place] if 0 <= place < len(positions) else None for place in (before, after))
         one, two = (self._read("SELECT id FROM questions WHERE position = ?", place) for place in known)
-        return one[0][0] if one else None, two[0][0] if two else None
+        is_among = after - before == 2
+        return Around(before + 1, one[0][0] if one else None, two[0][0] if two else None, len(positions), is_among)
 
     def passages(self, position: int) -> list[tuple[str, str]]:
         """Return title and text of the passages of the question at a position; none of one that cannot be read."""
@@ -351,6 +370,8 @@ class Index:
             contents = [entry.content for _, (entry, _) in batch]
             passages = (one for content in contents if isinstance(content, Question) for one in content.passages)
             self.has_chinese = self.has_chinese or any(is_chinese(passage.text) for passage in passages)
+            named = (one for one in contents if isinstance(one, Question))
+            self.has_entities = self.has_entities or any(one.question_entities for one in named)
             self._note_change(None)
 
     def store(self, source: int, found: Iterable[tuple[Stored, Recovered]]) -> None:

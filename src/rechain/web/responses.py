@@ -14,13 +14,25 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Match, Mount
 from starlette.types import Scope
 
-from rechain.schema import MATCHES, SHAPES, VERDICTS
+from rechain.schema import SHAPES, VERDICTS
+from rechain.text.highlights import Piece
 from rechain.text.linking import KINDS
 from rechain.version import __version__
+from rechain.web.markup import blocks, plain
 from rechain.web.passages import short
 from rechain.web.question_index import PAGE_SIZE
 
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+_LABELS: dict[str, str] = {
+    "supported": "supported",
+    "partly": "partly",
+    "unsupported": "unsupported",
+    "unsure": "cannot tell",
+    "yes": "yes",
+    "no": "no",
+    "settled": "resolved",
+}
+"""what annotators can say, and what they resolved, in words for people"""
 _LINK_COLOURS = 4
 """colours of style.css that can be told apart, also by people who see fewer; further links begin again"""
 
@@ -37,9 +49,16 @@ def _templates() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    templates.filters |= {"role_class": _role_class, "percent": _percent, "brief": short}
+    templates.filters |= {
+        "role_class": _role_class,
+        "percent": _percent,
+        "brief": short,
+        "blocks": blocks,
+        "plain": plain,
+    }
     templates.globals |= {"version": __version__, "link": link, "page_size": PAGE_SIZE, "kinds": KINDS}
-    templates.globals |= {"verdicts": VERDICTS, "matches": MATCHES, "shapes": SHAPES}
+    templates.globals |= {"verdicts": VERDICTS, "shapes": SHAPES}
+    templates.globals |= {"labels": _LABELS, "piece": Piece}
     return templates
 
 
@@ -61,8 +80,8 @@ def draw(template: str, **context: Any) -> str:
 
 def link(path: str, **query: object) -> str:
     """Return a link of this site; parameters that are None or empty are left out."""
-    present = {name: value for name, value in query.items() if value not in (None, "")}
-    return f"{path}?{urlencode(present)}" if present else path
+    present = {name: value for name, value in query.items() if value not in (None, "", ())}
+    return f"{path}?{urlencode(present, doseq=True)}" if present else path
 
 
 def refusal(
@@ -80,7 +99,8 @@ def refusal(
     if "text/html" not in Headers(scope=scope).get("accept", ""):
         return JSONResponse({"error": {"code": code, "message": message}}, status, headers)
     wanted = _wanted(scope) if wanted is None else wanted
-    response = page("error.html", status, message=message, status_code=status, wanted=wanted, here=None)
+    known = {"site": scope["app"].state.site} if status != 401 and "app" in scope else {}
+    response = page("error.html", status, message=message, status_code=status, wanted=wanted, here=None, **known)
     response.headers.update(headers or {})
     return response
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from rechain.errors import RechainError, ResumableError
 from rechain.formats.datasets import Entry
 from rechain.recoverer import BATCH_SIZE, RecovererConfig
-from rechain.schema import Question, Recovered
+from rechain.schema import Passage, Question, Recovered
 from rechain.scoring.results import Options
 from rechain.system.processes import OverdueError, Service
 
@@ -64,7 +64,7 @@ State = Literal["ok", "starting", "failed", "unused"]
 class BusyError(Exception):
     """Too many questions wait for another one to be taken now."""
 
-    status, code, reason = 429, "busy", "too many questions wait to be recovered"
+    status, code, reason = 429, "busy", "too many questions are waiting"
 
     def __init__(self, retry_after: int) -> None:
         super().__init__(f"{self.reason}; ask again in {retry_after} s.")
@@ -307,7 +307,7 @@ class RecoveryService:
         try:
             is_more = self._idle(self.recover_together)
         except Exception:
-            _log.exception("what is done when nobody asks has failed and is given up")
+            _log.exception("recovering questions in the background has failed; it is given up")
             is_more = False
         self._idle = self._idle if is_more else None
         return is_more
@@ -392,8 +392,21 @@ class ProcessRecoverer:
         raise RuntimeError("the process of the model has died twice over the same questions")
 
 
+_WARM_UP = Question(
+    id="warm-up",
+    question="Where was the maker of Zorilla born?",
+    answer="Prague",
+    passages=[
+        Passage(id="1", title="Zorilla", text="Zorilla was made by Anton Quill."),
+        Passage(id="2", title="Anton Quill", text="Anton Quill was born in Prague."),
+    ],
+)
+
+
 def _answers(config: RecovererConfig) -> Callable[[Sequence[Batch]], list[Sequence[Recovered]]]:
     """Return the function that runs in the process."""
     os.nice(NICENESS)
     recoverer = config.load()
+    if isinstance(config.model, str):  # whatever it loads late is loaded before it counts as started
+        recoverer.recover_together([(Entry("", "warm-up", _WARM_UP), Options())])
     return lambda batches: [recoverer.recover_together(batch) for batch in batches]

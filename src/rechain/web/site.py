@@ -354,7 +354,7 @@ def _recovered_alone(recover: RecoverTogether, stored: Stored) -> Recovered:
         return recover([(stored.entry, EVERYTHING)])[0]
     except Exception:
         _log.exception("the question '%s' could not be recovered", stored.id[:80])
-        problem = Problem(code="failed", message="something went wrong in the server; its log tells what.")
+        problem = Problem(code="failed", message="server error; the log has the reason.")
         return Recovered(id=stored.id, chains=[], error=problem)
 
 

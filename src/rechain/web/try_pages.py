@@ -89,10 +89,7 @@ def as_curl(fields: dict[str, Any], address: str, needs_token: bool) -> str:
 
 
 _NO_PASSAGES = "the question has no passages; paste some, or let the server find them: rechain serve --corpus INDEX."
-_GONE = (
-    f"this result is not kept any more: a server keeps the latest {MOST_RESULTS:,} until it stops; "
-    "ask the question again."
-)
+_GONE = f"this result is gone: a server keeps the latest {MOST_RESULTS:,} until it stops; try the question again."
 
 router = APIRouter(include_in_schema=False)
 

@@ -6,9 +6,7 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 from rechain.evaluation.judging import judge
-from rechain.labels.queue import Suggestion
-from rechain.labels.store import Label
-from rechain.schema import Chain, Claim, Gold, GoldChain, Link, Passage, Question, Recovered, Shape
+from rechain.schema import MATCHES, Chain, Claim, Gold, GoldChain, Link, Passage, Question, Recovered, Shape
 from rechain.text.highlights import ANSWER, CLAIM, QUESTION, Highlighter, Piece, cut, link_role
 from rechain.text.label_units import THE_QUESTION, Unit, Units
 from rechain.text.passage_views import PassageView
@@ -128,6 +126,8 @@ class QuestionView:
     recovered: Recovered | None
     """all that the source says of the question, its verdict among it"""
     names: Names
+    how: str
+    """how the answer appears in the chain, the beginning of a sentence; empty if it does not support the answer"""
     own: OwnPassages | None = None
     """the passages that came with the question; None where there is no index"""
 
@@ -202,8 +202,23 @@ def question_view(
         ],
         recovered=recovered,
         names=names,
+        how=_how_it_appears(question, chain, recovered),
         own=own,
     )
+
+
+def _how_it_appears(question: Question, chain: Chain | None, recovered: Recovered | None) -> str:
+    held = chain.answer if chain else None
+    if held is None or (recovered and recovered.verdict in ("unsupported", "no_answer")):
+        return ""
+    if held.match == "phrase" and held.span:
+        start, end = held.span
+        texts = (one.text[start:end] for one in question.passages if one.id == held.passage)
+        if not any(text.casefold() == question.answer.strip().casefold() for text in texts):
+            return "The answer appears in another spelling in"
+    if held.match == "words":
+        return "The key words of the answer appear in"
+    return f"The answer appears {MATCHES[held.match]} in"
 
 
 def _line(chain: Chain, names: Names, best: Chain | None) -> LineView:
@@ -331,64 +346,29 @@ def comparison_view(
     )
 
 
-Asks = Literal["chain", "single", "parallel", "graph", "answer", "start", "end", "relation"]
-"""what the desk asks about a unit: whether a chain holds, whether one passage suffices, or passages side by side, or
-whether a passage says that something is the answer, leads from the question to an entity, leads from an entity to the
-answer, or relates two entities"""
+Asks = Literal["answer", "start", "end", "relation"]
+"""what the desk asks about a pair: whether its passage says that something is the answer, leads from the question to an
+entity, leads from an entity to the answer, or relates two entities"""
 
 
-@dataclass(frozen=True)
-class UnitView:
-    """A unit as the desk shows it."""
+class PairView(NamedTuple):
+    """A passage with two entities as the desk shows it."""
 
-    unit: Unit
     asks: Asks
     names: Sequence[str]
-    """its entities, as people see them"""
-    strip: StripView | None
-    """a chain in one line"""
+    """the entities, as people see them"""
     steps: Sequence[StepView]
-    """its passages, highlighted"""
-    chains: Sequence[int]
-    """the numbers of the candidate chains that a pair is on"""
-    own: Label | None
-    """the annotator's label, or the one that settles"""
-    note: str
-    """the annotator's note"""
-    labels: Sequence[Label] = ()
-    """the labels of all annotators, where it is to be settled"""
-    suggestion: Suggestion | None = None
-    """what the model says of it, where that is shown"""
+    """the passage, highlighted"""
+    chains: int
+    """how many candidate chains it is on"""
 
 
-def unit_view(
-    units: Units,
-    unit: Unit,
-    own: Label | None,
-    annotator: str | None,
-    labels: Sequence[Label] = (),
-    suggestion: Suggestion | None = None,
-) -> UnitView:
-    """Return a unit as the desk shows it."""
-    question, chain = units.question, None
-    if unit.mode == "chains":  # one that is no candidate has no links
-        number = units.numbers.get(unit)
-        candidate = None if number is None else units.candidates.chains[number]
-        shape, links = (candidate.shape, candidate.links) if candidate else (unit.shape, [])
-        chain = Chain(shape=shape, passages=list(unit.passages), links=links, score=0.0)
-    known, entities = Names(question), unit.entities if chain else units.in_order(unit)
+def pair_view(units: Units, unit: Unit) -> PairView:
+    """Return a pair as the desk shows it."""
+    known, entities = Names(units.question), units.in_order(unit)
     names = [known.entity(one, unit.passages) if known.mentions(one) else units.name(one) for one in entities]
-    return UnitView(
-        unit=unit,
-        asks=chain.shape if chain else _asks(question, entities, names),
-        names=names,
-        strip=strip_of(question, chain) if chain and chain.links else None,
-        steps=chain_steps(question, chain) if chain else _pair_steps(units, unit),
-        chains=units.pairs.get(unit, ()),
-        own=own,
-        note=(own.note if own and own.annotator == annotator else None) or "",
-        labels=labels,
-        suggestion=suggestion,
+    return PairView(
+        _asks(units.question, entities, names), names, _pair_steps(units, unit), len(units.pairs.get(unit, ()))
     )
 
 

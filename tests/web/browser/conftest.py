@@ -197,30 +197,22 @@ class Keyboard:
                 return
         raise AssertionError(f"Tab does not lead to {selector}")
 
-    def start(self, page: Page, name: str, mode: str = "pairs") -> None:
+    def start(self, page: Page, name: str) -> None:
         """From the overview to the first question."""
         self.tab_to(page, "input[name=annotator]")
         page.keyboard.press("Control+a")
         page.keyboard.type(name)
-        if mode == "chains":
-            self.tab_to(page, "input[name=mode]")
-            page.keyboard.press("ArrowDown")
         page.keyboard.press("Enter")
         self.ready(page)
 
-    def ready(self, page: Page) -> None:
-        """Wait until the desk takes keys."""
-        page.locator(".unit.current").wait_for()
+    def ready(self, page: Page, question: str = "") -> None:
+        """Wait until the desk takes keys, of a question if one is named."""
+        page.locator(f".desk[data-ready]{f'[data-question={question!r}]' if question else ''}").wait_for()
 
     def label(self, page: Page, keys: str) -> None:
-        """Type labels without any pause and wait until they are saved."""
-        done = page.locator(".unit:not([data-value=''])").count()
-        page.keyboard.type(keys)
-        self.saved(page, done + len(keys))
-
-    def saved(self, page: Page, done: int) -> None:
-        expect(page.locator(".unit:not([data-value='']):not(.saving)")).to_have_count(done)
-        expect(page.locator(".unit.saving")).to_have_count(0)
+        """Label the answer by some keys, and wait for the next page."""
+        with page.expect_navigation():
+            page.keyboard.type(keys)
 
 
 @pytest.fixture(scope="session")

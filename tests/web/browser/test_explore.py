@@ -28,7 +28,7 @@ def served(serve: Any, demo: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def entries(page: Page) -> int:
-    return page.locator(".questions > li").count()
+    return page.locator(".questions .entry").count()
 
 
 def facet(page: Page, title: str) -> Any:
@@ -43,31 +43,31 @@ def test_every_bar_is_a_filter_that_can_be_taken_off(visit: Any, served: Any) ->
     row = facet(page, "Verdict").get_by_role("row").filter(has_text="unsupported")
     count = int(row.locator("td.number").first.inner_text())
     row.get_by_role("link").click()
-    expect(page.locator(".questions > li")).to_have_count(count)
+    expect(page.locator(".questions .entry")).to_have_count(count)
     assert 0 < count < everything
     expect(page).to_have_title(f"unsupported: {count} questions · rechain")
-    expect(facet(page, "Verdict").locator("tbody tr")).to_have_count(1)  # figures are those of the filter
+    assert facet(page, "Verdict").locator("tbody tr").count() > 1  # others can be added
     facet(page, "Confidence").locator("tbody a").first.click()
     expect(page.locator(".choices > li")).to_have_count(3)
     page.locator(".choices").get_by_role("link", name="confidence 0.0 to 0.1").click()
     facet(page, "Verdict").get_by_role("link", name="unsupported").click()  # a bar that is on takes its filter off
-    expect(page.locator(".questions > li")).to_have_count(everything)
+    expect(page.locator(".questions .entry")).to_have_count(everything)
 
 
 def test_the_list_is_ordered_by_its_columns(visit: Any, served: Any) -> None:
     page: Page = visit(served, "/?source=2")
-    order = page.get_by_role("navigation", name="Order")
-    for name, is_up in (("question", True), ("question", False)):
+    order = page.locator(".questions thead")
+    for name, is_up in (("Question", True), ("Question", False)):
         order.get_by_role("link", name=name).click()
         texts = [text.casefold() for text in page.locator(".questions .entry").all_inner_texts()]
         assert texts == sorted(texts, reverse=not is_up)
-    order.get_by_role("link", name="confidence").click()
+    order.get_by_role("link", name="Confidence").click()
     shown = [float(value.rstrip(" %")) for value in page.locator(".questions .confidence").all_inner_texts()]
     assert shown == sorted(shown)
     page.locator(".questions .entry").first.click()
     page.locator("main a[rel=next]").click()  # the next question is the next of this list
     page.get_by_role("link", name="All questions").click()
-    expect(page.get_by_role("navigation", name="Order").locator("[aria-current]")).to_contain_text("confidence")
+    expect(page.locator(".questions [aria-sort]")).to_contain_text("Confidence")
 
 
 FOCUSED = "document.activeElement.textContent"
@@ -92,7 +92,7 @@ def test_keys_search_and_move_through_a_list(visit: Any, served: Any) -> None:
     expect(page.get_by_role("dialog")).to_have_count(0)
     page.get_by_label("Text").fill("polonium")
     page.keyboard.press("Enter")
-    expect(page.locator(".questions > li")).to_have_count(1)
+    expect(page.locator(".questions .entry")).to_have_count(1)
     page.wait_for_load_state()  # scripts, and so keys, come after the list
     page.keyboard.press("j")
     page.keyboard.press("Enter")

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from rechain.formats.datasets import read_questions
-from rechain.text.label_units import find_units
 
 pytestmark = pytest.mark.web
 
@@ -21,18 +20,23 @@ Given = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def labels_to_give(demo: Path) -> list[Given]:
-    """One label for every pair of the examples, by two annotators."""
-    units = [unit for question in read_questions(demo) for unit in find_units(question).pairs]
+    """One label for every answer of the examples, by two annotators."""
+    questions = list(read_questions(demo))
     return [
-        {"annotator": name, **unit.model_dump(mode="json"), "value": ("yes", "no", "unsure")[number % 3]}
-        for number, unit in enumerate(units)
+        {
+            "annotator": name,
+            "question": question.id,
+            "value": ("supported", "partly", "unsupported")[number % 3],
+            "evidence": [{"passages": [question.passages[number % 2].id]}],
+        }
+        for number, question in enumerate(questions)
         for name in ("Ada", "Ben")
     ]
 
 
 def key(given: Given) -> tuple[str, ...]:
-    parts = given["annotator"], given["question"], json.dumps(given["passages"]), json.dumps(given["entities"])
-    return *parts, given["value"]
+    passages = [chain["passages"] for chain in given["evidence"]]
+    return given["annotator"], given["question"], json.dumps(passages), given["value"]
 
 
 def stored(served: Any, questions: set[str]) -> list[tuple[str, ...]]:

@@ -40,7 +40,7 @@ def judged(page: Page, judgement: str) -> list[str]:
 
 def ids(page: Page) -> list[str]:
     """Return the ids of the questions that are listed."""
-    links = [str(row.get_attribute("href")) for row in page.locator(".questions > li > a").all()]
+    links = [str(row.get_attribute("href")) for row in page.locator(".questions .entry").all()]
     return [parse_qs(link.partition("?")[2])["id"][0] for link in links]
 
 
@@ -92,15 +92,6 @@ def paste_a_question(page: Page) -> None:
     expect(page.locator(".at-chain .join mark.link-1")).to_have_text("Marie Curie")
 
 
-def right_key(unit: dict[str, str]) -> str:
-    return "y" if (json.loads(unit["passages"]), json.loads(unit["entities"])) in RIGHT else "n"
-
-
-def units_of(page: Page) -> list[dict[str, str]]:
-    found: list[dict[str, str]] = page.locator(".unit").evaluate_all("units => units.map(unit => ({...unit.dataset}))")
-    return found
-
-
 def labels_of(served: Any) -> list[tuple[str, str]]:
     return [(json.dumps(label["unit"]), label["value"]) for label in served.get("/labels?question=d01")]
 
@@ -115,7 +106,7 @@ def test_from_exploring_the_examples_to_gold_by_labels_that_outlive_a_kill(
     explore(page, served.get("/questions")["questions"])
 
     filtered(page, text="symphony new world")
-    page.locator(".questions > li > a").click()
+    page.locator(".questions .entry").click()
     see_the_link(page)
     see_another_candidate(page)
     shared: Page = visit(served, page.url.removeprefix(served.address))
@@ -126,50 +117,38 @@ def test_from_exploring_the_examples_to_gold_by_labels_that_outlive_a_kill(
     keyboard.start(page, "Ada")
     listed = served.get("/questions")["questions"]
     unsure = min(listed, key=lambda row: row["confidence"])  # the one of which the model is least sure comes first
-    expect(page).to_have_url(f"{served.address}/label/question?id={unsure['id']}&mode=pairs")
-    page.goto(f"{served.address}/label/question?id=d01&mode=pairs")
+    expect(page).to_have_url(f"{served.address}/label/question?id={unsure['id']}")
+    page.goto(f"{served.address}/label/question?id=d01")
     keyboard.ready(page)
-    label_rightly(page, keyboard, 4)
-    keyboard.label(page, "u")
+    keyboard.label(page, "46s")
     given = labels_of(served)
-    assert [value for _, value in given[4:]] == ["unsure"]
+    assert [value for _, value in given] == ["supported"]
 
     served.kill()
     served = serve("--labels", labels, "--model", "lexical", port=served.port)
     assert labels_of(served) == given
-    page.reload()
+    page.goto(f"{served.address}/label/question?id=d01")
     keyboard.ready(page)
-    unsure = [f"unit-{place + 1}" for place, unit in enumerate(units_of(page)) if unit["value"] == "unsure"]
-    assert sum(bool(unit["value"]) for unit in units_of(page)) == len(given)
-
-    page.keyboard.press("z")
-    keyboard.saved(page, 4)
-    assert labels_of(served) == given[:4]
-    expect(page.locator(".unit.current")).to_have_attribute("id", unsure[0])
-    label_rightly(page, keyboard)
-    assert [value for _, value in labels_of(served)].count("yes") == 2
+    expect(page.locator(".pick[aria-pressed=true]")).to_have_count(2)
+    with page.expect_navigation():
+        page.keyboard.press("z")
+    assert labels_of(served) == []
+    keyboard.ready(page, "d01")
+    keyboard.label(page, "46s")
     export(page, served, command, labels, demo, tmp_path)
-
-
-def label_rightly(page: Page, keyboard: Any, most: int | None = None) -> None:
-    """Label one after another until nothing that is needed is left, or so many."""
-    labelled, current = 0, page.locator(".unit.current")
-    while labelled != most and current.count():
-        keyboard.label(page, right_key(current.evaluate("unit => ({...unit.dataset})")))
-        labelled += 1
 
 
 def export(page: Page, served: Any, command: Callable[..., str], labels: Path, demo: Path, folder: Path) -> None:
     page.goto(f"{served.address}/label")
     with page.expect_download() as downloading:
-        page.get_by_role("link", name="Export gold chains").click()
+        page.get_by_role("link", name="Export gold").click()
     downloaded = Path(downloading.value.path()).read_text()
     written, chains = folder / "gold.jsonl", folder / "chains.jsonl"
     command("labels", "export", labels, demo, "--out", written)
     assert downloaded == written.read_text()
-    chain = {"passages": ["p4", "p6"], "links": ["Antonín Dvořák"]}
-    assert json.loads(downloaded) == {"id": "d01", "chains": [chain]}
+    chain = {"shape": "chain", "passages": ["p4", "p6"]}
+    assert json.loads(downloaded) == {"id": "d01", "chains": [chain], "verdict": "supported"}
     command("recover", demo, "--model", "lexical", "--out", chains)
     figures = json.loads(command("evaluate", chains, demo, "--gold", written, "--json"))
-    accuracy = figures["figures"]["ordered accuracy with links"]
+    accuracy = figures["figures"]["ordered accuracy"]
     assert (accuracy["value"], accuracy["questions"]) == (1.0, 1)

@@ -115,7 +115,7 @@ def test_the_watch_notices_what_must_not_happen(visit: Any, served: Any) -> None
 def test_the_list_and_its_filter_show_text(visit: Any, served: Any, source: int) -> None:
     page: Page = visit(served, at("/", source=source))
     check(page)
-    assert shown(page, ".questions > li > a")[:2] == [listed(SMALL["question"]), listed(HUGE["question"])]
+    assert shown(page, ".questions .entry")[:2] == [listed(SMALL["question"]), listed(HUGE["question"])]
     assert shown(page, ".tabs a bdi")[0].endswith("<img src=x onerror=alert(1)>.jsonl")
     text = evil("title of three")[:200]
     page.get_by_label("Text").fill(text)
@@ -123,7 +123,7 @@ def test_the_list_and_its_filter_show_text(visit: Any, served: Any, source: int)
         page.get_by_role("button", name="Filter").click()
     check(page)
     assert page.get_by_label("Text").input_value() == text
-    assert shown(page, ".questions > li > a")[0] == listed(SMALL["question"])
+    assert shown(page, ".questions .entry")[0] == listed(SMALL["question"])
 
 
 @pytest.mark.parametrize(("source", "chain"), [(1, 1), (1, 2), (2, 1), (2, 2)])
@@ -151,9 +151,9 @@ def test_the_comparison_is_text(visit: Any, served: Any) -> None:
     page: Page = visit(served, at("/question", id=SMALL["id"], source=2))  # so that both have looked
     page.goto(served.address + "/compare?show=all")
     check(page)
-    assert shown(page, ".questions > li > a") == [listed(SMALL["question"])]
+    assert shown(page, ".questions .entry") == [listed(SMALL["question"])]
     with page.expect_navigation():
-        page.locator(".questions > li > a").click()
+        page.locator(".questions .entry").click()
     check(page)
     texts = shown(page, ".side-by-side .passage .text:not(.excerpt)")
     assert texts[0] == texts[2] == THREE[0]["text"]

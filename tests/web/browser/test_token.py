@@ -33,11 +33,11 @@ def test_a_browser_without_the_token_sees_the_form_alone(visit: Any, guarded: An
 def test_a_wrong_token_is_refused_and_the_right_one_leads_in(visit: Any, guarded: Any) -> None:
     page: Page = visit(guarded)
     sign_in(page, TOKEN + "x")
-    expect(page.get_by_role("alert")).to_have_text("this is not the token.")
+    expect(page.get_by_role("alert")).to_have_text("this is not the access token.")
     page.goto(guarded.address)
     expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
     sign_in(page, TOKEN)
-    expect(page.locator(".questions > li")).to_have_count(14)
+    expect(page.locator(".questions .entry")).to_have_count(14)
     page.get_by_role("link", name="Label", exact=True).click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Labelling desk")
 

@@ -1,313 +1,144 @@
-// Labelling by keyboard. Every label is sent at once, in order; what could not be saved says so.
+// Labelling by keyboard: picks evidence, or judges one pair; a verdict saves and opens what comes next.
 const desk = document.querySelector(".desk");
-const units = [...desk.querySelectorAll(".unit")];
-const status = desk.querySelector("[role=status]");
 const problem = desk.querySelector(".problem");
-const bar = desk.querySelector("progress");
-const isSettling = Boolean(desk.dataset.settles);
-const inSight = desk.querySelector(".in-sight");
-const isNarrow = matchMedia("(max-width: 40rem)");
-const places = [...desk.querySelectorAll(".places button")];
-// what the server knows of the units on other pages
-const elsewhere = {
-  total: Number(desk.dataset.total ?? units.length) - units.length,
-  done: Number(desk.dataset.done ?? 0),
-  waiting: Number(desk.dataset.waiting ?? 0),
-  wrong: JSON.parse(desk.dataset.wrong ?? "[]"),
-};
-const openCount = document.querySelector(".open");
-const openElsewhere = openCount ? openCount.dataset.open - units.filter(isOpen).length : 0;
-const chains = new Map(units.map((unit) => [unit, JSON.parse(unit.dataset.chains)]));
-const saved = new Map(units.map((unit) => [unit, unit.dataset.value]));
-const settledNow = new Set();
-let saving = Promise.resolve();
-let isLeaving = false;
-let current = Math.max(units.findIndex(isWaiting), 0);
+const status = desk.querySelector("[role=status]");
+const picks = [...desk.querySelectorAll(".pick")];
+const nothing = desk.querySelector(".nothing");
+const shapes = [...desk.querySelectorAll("button[data-shape]")];
+const verdicts = [...desk.querySelectorAll("[data-value]")];
+const TEN = 10;
+const known = new Set(picks.map((button) => button.dataset.passage));
+let picked = JSON.parse(desk.dataset.picked ?? "[]").filter((name) => known.has(name));
+let shape = desk.dataset.shape === "single" ? "chain" : desk.dataset.shape ?? "chain";
+let first = 0; // of the ten passages that numbers pick
+let isBusy = false;
 
-function isOpen(unit) {
-  return !unit.dataset.value || unit.dataset.value === "unsure";
-}
-
-// A pair whose chains are all wrong already need not be labelled.
-function wrongChains() {
-  const wrong = units.filter((unit) => unit.dataset.value === "no").flatMap((unit) => chains.get(unit));
-  return new Set(isSettling ? [] : [...elsewhere.wrong, ...wrong]);
-}
-
-function isNeeded(unit, wrong = wrongChains()) {
-  const own = chains.get(unit);
-  return !own.length || own.some((chain) => !wrong.has(chain));
-}
-
-function isWaiting(unit) {
-  if (isSettling) return isOpen(unit) && !settledNow.has(unit);
-  return !unit.dataset.value && isNeeded(unit);
-}
-
-function counted(unneededHere) {
-  const done = elsewhere.done + units.filter((unit) => (isSettling ? !isOpen(unit) : unit.dataset.value)).length;
-  const unneeded = unneededHere + elsewhere.total - elsewhere.done - elsewhere.waiting;
-  if (bar) bar.value = done + unneeded;
-  const spared = unneeded ? `, ${unneeded.toLocaleString("en")} no longer needed` : "";
-  return `${done.toLocaleString("en")} of ${(units.length + elsewhere.total).toLocaleString("en")} done${spared}.`;
-}
-
-// The row of numbers tells which unit is shown and what was said of the others.
-function showPlace(button, unit, isCurrent, isUnneeded) {
-  button.dataset.value = unit.dataset.value;
-  button.classList.toggle("failed", unit.classList.contains("failed"));
-  button.classList.toggle("unneeded", isUnneeded);
-  button.querySelector(".hidden").textContent = unit.dataset.value ? `: ${unit.dataset.value}` : "";
-  if (isCurrent) button.setAttribute("aria-current", "true");
-  else button.removeAttribute("aria-current");
-  if (isCurrent) button.parentElement.parentElement.scrollLeft = button.offsetLeft - 100;
-}
-
-function show(text = "") {
-  const wrong = wrongChains();
-  let unneeded = 0;
-  units.forEach((unit, number) => {
-    const isUnneeded = !unit.dataset.value && !isNeeded(unit, wrong);
-    unneeded += isUnneeded;
-    unit.classList.toggle("unneeded", isUnneeded);
-    unit.querySelector(".needless").hidden = !isUnneeded;
-    unit.classList.toggle("current", number === current);
-    if (places[number]) showPlace(places[number], unit, number === current, isUnneeded);
-    for (const button of unit.querySelectorAll("[data-value]"))
-      button.setAttribute("aria-pressed", String(button.dataset.value === unit.dataset.value));
+function show() {
+  picks.forEach((button, number) => {
+    const place = picked.indexOf(button.dataset.passage);
+    const key = number >= first && number < first + TEN ? String((number + 1) % TEN) : "";
+    button.querySelector("kbd").textContent = key;
+    button.querySelector("kbd").hidden = !key;
+    button.querySelector(".place-in").textContent = place < 0 ? "" : shape === "chain" ? ` ${place + 1}.` : " ✓";
+    button.setAttribute("aria-pressed", String(place >= 0));
+    button.closest("li").classList.toggle("is-picked", place >= 0);
   });
-  const open = openElsewhere + units.filter(isOpen).length;
-  if (openCount) openCount.textContent = `${open} of ${openCount.dataset.found} wait to be settled.`;
-  const count = counted(unneeded);
-  if (status) status.textContent = `${text} ${count}`.trim();
+  const row = desk.querySelector("[data-shapes]");
+  if (row) row.hidden = picked.length < 2;
+  for (const button of shapes) button.setAttribute("aria-pressed", String(button.dataset.shape === shape));
+  if (!picks.length) return;
+  const isNothing = nothing.getAttribute("aria-pressed") === "true";
+  const names = picked.map((name) => picks.findIndex((button) => button.dataset.passage === name) + 1);
+  if (picked.length) status.textContent = `passage ${names.join(shape === "chain" ? " → " : " | ")}`;
+  else status.textContent = isNothing ? "nothing supports it" : "Pick the passages that support the answer.";
 }
 
-function moveTo(number) {
-  if (!units.length) return;
-  current = Math.min(Math.max(number, 0), units.length - 1);
+function pick(name) {
+  picked = picked.includes(name) ? picked.filter((one) => one !== name) : [...picked, name];
+  nothing.setAttribute("aria-pressed", "false");
   show();
-  units[current].focus({ preventScroll: true });
-  bringIntoView(units[current]);
 }
 
-// The question's place when it does not stick: under what comes before it.
-function questionTop() {
-  return inSight.previousElementSibling.getBoundingClientRect().bottom + scrollY;
+function pickNothing() {
+  picked = [];
+  nothing?.setAttribute("aria-pressed", "true");
+  show();
 }
 
-// At the desk one unit is shown, and its question stands above it: on a phone first of all, as there is little room.
-// In a list each has a question of its own.
-function bringIntoView(unit) {
-  const whole = unit.closest("section");
-  if (!isSettling || !whole) return scrollTo(0, isNarrow.matches ? questionTop() : 0);
-  const { top, bottom } = whole.getBoundingClientRect();
-  if (top < inSight.getBoundingClientRect().bottom || bottom > innerHeight) whole.scrollIntoView({ block: "start" });
+function turnShape() {
+  const names = shapes.map((button) => button.dataset.shape);
+  shape = names[(names.indexOf(shape) + 1) % names.length];
+  show();
 }
 
-function moveOn() {
-  const after = units.findIndex((unit, number) => number > current && isWaiting(unit));
-  const any = after < 0 ? units.findIndex(isWaiting) : after;
-  if (any >= 0) return moveTo(any);
-  current = units.length; // a key too many changes nothing
-  sayAllDone();
-  desk.querySelector(".next").focus();
+function turnTen(step) {
+  const next = first + step * TEN;
+  if (next < 0 || next >= picks.length) return;
+  first = next;
+  show();
+  picks[first].closest("li").scrollIntoView({ block: "start" });
 }
 
-function sayAllDone() {
-  if (isSettling) return show("All looked at.");
-  const where = elsewhere.waiting ? "labelled on this page: Enter for the next page." : "labelled: Enter for the next question.";
-  show(`All that is needed is ${where}`);
-}
-
-async function ask(path, options) {
+async function send(path, body) {
   let response;
   try {
-    response = await fetch(path, options);
+    const headers = { "Content-Type": "application/json", Accept: "application/json" };
+    response = await fetch(path, { method: "POST", headers, body: JSON.stringify(body) });
   } catch {
     throw new Error("the server does not answer.");
   }
   const answer = await response.json().catch(() => {
-    throw new Error("the server does not answer as it should.");
+    throw new Error("the server sent something other than JSON.");
   });
   if (!response.ok) throw new Error(answer.error.message);
   return answer;
 }
 
-function send(path, body) {
-  const headers = { "Content-Type": "application/json", Accept: "application/json" };
-  return ask(path, { method: "POST", headers, body: JSON.stringify(body) });
-}
+const who = { annotator: desk.dataset.annotator, changes: Number(desk.dataset.changes) };
 
-function hasFailed() {
-  return units.some((unit) => unit.classList.contains("failed"));
-}
-
-function inOrder(work, describe) {
-  saving = saving.then(work).then(
-    () => { problem.hidden = !hasFailed(); },
-    (error) => {
-      problem.textContent = describe(error.message);
-      problem.hidden = false;
-    },
-  );
-  return saving;
-}
-
-function label(unit, value) {
-  if (!unit || isLeaving) return;
-  settledNow.add(unit);
-  save(unit, value);
-  moveOn();
-}
-
-function save(unit, value) {
-  const given = {
-    annotator: desk.dataset.annotator,
-    changes: Number(desk.dataset.changes),
-    question: unit.dataset.question,
-    passages: JSON.parse(unit.dataset.passages),
-    entities: JSON.parse(unit.dataset.entities),
-    value,
-    note: noteOf(unit).value.trim() || null,
-    settles: isSettling,
-  };
-  unit.dataset.value = value;
-  unit.classList.add("saving");
-  noteOf(unit).dataset.sent = noteOf(unit).value;
-  inOrder(() => sendLabel(unit, given), (why) => `Not saved: ${why} Label it again.`);
-}
-
-async function sendLabel(unit, given) {
+// One request at a time; the page changes once the server has answered, so that nothing is left unsaved.
+async function busy(work, what) {
+  if (isBusy) return;
+  isBusy = true;
+  problem.hidden = true;
   try {
-    await send("/labels", [given]);
-    saved.set(unit, given.value);
-    unit.dataset.value = given.value;
-    unit.classList.remove("failed");
-    if (units.some(isWaiting)) show(`Saved “${given.value}”.`);
-    else sayAllDone();
+    await work();
   } catch (error) {
-    unit.dataset.value = saved.get(unit);
-    unit.classList.add("failed");
-    settledNow.delete(unit);
-    moveTo(units.findIndex((one) => one.classList.contains("failed")));
-    throw error;
-  } finally {
-    unit.classList.remove("saving");
+    problem.textContent = `${what}: ${error.message}`;
+    problem.hidden = false;
+    isBusy = false;
   }
+}
+
+function label(value) {
+  if (picks.length && !picked.length && (value === "supported" || value === "partly")) {
+    problem.textContent = "Pick the passages first, or choose another verdict.";
+    problem.hidden = false;
+    return;
+  }
+  const evidence = picked.length ? [{ shape: picked.length > 1 ? shape : "single", passages: picked }] : [];
+  const unit = JSON.parse(desk.dataset.unit ?? "{}");
+  const note = desk.querySelector("[name=note]").value.trim() || null;
+  const settles = "settles" in desk.dataset;
+  for (const button of verdicts) button.setAttribute("aria-pressed", String(button.dataset.value === value));
+  busy(async () => {
+    await send("/labels", [{ ...who, question: desk.dataset.question, ...unit, value, evidence, note, settles }]);
+    location.assign(desk.dataset.next);
+  }, "Not saved");
 }
 
 function undo() {
-  if (isLeaving) return;
-  inOrder(async () => {
-    const taken = await send("/labels/undo", { annotator: desk.dataset.annotator, changes: Number(desk.dataset.changes) });
-    if (!taken) return show("Nothing to undo.");
-    const number = units.findIndex((unit) => isOf(unit, taken));
-    if (number < 0) return leave(whereOf(taken));
-    await refresh(units[number], taken);
-    moveTo(number);
-    show("Undone.");
-  }, (why) => `Not undone: ${why}`);
+  busy(async () => {
+    const taken = await send("/labels/undo", who);
+    if (!taken) throw new Error("there is no label to undo.");
+    const { question, passages } = taken.unit;
+    const mode = passages.length ? "&mode=pairs" : "";
+    location.assign(taken.settles ? "/label/disagreements" : `/label/question?id=${encodeURIComponent(question)}${mode}`);
+  }, "Not undone");
 }
 
-function isOf(unit, taken) {
-  const isSame = (told, parts) => JSON.stringify(JSON.parse(told)) === JSON.stringify(parts);
-  return unit.dataset.question === taken.unit.question && taken.settles === isSettling &&
-    isSame(unit.dataset.passages, taken.unit.passages) && isSame(unit.dataset.entities, taken.unit.entities);
+const keys = { z: undo, b: turnShape, n: pickNothing, ArrowRight: () => turnTen(1), ArrowLeft: () => turnTen(-1) };
+for (const link of desk.querySelectorAll("a[aria-keyshortcuts]")) keys[link.getAttribute("aria-keyshortcuts").toLowerCase()] = () => link.click();
+for (const button of verdicts) {
+  keys[button.getAttribute("aria-keyshortcuts").toLowerCase()] = () => label(button.dataset.value);
+  button.addEventListener("click", () => label(button.dataset.value));
 }
-
-async function refresh(unit, taken) {
-  const told = await ask(`/labels?question=${encodeURIComponent(taken.unit.question)}`);
-  const held = told.filter((one) => isOf(unit, one) && (isSettling || one.annotator === taken.annotator)).pop();
-  unit.dataset.value = held ? held.value : "";
-  noteOf(unit).value = (held && held.annotator === taken.annotator && held.note) || "";
-  noteOf(unit).dataset.sent = noteOf(unit).value;
-  saved.set(unit, unit.dataset.value);
-  settledNow.delete(unit);
-}
-
-function whereOf(taken) {
-  if (taken.settles) return "/label/disagreements";
-  const mode = taken.unit.passages.length === 1 ? "pairs" : "chains";
-  return `/label/question?id=${encodeURIComponent(taken.unit.question)}&mode=${mode}`;
-}
-
-function leave(path) {
-  if (isLeaving) return;
-  isLeaving = true;
-  saving.then(() => {
-    isLeaving = !hasFailed();
-    if (isLeaving) location.assign(path);
-  });
-}
-
-function goOn() {
-  const left = units.filter(isWaiting).length;
-  if (isSettling || !left) return leave(elsewhere.waiting ? desk.dataset.rest : desk.dataset.next);
-  show(`${left} left here; S skips this question for now.`);
-}
-
-function skip() {
-  if (!isSettling) leave(desk.dataset.next);
-}
-
-function noteOf(unit) {
-  return unit.querySelector(".note textarea");
-}
-
-// A note that changes goes with the label that was given already; without one it waits for it.
-function saveNote(unit) {
-  const note = noteOf(unit);
-  if (unit.dataset.value && note.value !== (note.dataset.sent ?? note.defaultValue)) save(unit, unit.dataset.value);
-}
-
-const keys = {
-  y: () => label(units[current], "yes"),
-  n: () => label(units[current], "no"),
-  u: () => label(units[current], "unsure"),
-  j: () => moveTo(current + 1),
-  k: () => moveTo(current - 1),
-  ArrowRight: () => moveTo(current + 1),
-  ArrowLeft: () => moveTo(current - 1),
-  z: undo,
-  s: skip,
-  Enter: goOn,
-};
+picks.forEach((button) => button.addEventListener("click", () => pick(button.dataset.passage)));
+for (const button of shapes) button.addEventListener("click", () => { shape = button.dataset.shape; show(); });
+nothing?.addEventListener("click", pickNothing);
+desk.querySelector(".undo").addEventListener("click", undo);
 
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Enter" && !event.shiftKey && !event.isComposing && event.target.matches(".note textarea")) {
-    event.preventDefault();
-    event.target.closest(".unit").focus();
-    return;
-  }
   const areOff = document.documentElement.dataset.keys === "off" || Boolean(document.querySelector("dialog[open]"));
   const isTyping = event.target.matches("input, textarea, select");
-  const isPressing = event.key === "Enter" && event.target.matches("a, button, summary");
-  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || areOff || isTyping || isPressing) return;
-  const act = keys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
-  if (!act || !desk.dataset.annotator || (!units.length && !["Enter", "z", "s"].includes(event.key))) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || areOff || isTyping || isBusy) return;
+  const digit = "1234567890".indexOf(event.key);
+  const act = digit >= 0 && picks.length ? () => picks[first + digit]?.click() : keys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+  if (!act) return;
   event.preventDefault();
   act();
 });
 
-units.forEach((unit, number) => {
-  for (const button of unit.querySelectorAll("[data-value]"))
-    button.addEventListener("click", () => {
-      current = number;
-      if (desk.dataset.annotator) label(unit, button.dataset.value);
-    });
-  noteOf(unit).addEventListener("change", () => {
-    if (desk.dataset.annotator) saveNote(unit);
-  });
-});
-places.forEach((button, number) => button.addEventListener("click", () => moveTo(number)));
-desk.querySelector(".undo")?.addEventListener("click", undo);
-desk.querySelector(".pass")?.addEventListener("click", skip);
-desk.querySelector(".next")?.addEventListener("click", (event) => {
-  event.preventDefault();
-  goOn();
-});
-
-window.addEventListener("pageshow", () => { isLeaving = false; });
-
+window.addEventListener("pageshow", () => { isBusy = false; });
 show();
-if (units.length) moveTo(current);
+desk.dataset.ready = "yes";

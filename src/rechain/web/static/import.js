@@ -36,8 +36,8 @@ async function importFile(file, annotator) {
   });
   const answer = await response.json();
   if (!response.ok) throw new Error(answer.error.message);
-  const odd = answer.other_questions + answer.other_pairs + answer.other_chains + answer.unusable_chains;
-  const noted = odd ? `, ${counted(odd, "row")} of other questions, pairs or chains.` : ".";
+  const others = answer.other_questions + answer.other_pairs;
+  const noted = others ? `, ${counted(others, "row")} of other questions or pairs.` : ".";
   return `${counted(answer.labels, "label")} imported${noted}`;
 }
 

@@ -37,8 +37,8 @@ function follow(relation) {
 
 // In a list the keys go from entry to entry, and past its ends to the next page or the one before.
 function move(step, isHeld) {
-  const links = [...document.querySelectorAll("main .questions > li")].map((one) => one.querySelector("a")).filter(Boolean);
-  const here = links.findIndex((one) => one.closest("li").contains(document.activeElement));
+  const links = [...document.querySelectorAll("main :is(.questions > li, .questions > tbody > tr)")].map((one) => one.querySelector("a")).filter(Boolean);
+  const here = links.findIndex((one) => one.closest("li, tr").contains(document.activeElement));
   const wanted = links[here < 0 && step < 0 ? -1 : here + step];
   if (wanted) wanted.focus();
   else if (!isHeld) follow(step > 0 ? "next" : "prev");
