@@ -13,7 +13,7 @@ from rechain.errors import QuestionError, RechainError
 from rechain.formats.datasets.inputs import PassageLike, QuestionLike, as_entry, as_question, rows_of
 from rechain.formats.datasets.plain import FieldMap
 from rechain.formats.datasets.questions import Entry, MappingLike
-from rechain.models import AnyModel, BundledEncoder, describe_model, load_model, network_modules
+from rechain.models import AnyModel, describe_model, load_model, network_modules
 from rechain.schema import Question, Recovered
 from rechain.scoring.beliefs import Offer, Offers
 from rechain.scoring.interface import BUNDLED, BatchModel, Model, Scores
@@ -82,7 +82,6 @@ class Recoverer:
     """
 
     _find_settings: "FindSettings | None" = None
-    _encoder: "BundledEncoder | None" = None
 
     def __init__(
         self,
@@ -357,10 +356,7 @@ class Recoverer:
         """Return entries with the passages that the index has for their questions."""
         from rechain.index.search import fill_entries
 
-        if index.info.vectors is not None and self._encoder is None:
-            # whatever the model: it embedded the passages
-            self._encoder = BundledEncoder(self.reader() if self.config.model == BUNDLED else None)
-        return fill_entries(index, entries, self._find_settings, self._encoder)
+        return fill_entries(index, entries, self._find_settings)
 
     def _recovered(self, entry: Entry, options: Options, scored: Scored) -> Recovered:
         """Return the best chains of a question and the verdict on its answer, or why it has none."""

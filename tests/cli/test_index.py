@@ -192,24 +192,6 @@ def test_of_very_many_bad_rows_the_first_are_named(tmp_path: Path, rechain: Comm
     assert "30 more files or rows are left out for such reasons." in result.err
 
 
-@pytest.mark.torch
-def test_vectors_are_an_option_that_the_index_remembers(
-    index: Path, handbook: Path, log: Path, rechain: Command
-) -> None:
-    assert "vectors        none" in rechain("index", "--info", index).out
-    assert rechain("index", handbook, "--out", index, "--vectors").code == 0
-    (handbook / "new.md").write_text("# Doctors\n\nThe physician sees patients on Mondays.\n")
-    assert "1 new, 0 dropped" in rechain("index", handbook, "--out", index).err
-    assert "vectors        by default " in rechain("index", "--info", index).out
-    for model in ("default", "lexical"):
-        record = json.loads(rechain("recover", log, "--corpus", index, "--model", model).out)
-        assert record["collection"].endswith("-v")
-        assert record["chains"][0]["passages"][-1] == "offices.md#1"
-    assert rechain("candidates", log, "--corpus", index).code == 0
-    assert rechain("index", handbook, "--out", index, "--no-vectors").code == 0
-    assert "vectors        none" in rechain("index", "--info", index).out
-
-
 def test_the_length_of_passages_is_one_that_the_index_remembers(index: Path, handbook: Path, rechain: Command) -> None:
     assert rechain("index", handbook, "--out", index, "--passage-words", 5000).code == 0
     assert "0 files read" in rechain("index", handbook, "--out", index).err

@@ -15,7 +15,6 @@ from tests.index.collections import ASKS, build, row, state, write
 from rechain.errors import InputError, RechainError
 from rechain.index import Index
 from rechain.index.index import MANIFEST, POINTER
-from rechain.index.shard import Ask, Condition
 from rechain.system.files import write_sealed
 
 TEXTS = ["The harbour was built by Tom Marsh.", "Tom Marsh came from the north.", "The town has a pier."]
@@ -154,14 +153,6 @@ def test_counts_are_those_of_the_collection(folder: Path) -> None:
     assert index.count_word("nothing") == index.count_name("  ") == index.count_entity("x") == 0
 
 
-def test_shards_answer_as_one_index(docs: Path, tmp_path: Path) -> None:
-    build(docs, tmp_path / "shards", shards=4)
-    index = Index(tmp_path / "shards")
-    hits = index.search([Ask((), (Condition("phrase", ("the",)),), limit=200)])[0]
-    assert len(hits) == index.count_word("the")
-    assert [hit.order for hit in hits] == sorted(hit.order for hit in hits)
-
-
 # ---- what is no index
 
 
@@ -191,7 +182,7 @@ def test_a_damaged_or_changed_pointer_is_named(folder: Path, content: bytes | No
 
 def test_missing_and_cut_files_are_named(folder: Path, tmp_path: Path) -> None:
     info = Index(folder).info
-    assert any("shard-0/" in name for name in info.files)
+    assert any("engine/" in name for name in info.files)
     for name in info.files:
         copy = tmp_path / "copy"
         shutil.copytree(folder, copy)

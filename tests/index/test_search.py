@@ -1,6 +1,6 @@
 """Which passages are found for a question and its answer."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -8,8 +8,8 @@ import pytest
 from rechain.errors import QuestionError, RechainError
 from rechain.formats.datasets.questions import Entry
 from rechain.index import FindSettings, Index, build_index, fill_questions, find_passages
+from rechain.index.engine import Ask, Hit
 from rechain.index.search import OWN, fill_entries, find_names
-from rechain.index.shard import Ask, Hit
 from rechain.recoverer import Recoverer
 from rechain.schema import Passage, Question, Recovered
 from rechain.text.words import Text
@@ -66,14 +66,6 @@ def test_what_is_found_does_not_depend_on_the_questions_beside_it(index: Index) 
     questions = [question(), question("Who wrote the words of Marellis?", "Ela Vontobel"), question(answer="yes")]
     together = find_passages(index, questions)
     assert together == [find_passages(index, [one])[0] for one in questions]
-
-
-def test_shards_find_the_same_passages_however_many_there_are(
-    make_index: Callable[..., Index], entries: list[Passage]
-) -> None:
-    (whole,) = find_passages(make_index(entries), [question()], FindSettings(2))
-    (parted,) = find_passages(make_index(entries, shards=3), [question()], FindSettings(2))
-    assert set(ids(whole)) == set(ids(parted))
 
 
 def test_own_passages_come_first_and_are_told_apart(index: Index) -> None:

@@ -35,19 +35,8 @@ def index(
         int | None,
         Option(min=20, max=5000, help="Words of the passages of a document, about (150, or as the index has)."),
     ] = None,
-    shards: Annotated[
-        int | None, Option(min=1, max=64, help="Parts that several machines can read (1, or as the index has).")
-    ] = None,
     workers: Annotated[
         int | None, Option(min=0, help="Processes that convert documents, else one a core; 0: none but this one.")
-    ] = None,
-    vectors: Annotated[
-        bool | None,
-        Option(
-            "--vectors/--no-vectors",
-            help="Find passages by their meaning too; takes much longer to build. Else as the index has, or not.",
-            show_default=False,
-        ),
     ] = None,
     log: Log = None,
 ) -> None:
@@ -60,7 +49,6 @@ def index(
     from rechain.formats.documents import SplitSettings
     from rechain.index import BuildSettings, build_index
     from rechain.index.index import check_files, read_info
-    from rechain.models import BundledEncoder
 
     if info:
         folder = out or (sources[0] if sources and len(sources) == 1 else None)
@@ -88,8 +76,8 @@ def index(
                 run.share, run.doing = share, f"{passages} passages"
                 show(share, passages, "")
 
-            settings = BuildSettings(split, shards, workers, vectors)
-            build = build_index(sources, out, settings, refuse, report, BundledEncoder())
+            settings = BuildSettings(split, workers)
+            build = build_index(sources, out, settings, refuse, report)
         if (more := refused.pop("", 0) - _MOST_SHOWN) > 0:
             run.note(f"{more} more files or rows are left out for such reasons.")
         if refused:
@@ -113,11 +101,9 @@ def _print_info(folder: Path, info: "IndexInfo") -> None:
     rows = [
         ("passages", str(info.passages)),
         ("files", str(info.sources)),
-        ("shards", str(info.shards)),
         ("size", f"{size / 1e6:.1f} MB" if size >= 1e5 else f"{size / 1e3:.1f} kB"),
         ("built", info.built),
         ("stamp", info.stamp),
-        ("vectors", f"by {info.vectors}" if info.vectors else "none"),
         *((name.replace("_", " "), str(value)) for name, value in info.settings.items()),
     ]
     width = max(len(name) for name, _ in rows)

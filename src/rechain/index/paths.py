@@ -10,7 +10,7 @@ from collections.abc import Collection, Generator, Iterable, Sequence
 from itertools import pairwise
 from math import inf, log
 
-from rechain.index.shard import Ask, Condition, Hit, read_passage
+from rechain.index.engine import Ask, Condition, Hit, read_passage
 from rechain.schema import Passage, Question
 from rechain.text.languages import idf
 from rechain.text.passage_views import PassageView

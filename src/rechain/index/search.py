@@ -6,8 +6,7 @@ in heads are looked up among the titles, and so are names in ends, and ends' tit
 have no word of the question. Then every passage is weighed by the best pair with an end to which it belongs, and the
 best are kept.
 
-A question is asked in three rounds. Each round of many questions goes to the index together, which matters where its
-shards are on other machines; so finding is a generator that yields what it asks and is sent what was found.
+A question is asked in three rounds; finding is a generator that yields what it asks and is sent what was found.
 """
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
@@ -18,10 +17,9 @@ from typing import NamedTuple
 
 from rechain.errors import RechainError
 from rechain.formats.datasets.questions import Entry
+from rechain.index.engine import Ask, Condition, Hit
 from rechain.index.index import Index
 from rechain.index.paths import Pool, find_by_entities
-from rechain.index.shard import Ask, Condition, Hit
-from rechain.index.vectors import Embedder, embed_questions
 from rechain.schema import Passage, Question, Recovered
 from rechain.text.answers.claims import read_answer
 from rechain.text.answers.matcher import AnswerMatcher
@@ -45,8 +43,6 @@ _MOST, _MOST_ON_PATHS = 12, 60
 """passages of a question by default, and of one whose entities the data names: more, as the data says what links them.
 By train_300 of HotpotQA, which is apart from what is measured: among 10 and 12 the default model finds 87.9 % of the
 chains, among 15 it finds 87.3 % and among 6 to 8 it finds 85 %"""
-_NEAR = 10
-"""passages near the question, and near question and answer together, that vectors add"""
 _READ_HEADS, _READ_ENDS = 10, 10
 """best heads and ends whose names are looked up"""
 _FEW_ENDS = 3
@@ -79,15 +75,13 @@ def find_passages(
     index: Index,
     questions: Sequence[Question],
     settings: FindSettings | None = None,
-    embed: Embedder | None = None,
 ) -> list[list[Passage]]:
     """Return for each question the passages of an index among which its chain may lie, best first.
 
-    Vectors are used if the index has any and `embed` made them. The index is asked once a round for all questions.
+    The index is asked once a round for all questions.
     """
     settings = settings or FindSettings()
-    near = _nearest(index, questions, embed)
-    findings = [_find(question, settings, names) for question, names in zip(questions, near, strict=True)]
+    findings = [_find(question, settings) for question in questions]
     results: list[list[Passage]] = [[] for _ in findings]
     replies: dict[int, list[list[Hit]] | None] = dict.fromkeys(range(len(findings)))
     while replies:
@@ -102,16 +96,6 @@ def find_passages(
     return results
 
 
-def _nearest(index: Index, questions: Sequence[Question], embed: Embedder | None) -> list[tuple[str, ...]]:
-    """Return for each question the ids of the passages that are near it, or near it and its answer."""
-    if embed is None or index.info.vectors is None or not questions:
-        return [()] * len(questions)
-    texts = [text for one in questions for text in (one.question, f"{one.question} {one.answer}")]
-    near = index.nearest(embed_questions(embed, index.info.vectors, texts), _NEAR)
-    names = [[one.name for one in of_text] for of_text in near]
-    return [tuple(sorted({*alone, *together})) for alone, together in zip(names[::2], names[1::2], strict=True)]
-
-
 class WholeQuestion(NamedTuple):
     """A question with the passages that were found for it."""
 
@@ -124,14 +108,13 @@ def fill_questions(
     index: Index,
     questions: Sequence[Question],
     settings: FindSettings | None = None,
-    embed: Embedder | None = None,
 ) -> list[WholeQuestion]:
     """Return questions with their own passages and those that an index has for them.
 
     A question that names its passages by id has said among which passages its chain is: no others are sought.
     """
     open_questions = [question for question in questions if not _names_passages(question)]
-    found = iter(find_passages(index, open_questions, settings, embed))
+    found = iter(find_passages(index, open_questions, settings))
     named = index.named(passage.id for question in open_questions for passage in question.passages)
     known = {passage.id: passage for passage in named}
     return [
@@ -140,16 +123,14 @@ def fill_questions(
     ]
 
 
-def fill_entries(
-    index: Index, entries: Sequence[Entry], settings: FindSettings | None = None, embed: Embedder | None = None
-) -> list[Entry]:
+def fill_entries(index: Index, entries: Sequence[Entry], settings: FindSettings | None = None) -> list[Entry]:
     """Return entries with the passages that an index has for their questions; those that have them stay as they are."""
     questions = {
         place: entry.content
         for place, entry in enumerate(entries)
         if entry.own is None and isinstance(entry.content, Question)
     }
-    filled = dict(zip(questions, fill_questions(index, list(questions.values()), settings, embed), strict=True))
+    filled = dict(zip(questions, fill_questions(index, list(questions.values()), settings), strict=True))
     return [
         entry._replace(content=filled[place].question, own=filled[place].own) if place in filled else entry
         for place, entry in enumerate(entries)
@@ -195,30 +176,26 @@ def add_named(index: Index, question: Question, recovered: Recovered) -> Questio
     return question.model_copy(update={"passages": [*question.passages, *others]}) if others else question
 
 
-def _find(question: Question, settings: FindSettings, near: tuple[str, ...]) -> Finding:
+def _find(question: Question, settings: FindSettings) -> Finding:
     """Find along the entities that the data names, where it names both ends and the index has a path, else by words."""
     if question.answer_entity is not None and question.question_entities:
         found = yield from find_by_entities(question)
         if found:
             return found[: settings.most or _MOST_ON_PATHS]
-    return (yield from _find_by_words(question, settings, near))
+    return (yield from _find_by_words(question, settings))
 
 
-def _find_by_words(question: Question, settings: FindSettings, near: tuple[str, ...]) -> Finding:
-    """Find heads, ends and what links them by words, names and titles.
-
-    Passages that are near by their vectors are asked for by their ids, so that their scores are those of words too.
-    """
+def _find_by_words(question: Question, settings: FindSettings) -> Finding:
+    """Find heads, ends and what links them by words, names and titles."""
     words = query_words(question.question)
     answer = _Answer(question)
     pool = Pool(answer.phrases)
-    heads, named, nearby, *ends = yield [
+    heads, named, *ends = yield [
         Ask(words, limit=_HEADS),
         Ask(words, (Condition("name", _question_names(question.question)),), limit=_NAMED),
-        Ask(words, (Condition("id", near),), limit=len(near)),
         *(Ask(words, (condition,), limit=_ENDS) for condition in answer.conditions),
     ]
-    pool.add(chain(heads, named, nearby, *ends))
+    pool.add(chain(heads, named, *ends))
     first = _names_of_all(pool.best(heads + named, _READ_HEADS))
     both = tuple(dict.fromkeys((*words, *answer.words)))
     following, *others = yield [

@@ -16,7 +16,6 @@ from rechain.scoring.beliefs import Offers
 from rechain.scoring.evidence import NEVER_TOGETHER, EntityPairs, log_count
 from rechain.system.tensors import Array
 from rechain.text.candidates import Candidates
-from rechain.text.collection import BatchStatistics
 
 _BYTES = 8
 """of a step's name: among a hundred million steps, two share one of 64 bits with a probability of 1 in 4,000"""
@@ -100,8 +99,6 @@ class QuestionSteps:
     def rows(self) -> Iterator[StepRow]:
         """Yield the steps."""
         collection = self._candidates.collection
-        if isinstance(collection, BatchStatistics):
-            collection.count_ahead(entities={name for _, *names in self._roles for name in names if name is not None})
         for key, roles in self._roles.items():
             passage, *names = key
             enter, leave = (END if name is None else self._numbers.get(name, END) for name in names)

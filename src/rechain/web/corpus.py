@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from rechain.errors import RechainError
 from rechain.formats.datasets import Entry
+from rechain.index.engine import Ask, read_passage
 from rechain.index.index import Document, Index, read_info
 from rechain.index.search import FindSettings, add_named, fill_entries, query_words
-from rechain.index.shard import Ask, read_passage
 from rechain.schema import Passage, Question, Recovered
 from rechain.text.highlights import Piece
 from rechain.web.passages import Place, place_of, snippet, whole_words
