@@ -60,6 +60,11 @@ class RecovererConfig:
         """Load the model and return the recoverer."""
         return Recoverer(**vars(self))
 
+    def with_newest_index(self) -> "RecovererConfig":
+        """Return it with the index as it is now, if the corpus is an index, which may have been built again."""
+        newest = getattr(self.corpus, "newest", None)
+        return self if newest is None else replace(self, corpus=newest())
+
     def describe(self) -> dict[str, Any]:
         """Return the options that chains depend on, for provenance; a device only changes their rounding."""
         options = {name: getattr(self, name) for name in ("top", "explain", "min_confidence")}
@@ -134,6 +139,11 @@ class Recoverer:
     def __reduce__(self) -> "tuple[Callable[[RecovererConfig], Recoverer], tuple[RecovererConfig]]":
         """Return how pickle makes it again: a model that has a name is loaded by it."""
         return RecovererConfig.load, (self.config,)
+
+    def take_newest_index(self) -> None:
+        """Use the index as it is now, if it was built again; what runs for long calls this between questions."""
+        self.config = self.config.with_newest_index()
+        self.collection, self.index = _open_collection(self.config.corpus)
 
     @classmethod
     def from_pretrained(cls, name: str | Path = BUNDLED, **options: Any) -> "Recoverer":

@@ -61,6 +61,10 @@ def test_a_second_build_takes_in_what_has_changed(index: Path, handbook: Path, r
     (handbook / "new.md").write_text("# New\n\nSomething new.\n")
     changed = rechain("index", handbook, "--out", index)
     assert "2 passages of 2 files: 1 new, 1 dropped; 1 file read." in changed.err
+    assert "New: new.md.\nGone: offices.md.\n" in changed.err
+    (handbook / "new.md").write_text("# New\n\nSomething else.\n")
+    again = rechain("index", handbook, "--out", index, "--passage-words", 200)  # which reads all files again
+    assert "Changed: new.md.\n" in again.err and "New" not in again.err
 
 
 def test_passages_are_found_for_a_log_without_any(index: Path, recovered: Command, rechain: Command) -> None:

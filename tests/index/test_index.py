@@ -107,6 +107,20 @@ def test_who_has_the_old_generation_open_goes_on_while_it_is_replaced(folder: Pa
     assert state(Index(folder))["passages"].keys() == {"p1"}
 
 
+def test_the_newest_index_is_the_one_that_was_built_in_its_place(folder: Path, docs: Path) -> None:
+    index = Index(folder)
+    assert index.newest() is index
+    (docs / "a.md").write_text("Another text.")
+    build(docs, folder)
+    newest = index.newest()
+    assert newest.info.generation == "generation-2" and newest["a.md#1"].text == "Another text."
+    assert newest.newest() is newest
+    (folder / POINTER).write_text("damaged")
+    assert newest.newest() is newest
+    shutil.rmtree(folder)
+    assert newest.newest() is newest and newest["a.md#1"].text == "Another text."
+
+
 def test_an_index_that_is_replaced_while_it_is_opened_is_the_new_one(
     folder: Path, docs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,6 +1,7 @@
 """rechain index: from documents to an index in which passages are found."""
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from rechain.index import Build, IndexInfo
 
 _MOST_SHOWN = 20
-"""files or rows that are left out and named one by one: a collection may have a million bad rows"""
+"""files or rows that are named one by one: a collection may have a million bad rows"""
 
 
 def index(
@@ -48,7 +49,7 @@ def index(
     """
     from rechain.formats.documents import SplitSettings
     from rechain.index import BuildSettings, build_index
-    from rechain.index.index import check_files, read_info
+    from rechain.index.index import POINTER, check_files, read_info
 
     if info:
         folder = out or (sources[0] if sources and len(sources) == 1 else None)
@@ -60,6 +61,7 @@ def index(
         return
     if not sources or out is None:
         raise RechainError("name what to index and where the index goes: rechain index SOURCE… --out INDEX.")
+    is_update = (out / POINTER).exists()
     split = None if passage_words is None else SplitSettings(passage_words)
     with RunLog(log, "index", {"input": " ".join(map(str, sources)), "out": str(out)}) as run:
         refused: Counter[str] = Counter()
@@ -83,7 +85,17 @@ def index(
         if refused:
             kinds = ", ".join(f"{number} {suffix}" for suffix, number in refused.most_common(_MOST_SHOWN))
             run.note(f"Files of kinds that are not read are left out: {kinds}.")
+        if is_update:
+            for what, names in (("New", build.new_files), ("Changed", build.changed_files), ("Gone", build.gone_files)):
+                if names:
+                    run.note(f"{what}: {_names(names)}.")
         run.end(_summary(build))
+
+
+def _names(names: Sequence[str]) -> str:
+    """Return the first of some names, and how many more there are."""
+    more = f" and {len(names) - _MOST_SHOWN} more" if len(names) > _MOST_SHOWN else ""
+    return f"{', '.join(names[:_MOST_SHOWN])}{more}"
 
 
 def _summary(build: "Build") -> str:

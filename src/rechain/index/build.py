@@ -63,6 +63,10 @@ class Build:
     """files that were read, as they are new or changed"""
     refusals: int
     """files and rows that were left out"""
+    new_files: Sequence[str] = ()
+    changed_files: Sequence[str] = ()
+    """those whose size or time is another since the index was built before, whether their passages are or not"""
+    gone_files: Sequence[str] = ()
 
 
 def build_index(
@@ -191,6 +195,13 @@ class _Builder:
                 "it is as it was before. Remove it to start again."
             )
         changes = compare(before, found)
+        since = changes if before or not self._old else compare(self._folder / self._old.generation / MANIFEST, found)
+        changed = [source.name for source in since.changed]
+        files = {
+            "new_files": [name for name in changed if name in since.new],
+            "changed_files": [name for name in changed if name not in since.new],
+            "gone_files": since.gone,
+        }
         for refusal in changes.refusals:
             self._reporter.refuse(refusal)
         may_stay = self._old if self._before else None
@@ -204,7 +215,7 @@ class _Builder:
                 if self._before and not manifest.is_settled:
                     raise _UnsettledError
                 if may_stay and not manifest.has_changed:  # such as a file that still may not be read
-                    return Build(may_stay, 0, 0, self._files, len(self._reporter.refusals))
+                    return Build(may_stay, 0, 0, self._files, len(self._reporter.refusals), **files)
                 writer.finish(manifest.finish(), (self._generation / MANIFEST).stat().st_mode)
             info = self._info(manifest)
         # After a power cut the pointer must not name missing files.
@@ -212,7 +223,7 @@ class _Builder:
         write_sealed(self._folder / POINTER, {"format": FORMAT, **info._asdict()})
         _sync(self._folder)  # before the old generation is removed
         gone = self._old.passages if self._old and not self._before else manifest.dropped
-        return Build(info, manifest.added, gone, self._files, len(self._reporter.refusals))
+        return Build(info, manifest.added, gone, self._files, len(self._reporter.refusals), **files)
 
     def _take_in(self, changed: Sequence[Source], manifest: Manifest, writer: EngineWriter) -> None:
         """Read every file that is new or changed, and add its passages."""

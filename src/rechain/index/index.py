@@ -12,6 +12,7 @@ the index is the old generation or the new one, complete.
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
@@ -104,6 +105,7 @@ class Index(Mapping[str, Passage]):
         self._lock = Lock()
         self._counts: dict[tuple[Field, str], int] = {}
         while True:
+            self._pointer = _state_of(self.folder / POINTER)
             self.info = read_info(self.folder)
             generation = self.folder / self.info.generation
             try:
@@ -118,6 +120,15 @@ class Index(Mapping[str, Passage]):
     def __reduce__(self) -> tuple[Callable[..., "Index"], tuple[Any, ...]]:
         """Return how another process opens the same collection."""
         return open_again, (self.folder, self.stamp)
+
+    def newest(self) -> "Index":
+        """Return the index that was built in its place, or this one; also if the folder is gone or damaged now."""
+        with suppress(OSError, InputError):
+            pointer = _state_of(self.folder / POINTER)
+            if pointer not in (None, self._pointer) and read_info(self.folder) != self.info:
+                return Index(self.folder)
+            self._pointer = pointer
+        return self
 
     @property
     def stamp(self) -> str:
@@ -200,6 +211,15 @@ class Index(Mapping[str, Passage]):
                 return self._manifest.execute(query, values).fetchall()
             except sqlite3.Error as error:
                 raise InputError(f"{self.folder} is damaged: {MANIFEST}: {error}; {REMEDY}.") from error
+
+
+def _state_of(path: Path) -> tuple[int, int] | None:
+    """Return what is different of a file that was replaced, or None if there is none."""
+    try:
+        state = path.stat()
+    except OSError:
+        return None
+    return state.st_ino, state.st_mtime_ns
 
 
 def open_again(folder: Path, stamp: str) -> Index:

@@ -63,6 +63,8 @@ class Changes(NamedTuple):
     gone: list[str]
     refusals: list[Refusal]
     """why unchanged files have no passages"""
+    new: frozenset[str]
+    """the names of the new ones among them"""
 
 
 def order_of_taking(kind: str, name: str) -> tuple[bool, str]:
@@ -83,7 +85,7 @@ def compare(manifest: Path | None, sources: Sequence[Source]) -> Changes:
     changed = [source for source in sources if before.get(source.name) != now[source.name]]
     changed.sort(key=lambda source: order_of_taking(source.kind, source.name))
     refusals = [Refusal(name, message) for name, *state, message in rows if message and now.get(name) == state]
-    return Changes(changed, sorted(before.keys() - now.keys()), refusals)
+    return Changes(changed, sorted(before.keys() - now.keys()), refusals, frozenset(now.keys() - before.keys()))
 
 
 class Manifest:

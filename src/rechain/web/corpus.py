@@ -56,14 +56,14 @@ class Corpus:
     """An index, and how many passages are sought in it for a question."""
 
     def __init__(self, index: Index, most: int | None = None) -> None:
-        self.index, self.most = index, most
+        self._index, self.most = index, most
         self._settings = None if most is None else FindSettings(most)
 
-    def newest(self) -> Index:
-        """Return the index, which is opened again if it was built again; raises InputError if it is gone."""
-        if read_info(self.index.folder) != self.index.info:
-            self.index = Index(self.index.folder)
-        return self.index
+    @property
+    def index(self) -> Index:
+        """The index as it is now: if it was built again, the new generation is opened."""
+        self._index = self._index.newest()
+        return self._index
 
     @property
     def state(self) -> State:
