@@ -4,9 +4,9 @@
 
 HotpotQA: bridge and comparison questions of open without their passages, from one collection of open and blind. Debian:
 the questions of benchmarks/debian and the folder that its get.py filled; a piece of evidence is found if a passage
-contains the letters and digits of its quote. Articles: the passages of 2Wiki and MuSiQue, each an article of a
-newspaper and a day, which depend on a hash, and questions about two to four of them that are made of every second word
-of one sentence of each, "Who or what is described by The Harbour Courier as …, and by … as …?". The sentences share a
+contains the letters and digits of its quote. Articles: the passages of training sets (2Wiki, MuSiQue,
+HotpotQA), each an article of a newspaper and a day, which depend on a hash, and questions about two to four of them
+that are made of every third word of one sentence of each, "Who or what is described by The Harbour Courier as …, and by … as …?". The sentences share a
 name, the answer, or the answer is "yes". BM25 is that of the same engine over the words of question and answer.
 
 With --before another version of the package is measured in the same run; it builds its own indexes.
@@ -19,14 +19,20 @@ import tempfile
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import date
 from hashlib import blake2b
+from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
 import orjson
+
+with suppress(ImportError):  # of versions before 2026-11-20
+    sys.modules["rechain.index.engine"] = import_module("rechain.index.shard")
+
 from retrieval import by_words, index_of, passages_in
 
 from rechain.evaluation.gold import read_gold
@@ -35,6 +41,7 @@ from rechain.formats.datasets import read_questions
 from rechain.index import FindSettings, Index, build_index, find_passages
 from rechain.schema import Passage, Question
 
+HOTPOTQA = ("hotpotqa/train_914.jsonl.gz", "hotpotqa/train_300.json.gz")
 MOST = 12
 """passages that are looked at: those that the models are given"""
 PAPERS = [
@@ -91,7 +98,7 @@ def debian(folder: Path, place: Path) -> tuple[Path, list[Sought]]:
 
 def articles(data: Path, place: Path, most: int) -> tuple[Path, list[Sought]]:
     """Return an index of articles of newspapers, and questions about several of them."""
-    passages = passages_in(data, "2wiki/train_500.json.gz", "musique/train_100.json.gz")
+    passages = passages_in(data, "2wiki/train_500.json.gz", "musique/train_100.json.gz", *HOTPOTQA)
     rows = [{**row_of(passage), "id": f"a{number}"} for number, passage in enumerate(passages)]
     file = place.with_suffix(".jsonl")
     file.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
@@ -121,7 +128,7 @@ def questions_about(rows: Sequence[dict[str, str]]) -> Iterator[Sought]:
             words = sentence.split()
             spans = {" ".join(words[i : i + n]).strip(",.;") for i in range(len(words)) for n in (2, 3)}
             for name in (spans & names) - {row["title"]}:
-                if len(words) > 8 and (not holders.get(name) or holders[name][-1][0] is not row):
+                if len(words) > 14 and (not holders.get(name) or holders[name][-1][0] is not row):
                     holders.setdefault(name, []).append((row, sentence))
     random = Random(0)
     several = sorted(name for name, of_name in holders.items() if len(of_name) > 1)

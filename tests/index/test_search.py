@@ -1,6 +1,6 @@
 """Which passages are found for a question and its answer."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -167,3 +167,36 @@ def test_chains_of_documents_say_where_their_passages_come_from(tmp_path: Path) 
     places = {(one.file, one.anchor, one.line, one.heading) for one in chain.sources}
     assert places == {("pier.html", "top", None, "Pier"), ("people.txt", None, 3, "PEOPLE")}
     assert Recovered.model_validate_json(recovered.to_json()) == recovered
+
+
+def test_each_source_that_a_question_names_is_searched(make_index: Callable[[Sequence[Passage]], Index]) -> None:
+    """The words of both claims are in many passages, of which only the source and the date tell the right ones."""
+    papers = ("The Harbour Courier", "The Northern Ledger", "Island Wire")
+    articles = [
+        {
+            "id": f"{paper} {day}",
+            "text": f"The tower was sold {day} times.",
+            "source": paper,
+            "date": f"2023-10-{day:02}",
+        }
+        for paper in papers
+        for day in range(1, 29)
+    ]
+    index = make_index([Passage.model_validate(article) for article in articles])
+    asked = (
+        "Did The Harbour Courier on October 5, 2023 report a sale, and did Island Wire report one on 7 October 2023?"
+    )
+    (found,) = find_passages(index, [question(asked, "Yes")])
+    assert {"The Harbour Courier 5", "Island Wire 7"} <= set(ids(found))
+    assert len(found) == 12
+
+
+def test_parts_of_a_long_answer_are_found_side_by_side(make_index: Callable[[Sequence[Passage]], Index]) -> None:
+    rows = [(f"chatter {n}", f"The client and the server wait, wait and wait {n}.") for n in range(30)]
+    rows += [("a", "ServerAliveInterval is 300 seconds."), ("b", "TimeOut of Apache is 60 seconds.")]
+    index = make_index([Passage(id=name, text=text) for name, text in rows])
+    asked = question(
+        "How long does the client wait, and how long the server?", "300 seconds by interval and 60 in Apache."
+    )
+    (found,) = find_passages(index, [asked])
+    assert {"a", "b"} <= set(ids(found))

@@ -1,6 +1,7 @@
 """The search engine (tantivy): a folder of its files, which several processes map into their memory."""
 
 import os
+import re
 import shutil
 import sqlite3
 from collections.abc import Iterator, Sequence, Set
@@ -20,6 +21,8 @@ from rechain.schema import Passage
 from rechain.system.files import short_hash
 from rechain.system.processes import usable_cores
 from rechain.text.passage_views import PassageView, find_lines
+from rechain.text.values.normal import read_items
+from rechain.text.words import Text
 
 REMEDY = "remove the folder and build the index again"
 
@@ -39,11 +42,16 @@ _HEAP = 200_000_000
 of merging"""
 _LEAST_HEAP = 15_000_000
 """bytes a thread, the least that the engine takes"""
+_NAME_FIELDS = ("source", "publisher", "author", "site_name")
+_DATE_FIELDS = ("date", "published_at", "published", "created_at")
+"""fields of a passage of a collection that name where and when it was published"""
+_LABEL_WORDS, _LONGEST_DATE = 8, 40
+_DATE = re.compile(r"=\d{4}-\d\d(?:-\d\d)?")
 _COPIED = (".json",)
 """what the engine replaces; its other files never change, so that two generations can share them"""
 
 
-Field = Literal["phrase", "name", "entity", "line", "id"]
+Field = Literal["phrase", "name", "entity", "line", "label", "id"]
 
 
 class Condition(NamedTuple):
@@ -199,11 +207,27 @@ def schema() -> tantivy.Schema:
     builder.add_text_field("id", stored=True, tokenizer_name="raw", index_option="basic")
     # Our own folded words, parted by blanks, with positions: what is a word is decided in one place, `text/words`.
     builder.add_text_field("words", tokenizer_name="whitespace", index_option="position")
-    for field in ("name", "entity", "line"):
+    for field in ("name", "entity", "line", "label"):
         builder.add_text_field(field, tokenizer_name="raw", index_option="basic")
     builder.add_unsigned_field("order", fast=True)
     builder.add_bytes_field("record", stored=True)
     return builder.build()
+
+
+def labels_of(passage: Passage) -> set[str]:
+    """Return what a question may name of a passage apart from its text: its source, author and date."""
+    extra = passage.model_extra or {}
+    if not extra or "start" in extra:  # a part of a document, whose `source` is its file
+        return set()
+    names = {" ".join(Text(str(extra[field])).words[:_LABEL_WORDS]) for field in _NAME_FIELDS if extra.get(field)}
+    days = [day for field in _DATE_FIELDS if extra.get(field) for day in dates_in(str(extra[field])[:_LONGEST_DATE])]
+    return {*names, *days, *(day[: len("=2023-10")] for day in days)} - {""}
+
+
+def dates_in(text: str) -> list[str]:
+    """Return the days and months that a text names, "=2023-10-05" and "=2023-10"."""
+    keys = (key for item in read_items(text) if item.is_value for key in (item.key, *item.others))
+    return list(dict.fromkeys(filter(_DATE.fullmatch, keys)))
 
 
 def document(passage: Passage, record: bytes) -> tantivy.Document:
@@ -223,6 +247,8 @@ def document(passage: Passage, record: bytes) -> tantivy.Document:
         fields.add_text("entity", entity)
     for line in set(find_lines(passage.text)):
         fields.add_text("line", line)
+    for label in labels_of(passage):
+        fields.add_text("label", label)
     fields.add_unsigned("order", short_hash(passage.id))
     fields.add_bytes("record", record)
     return fields

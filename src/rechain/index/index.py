@@ -180,6 +180,10 @@ class Index(Mapping[str, Passage]):
     def count_line(self, line: str) -> int:
         return self._count("line", line)
 
+    def count_label(self, label: str) -> int:
+        """Return how many passages have a source, an author or a date, as `engine.labels_of` has it."""
+        return self._count("label", label)
+
     def _count(self, field: Field, value: str) -> int:
         """Return how many passages have a value, and remember it; no passage contains a name without a word."""
         number = self._counts.get((field, value))
