@@ -4,10 +4,11 @@
 
 HotpotQA: bridge and comparison questions of open without their passages, from one collection of open and blind. Debian:
 the questions of benchmarks/debian and the folder that its get.py filled; a piece of evidence is found if a passage
-contains the letters and digits of its quote. Articles: the passages of training sets (2Wiki, MuSiQue,
-HotpotQA), each an article of a newspaper and a day, which depend on a hash, and questions about two to four of them
-that are made of every third word of one sentence of each, "Who or what is described by The Harbour Courier as …, and by … as …?". The sentences share a
-name, the answer, or the answer is "yes". BM25 is that of the same engine over the words of question and answer.
+contains the letters and digits of its quote. Articles: the passages of training sets (2Wiki, MuSiQue, HotpotQA), each
+an article of a newspaper and a day, which depend on a hash, and questions about two to four of them that are made of
+every third word of one sentence of each, "Who or what is described by The Harbour Courier as …, and by … as …?". The
+sentences share a name, the answer, or the answer is "yes". BM25 is that of the same engine over the words of question
+and answer.
 
 With --before another version of the package is measured in the same run; it builds its own indexes.
 """
