@@ -26,8 +26,8 @@ def load_model(name: str, device: str | None = None) -> Model | BatchModel:
         from rechain.paper.model import load_model as load_run
 
         return load_run(Path(name), device_named(device))
-    known = ", ".join((BUNDLED, *BASELINES))
-    raise RechainError(f"there is no model '{name}'; the models are {known}, or a model's folder or name on the Hub.")
+    names = ", ".join((BUNDLED, *BASELINES))
+    raise RechainError(f"there is no model '{name}'; the models are {names}, or a model's folder or name on the Hub.")
 
 
 def is_reader(model: AnyModel) -> bool:
