@@ -37,7 +37,7 @@ from rechain.evaluation.judging import judge
 from rechain.evaluation.statistics import mean_with_interval
 from rechain.formats.datasets import read_questions
 from rechain.index import FindSettings, Index, build_index, find_passages
-from rechain.index.shard import Ask, read_passage
+from rechain.index.engine import Ask, read_passage
 from rechain.recoverer import Recoverer
 from rechain.schema import Gold, Passage, Question
 from rechain.text.words import Text

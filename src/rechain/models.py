@@ -1,19 +1,14 @@
 """Models by name: the bundled one, the baselines, a saved model, the folder of a training run, or one on the Hub."""
 
 import hashlib
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rechain.errors import RechainError
 from rechain.scoring import BASELINES
 from rechain.scoring.interface import BUNDLED, BatchModel, Model, bundled_folder
 from rechain.system.files import SHA256, file_digest, read_json
-from rechain.system.tensors import Array, device_named
-
-if TYPE_CHECKING:
-    from rechain.reader.model import ChainReaderModel
+from rechain.system.tensors import device_named
 
 AnyModel = str | Path | Model | BatchModel
 """a model, or the name or folder that it is loaded by"""
@@ -31,8 +26,8 @@ def load_model(name: str, device: str | None = None) -> Model | BatchModel:
         from rechain.paper.model import load_model as load_run
 
         return load_run(Path(name), device_named(device))
-    known = ", ".join((BUNDLED, *BASELINES))
-    raise RechainError(f"there is no model '{name}'; the models are {known}, or a model's folder or name on the Hub.")
+    names = ", ".join((BUNDLED, *BASELINES))
+    raise RechainError(f"there is no model '{name}'; the models are {names}, or a model's folder or name on the Hub.")
 
 
 def is_reader(model: AnyModel) -> bool:
@@ -80,30 +75,3 @@ def _digest(folder: Path) -> str:
 
 def _is_folder(name: str) -> bool:
     return bool(name) and Path(name).is_dir()  # an empty name is not the working folder
-
-
-_TOKENS = 128
-"""of a text that is embedded: what most passages have, and their subject is named at the beginning"""
-_DIGITS = 12
-"""of the model's digest, enough to distinguish its versions"""
-
-
-class BundledEncoder:
-    """Embeds texts by the mean states of the bundled encoder, of unit length (an `index.vectors.Embedder`)."""
-
-    def __init__(self, model: "ChainReaderModel | None" = None, device: str | None = None) -> None:
-        """Use the bundled model if it is loaded already; else load it for the first text, on a GPU if there is one."""
-        self._model, self._device = model, device
-
-    @property
-    def name(self) -> str:
-        """The name of the model and the beginning of its digest."""
-        return f"{BUNDLED} {_digest(bundled_folder())[:_DIGITS]}"
-
-    def __call__(self, texts: Sequence[str]) -> Array:
-        """Return a vector for each text, [texts, dimensions]."""
-        if self._model is None:
-            from rechain.reader.pretrained import load
-
-            self._model = load(BUNDLED, device_named(self._device))
-        return self._model.embed(texts, _TOKENS)

@@ -13,7 +13,7 @@ from rechain.errors import QuestionError, RechainError
 from rechain.formats.datasets.inputs import PassageLike, QuestionLike, as_entry, as_question, rows_of
 from rechain.formats.datasets.plain import FieldMap
 from rechain.formats.datasets.questions import Entry, MappingLike
-from rechain.models import AnyModel, BundledEncoder, describe_model, load_model, network_modules
+from rechain.models import AnyModel, describe_model, load_model, network_modules
 from rechain.schema import Question, Recovered
 from rechain.scoring.beliefs import Offer, Offers
 from rechain.scoring.interface import BUNDLED, BatchModel, Model, Scores
@@ -61,6 +61,11 @@ class RecovererConfig:
         """Load the model and return the recoverer."""
         return Recoverer(**vars(self))
 
+    def with_newest_index(self) -> "RecovererConfig":
+        """Return it with the index as it is now, if the corpus is an index, which may have been built again."""
+        newest = getattr(self.corpus, "newest", None)
+        return self if newest is None else replace(self, corpus=newest())
+
     def describe(self) -> dict[str, Any]:
         """Return the options that chains depend on, for provenance; a device only changes their rounding."""
         options = {name: getattr(self, name) for name in ("top", "explain", "min_confidence")}
@@ -83,7 +88,6 @@ class Recoverer:
     """
 
     _find_settings: "FindSettings | None" = None
-    _encoder: "BundledEncoder | None" = None
 
     def __init__(
         self,
@@ -136,6 +140,11 @@ class Recoverer:
     def __reduce__(self) -> "tuple[Callable[[RecovererConfig], Recoverer], tuple[RecovererConfig]]":
         """Return how pickle makes it again: a model that has a name is loaded by it."""
         return RecovererConfig.load, (self.config,)
+
+    def take_newest_index(self) -> None:
+        """Use the index as it is now, if it was built again; what runs for long calls this between questions."""
+        self.config = self.config.with_newest_index()
+        self.collection, self.index = _open_collection(self.config.corpus)
 
     @classmethod
     def from_pretrained(cls, name: str | Path = BUNDLED, **options: Any) -> "Recoverer":
@@ -356,10 +365,7 @@ class Recoverer:
         """Return entries with the passages that the index has for their questions."""
         from rechain.index.search import fill_entries
 
-        if index.info.vectors is not None and self._encoder is None:
-            # whatever the model: it embedded the passages
-            self._encoder = BundledEncoder(self.reader() if self.config.model == BUNDLED else None)
-        return fill_entries(index, entries, self._find_settings, self._encoder)
+        return fill_entries(index, entries, self._find_settings)
 
     def _recovered(self, entry: Entry, options: Options, scored: Scored) -> Recovered:
         """Return the best chains of a question and the verdict on its answer, or why it has none."""

@@ -61,6 +61,10 @@ def test_a_second_build_takes_in_what_has_changed(index: Path, handbook: Path, r
     (handbook / "new.md").write_text("# New\n\nSomething new.\n")
     changed = rechain("index", handbook, "--out", index)
     assert "2 passages of 2 files: 1 new, 1 dropped; 1 file read." in changed.err
+    assert "New: new.md.\nGone: offices.md.\n" in changed.err
+    (handbook / "new.md").write_text("# New\n\nSomething else.\n")
+    again = rechain("index", handbook, "--out", index, "--passage-words", 200)  # which reads all files again
+    assert "Changed: new.md.\n" in again.err and "New" not in again.err
 
 
 def test_passages_are_found_for_a_log_without_any(index: Path, recovered: Command, rechain: Command) -> None:
@@ -190,24 +194,6 @@ def test_of_very_many_bad_rows_the_first_are_named(tmp_path: Path, rechain: Comm
     result = rechain("index", rows, "--out", tmp_path / "index")
     assert "1 passage of 1 file: 1 new, 0 dropped; 1 file read, 50 left out." in result.err
     assert "30 more files or rows are left out for such reasons." in result.err
-
-
-@pytest.mark.torch
-def test_vectors_are_an_option_that_the_index_remembers(
-    index: Path, handbook: Path, log: Path, rechain: Command
-) -> None:
-    assert "vectors        none" in rechain("index", "--info", index).out
-    assert rechain("index", handbook, "--out", index, "--vectors").code == 0
-    (handbook / "new.md").write_text("# Doctors\n\nThe physician sees patients on Mondays.\n")
-    assert "1 new, 0 dropped" in rechain("index", handbook, "--out", index).err
-    assert "vectors        by default " in rechain("index", "--info", index).out
-    for model in ("default", "lexical"):
-        record = json.loads(rechain("recover", log, "--corpus", index, "--model", model).out)
-        assert record["collection"].endswith("-v")
-        assert record["chains"][0]["passages"][-1] == "offices.md#1"
-    assert rechain("candidates", log, "--corpus", index).code == 0
-    assert rechain("index", handbook, "--out", index, "--no-vectors").code == 0
-    assert "vectors        none" in rechain("index", "--info", index).out
 
 
 def test_the_length_of_passages_is_one_that_the_index_remembers(index: Path, handbook: Path, rechain: Command) -> None:

@@ -94,10 +94,7 @@ def test_a_folder_is_made_gone_on_with_and_replaced_as_asked(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("shards", [1, 3])
-def test_passages_are_found_in_an_index(
-    on_ray: Command, rechain: Command, town_file: Path, tmp_path: Path, shards: int
-) -> None:
+def test_passages_are_found_in_an_index(on_ray: Command, rechain: Command, town_file: Path, tmp_path: Path) -> None:
     """The lines are those of one machine; a folder is gone on with as long as the index is the same."""
     index, passages, log, out = (tmp_path / name for name in ("index", "passages.jsonl", "log.jsonl", "out"))
     questions = [Question.model_validate_json(line) for line in town_file.read_text().splitlines()]
@@ -110,7 +107,7 @@ def test_passages_are_found_in_an_index(
 
     def build(some: list[dict[str, str]]) -> None:
         passages.write_text("".join(json.dumps(record) + "\n" for record in some))
-        assert rechain("index", passages, "--out", index, "--shards", shards, "--workers", 0).code == 0
+        assert rechain("index", passages, "--out", index, "--workers", 0).code == 0
 
     build(records)
     options = ("--model", "lexical", "--corpus", index, "--workers", 0)

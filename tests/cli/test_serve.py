@@ -231,6 +231,46 @@ def index(tmp_path: Path) -> Path:
     return tmp_path / "index"
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes as Linux shows them")
+def test_a_running_server_takes_up_an_index_that_is_built_again(index: Path, tmp_path: Path) -> None:
+    """So does the process of the model, whether it lives or died meanwhile."""
+    from rechain.index import build_index
+
+    people = tmp_path / "documents" / "people.md"
+    question = "Where was the composer of Zorilla born?"
+
+    def get(path: str, body: object = None) -> Any:
+        content = None if body is None else json.dumps(body).encode()
+        with urlopen(Request(f"{address}{path}", content, {"Content-Type": "application/json"}), timeout=60) as answer:
+            return json.load(answer)
+
+    command = [sys.executable, "-m", "rechain.cli.main", "serve", "--corpus", str(index), "--model", "lexical"]
+    with subprocess.Popen([*command, "--port", "0"], stderr=subprocess.PIPE, text=True, cwd=tmp_path) as server:
+        try:
+            assert server.stderr is not None
+            address = next(found[1] for line in server.stderr if (found := re.search(r"at (http\S+)", line)))
+            for generation, town in enumerate(("Vienna", "Lisbon", "Graz"), start=2):
+                people.write_text(f"# Anton Quillfeather\n\nAnton Quillfeather was born in {town}.\n")
+                stamp = build_index([people.parent], index).info.stamp
+                if generation == 4:
+                    for model in model_processes(server.pid):
+                        os.kill(model, signal.SIGKILL)
+                record = get("recover", {"question": question, "answer": town})
+                assert record["collection"] == stamp
+                assert any(town in passage["text"] for passage in record["passages"])
+                assert get("health")["generation"] == f"generation-{generation}"
+        finally:
+            server.kill()
+
+
+def model_processes(server: int) -> list[int]:
+    """Return the processes below a server that stand back behind it."""
+    children = Path(f"/proc/{server}/task/{server}/children").read_text().split()
+    below = [one for child in map(int, children) for one in (child, *model_processes(child))]
+    return [one for one in below if os.getpriority(os.PRIO_PROCESS, one) > os.getpriority(os.PRIO_PROCESS, server)]
+
+
 def test_questions_without_passages_are_served_with_those_of_an_index(
     open_site: Command, index: Path, tmp_path: Path
 ) -> None:

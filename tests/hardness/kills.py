@@ -300,15 +300,15 @@ def write_documents(folder: Path, rows: int, documents: int, version: int) -> Pa
 def content_of_index(folder: Path) -> str:
     """Return the stamp of what an index holds, after all its passages were read and found to be those of its stamp."""
     from rechain.index import Index
-    from rechain.index.shard import read_passage, read_records, shard_name
+    from rechain.index.engine import read_passage, read_records
+    from rechain.index.index import ENGINE
     from rechain.text.collection import passage_digest, stamp_of
 
     index = Index(folder)
-    shards = [folder / index.info.generation / shard_name(number) for number in range(index.info.shards)]
-    passages = [read_passage(record) for shard in shards for record in read_records(shard)]
+    passages = [read_passage(record) for record in read_records(folder / index.info.generation / ENGINE)]
     assert len(passages) == len(index) == len(set(index)), "passages are missing"
-    assert {passage.id for passage in passages} == set(index), "the manifest has other passages than the shards"
-    assert stamp_of(map(passage_digest, passages)) == index.stamp.split("-")[0], "the stamp is that of another content"
+    assert {passage.id for passage in passages} == set(index), "the manifest has other passages than the engine"
+    assert stamp_of(map(passage_digest, passages)) == index.stamp, "the stamp is that of another content"
     return index.stamp
 
 
@@ -320,7 +320,7 @@ def index(story: Story, is_update: bool, rows: int = 8000, documents: int = 200)
     def start(out: Path) -> Process:
         if is_update and (out / "index.json").exists():
             target[0] = 1 - stamps.index(content_of_index(out)) if len(stamps) == 2 else 1
-        options = ["--out", out.name, "--shards", 2, "--workers", 2]
+        options = ["--out", out.name, "--workers", 2]
         return begin(story.folder, "index", versions[target[0]], *options)
 
     stamps: list[str] = []

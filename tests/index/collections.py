@@ -8,7 +8,7 @@ import orjson
 
 from rechain.formats.documents import Refusal
 from rechain.index import Build, BuildSettings, Index, build_index
-from rechain.index.shard import Ask, Condition
+from rechain.index.engine import Ask, Condition
 
 Row = Mapping[str, object]
 ASKS = [

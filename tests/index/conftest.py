@@ -25,12 +25,10 @@ ENTRIES = [
 def make_index(tmp_path: Path) -> Callable[[Sequence[Passage]], Index]:
     """Build an index of passages."""
 
-    def make(passages: Sequence[Passage], shards: int = 1) -> Index:
-        from rechain.index import BuildSettings
-
+    def make(passages: Sequence[Passage]) -> Index:
         file = tmp_path / "passages.jsonl"
         file.write_bytes(b"".join(orjson.dumps(p.model_dump(exclude_defaults=True)) + b"\n" for p in passages))
-        build_index([file], tmp_path / "index", BuildSettings(shards=shards))
+        build_index([file], tmp_path / "index")
         return Index(tmp_path / "index")
 
     return make

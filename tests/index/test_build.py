@@ -96,24 +96,9 @@ def test_results_depend_neither_on_the_order_of_sources_nor_on_threads(
     other = write(tmp_path / "more" / "more.jsonl", [*ROWS, row("q", TEXTS[0])]).parent
     build([docs, other], tmp_path / "one")
     for threads in (1, 4):
-        monkeypatch.setattr("rechain.index.shard.usable_cores", lambda threads=threads: threads)
+        monkeypatch.setattr("rechain.index.engine.usable_cores", lambda threads=threads: threads)
         build([other, docs], tmp_path / f"threads{threads}")
         assert state(Index(tmp_path / "one")) == state(Index(tmp_path / f"threads{threads}"))
-
-
-def test_shards_hold_all_passages_and_their_number_is_in_the_stamp(docs: Path, tmp_path: Path) -> None:
-    build(docs, tmp_path / "one")
-    build(docs, tmp_path / "three", shards=3)
-    one, three = Index(tmp_path / "one"), Index(tmp_path / "three")
-    assert state(one)["passages"] == state(three)["passages"]
-    assert three.stamp == f"{one.stamp}-3"
-    assert one.count_word("harbour") == three.count_word("harbour")
-
-
-@pytest.mark.parametrize("shards", [0, 65])
-def test_a_wrong_number_of_shards_is_refused(shards: int) -> None:
-    with pytest.raises(RechainError, match="1 to 64 shards"):
-        BuildSettings(shards=shards)
 
 
 def test_whoever_may_read_one_file_may_read_all(docs: Path, folder: Path) -> None:
@@ -198,14 +183,6 @@ def test_documents_are_read_again_only_if_they_are_cut_in_another_way(docs: Path
     result = build(docs, folder)  # cut as the index has it
     assert result.files == 1 and result.info.settings == {"passage_words": 20}
     assert_like_new(folder, docs, tmp_path / "new", split=SplitSettings(20))
-
-
-def test_another_number_of_shards_deals_the_passages_anew(docs: Path, folder: Path, tmp_path: Path) -> None:
-    build(docs, folder)
-    assert build(docs, folder, shards=4).info.shards == 4
-    (docs / "0.md").unlink()
-    assert build(docs, folder).info.shards == 4  # as the index has
-    assert_like_new(folder, docs, tmp_path / "new", shards=4)
 
 
 # ---- ids
@@ -439,7 +416,7 @@ def test_files_that_may_not_grow_leave_the_old_index(docs: Path, folder: Path) -
         "pathlib.Path.mkdir",
         "rechain.index.build.write_sealed",
         "rechain.index.build._sync",
-        "rechain.index.shard.document",
+        "rechain.index.engine.document",
     ],
 )
 def test_an_error_at_any_step_leaves_the_old_index(
@@ -491,7 +468,7 @@ def test_a_signal_leaves_the_old_index_and_nothing_else(
     for copy in range(10):
         write(docs / f"large{copy}.jsonl", [row(f"{copy}-{n}", f"{TEXTS[n % 5]} {n}") for n in range(20_000)])
     process = subprocess.Popen([*INDEX, str(docs), "--out", str(folder)], stderr=subprocess.PIPE, text=True)
-    while process.poll() is None and not (folder / "generation-2/shard-0").exists():
+    while process.poll() is None and not (folder / "generation-2/engine").exists():
         time.sleep(0.01)
     process.send_signal(number)
     _, errors = process.communicate(timeout=300)

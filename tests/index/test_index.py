@@ -15,7 +15,6 @@ from tests.index.collections import ASKS, build, row, state, write
 from rechain.errors import InputError, RechainError
 from rechain.index import Index
 from rechain.index.index import MANIFEST, POINTER
-from rechain.index.shard import Ask, Condition
 from rechain.system.files import write_sealed
 
 TEXTS = ["The harbour was built by Tom Marsh.", "Tom Marsh came from the north.", "The town has a pier."]
@@ -108,6 +107,20 @@ def test_who_has_the_old_generation_open_goes_on_while_it_is_replaced(folder: Pa
     assert state(Index(folder))["passages"].keys() == {"p1"}
 
 
+def test_the_newest_index_is_the_one_that_was_built_in_its_place(folder: Path, docs: Path) -> None:
+    index = Index(folder)
+    assert index.newest() is index
+    (docs / "a.md").write_text("Another text.")
+    build(docs, folder)
+    newest = index.newest()
+    assert newest.info.generation == "generation-2" and newest["a.md#1"].text == "Another text."
+    assert newest.newest() is newest
+    (folder / POINTER).write_text("damaged")
+    assert newest.newest() is newest
+    shutil.rmtree(folder)
+    assert newest.newest() is newest and newest["a.md#1"].text == "Another text."
+
+
 def test_an_index_that_is_replaced_while_it_is_opened_is_the_new_one(
     folder: Path, docs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -154,14 +167,6 @@ def test_counts_are_those_of_the_collection(folder: Path) -> None:
     assert index.count_word("nothing") == index.count_name("  ") == index.count_entity("x") == 0
 
 
-def test_shards_answer_as_one_index(docs: Path, tmp_path: Path) -> None:
-    build(docs, tmp_path / "shards", shards=4)
-    index = Index(tmp_path / "shards")
-    hits = index.search([Ask((), (Condition("phrase", ("the",)),), limit=200)])[0]
-    assert len(hits) == index.count_word("the")
-    assert [hit.order for hit in hits] == sorted(hit.order for hit in hits)
-
-
 # ---- what is no index
 
 
@@ -191,7 +196,7 @@ def test_a_damaged_or_changed_pointer_is_named(folder: Path, content: bytes | No
 
 def test_missing_and_cut_files_are_named(folder: Path, tmp_path: Path) -> None:
     info = Index(folder).info
-    assert any("shard-0/" in name for name in info.files)
+    assert any("engine/" in name for name in info.files)
     for name in info.files:
         copy = tmp_path / "copy"
         shutil.copytree(folder, copy)

@@ -6,15 +6,10 @@ import orjson
 import pytest
 
 from rechain.index import FindSettings, Index, find_passages
-from rechain.index.index import open_shard
+from rechain.index.engine import Hit
 from rechain.index.paths import Pool
-from rechain.index.shard import Ask, Condition, Hit, Shard
-from rechain.index.vectors import Near
 from rechain.recoverer import Recoverer
 from rechain.schema import Mention, Passage, Question
-from rechain.system.tensors import Array
-from rechain.text.linking.content import read_contents
-from rechain.text.passage_views import PassageView
 
 
 def hit(name: str, title: str, text: str, score: float, order: int = 0) -> Hit:
@@ -175,40 +170,3 @@ def test_rarer_links_come_first(make_index: Callable[[Sequence[Passage]], Index]
     )
     (found,) = find_passages(index, [question(hops=2, link_types=["gene"])])
     assert [one.id for one in found[:2]] == ["rare", "tail"]
-
-
-class Noting:
-    """A shard that notes what it is asked to count, call by call."""
-
-    def __init__(self, shard: Shard) -> None:
-        self._shard = shard
-        self.calls: list[list[str]] = []
-
-    def search(self, asks: Sequence[Ask]) -> list[list[Hit]]:
-        return self._shard.search(asks)
-
-    def count(self, conditions: Sequence[Condition]) -> list[int]:
-        self.calls.append([condition.field for condition in conditions])
-        return self._shard.count(conditions)
-
-    def nearest(self, queries: Array, limit: int) -> list[list[Near]]:
-        return self._shard.nearest(queries, limit)
-
-
-def test_what_is_asked_of_entities_is_counted_together(index: Index) -> None:
-    shard = Noting(open_shard(index.folder, index.info, 0))
-    spied = Recoverer("lexical", corpus=Index(index.folder, [shard], index.info)).recover(question())
-    assert spied == Recoverer("lexical", corpus=index).recover(question())
-    assert shard.calls == [["entity"] * 4]
-
-
-def test_lines_of_all_passages_are_counted_together(make_index: Callable[[Sequence[Passage]], Index]) -> None:
-    texts = [f"Menu {word}\nZorilla is by Quillfeather the {word}.\nFooter {word}" for word in ("elder", "younger")]
-    here = make_index([Passage(id=str(number), text=text) for number, text in enumerate(texts)])
-    shard = Noting(open_shard(here.folder, here.info, 0))
-    there = Index(here.folder, [shard], here.info)
-    views = [PassageView(there[name]) for name in ("0", "1")]
-    read_contents(views, there)
-    ((*fields,),) = shard.calls
-    assert set(fields) == {"line"}
-    assert len(fields) > 2

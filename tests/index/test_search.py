@@ -8,8 +8,8 @@ import pytest
 from rechain.errors import QuestionError, RechainError
 from rechain.formats.datasets.questions import Entry
 from rechain.index import FindSettings, Index, build_index, fill_questions, find_passages
+from rechain.index.engine import Ask, Hit
 from rechain.index.search import OWN, fill_entries, find_names
-from rechain.index.shard import Ask, Hit
 from rechain.recoverer import Recoverer
 from rechain.schema import Passage, Question, Recovered
 from rechain.text.words import Text
@@ -66,14 +66,6 @@ def test_what_is_found_does_not_depend_on_the_questions_beside_it(index: Index) 
     questions = [question(), question("Who wrote the words of Marellis?", "Ela Vontobel"), question(answer="yes")]
     together = find_passages(index, questions)
     assert together == [find_passages(index, [one])[0] for one in questions]
-
-
-def test_shards_find_the_same_passages_however_many_there_are(
-    make_index: Callable[..., Index], entries: list[Passage]
-) -> None:
-    (whole,) = find_passages(make_index(entries), [question()], FindSettings(2))
-    (parted,) = find_passages(make_index(entries, shards=3), [question()], FindSettings(2))
-    assert set(ids(whole)) == set(ids(parted))
 
 
 def test_own_passages_come_first_and_are_told_apart(index: Index) -> None:
@@ -175,3 +167,36 @@ def test_chains_of_documents_say_where_their_passages_come_from(tmp_path: Path) 
     places = {(one.file, one.anchor, one.line, one.heading) for one in chain.sources}
     assert places == {("pier.html", "top", None, "Pier"), ("people.txt", None, 3, "PEOPLE")}
     assert Recovered.model_validate_json(recovered.to_json()) == recovered
+
+
+def test_each_source_that_a_question_names_is_searched(make_index: Callable[[Sequence[Passage]], Index]) -> None:
+    """The words of both claims are in many passages, of which only the source and the date tell the right ones."""
+    papers = ("The Harbour Courier", "The Northern Ledger", "Island Wire")
+    articles = [
+        {
+            "id": f"{paper} {day}",
+            "text": f"The tower was sold {day} times.",
+            "source": paper,
+            "date": f"2023-10-{day:02}",
+        }
+        for paper in papers
+        for day in range(1, 29)
+    ]
+    index = make_index([Passage.model_validate(article) for article in articles])
+    asked = (
+        "Did The Harbour Courier on October 5, 2023 report a sale, and did Island Wire report one on 7 October 2023?"
+    )
+    (found,) = find_passages(index, [question(asked, "Yes")])
+    assert {"The Harbour Courier 5", "Island Wire 7"} <= set(ids(found))
+    assert len(found) == 12
+
+
+def test_parts_of_a_long_answer_are_found_side_by_side(make_index: Callable[[Sequence[Passage]], Index]) -> None:
+    rows = [(f"chatter {n}", f"The client and the server wait, wait and wait {n}.") for n in range(30)]
+    rows += [("a", "ServerAliveInterval is 300 seconds."), ("b", "TimeOut of Apache is 60 seconds.")]
+    index = make_index([Passage(id=name, text=text) for name, text in rows])
+    asked = question(
+        "How long does the client wait, and how long the server?", "300 seconds by interval and 60 in Apache."
+    )
+    (found,) = find_passages(index, [asked])
+    assert {"a", "b"} <= set(ids(found))

@@ -250,7 +250,7 @@ def test_health_names_the_part_that_has_failed_or_is_starting(
     client: TestClient = connect(handbook_site)
     monkeypatch.setattr(RecoveryService, "state", "starting")
     answer = client.get("/health")
-    parts = {"models": "starting", "index": "ok", "labels": "ok"}
+    parts = {"models": "starting", "index": "ok", "labels": "ok", "generation": "generation-1"}
     assert (answer.status_code, answer.json()) == (200, {"status": "starting", **parts})
     labels = handbook_site.labels
     labels.claim("bare", "anna")
@@ -260,7 +260,7 @@ def test_health_names_the_part_that_has_failed_or_is_starting(
 
 
 def test_health_and_version(client: TestClient) -> None:
-    parts = {"models": "unused", "index": "unused", "labels": "ok"}
+    parts = {"models": "unused", "index": "unused", "labels": "ok", "generation": None}
     assert client.get("/health").json() == {"status": "ok", **parts}
     served = {"version": __version__, "questions": 6, "sources": ["lexical.jsonl"], "collection": None}
     assert client.get("/version").json() == served

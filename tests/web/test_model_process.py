@@ -81,7 +81,7 @@ def test_a_process_that_dies_takes_up_an_index_that_was_built_again(tmp_path: Pa
     document.write_text("The Kinship Bureau is led by Anton Quillfeather, who was born in Prague.")
     build_index([document], tmp_path / "index")
     corpus = Corpus(Index(tmp_path / "index"))
-    mine = ProcessRecoverer(RecovererConfig("lexical", corpus=corpus.index), corpus.newest)
+    mine = ProcessRecoverer(RecovererConfig("lexical", corpus=corpus.index))
     before = corpus.index.stamp
     document.write_text("The Kinship Bureau is led by Anton Quillfeather, who was born in Vienna.")
     build_index([document], tmp_path / "index")
@@ -97,7 +97,7 @@ def test_a_process_that_cannot_be_started_again_has_failed_until_it_can(tmp_path
     (tmp_path / "a.md").write_text("Anton Quillfeather was born in Prague.")
     build_index([tmp_path / "a.md"], tmp_path / "index")
     corpus = Corpus(Index(tmp_path / "index"))
-    mine = ProcessRecoverer(RecovererConfig("lexical", corpus=corpus.index), corpus.newest)
+    mine = ProcessRecoverer(RecovererConfig("lexical", corpus=corpus.index))
     (tmp_path / "index").rename(tmp_path / "elsewhere")
     mine._service.close()
     with pytest.raises(RuntimeError, match="cannot be started"):

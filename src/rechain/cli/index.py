@@ -1,6 +1,7 @@
 """rechain index: from documents to an index in which passages are found."""
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from rechain.index import Build, IndexInfo
 
 _MOST_SHOWN = 20
-"""files or rows that are left out and named one by one: a collection may have a million bad rows"""
+"""files or rows that are named one by one: a collection may have a million bad rows"""
 
 
 def index(
@@ -35,19 +36,8 @@ def index(
         int | None,
         Option(min=20, max=5000, help="Words of the passages of a document, about (150, or as the index has)."),
     ] = None,
-    shards: Annotated[
-        int | None, Option(min=1, max=64, help="Parts that several machines can read (1, or as the index has).")
-    ] = None,
     workers: Annotated[
         int | None, Option(min=0, help="Processes that convert documents, else one a core; 0: none but this one.")
-    ] = None,
-    vectors: Annotated[
-        bool | None,
-        Option(
-            "--vectors/--no-vectors",
-            help="Find passages by their meaning too; takes much longer to build. Else as the index has, or not.",
-            show_default=False,
-        ),
     ] = None,
     log: Log = None,
 ) -> None:
@@ -59,8 +49,7 @@ def index(
     """
     from rechain.formats.documents import SplitSettings
     from rechain.index import BuildSettings, build_index
-    from rechain.index.index import check_files, read_info
-    from rechain.models import BundledEncoder
+    from rechain.index.index import POINTER, check_files, read_info
 
     if info:
         folder = out or (sources[0] if sources and len(sources) == 1 else None)
@@ -72,6 +61,7 @@ def index(
         return
     if not sources or out is None:
         raise RechainError("name what to index and where the index goes: rechain index SOURCE… --out INDEX.")
+    is_update = (out / POINTER).exists()
     split = None if passage_words is None else SplitSettings(passage_words)
     with RunLog(log, "index", {"input": " ".join(map(str, sources)), "out": str(out)}) as run:
         refused: Counter[str] = Counter()
@@ -88,14 +78,24 @@ def index(
                 run.share, run.doing = share, f"{passages} passages"
                 show(share, passages, "")
 
-            settings = BuildSettings(split, shards, workers, vectors)
-            build = build_index(sources, out, settings, refuse, report, BundledEncoder())
+            settings = BuildSettings(split, workers)
+            build = build_index(sources, out, settings, refuse, report)
         if (more := refused.pop("", 0) - _MOST_SHOWN) > 0:
             run.note(f"{more} more files or rows are left out for such reasons.")
         if refused:
             kinds = ", ".join(f"{number} {suffix}" for suffix, number in refused.most_common(_MOST_SHOWN))
             run.note(f"Files of kinds that are not read are left out: {kinds}.")
+        if is_update:
+            for what, names in (("New", build.new_files), ("Changed", build.changed_files), ("Gone", build.gone_files)):
+                if names:
+                    run.note(f"{what}: {_names(names)}.")
         run.end(_summary(build))
+
+
+def _names(names: Sequence[str]) -> str:
+    """Return the first of some names, and how many more there are."""
+    more = f" and {len(names) - _MOST_SHOWN} more" if len(names) > _MOST_SHOWN else ""
+    return f"{', '.join(names[:_MOST_SHOWN])}{more}"
 
 
 def _summary(build: "Build") -> str:
@@ -113,11 +113,9 @@ def _print_info(folder: Path, info: "IndexInfo") -> None:
     rows = [
         ("passages", str(info.passages)),
         ("files", str(info.sources)),
-        ("shards", str(info.shards)),
         ("size", f"{size / 1e6:.1f} MB" if size >= 1e5 else f"{size / 1e3:.1f} kB"),
         ("built", info.built),
         ("stamp", info.stamp),
-        ("vectors", f"by {info.vectors}" if info.vectors else "none"),
         *((name.replace("_", " "), str(value)) for name, value in info.settings.items()),
     ]
     width = max(len(name) for name, _ in rows)

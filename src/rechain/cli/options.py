@@ -145,17 +145,13 @@ class PassageOptions:
     @cached_property
     def index(self) -> "Index | None":
         """The index that --corpus names, opened once."""
-        return self.open_index()
-
-    def open_index(self, *, is_elsewhere: bool = False) -> "Index | None":
-        """Open the index that --corpus names; if other machines search it, read only its description."""
         if self.corpus is None:
             return None
         if self.passages is not None:
             raise RechainError("--passages is a file of passages and --corpus an index of them; choose one of them.")
         from rechain.index.index import Index
 
-        return Index(self.corpus.absolute(), shards=[] if is_elsewhere else None)
+        return Index(self.corpus.absolute())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,9 +182,8 @@ class QuestionsInput(PassageOptions):
         entries = self._read(self.only or ())
         if self.index is not None:
             from rechain.index.search import FindSettings, fill_entries
-            from rechain.models import BundledEncoder
 
-            fill = partial(fill_entries, self.index, settings=FindSettings(self.found), embed=BundledEncoder())
+            fill = partial(fill_entries, self.index, settings=FindSettings(self.found))
             entries = (filled for entry in entries for filled in fill([entry]))
         number = 0
         with bar(activity) as show:

@@ -126,7 +126,7 @@ def recover(
         explain=explain,
         device=device,
         min_confidence=min_confidence,
-        corpus=source.open_index(is_elsewhere=engine == Engine.ray),
+        corpus=source.index,
         found=source.found,
     )
     passages = source.passages

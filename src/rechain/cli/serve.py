@@ -232,16 +232,15 @@ def _add_models(site: "Site", names: list[str], config: "RecovererConfig") -> No
     from rechain.web.service import ProcessRecoverer, RecoveryService
     from rechain.web.site import Origin
 
-    newest = None if site.corpus is None else site.corpus.newest
     for name in names or ([] if site.sources else [BUNDLED]):
         named = replace(config, model=name)
         with working("Loading the model"):
             facts = describe_model(name)
             origin = Origin(f"Model: {name} (rechain {__version__}), live", made_by={"model": facts})
-            service = site.add_model(name, partial(ProcessRecoverer, named, newest), origin)
+            service = site.add_model(name, partial(ProcessRecoverer, named), origin)
             _ = service.recoverer  # loaded now, so that a missing model is reported before the first request
     services = [one for source in site.sources if (one := site.service_of(source))]
-    site.recovery = services[0] if services else RecoveryService(partial(ProcessRecoverer, config, newest))
+    site.recovery = services[0] if services else RecoveryService(partial(ProcessRecoverer, config))
 
 
 def _run(server: "Server", listening: socket, token: str | None, labels: Path) -> None:

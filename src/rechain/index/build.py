@@ -4,8 +4,8 @@ An index contains what its SOURCES contain: a build adds what is new or changed 
 generation (see `index`), in which unchanged files of the old one are linked, not copied.
 
 Results depend on the collection alone, not on its history. The search engine counts dropped passages until it merges
-their segment, which changes the scores; so a shard that loses a passage is written again. An id that several files have
-belongs to the first of them; if such files come or go, everything is read again.
+their segment, which changes the scores; so if a passage is dropped, all are written again. An id that several files
+have belongs to the first of them; if such files come or go, everything is read again.
 """
 
 import fcntl
@@ -17,21 +17,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from functools import cache, partial
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 
 from rechain.errors import InputError, RechainError
 from rechain.formats.documents import Extract, Refusal, Source, SplitSettings, find_sources, read_source
-from rechain.index.index import FORMAT, MANIFEST, POINTER, IndexInfo, check_files, read_info
+from rechain.index.engine import REMEDY, EngineWriter
+from rechain.index.index import ENGINE, FORMAT, MANIFEST, POINTER, IndexInfo, check_files, read_info
 from rechain.index.manifest import Manifest, compare
-from rechain.index.shard import Ask, Condition, LocalShard, ShardsWriter, read_passage, shard_name
-from rechain.index.vectors import REMEDY, Embedder, key_of, remove_vectors, write_vectors
-from rechain.schema import Passage
-from rechain.system.files import short_hash, write_sealed
+from rechain.system.files import write_sealed
 from rechain.system.processes import in_order, usable_cores
 
-_MOST_SHARDS = 64
 _GENERATION = "generation-"
 _LOCK = ".lock"
 _OURS = re.compile(rf"{re.escape(_LOCK)}|{_GENERATION}\d+|\.{re.escape(POINTER)}\.[0-9a-f]+")
@@ -50,17 +47,9 @@ class BuildSettings:
 
     split: SplitSettings | None = None
     """how documents are cut; None: as those of the index are, or as `SplitSettings` has it"""
-    shards: int | None = None
-    """parts that can be read on different machines; None: as the index has, or 1"""
     workers: int | None = 0
     """processes that convert documents; None: one a core; 0: none but this one, since a script that starts others must
     be guarded by `if __name__ == "__main__":`"""
-    vectors: bool | None = None
-    """whether passages have vectors, by which those near a question are found; None: as the index has, or not"""
-
-    def __post_init__(self) -> None:
-        if self.shards is not None and not 1 <= self.shards <= _MOST_SHARDS:
-            raise RechainError(f"an index has 1 to {_MOST_SHARDS} shards, not {self.shards}.")
 
 
 @dataclass
@@ -74,6 +63,10 @@ class Build:
     """files that were read, as they are new or changed"""
     refusals: int
     """files and rows that were left out"""
+    new_files: Sequence[str] = ()
+    changed_files: Sequence[str] = ()
+    """those whose size or time is another since the index was built before, whether their passages are or not"""
+    gone_files: Sequence[str] = ()
 
 
 def build_index(
@@ -82,12 +75,10 @@ def build_index(
     settings: BuildSettings | None = None,
     refuse: Callable[[Refusal], object] = lambda refusal: None,
     report: Report = lambda share, passages: None,
-    embed: Embedder | None = None,
 ) -> Build:
     """Build an index of sources, or bring the one in the folder up to date.
 
-    `refuse` is called with everything that is left out. `embed` makes the vectors, if there are any; questions are
-    embedded by `rechain.models.BundledEncoder`. Whatever happens, the folder has the old index or the new one.
+    `refuse` is called with everything that is left out. Whatever happens, the folder has the old index or the new one.
     """
     folder = Path(folder)
     settings = settings or BuildSettings()
@@ -106,10 +97,10 @@ def build_index(
         reporter = _Reporter(refuse, report)
         try:
             try:
-                return _Builder(folder, generation, old, settings, reporter, embed).build(paths)
+                return _Builder(folder, generation, old, settings, reporter).build(paths)
             except _UnsettledError:
                 shutil.rmtree(generation)
-                return _Builder(folder, generation, old, settings, reporter, embed, keeps=False).build(paths)
+                return _Builder(folder, generation, old, settings, reporter, keeps=False).build(paths)
         finally:  # if Ctrl+C came just after the pointer was replaced, the new generation is current
             _remove_remains(folder, but=read_info(folder) if (folder / POINTER).exists() else None)
 
@@ -177,22 +168,17 @@ class _Builder:
         old: IndexInfo | None,
         settings: BuildSettings,
         reporter: _Reporter,
-        embed: Embedder | None,
         keeps: bool = True,
     ) -> None:
         self._folder, self._generation, self._old = folder, generation, old
         self._settings = settings
         self._reporter = reporter
-        self._shards = settings.shards or (old.shards if old else 1)
         self._split = settings.split or (SplitSettings(**old.settings) if old else SplitSettings())
-        # Cut in another way or dealt to other shards, all is read again.
-        is_alike = old is not None and old.shards == self._shards and dict(old.settings) == asdict(self._split)
+        is_alike = old is not None and dict(old.settings) == asdict(
+            self._split
+        )  # cut in another way, all is read again
         self._before = folder / old.generation if old and keeps and is_alike else None
         self._files = self._read_bytes = 0
-        has_vectors = settings.vectors if settings.vectors is not None else bool(old and old.vectors)
-        if has_vectors and embed is None:
-            raise RechainError(f"the vectors of {folder} need an encoder: pass embed, or BuildSettings(vectors=False).")
-        self._embed = embed if has_vectors else None
 
     def build(self, sources: Sequence[Path]) -> Build:
         """Build the new generation and activate it; if nothing has changed, the old one stays."""
@@ -209,32 +195,37 @@ class _Builder:
                 "it is as it was before. Remove it to start again."
             )
         changes = compare(before, found)
+        since = changes if before or not self._old else compare(self._folder / self._old.generation / MANIFEST, found)
+        changed = [source.name for source in since.changed]
+        files = {
+            "new_files": [name for name in changed if name in since.new],
+            "changed_files": [name for name in changed if name not in since.new],
+            "gone_files": since.gone,
+        }
         for refusal in changes.refusals:
             self._reporter.refuse(refusal)
-        embedder = self._embed.name if self._embed else None
-        may_stay = self._old if self._before and self._old and self._old.vectors == embedder else None
+        may_stay = self._old if self._before else None
         if may_stay and not changes.changed and not changes.gone:
             return Build(may_stay, 0, 0, 0, len(self._reporter.refusals))
         self._generation.mkdir()
         with closing(Manifest(self._generation / MANIFEST, before)) as manifest:
-            with ShardsWriter(self._generation, self._shards, self._before) as shards:
+            with closing(EngineWriter(self._generation / ENGINE, self._before and self._before / ENGINE)) as writer:
                 manifest.drop_sources(changes.gone)
-                self._take_in(changes.changed, manifest, shards)
+                self._take_in(changes.changed, manifest, writer)
                 if self._before and not manifest.is_settled:
                     raise _UnsettledError
                 if may_stay and not manifest.has_changed:  # such as a file that still may not be read
-                    return Build(may_stay, 0, 0, self._files, len(self._reporter.refusals))
-                shards.finish(manifest.finish(), (self._generation / MANIFEST).stat().st_mode)
-            self._write_vectors(manifest)
+                    return Build(may_stay, 0, 0, self._files, len(self._reporter.refusals), **files)
+                writer.finish(manifest.finish(), (self._generation / MANIFEST).stat().st_mode)
             info = self._info(manifest)
         # After a power cut the pointer must not name missing files.
         _sync(*self._generation.rglob("*"), self._generation)
         write_sealed(self._folder / POINTER, {"format": FORMAT, **info._asdict()})
         _sync(self._folder)  # before the old generation is removed
         gone = self._old.passages if self._old and not self._before else manifest.dropped
-        return Build(info, manifest.added, gone, self._files, len(self._reporter.refusals))
+        return Build(info, manifest.added, gone, self._files, len(self._reporter.refusals), **files)
 
-    def _take_in(self, changed: Sequence[Source], manifest: Manifest, shards: ShardsWriter) -> None:
+    def _take_in(self, changed: Sequence[Source], manifest: Manifest, writer: EngineWriter) -> None:
         """Read every file that is new or changed, and add its passages."""
         total = sum(source.size for source in changed) or 1
         for source, outcomes in self._read(changed):
@@ -245,7 +236,7 @@ class _Builder:
                         take.refuse(outcome)
                         continue
                     for new in take(outcome):
-                        shards.add(*new)
+                        writer.add(*new)
                     self._reporter.report(self._read_bytes / total, manifest.added)
             self._files += 1
             self._read_bytes += source.size
@@ -266,30 +257,6 @@ class _Builder:
         else:
             yield from ((source, _convert(self._split, source)) for source in documents)
 
-    def _write_vectors(self, manifest: Manifest) -> None:
-        """Embed the passages that are new; or remove the vectors that came with the shards of the old generation."""
-        folders = [self._generation / shard_name(number) for number in range(self._shards)]
-        if self._embed is None:
-            for folder in folders:
-                remove_vectors(folder)
-            return
-        names: list[dict[int, str]] = [{} for _ in folders]
-        for name, digest in manifest.digests():
-            names[short_hash(name) % len(folders)][key_of(digest)] = name
-        total, done = sum(map(len, names)), 0
-
-        def count(number: int) -> None:
-            nonlocal done
-            done += number
-            self._reporter.report(done / total, done)
-
-        before: list[Path] = []
-        if self._old and self._old.vectors == self._embed.name:  # they may stay, also if the number of shards changes
-            generation = self._folder / self._old.generation
-            before = [generation / shard_name(number) for number in range(self._old.shards)]
-        for folder, of_shard in zip(folders, names, strict=True):
-            write_vectors(folder, of_shard, _reader(folder), self._embed, before, count)
-
     def _info(self, manifest: Manifest) -> IndexInfo:
         sizes = {
             path.relative_to(self._generation).as_posix(): path.stat().st_size
@@ -297,25 +264,8 @@ class _Builder:
             if path.is_file()
         }
         passages, files, stamp = manifest.summary()
-        if self._shards > 1:  # each weighs words by its own counts, so that their number makes a difference
-            stamp = f"{stamp}-{self._shards}"
-        if self._embed:  # with them other passages are found
-            stamp = f"{stamp}-v"
         built = datetime.now(UTC).isoformat(timespec="seconds")
-        vectors = self._embed.name if self._embed else None
-        split = asdict(self._split)
-        return IndexInfo(self._generation.name, stamp, passages, files, self._shards, built, split, sizes, vectors)
-
-
-def _reader(folder: Path) -> Callable[[str], Passage]:
-    """Return a function that reads passages of a shard by their ids; the first call opens the shard."""
-    shard = cache(partial(LocalShard, folder))
-
-    def read(name: str) -> Passage:
-        ((hit,),) = shard().search([Ask((), (Condition("id", (name,)),), limit=1)])
-        return read_passage(hit.record)
-
-    return read
+        return IndexInfo(self._generation.name, stamp, passages, files, built, asdict(self._split), sizes)
 
 
 @contextmanager

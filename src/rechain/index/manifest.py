@@ -3,7 +3,7 @@
 import shutil
 import sqlite3
 import zlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import chain, count
 from pathlib import Path
@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from rechain.formats.documents import Extract, Refusal, Source, repeat_key
-from rechain.index.shard import mark_of
-from rechain.index.vectors import open_database
+from rechain.index.engine import mark_of, open_database
 from rechain.schema import Passage
 from rechain.text.collection import passage_digest, stamp_of
 
@@ -64,6 +63,8 @@ class Changes(NamedTuple):
     gone: list[str]
     refusals: list[Refusal]
     """why unchanged files have no passages"""
+    new: frozenset[str]
+    """the names of the new ones among them"""
 
 
 def order_of_taking(kind: str, name: str) -> tuple[bool, str]:
@@ -84,7 +85,7 @@ def compare(manifest: Path | None, sources: Sequence[Source]) -> Changes:
     changed = [source for source in sources if before.get(source.name) != now[source.name]]
     changed.sort(key=lambda source: order_of_taking(source.kind, source.name))
     refusals = [Refusal(name, message) for name, *state, message in rows if message and now.get(name) == state]
-    return Changes(changed, sorted(before.keys() - now.keys()), refusals)
+    return Changes(changed, sorted(before.keys() - now.keys()), refusals, frozenset(now.keys() - before.keys()))
 
 
 class Manifest:
@@ -104,7 +105,7 @@ class Manifest:
         self._connection.execute("BEGIN")
         self._numbers: dict[str, int] = dict(self._connection.execute("SELECT name, number FROM sources"))
         self._losses: dict[str, bytes] = {}
-        """passages that are dropped or replaced: the mark of what the shards hold, by id"""
+        """passages that are dropped or replaced: the mark of what the engine has, by id"""
         self.added = self.dropped = 0
         self._has_other_files = False
 
@@ -182,21 +183,21 @@ class Manifest:
             for name, key, source, kind, others_key, holder, holders_kind in rows
         )
 
-    def finish(self) -> Mapping[str, bytes]:
-        """Write everything; return the passages that shards must drop, the mark of each by its id."""
+    def finish(self) -> frozenset[bytes]:
+        """Write everything; return the marks of the passages that the engine must drop."""
         self.dropped = len(self._losses)
         self._connection.execute("COMMIT")
-        return self._losses
-
-    def digests(self) -> Iterator[tuple[str, bytes]]:
-        """Yield the id and the digest of every passage."""
-        yield from self._connection.execute("SELECT id, digest FROM passages")
+        return frozenset(self._losses.values())
 
     def summary(self) -> tuple[int, int, str]:
         """Return the number of passages, of files, and the stamp of the collection."""
         passages = self._connection.execute("SELECT count(*) FROM passages").fetchone()[0]
         files = self._connection.execute("SELECT count(*) FROM sources").fetchone()[0]
-        return passages, files, stamp_of(digest for _, digest in self.digests())
+        return (
+            passages,
+            files,
+            stamp_of(digest for (digest,) in self._connection.execute("SELECT digest FROM passages")),
+        )
 
 
 class Taking:

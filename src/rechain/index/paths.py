@@ -7,10 +7,10 @@ searched entity by entity, and a passage is kept if it lies on a path from a hea
 
 from collections import Counter
 from collections.abc import Collection, Generator, Iterable, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 from math import inf, log
 
-from rechain.index.shard import Ask, Condition, Hit, read_passage
+from rechain.index.engine import Ask, Condition, Hit, read_passage
 from rechain.schema import Passage, Question
 from rechain.text.languages import idf
 from rechain.text.passage_views import PassageView
@@ -81,11 +81,11 @@ class Pool:
         ends = [one for one in self._found.values() if one.is_end]
         return _ranked(ends) if ends else _ranked(self._found.values())[:_SUBSTITUTE_ENDS]
 
-    def select(self, most: int) -> list[Passage]:
-        """Return the passages on the best paths, best first.
+    def select(self, most: int, pieces: Sequence[Hit] = ()) -> list[Passage]:
+        """Return the passages on the best paths, and then pieces of evidence that are used wherever they lie.
 
-        Each is worth as much as the best pair with an end to which it belongs. Paths of three were tried: they bring no
-        more right passages of MuSiQue's longer chains, and wrong ones of HotpotQA's.
+        Each on a path is worth as much as the best pair with an end to which it belongs. Paths of three were tried:
+        they bring no more right passages of MuSiQue's longer chains, and wrong ones of HotpotQA's.
         """
         for one in self._found.values():
             one.best = _LONE * one.score
@@ -94,9 +94,17 @@ class Pool:
                 if other is not end:
                     worth = other.score + end.score + _LINK * _link(other, end)
                     other.best, end.best = max(other.best, worth), max(end.best, worth)
-        # All that is paired with the one good end is worth as much as that end, which has to come before them.
-        ranked = sorted(self._found.values(), key=lambda one: (-one.best, -one.score, one.order))
-        return [one.view.passage for one in ranked[:most]]
+        records = [record for record, _ in sorted(self._found.items(), key=lambda item: _worth(item[1]))]
+        used = list(dict.fromkeys(hit.record for hit in pieces))[: most * 2 // 3]
+        chosen = dict.fromkeys((*records[: most - len(used)], *used, *records))
+        return [
+            self._found[one].view.passage if one in self._found else read_passage(one) for one in islice(chosen, most)
+        ]
+
+
+def _worth(one: _Found) -> tuple[float, float, int]:
+    """Return by what passages are ranked: what is paired with the one good end is worth as much, but comes after it."""
+    return -one.best, -one.score, one.order
 
 
 def _ranked(passages: Iterable[_Found]) -> list[_Found]:

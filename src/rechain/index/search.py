@@ -6,22 +6,21 @@ in heads are looked up among the titles, and so are names in ends, and ends' tit
 have no word of the question. Then every passage is weighed by the best pair with an end to which it belongs, and the
 best are kept.
 
-A question is asked in three rounds. Each round of many questions goes to the index together, which matters where its
-shards are on other machines; so finding is a generator that yields what it asks and is sent what was found.
+A question is asked in three rounds; finding is a generator that yields what it asks and is sent what was found.
 """
 
+import re
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, count
+from itertools import chain, count, zip_longest
 from numbers import Integral
 from typing import NamedTuple
 
 from rechain.errors import RechainError
 from rechain.formats.datasets.questions import Entry
+from rechain.index.engine import Ask, Condition, Hit, dates_in
 from rechain.index.index import Index
 from rechain.index.paths import Pool, find_by_entities
-from rechain.index.shard import Ask, Condition, Hit
-from rechain.index.vectors import Embedder, embed_questions
 from rechain.schema import Passage, Question, Recovered
 from rechain.text.answers.claims import read_answer
 from rechain.text.answers.matcher import AnswerMatcher
@@ -45,12 +44,17 @@ _MOST, _MOST_ON_PATHS = 12, 60
 """passages of a question by default, and of one whose entities the data names: more, as the data says what links them.
 By train_300 of HotpotQA, which is apart from what is measured: among 10 and 12 the default model finds 87.9 % of the
 chains, among 15 it finds 87.3 % and among 6 to 8 it finds 85 %"""
-_NEAR = 10
-"""passages near the question, and near question and answer together, that vectors add"""
 _READ_HEADS, _READ_ENDS = 10, 10
 """best heads and ends whose names are looked up"""
+_PARTS = re.compile(r"[,;:?!]\s(?!\d)|\s(?:and|while|whereas|but|und|während|sowie)\s", re.IGNORECASE)
 _FEW_ENDS = 3
 """passages that contain the answer: if there are fewer, those with most words of question and answer are read too"""
+_SHORT = 5
+"""words of an answer that may be a name"""
+_MOST_PARTS = 6
+"""parts of a question that are searched one by one"""
+_OF_WHOLE, _OF_SOURCE, _OF_PART = 8, 2, 1
+"""passages that are used of a search for question and answer, for what a source says, and for another part"""
 _MOST_PHRASES = 2
 """telling phrases of a claim, the most telling first; a passage that holds only the others is found by its words"""
 _MOST_CLAIMS = 4
@@ -79,15 +83,13 @@ def find_passages(
     index: Index,
     questions: Sequence[Question],
     settings: FindSettings | None = None,
-    embed: Embedder | None = None,
 ) -> list[list[Passage]]:
     """Return for each question the passages of an index among which its chain may lie, best first.
 
-    Vectors are used if the index has any and `embed` made them. The index is asked once a round for all questions.
+    The index is asked once a round for all questions.
     """
     settings = settings or FindSettings()
-    near = _nearest(index, questions, embed)
-    findings = [_find(question, settings, names) for question, names in zip(questions, near, strict=True)]
+    findings = [_find(question, settings, index) for question in questions]
     results: list[list[Passage]] = [[] for _ in findings]
     replies: dict[int, list[list[Hit]] | None] = dict.fromkeys(range(len(findings)))
     while replies:
@@ -102,16 +104,6 @@ def find_passages(
     return results
 
 
-def _nearest(index: Index, questions: Sequence[Question], embed: Embedder | None) -> list[tuple[str, ...]]:
-    """Return for each question the ids of the passages that are near it, or near it and its answer."""
-    if embed is None or index.info.vectors is None or not questions:
-        return [()] * len(questions)
-    texts = [text for one in questions for text in (one.question, f"{one.question} {one.answer}")]
-    near = index.nearest(embed_questions(embed, index.info.vectors, texts), _NEAR)
-    names = [[one.name for one in of_text] for of_text in near]
-    return [tuple(sorted({*alone, *together})) for alone, together in zip(names[::2], names[1::2], strict=True)]
-
-
 class WholeQuestion(NamedTuple):
     """A question with the passages that were found for it."""
 
@@ -124,14 +116,13 @@ def fill_questions(
     index: Index,
     questions: Sequence[Question],
     settings: FindSettings | None = None,
-    embed: Embedder | None = None,
 ) -> list[WholeQuestion]:
     """Return questions with their own passages and those that an index has for them.
 
     A question that names its passages by id has said among which passages its chain is: no others are sought.
     """
     open_questions = [question for question in questions if not _names_passages(question)]
-    found = iter(find_passages(index, open_questions, settings, embed))
+    found = iter(find_passages(index, open_questions, settings))
     named = index.named(passage.id for question in open_questions for passage in question.passages)
     known = {passage.id: passage for passage in named}
     return [
@@ -140,16 +131,14 @@ def fill_questions(
     ]
 
 
-def fill_entries(
-    index: Index, entries: Sequence[Entry], settings: FindSettings | None = None, embed: Embedder | None = None
-) -> list[Entry]:
+def fill_entries(index: Index, entries: Sequence[Entry], settings: FindSettings | None = None) -> list[Entry]:
     """Return entries with the passages that an index has for their questions; those that have them stay as they are."""
     questions = {
         place: entry.content
         for place, entry in enumerate(entries)
         if entry.own is None and isinstance(entry.content, Question)
     }
-    filled = dict(zip(questions, fill_questions(index, list(questions.values()), settings, embed), strict=True))
+    filled = dict(zip(questions, fill_questions(index, list(questions.values()), settings), strict=True))
     return [
         entry._replace(content=filled[place].question, own=filled[place].own) if place in filled else entry
         for place, entry in enumerate(entries)
@@ -195,37 +184,34 @@ def add_named(index: Index, question: Question, recovered: Recovered) -> Questio
     return question.model_copy(update={"passages": [*question.passages, *others]}) if others else question
 
 
-def _find(question: Question, settings: FindSettings, near: tuple[str, ...]) -> Finding:
+def _find(question: Question, settings: FindSettings, index: Index) -> Finding:
     """Find along the entities that the data names, where it names both ends and the index has a path, else by words."""
     if question.answer_entity is not None and question.question_entities:
         found = yield from find_by_entities(question)
         if found:
             return found[: settings.most or _MOST_ON_PATHS]
-    return (yield from _find_by_words(question, settings, near))
+    return (yield from _find_by_words(question, settings, index))
 
 
-def _find_by_words(question: Question, settings: FindSettings, near: tuple[str, ...]) -> Finding:
-    """Find heads, ends and what links them by words, names and titles.
-
-    Passages that are near by their vectors are asked for by their ids, so that their scores are those of words too.
-    """
+def _find_by_words(question: Question, settings: FindSettings, index: Index) -> Finding:
+    """Find heads, ends and what links them by words, names and titles, and what each part of the question asks for."""
     words = query_words(question.question)
     answer = _Answer(question)
     pool = Pool(answer.phrases)
-    heads, named, nearby, *ends = yield [
+    pieces = searches_of(question.question, answer, index)
+    heads, named, *found = yield [
         Ask(words, limit=_HEADS),
         Ask(words, (Condition("name", _question_names(question.question)),), limit=_NAMED),
-        Ask(words, (Condition("id", near),), limit=len(near)),
+        *(piece.ask for piece in pieces),
         *(Ask(words, (condition,), limit=_ENDS) for condition in answer.conditions),
     ]
-    pool.add(chain(heads, named, nearby, *ends))
+    of_pieces, ends = found[: len(pieces)], found[len(pieces) :]
+    pool.add(chain(heads, named, *ends))
+    if answer.is_long or pool.ends < _FEW_ENDS:
+        pool.add(chain.from_iterable(of_pieces))
     first = _names_of_all(pool.best(heads + named, _READ_HEADS))
-    both = tuple(dict.fromkeys((*words, *answer.words)))
-    following, *others = yield [
-        Ask(words, (Condition("name", first),), answer.any_phrase, _FOLLOWING),
-        *([Ask(both[: 2 * _MOST_WORDS], limit=_ENDS)] if pool.ends < _FEW_ENDS else []),
-    ]
-    pool.add(chain(following, *others))
+    (following,) = yield [Ask(words, (Condition("name", first),), answer.any_phrase, _FOLLOWING)]
+    pool.add(following)
     ends_read = pool.best_ends(_READ_ENDS)
     last = _names_of_all(ends_read)
     titles = tuple(dict.fromkeys(name.strip() for view in ends_read for name in view.names[-1:]))
@@ -236,7 +222,43 @@ def _find_by_words(question: Question, settings: FindSettings, near: tuple[str, 
         Ask(words, (Condition("name", shared),), limit=_NEIGHBOURS // 2),
     ]
     pool.add(chain.from_iterable(found))
-    return pool.select(settings.most or _MOST)
+    best = [hits[: piece.places] for piece, hits in zip(pieces, of_pieces, strict=True)]
+    return pool.select(settings.most or _MOST, [hit for hits in zip_longest(*best) for hit in hits if hit])
+
+
+class _Piece(NamedTuple):
+    """The search for one piece of evidence."""
+
+    ask: Ask
+    places: int
+    """how many of its best passages are used, on whatever path they lie"""
+
+
+def searches_of(question: str, answer: "_Answer", index: Index) -> list[_Piece]:
+    """Return the searches of which each is for one piece of evidence: the question with its answer, and its parts.
+
+    A part that names a source or a date of the collection is searched among the passages of this source and date. A
+    short answer stands in the passage, and paths lead to it; what a longer one or a "yes" says is in several places.
+    """
+    parts = [part for part in _PARTS.split(question) if len(query_words(part)) > 1][:_MOST_PARTS]
+    pieces = [_Piece(Ask(_words_of(question, answer), limit=_ENDS), _OF_WHOLE if answer.is_long else 0)]
+    for part in parts:
+        words = _words_of(part, answer)
+        sources = [run for run in _question_names(part) if index.count_label(run)]
+        when = Condition("label", tuple(date for date in dates_in(part) if index.count_label(date)))
+        prefer = when if when.values else None
+        for source in sources:
+            others = tuple(word for word in words if word not in source.split())
+            pieces.append(_Piece(Ask(others, (Condition("label", (source,)),), prefer), _OF_SOURCE))
+        if not sources and prefer:
+            pieces.append(_Piece(Ask(words, (when,)), _OF_SOURCE))
+        elif not sources and answer.is_long and len(parts) > 1:
+            pieces.append(_Piece(Ask(words, limit=_ENDS), _OF_PART))
+    return pieces
+
+
+def _words_of(text: str, answer: "_Answer") -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*query_words(text), *answer.words)))[: 2 * _MOST_WORDS]
 
 
 def query_words(text: str) -> tuple[str, ...]:
@@ -282,6 +304,8 @@ class _Answer:
         self.phrases = frozenset(phrase for some in parts for phrase in some)
         """of which a passage that may be an end holds one, as `words.phrase` joins them"""
         self.words = tuple(dict.fromkeys(word for claim in claims for word in claim.words))
+        self.is_long = not is_text or len(Text(question.answer).words) > _SHORT
+        """whether it is no name or number that a passage contains"""
         self.conditions = [Condition("phrase", tuple(map(str.strip, some))) for some in parts]
         """that a passage contains the answer, or a key part of one of its claims, word for word"""
         values = tuple(dict.fromkeys(value for condition in self.conditions for value in condition.values))

@@ -13,11 +13,11 @@ import threading
 import time
 import warnings
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from math import inf
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 from rechain.errors import InputError, MissingExtraError, QuestionError, RechainError, ResumableError
@@ -25,9 +25,9 @@ from rechain.formats.datasets.questions import Chunk, QuestionReader, chunks_of,
 from rechain.formats.datasets.records import named_after, question_files, read_opened
 from rechain.formats.exports import arrow
 from rechain.formats.exports.arrow import ChainColumns
+from rechain.index.index import Index, IndexInfo, check_files
 from rechain.recoverer import BATCH_SIZE, Recoverer, RecovererConfig
 from rechain.run.parts import Part, PartsFolder, Storage, input_digest
-from rechain.run.ray_shards import with_shards
 from rechain.run.work import Tally, Work, Worker, WorkResult
 from rechain.scoring import BASELINES
 from rechain.system.processes import DeferredErrors, batches, relax_collector, trim_memory
@@ -105,23 +105,50 @@ def recover_parts(
     cutter = _Cutter(work, storage, folder, cluster)
     has_any, made = False, dict[str, Part]()
     try:
-        with with_shards(ray, work) as work:
-            if folder.names and overwrite:  # a run that cannot succeed should not delete the parts of an earlier one
-                Worker(work)
-                cutter.check_any(files, work)
-            cutter.check_first(files[0])
-            folder.begin(overwrite)
-            # Pickled here, so that a worker that cannot open the index can say why: Ray would unpickle it before.
-            rows = _pipeline(ray, files, cutter, (ray.cloudpickle.dumps(work), folder), actors, gpus).iter_rows()
-            for result in _results(rows, made):
-                has_any = has_any or result.tally.questions > 0
-                yield result
+        if isinstance(work.config.corpus, Index):
+            _check_index(ray, work.config.corpus)
+        if folder.names and overwrite:  # a run that cannot succeed should not delete the parts of an earlier one
+            Worker(work)
+            cutter.check_any(files, work)
+        cutter.check_first(files[0])
+        folder.begin(overwrite)
+        # Pickled here, so that a worker that cannot open the index can say why: Ray would unpickle it before.
+        rows = _pipeline(ray, files, cutter, (ray.cloudpickle.dumps(work), folder), actors, gpus).iter_rows()
+        for result in _results(rows, made):
+            has_any = has_any or result.tally.questions > 0
+            yield result
     except ray.exceptions.RayError as error:
         reason = (*str(error).splitlines(), "")[0]
         raise ResumableError(f"Ray has given up ({type(error).__name__}): {reason}") from error
     if not has_any and (overwrite or not folder.names):
         raise no_question(storage.address_of(""), work.only)
     folder.finish(made)
+
+
+def _check_index(ray: Any, index: Index) -> None:
+    """Raise RechainError if a node on which work is done does not see the index, which every worker opens itself."""
+    alive = [node for node in ray.nodes() if node["Alive"]]
+    look = ray.remote(num_cpus=0)(_sees)
+    calls = {}
+    for node in [node for node in alive if node["Resources"].get("CPU")] or alive:
+        place = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+        calls[node["NodeManagerAddress"]] = look.options(scheduling_strategy=place).remote(index.folder, index.info)
+    for address, call in calls.items():
+        with suppress(ray.exceptions.RayError):  # the node is gone meanwhile
+            if not ray.get(call):
+                raise RechainError(
+                    f"the node {address} does not see {index.folder} as it was built; put the index on storage that "
+                    "every node sees, or copy it to each node, to the same path."
+                )
+
+
+def _sees(folder: Path, info: IndexInfo) -> bool:
+    """Return whether the files of an index are here, whole."""
+    try:
+        check_files(folder, info)
+    except InputError:
+        return False
+    return True
 
 
 def _pipeline(

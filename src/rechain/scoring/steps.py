@@ -15,7 +15,6 @@ from rechain.schema import Passage
 from rechain.scoring.beliefs import Offers
 from rechain.system.tensors import Array
 from rechain.text.candidates import Candidates
-from rechain.text.collection import BatchStatistics
 from rechain.text.evidence.pairs import NEVER_TOGETHER, EntityPairs, log_count
 
 _BYTES = 8
@@ -100,8 +99,6 @@ class QuestionSteps:
     def rows(self) -> Iterator[StepRow]:
         """Yield the steps."""
         collection = self._candidates.collection
-        if isinstance(collection, BatchStatistics):
-            collection.count_ahead(entities={name for _, *names in self._roles for name in names if name is not None})
         for key, roles in self._roles.items():
             passage, *names = key
             enter, leave = (END if name is None else self._numbers.get(name, END) for name in names)

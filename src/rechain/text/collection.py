@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from inspect import getattr_static
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 import orjson
 
@@ -62,24 +62,6 @@ def is_collection(value: object) -> bool:
     """Return whether a value has statistics; it does not read them, since a stamp takes a while to compute."""
     names = [name for name in vars(Statistics) if name in ("stamp", "passages") or name.startswith("count_")]
     return all(getattr_static(value, name, None) is not None for name in names)
-
-
-@runtime_checkable
-class BatchStatistics(Protocol):
-    """What statistics have beside if they are counted more quickly together than one by one, since they are elsewhere.
-
-    It repeats nothing of `Statistics`: whether a collection has a property is known only when that is computed.
-    """
-
-    def count_ahead(
-        self,
-        words: Iterable[str] = (),
-        titles: Iterable[str] = (),
-        lines: Iterable[str] = (),
-        entities: Iterable[str] = (),
-    ) -> None:
-        """Count what will be asked for."""
-        ...
 
 
 class PassageCollection(Mapping[str, Passage]):

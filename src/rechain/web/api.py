@@ -312,6 +312,8 @@ class Health(BaseModel):
     index: State
     """of documents"""
     labels: State
+    generation: str | None
+    """of the index that answers: each build that changes something has the next one"""
 
 
 @router.get("/health", responses={503: {"model": Health, "description": "A part has failed."}})
@@ -320,7 +322,8 @@ async def health(site: AtSite, response: Response) -> Health:
     states = site.states
     status = next((state for state in ("failed", "starting") if state in states.values()), "ok")
     response.status_code = 503 if status == "failed" else 200
-    return Health.model_validate({"status": status, **states})
+    generation = None if site.collection is None else site.collection.info.generation
+    return Health.model_validate({"status": status, **states, "generation": generation})
 
 
 class Version(BaseModel):

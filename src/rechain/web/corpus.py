@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from rechain.errors import RechainError
 from rechain.formats.datasets import Entry
+from rechain.index.engine import Ask, read_passage
 from rechain.index.index import Document, Index, read_info
 from rechain.index.search import FindSettings, add_named, fill_entries, query_words
-from rechain.index.shard import Ask, read_passage
 from rechain.schema import Passage, Question, Recovered
 from rechain.text.highlights import Piece
 from rechain.web.passages import Place, place_of, snippet, whole_words
@@ -56,14 +56,14 @@ class Corpus:
     """An index, and how many passages are sought in it for a question."""
 
     def __init__(self, index: Index, most: int | None = None) -> None:
-        self.index, self.most = index, most
+        self._index, self.most = index, most
         self._settings = None if most is None else FindSettings(most)
 
-    def newest(self) -> Index:
-        """Return the index, which is opened again if it was built again; raises InputError if it is gone."""
-        if read_info(self.index.folder) != self.index.info:
-            self.index = Index(self.index.folder)
-        return self.index
+    @property
+    def index(self) -> Index:
+        """The index as it is now: if it was built again, the new generation is opened."""
+        self._index = self._index.newest()
+        return self._index
 
     @property
     def state(self) -> State:

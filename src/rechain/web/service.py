@@ -12,12 +12,12 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from math import ceil, inf
 from threading import Condition, Thread
 from time import monotonic
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal, Protocol
 
 from rechain.errors import RechainError, ResumableError
 from rechain.formats.datasets import Entry
@@ -25,9 +25,6 @@ from rechain.recoverer import BATCH_SIZE, RecovererConfig
 from rechain.schema import Passage, Question, Recovered
 from rechain.scoring.results import Options
 from rechain.system.processes import OverdueError, Service
-
-if TYPE_CHECKING:
-    from rechain.index.index import Index
 
 MOST_WAITING = 256
 """questions that may wait, and that one request may have"""
@@ -338,22 +335,17 @@ NICENESS = 4
 class ProcessRecoverer:
     """Recovers questions in another process, over which pages have priority; it is started again if it dies."""
 
-    def __init__(self, config: RecovererConfig, newest_index: "Callable[[], Index] | None" = None) -> None:
-        """Start the process and load the model there; raises why that cannot be done.
-
-        `newest_index` returns the index of the config as it is now: the one that was opened first may be gone.
-        """
-        self._config, self._newest_index = config, newest_index
+    def __init__(self, config: RecovererConfig) -> None:
+        """Start the process and load the model there; raises why that cannot be done."""
+        self._config = config
         self._state: State = "starting"
         self.starts = 0
         """how often the process was started; this takes long and says nothing about the speed of the model"""
         self._start()
 
     def _start(self) -> None:
-        config = self._config
-        if self._newest_index is not None:
-            config = replace(config, corpus=self._newest_index())
-        self._service: Service[Batch, Sequence[Recovered]] = Service(partial(_answers, config))
+        self._config = self._config.with_newest_index()  # the one that was opened first may be gone
+        self._service: Service[Batch, Sequence[Recovered]] = Service(partial(_answers, self._config))
         self.starts += 1
         self._service.start()
         self._state = "ok"
@@ -409,4 +401,9 @@ def _answers(config: RecovererConfig) -> Callable[[Sequence[Batch]], list[Sequen
     recoverer = config.load()
     if isinstance(config.model, str):  # whatever it loads late is loaded before it counts as started
         recoverer.recover_together([(Entry("", "warm-up", _WARM_UP), Options())])
-    return lambda batches: [recoverer.recover_together(batch) for batch in batches]
+
+    def answer(batches: Sequence[Batch]) -> list[Sequence[Recovered]]:
+        recoverer.take_newest_index()
+        return [recoverer.recover_together(batch) for batch in batches]
+
+    return answer

@@ -135,7 +135,7 @@ def test_folders_nested_without_end(tmp_path: Path) -> None:
 def test_an_index_in_a_source_is_passed_over(tmp_path: Path) -> None:
     write(tmp_path / "a.md")
     write(tmp_path / "index/index.json")
-    write(tmp_path / "index/generation-3/shard-0/meta.json")
+    write(tmp_path / "index/generation-3/engine/meta.json")
     write(tmp_path / "site/index.json")
     write(tmp_path / "site/generation/b.md")
     assert sorted(names(tmp_path)) == ["a.md", "site/generation/b.md", "site/index.json"]

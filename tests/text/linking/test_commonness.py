@@ -1,6 +1,5 @@
 """Names and titles that are common in a collection, worked by hand."""
 
-from collections.abc import Iterable
 from math import log
 
 import pytest
@@ -41,35 +40,6 @@ class Counts:
 
 def entity(kind: LinkKind) -> Entity:
     return Entity(" quorvath ", kind, 9.0, (0, 1))
-
-
-class CountsAhead(Counts):
-    """A collection that counts many things together, and notes which."""
-
-    def __init__(self) -> None:
-        super().__init__(1000, 3)
-        self.ahead: list[tuple[set[str], set[str]]] = []
-
-    def count_ahead(
-        self,
-        words: Iterable[str] = (),
-        titles: Iterable[str] = (),
-        lines: Iterable[str] = (),
-        entities: Iterable[str] = (),
-    ) -> None:
-        self.ahead.append((set(words), set(titles)))
-
-
-def test_words_and_titles_of_a_question_are_counted_together(bridge_question: Question) -> None:
-    collection = CountsAhead()
-    ahead, one_by_one = (
-        [(chain.passages, chain.weight) for chain in find_candidates(bridge_question, collection=each).chains]
-        for each in (collection, Counts(1000, 3))
-    )
-    assert ahead == one_by_one
-    ((words, titles),) = collection.ahead
-    assert titles == {" anton quillfeather ", " prague "}
-    assert words == {"anton", "quillfeather", "prague"}
 
 
 @pytest.mark.parametrize("kind", ["name", "word", "title part", "title"])

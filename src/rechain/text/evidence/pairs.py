@@ -14,7 +14,7 @@ import numpy as np
 
 from rechain.system.tensors import Array
 from rechain.text.candidates import Candidate, Candidates
-from rechain.text.collection import BatchStatistics, Statistics
+from rechain.text.collection import Statistics
 from rechain.text.passage_views import PassageView
 from rechain.text.words import Span
 
@@ -79,8 +79,6 @@ class EntityPairs:
         if collection is None:
             return np.zeros(len(chains))
         pairs = [[pair for _, pair in self.entities(chain)] for chain in chains]
-        if isinstance(collection, BatchStatistics):
-            collection.count_ahead(entities={entity for of_chain in pairs for pair in of_chain for entity in pair})
         # The entity of a link counts in both its steps. One that the collection does not know counts as in one.
         counts = [[sum(log_count(collection, name) for name in pair) for pair in of_chain] for of_chain in pairs]
         return RARITY_FACTOR * _below_greatest(_total(counts))

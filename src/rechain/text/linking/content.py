@@ -12,10 +12,10 @@ MuSiQue and on our own logs (docs/measured/default_model.md).
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from math import log
 
-from rechain.text.collection import BatchStatistics, Statistics
+from rechain.text.collection import Statistics
 from rechain.text.languages import phrase_idf
 from rechain.text.linking.linkers import Entity
 from rechain.text.passage_views import PassageView, blank_lines, find_lines
@@ -162,8 +162,6 @@ def _find_furniture(texts: Sequence[str], collection: Statistics | None) -> froz
     }
     if collection is not None:
         others = [line for line in counts if line not in furniture]
-        if isinstance(collection, BatchStatistics):
-            collection.count_ahead(lines=others)
         furniture.update(line for line in others if _is_in_many(collection.count_line(line), collection.passages))
     return frozenset(furniture)
 
@@ -223,15 +221,6 @@ def _find_defined(text: str) -> str:
     if defined is None or (defined["comma"] and " " not in defined["name"]):  # "Yes, it is"
         return ""
     return defined["name"] if phrase_idf(Text(defined["name"]).words) >= _RARE else ""
-
-
-def count_ahead(entities: Iterable[Entity], collection: Statistics) -> None:
-    """Have a collection count all that is asked of entities at once, if that is quicker than one by one."""
-    if isinstance(collection, BatchStatistics):
-        unknown = [entity for entity in entities if not entity.is_given]
-        titles = [entity.name for entity in unknown if entity.kind == "title"]
-        words = [word for entity in unknown if entity.kind != "title" for word in entity.name.split()]
-        collection.count_ahead(words, titles)
 
 
 def is_everywhere(entity: Entity, collection: Statistics, are_parts: bool) -> bool:

@@ -10,7 +10,6 @@ from rechain.text.collection import Statistics
 from rechain.text.linking.content import (
     FEWEST_PARTS,
     are_parts,
-    count_ahead,
     find_overlaps,
     is_common_in_parts,
     is_everywhere,
@@ -62,7 +61,6 @@ class LinkGraph:
         found = (e for e in find_entities(chosen, context) if not _is_everywhere(e, len(views), self._are_parts))
         if collection is not None:  # weights only fall, and counting takes time
             weighty = [entity for entity in found if entity.weight >= min_weight]
-            count_ahead(weighty, collection)
             kept = (entity for entity in weighty if not is_everywhere(entity, collection, self._are_parts))
             found = (less_where_shared(entity, collection) for entity in kept)
         for entity in sorted(found, key=lambda entity: (-entity.weight, entity.name, entity.kind)):

@@ -1,25 +1,30 @@
-"""The parts of an index: folders of the search engine (tantivy), which several processes map into their memory."""
+"""The search engine (tantivy): a folder of its files, which several processes map into their memory."""
 
 import os
+import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence, Set
+import sqlite3
+from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
+from urllib.parse import quote
 
 import orjson
 import tantivy
 from tantivy import Occur, Query
 
 from rechain.errors import InputError
-from rechain.index.vectors import REMEDY, Near, Vectors, link_or_copy
 from rechain.schema import Passage
 from rechain.system.files import short_hash
 from rechain.system.processes import usable_cores
-from rechain.system.tensors import Array
 from rechain.text.passage_views import PassageView, find_lines
+from rechain.text.values.normal import read_items
+from rechain.text.words import Text
+
+REMEDY = "remove the folder and build the index again"
 
 _EXTRA = 8
 """hits beyond the limit that are fetched, to find ties at the limit"""
@@ -37,14 +42,22 @@ _HEAP = 200_000_000
 of merging"""
 _LEAST_HEAP = 15_000_000
 """bytes a thread, the least that the engine takes"""
+_NAME_FIELDS = ("source", "publisher", "author", "site_name")
+_DATE_FIELDS = ("date", "published_at", "published", "created_at")
+"""fields of a passage of a collection that name where and when it was published"""
+_LABEL_WORDS, _LONGEST_DATE = 8, 40
+_DATE = re.compile(r"=\d{4}-\d\d(?:-\d\d)?")
 _COPIED = (".json",)
 """what the engine replaces; its other files never change, so that two generations can share them"""
+
+
+Field = Literal["phrase", "name", "entity", "line", "label", "id"]
 
 
 class Condition(NamedTuple):
     """Values of which a passage must contain at least one."""
 
-    field: Literal["phrase", "name", "entity", "line", "id"]
+    field: Field
     values: tuple[str, ...]
     """folded words with single blanks between them; entities and ids as they are"""
 
@@ -80,31 +93,12 @@ def read_passage(record: bytes) -> Passage:
     return Passage.model_validate(fields) if fields.get("mentions") else Passage.model_construct(**fields)
 
 
-def shard_name(number: int) -> str:
-    """Return the name of a shard's folder."""
-    return f"shard-{number}"
-
-
-class Shard(Protocol):
-    """A part of an index, here or on another machine, or several that answer as one."""
-
-    def search(self, asks: Sequence[Ask]) -> list[list[Hit]]:
-        """Return the best passages for each query."""
-
-    def count(self, conditions: Sequence[Condition]) -> list[int]:
-        """Return how many passages contain the one value of each condition."""
-
-    def nearest(self, queries: Array, limit: int) -> list[list[Near]]:
-        """Return the passages that are nearest each vector, [queries, dimensions]."""
-
-
-class LocalShard:
-    """A part of an index in a folder of this machine."""
+class Engine:
+    """Finds and counts passages in a folder of the engine, which never changes."""
 
     def __init__(self, folder: Path) -> None:
         """Open it; the files are mapped, and only what a query needs is read."""
         self._folder = folder
-        self._vectors: Vectors | None = None
         self._schema = schema()
         with self._reading(), _lockable(folder) as place:
             index = tantivy.Index.open(str(place))
@@ -112,12 +106,16 @@ class LocalShard:
             self._searcher = index.searcher()
 
     def search(self, asks: Sequence[Ask]) -> list[list[Hit]]:
+        """Return the best passages for each query."""
         with self._reading():
             return [self._search(ask) for ask in asks]
 
-    def count(self, conditions: Sequence[Condition]) -> list[int]:
+    def count(self, field: Field, value: str) -> int:
+        """Return how many passages contain a value."""
         with self._reading():
-            return [self._count(condition.field, condition.values[0]) for condition in conditions]
+            if field == "phrase" and " " in value:
+                return int(self._searcher.search(self._phrase(value), 1, count=True).count)  # type: ignore[attr-defined]
+            return self._searcher.doc_freq("words" if field == "phrase" else field, value)
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -130,18 +128,7 @@ class LocalShard:
             if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
                 raise
             reason = " ".join(str(error).split())[:200]
-            raise InputError(
-                f"{self._folder} is no readable part of an index ({reason}); remove the index and build it again."
-            ) from error
-
-    def nearest(self, queries: Array, limit: int) -> list[list[Near]]:
-        self._vectors = self._vectors or Vectors(self._folder)
-        return self._vectors.nearest(queries, limit)
-
-    def _count(self, field: str, value: str) -> int:
-        if field == "phrase" and " " in value:
-            return int(self._searcher.search(self._phrase(value), 1, count=True).count)  # type: ignore[attr-defined]
-        return self._searcher.doc_freq("words" if field == "phrase" else field, value)
+            raise InputError(f"{self._folder} is no readable part of an index ({reason}); {REMEDY}.") from error
 
     def _search(self, ask: Ask) -> list[Hit]:
         query = self._query(ask)
@@ -220,11 +207,27 @@ def schema() -> tantivy.Schema:
     builder.add_text_field("id", stored=True, tokenizer_name="raw", index_option="basic")
     # Our own folded words, parted by blanks, with positions: what is a word is decided in one place, `text/words`.
     builder.add_text_field("words", tokenizer_name="whitespace", index_option="position")
-    for field in ("name", "entity", "line"):
+    for field in ("name", "entity", "line", "label"):
         builder.add_text_field(field, tokenizer_name="raw", index_option="basic")
     builder.add_unsigned_field("order", fast=True)
     builder.add_bytes_field("record", stored=True)
     return builder.build()
+
+
+def labels_of(passage: Passage) -> set[str]:
+    """Return what a question may name of a passage apart from its text: its source, author and date."""
+    extra = passage.model_extra or {}
+    if not extra or "start" in extra:  # a part of a document, whose `source` is its file
+        return set()
+    names = {" ".join(Text(str(extra[field])).words[:_LABEL_WORDS]) for field in _NAME_FIELDS if extra.get(field)}
+    days = [day for field in _DATE_FIELDS if extra.get(field) for day in dates_in(str(extra[field])[:_LONGEST_DATE])]
+    return {*names, *days, *(day[: len("=2023-10")] for day in days)} - {""}
+
+
+def dates_in(text: str) -> list[str]:
+    """Return the days and months that a text names, "=2023-10-05" and "=2023-10"."""
+    keys = (key for item in read_items(text) if item.is_value for key in (item.key, *item.others))
+    return list(dict.fromkeys(filter(_DATE.fullmatch, keys)))
 
 
 def document(passage: Passage, record: bytes) -> tantivy.Document:
@@ -244,6 +247,8 @@ def document(passage: Passage, record: bytes) -> tantivy.Document:
         fields.add_text("entity", entity)
     for line in set(find_lines(passage.text)):
         fields.add_text("line", line)
+    for label in labels_of(passage):
+        fields.add_text("label", label)
     fields.add_unsigned("order", short_hash(passage.id))
     fields.add_bytes("record", record)
     return fields
@@ -254,75 +259,79 @@ def mark_of(record: bytes) -> bytes:
     return blake2b(record, digest_size=16).digest()
 
 
-class ShardsWriter:
-    """The search engine's folders of a new generation, which begin with the content of the old one's."""
+class EngineWriter:
+    """The search engine's folder of a new generation, which begins with the content of the old one's."""
 
-    def __init__(self, generation: Path, number: int, before: Path | None) -> None:
-        self._before = before
-        self._folders = [generation / shard_name(n) for n in range(number)]
-        self._writers: dict[int, tantivy.IndexWriter] = {}
-
-    def __enter__(self) -> "ShardsWriter":
-        for folder in self._folders:
-            folder.mkdir()
-            if self._before is None:
-                tantivy.Index(schema(), path=str(folder))
-                continue
-            for path in (self._before / folder.name).iterdir():
-                copy = shutil.copyfile if path.suffix in _COPIED else link_or_copy
-                copy(path, folder / path.name)
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._writers.clear()
+    def __init__(self, folder: Path, before: Path | None) -> None:
+        self._folder = folder
+        self._writer: tantivy.IndexWriter | None = None
+        folder.mkdir()
+        if before is None:
+            tantivy.Index(schema(), path=str(folder))
+            return
+        for path in before.iterdir():
+            copy = shutil.copyfile if path.suffix in _COPIED else link_or_copy
+            copy(path, folder / path.name)
 
     def add(self, passage: Passage, record: bytes) -> None:
-        """Put a passage into its shard."""
-        number = self._number(passage.id)
-        if number not in self._writers:
-            self._writers[number] = self._open_writer(self._folders[number])
-        self._writers[number].add_document(document(passage, record))
+        """Add a passage."""
+        self._writer = self._writer or _open_writer(self._folder)
+        self._writer.add_document(document(passage, record))
 
-    def finish(self, dropped: Mapping[str, bytes], mode: int) -> None:
-        """Write all that was added, and write the shards again that lose a passage.
+    def close(self) -> None:
+        """Forget what was added and not finished."""
+        self._writer = None
 
-        `dropped` are the marks of lost records by id, as an id may come back with another text. The engine lets only
-        the owner read some files; they get the given mode.
+    def finish(self, dropped: Set[bytes], mode: int) -> None:
+        """Write all that was added, and write everything again if passages were dropped.
+
+        `dropped` are the marks of their records, as an id may come back with another text. The engine lets only the
+        owner read some files; they get the given mode.
         """
-        for writer in self._writers.values():
-            _commit(writer)
-        self._writers.clear()
-        marks: dict[int, set[bytes]] = {}
-        for name, mark in dropped.items():
-            marks.setdefault(self._number(name), set()).add(mark)
-        for number in marks:
-            self._rewrite(self._folders[number], marks[number])
-        for folder in self._folders:
-            for lock in folder.glob(".tantivy*.lock"):
-                lock.unlink()
-            for path in folder.iterdir():
-                if path.suffix in _COPIED:
-                    path.chmod(mode)
+        if self._writer:
+            _commit(self._writer)
+        self.close()
+        if dropped:
+            self._rewrite(dropped)
+        for lock in self._folder.glob(".tantivy*.lock"):
+            lock.unlink()
+        for path in self._folder.iterdir():
+            if path.suffix in _COPIED:
+                path.chmod(mode)
 
-    def _number(self, name: str) -> int:
-        return short_hash(name) % len(self._folders)
-
-    def _open_writer(self, folder: Path) -> tantivy.IndexWriter:
-        threads = max(1, usable_cores() // len(self._folders))
-        heap = max(_HEAP // len(self._folders), threads * _LEAST_HEAP)
-        return tantivy.Index.open(str(folder)).writer(heap, threads)
-
-    def _rewrite(self, folder: Path, dropped: Set[bytes]) -> None:
-        whole = folder.with_name(f"{folder.name}.whole")
-        folder.replace(whole)
-        folder.mkdir()
-        tantivy.Index(schema(), path=str(folder))
-        writer = self._open_writer(folder)
+    def _rewrite(self, dropped: Set[bytes]) -> None:
+        whole = self._folder.with_name(f"{self._folder.name}.whole")
+        self._folder.replace(whole)
+        self._folder.mkdir()
+        tantivy.Index(schema(), path=str(self._folder))
+        writer = _open_writer(self._folder)
         for record in read_records(whole):
             if mark_of(record) not in dropped:
                 writer.add_document(document(read_passage(record), record))
         _commit(writer)
         shutil.rmtree(whole)
+
+
+def open_database(path: Path) -> sqlite3.Connection:
+    """Open a database of a complete generation, which no longer changes; any thread may read it."""
+    place = f"file:{quote(path.absolute().as_posix())}?mode=ro&immutable=1"
+    try:
+        return sqlite3.connect(place, uri=True, check_same_thread=False)
+    except sqlite3.Error as error:
+        raise InputError(f"{path} cannot be read: {error}; {REMEDY}.") from error
+
+
+def link_or_copy(old: Path, new: Path) -> None:
+    """Let two generations share a file, if the file system has links."""
+    try:
+        os.link(old, new)
+    except OSError:
+        shutil.copyfile(old, new)
+
+
+def _open_writer(folder: Path) -> tantivy.IndexWriter:
+    threads = max(1, usable_cores())
+    return tantivy.Index.open(str(folder)).writer(max(_HEAP, threads * _LEAST_HEAP), threads)
 
 
 def _commit(writer: tantivy.IndexWriter) -> None:
