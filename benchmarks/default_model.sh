@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The default model, once through, as published in docs/measured/default_model.md.
 #
-#   benchmarks/default_model.sh prepare DATA ENCODER STAGE   on any machine: arrays, and STAGE.tar.xz to carry
+#   benchmarks/default_model.sh prepare DATA ENCODER STAGE LOGS   on any machine: arrays, and STAGE.tar.xz to carry
 #   benchmarks/default_model.sh train STAGE RESULTS          on a GPU machine; needs src/, benchmarks/, STAGE.tar.xz, torch,
 #                                                            transformers, numpy and safetensors
 #   benchmarks/default_model.sh collect STAGE RESULTS        on any machine: takes in what was trained
@@ -18,13 +18,14 @@ what=$1
 script=$(dirname "$0")/default_model.py
 
 train() { # STAGE NAME [OPTION…]: beside what runs already
-    timeout --kill-after=5 "${LIMIT:-560}" python "$script" train "$1" --name "${@:2}" &
+    timeout --kill-after=5 "${LIMIT:-560}" python "$script" train "$1" --name "${@:2}" \
+        --set ranker_weight=0.4 --set reasoner_weight=0.2 &
 }
 
 case $what in
 prepare)
-    data=$2 encoder=$3 stage=$4 folder=$(dirname "$4") name=$(basename "$4")
-    python "$script" prepare "$data" "$stage" --encoder "$encoder"
+    data=$2 encoder=$3 stage=$4 logs=$5 folder=$(dirname "$4") name=$(basename "$4")
+    python "$script" prepare "$data" "$stage" --encoder "$encoder" --logs "$logs"
     tar -C "$folder" --exclude=plays --exclude=right.json -cJf "$stage.tar.xz" "$name"
     ;;
 train)

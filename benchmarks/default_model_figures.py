@@ -169,6 +169,11 @@ class Judged:
             scores[own] += np.where(close, rest[own], rest[own][close].min()) - rest[own][close].max()
         return scores
 
+    def as_recovered(self, views: Mapping[str, Array]) -> Array:
+        """Return the scores of all views where those within the margin were read, as in recovery."""
+        evidence = views["evidence"]
+        return self.cascade(evidence, joint(views) - evidence, ReaderSettings().margin)
+
     def _own(self, scores: Array, place: int) -> Array:
         return scores[self._starts[place] : self._starts[place + 1]]
 
@@ -195,6 +200,7 @@ def judge(stage: Path, data: Path) -> None:
 
     print_heading()
     print_rows(("answers", "AUC, %"), [(name, percent(figure)) for name, figure in judge_figures(stage).items()])
+    print(f"MuSiQue's partial questions, which need one passage, bundled model: {percent(alone_figure(data))} %\n")
     arrays = load_arrays(stage / QUESTIONS)
     prior = np.array(json.loads((stage / INDEX).read_text(encoding="utf-8"))["prior"], dtype=np.float32)
     views = views_of(stage)
@@ -202,12 +208,40 @@ def judge(stage: Path, data: Path) -> None:
         judged = Judged(stage, name)
         print(f"## {name}, {len(judged.rows)} questions, {FOLDS}-fold cross-fitted\n")
         judge_views(judged, views, arrays["features"] @ prior)
+        if judged.splits and name != LOGS:
+            print(f"`lexical`, every type: {percent(lexical_figure(data, name))} %\n")
         kept = mean_with_interval([any(is_right) for _, is_right in judged.rows])
         print(f"A right chain is among those kept: {percent(kept)} %\n")
         if name == DRUG:
             judge_new_passages(judged, views, data)
         judge_confidence(judged, views, name)
         judge_cascade(judged, views)
+
+
+def alone_figure(data: Path) -> "Figure | None":
+    """Return how often the bundled model finds exactly the passage of a question that needs one."""
+    from evidence import partial_questions
+
+    from rechain.evaluation.statistics import mean_with_interval
+    from rechain.recoverer import Recoverer
+
+    recoverer, asked = Recoverer(), list(partial_questions(data / "musique/train_100.json.gz"))
+    found = [recoverer.recover(question.model_copy(update={"hops": None})).chains for question, _ in asked]
+    return mean_with_interval([chains[0].passages == [id] for chains, (_, id) in zip(found, asked, strict=True)])
+
+
+def lexical_figure(data: Path, name: str) -> "Figure | None":
+    """Return how often the best chain of the lexical rule has exactly the right passages."""
+    from rechain.evaluation.judging import is_correct
+    from rechain.evaluation.statistics import mean_with_interval
+    from rechain.recoverer import Recoverer
+
+    questions, gold = questions_of(data, name), gold_of(data, name)
+    right = []
+    for question, recovered in zip(questions, Recoverer("lexical").recover_many(questions), strict=True):
+        (best, told) = (recovered.chains[0] if recovered.chains else None), gold.get(question.id)
+        right.append(bool(best and told and is_correct(best.passages, [], told, best.shape)))
+    return mean_with_interval(right)
 
 
 def sections(stage: Path, data: Path) -> dict[str, str]:
@@ -220,7 +254,8 @@ def sections(stage: Path, data: Path) -> dict[str, str]:
     views = views_of(stage)
     figures = {}
     for name in JUDGED_SETS:
-        verdicts = Judged(stage, name).verdicts(joint(views), NOTHING[name])
+        judged = Judged(stage, name)
+        verdicts = judged.verdicts(judged.as_recovered(views), NOTHING[name])
         told = f"{name}, {len(verdicts)} questions, {FOLDS}-fold cross-fitted"
         figures[f"{told}: exact passages, %"] = percent(mean_with_interval([v.correct for v in verdicts]))
         figures[f"{told}: expected calibration error"] = _round(
@@ -284,7 +319,7 @@ LIMITS = (
 )
 
 
-def joint(views: dict[str, Array], reasoner: bool = True) -> Array:
+def joint(views: Mapping[str, Array], reasoner: bool = True) -> Array:
     """Return what the views say together, as in recovery."""
     settings = ReaderSettings()
     reasoner_scores = settings.reasoner_weight * views["reasoner"] if reasoner else 0.0
@@ -369,7 +404,8 @@ def judge_confidence(judged: Judged, views: dict[str, Array], name: str) -> None
     from rechain.evaluation.judging import most_confident
     from rechain.evaluation.statistics import expected_calibration_error
 
-    verdicts = judged.verdicts(joint(views), NOTHING[name])
+    scores = judged.as_recovered(views)
+    verdicts = judged.verdicts(scores, NOTHING[name])
     error = expected_calibration_error((v.confidence, v.correct) for v in verdicts)
     shares = {"half": 0.5, "three quarters": 0.75}
     rows = [(f"accuracy, best {share}, %", _percent(most_confident(verdicts, shares[share]))) for share in shares]
@@ -378,7 +414,7 @@ def judge_confidence(judged: Judged, views: dict[str, Array], name: str) -> None
         [("expected calibration error", _round(error)), *rows],
     )
     if name == DRUG:
-        refit_confidence(judged, joint(views), verdicts)
+        refit_confidence(judged, scores, verdicts)
 
 
 def refit_confidence(judged: Judged, scores: Array, verdicts: "Sequence[JudgedChain]") -> None:

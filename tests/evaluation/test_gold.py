@@ -33,7 +33,17 @@ MAY_NAME_GOLD |= {"paper/report.py", "labels/store.py"}
 # where chains are judged for people; what recovers them for the pages (web/service.py) is not among these
 MAY_NAME_GOLD |= {
     f"web/{name}.py"
-    for name in ("question_index", "question_rows", "pages", "site", "views", "api", "chains", "link_graph")
+    for name in (
+        "question_index",
+        "question_rows",
+        "pages",
+        "site",
+        "views",
+        "api",
+        "chains",
+        "link_graph",
+        "dashboard",
+    )
 }
 
 LABELS = [

@@ -338,7 +338,7 @@ def test_files_that_are_none_of_labels_get_one_sentence(tmp_path: Path, store: L
         tmp_path: "is a folder",
         tmp_path / "missing" / "labels": "there is no folder",
         text / "labels": "there is no folder",
-        Path("/dev/null"): "is no file",
+        Path("/dev/null"): "is not a regular file",
     }
     for path, what in problems.items():
         with pytest.raises(InputError) as failure:
@@ -392,7 +392,7 @@ def test_the_file_is_marked_and_synced(store: LabelStore, said: Said) -> None:
 def test_a_bad_name_is_none_of_an_annotator(said: Said, name: str) -> None:
     with pytest.raises(ValidationError):
         said(name, "q", 1)
-    with pytest.raises(RechainError, match="an annotator's name has 1 to 80 characters"):
+    with pytest.raises(RechainError, match="an annotator's name has 1 to 80 visible characters"):
         checked_annotator(name)
 
 

@@ -1,6 +1,6 @@
 """The cascade: what is read, what adds up to a score, and how sure the model is."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import exp
 from pathlib import Path
@@ -75,6 +75,13 @@ def ladder(**fields: object) -> Candidates:
 
 
 TEMPERATURE = ReaderSettings().temperature
+
+
+def shares_of(scores: Sequence[float], none: float) -> list[float]:
+    """Return the shares of the eight best candidates beside that of none; the others have none."""
+    least = sorted(scores)[-8:][0]
+    chances = [exp(score / TEMPERATURE) if score >= least else 0.0 for score in scores]
+    return [chance / (sum(chances) + exp(none / TEMPERATURE)) for chance in chances]
 
 
 def model(tokenizer: Tokenizer, network: ChainReader, **settings: float) -> ChainReaderModel:
@@ -181,9 +188,7 @@ def test_each_chain_has_what_was_said_of_it(tokenizer: Tokenizer) -> None:
 def test_confidences_are_probabilities_that_leave_room_for_none(tokenizer: Tokenizer) -> None:
     candidates = web()
     (scores,) = model(tokenizer, KnownReader(), margin=1000.0).score_many([candidates])
-    logits = [logit / TEMPERATURE for logit in (*totals(scores), nothing(candidates))]
-    total = sum(exp(logit - max(logits)) for logit in logits)
-    assert scores.confidences == pytest.approx([exp(logit - max(logits)) / total for logit in logits[:-1]])
+    assert scores.confidences == pytest.approx(shares_of(totals(scores), nothing(candidates)))
     assert sum(scores.confidences) < 1
 
 
@@ -193,7 +198,8 @@ def test_a_temperature_makes_less_sure(tokenizer: Tokenizer) -> None:
         for temperature in (0.5, 2.0, 1e6)
     )
     assert max(sure) > max(less) > max(undecided)
-    assert undecided == pytest.approx([1 / (len(undecided) + 1)] * len(undecided), abs=1e-3)
+    counted = [share for share in undecided if share]
+    assert counted == pytest.approx([1 / (len(counted) + 1)] * len(counted), abs=1e-3)
 
 
 def test_evidence_is_what_was_learnt_and_not_the_prior(tokenizer: Tokenizer) -> None:
@@ -219,9 +225,7 @@ def compared(answer: str) -> Candidates:
 def test_one_softmax_is_over_candidates_of_every_shape(tokenizer: Tokenizer, candidates: Candidates) -> None:
     assert len({(chain.shape, len(chain.passages)) for chain in candidates.chains}) > 3
     (scores,) = model(tokenizer, KnownReader(), margin=1000.0).score_many([candidates])
-    logits = [logit / TEMPERATURE for logit in (*totals(scores), nothing(candidates))]
-    total = sum(exp(logit - max(logits)) for logit in logits)
-    assert scores.confidences == pytest.approx([exp(logit - max(logits)) / total for logit in logits[:-1]])
+    assert scores.confidences == pytest.approx(shares_of(totals(scores), nothing(candidates)))
     assert set(scores.contributions[0]) == {"evidence", "ranker", "reasoner"}
 
 

@@ -376,8 +376,8 @@ def test_a_question_without_a_chain_shows_where_the_link_is_missing(
     client = connect(make_site([bridge_question.model_copy(update={"passages": apart})]))
     page = seen(client.get("/question?id=q1").text)
     assert "The link is missing: nothing leads from the names of the question to the answer." in page.text
-    assert "Zorilla: holds a name of the question; linked to none." in page.text
-    assert "Prague: holds the answer; linked to none." in page.text
+    assert "Zorilla: mentions the question; linked to none." in page.text
+    assert "Prague: contains the answer; linked to none." in page.text
 
 
 @pytest.mark.parametrize("path", ["/", "/question?id=town-1", "/try", "/label"])

@@ -353,7 +353,7 @@ def test_other_work_that_fails_is_given_up_and_requests_are_answered(
     assert has_failed.wait(HANG_S)
     assert names(service.ask(entries[:2], Options())) == ["town-0", "town-1"]
     assert len(calls) == 1
-    assert "has failed and is given up" in caplog.text
+    assert "has failed; it is given up" in caplog.text
 
 
 def test_a_model_that_cannot_be_had_is_told_to_who_asks(entries: list[Entry]) -> None:

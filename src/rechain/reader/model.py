@@ -169,13 +169,22 @@ class WeighedQuestion:
         contributions: list[Contributions] = [
             dict(zip(parts, map(float, values), strict=True)) for values in zip(*parts.values(), strict=True)
         ]
-        # one more candidate is "none of these"
-        logits = np.append(np.sum(list(parts.values()), axis=0), self._nothing) / self._settings.temperature
-        shares = np.exp(logits[:-1] - _log_sum(logits)).clip(0, 1).tolist()
+        shares = self._shares(np.sum(list(parts.values()), axis=0)).tolist()
         steps = self._steps(ranks, named)
         if self._candidates.names_entities:
             return Scores(contributions, ALONE.confidences(shares), steps, shares=shares)
         return Scores(contributions, shares, steps)
+
+    def _shares(self, totals: Array) -> Array:
+        """Return the probability of each candidate, [candidates]; what is left is that of "none of these".
+
+        Only the best count: at this temperature, hundreds that nobody would take are together as likely as a good one.
+        """
+        best = np.argsort(-totals, kind="stable")[: self._settings.most_chains]
+        logits = np.append(totals[best], self._nothing) / self._settings.temperature
+        shares = np.zeros(len(totals))
+        shares[best] = np.exp(logits[:-1] - _log_sum(logits)).clip(0, 1)
+        return shares
 
     def _named(self, links: Array) -> list[list[float]]:
         """Return the log-probability of every link of each chain that was read; 0 if it is the only one."""

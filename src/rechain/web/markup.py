@@ -10,7 +10,7 @@ from rechain.text.highlights import Piece
 STRONG = "strong"
 """the role of a piece that is emphasised or code"""
 _IS_MARKUP = re.compile(r"^[ \t]*(?:\||#{1,6}[ \t]|[-*•][ \t])|\*\*[^*\n]+\*\*|`[^`\n]+`", re.MULTILINE)
-_RULE = re.compile(r"[ \t]*\|?[ \t:|-]*-[ \t:|-]*")
+_RULE = re.compile(r"[ \t:|]*-[ \t:|-]*")
 _START = re.compile(r"[ \t]*(?:(#{1,6})|[-*•])[ \t]+")
 _INLINE = re.compile(r"(\*\*|`)")
 

@@ -8,7 +8,7 @@ from rechain.errors import QuestionError
 from rechain.schema import LinkKind, Passage, Question
 from rechain.text.candidates import find_candidates
 from rechain.text.collection import PassageCollection
-from rechain.text.label_units import find_units
+from rechain.text.evidence.search import find_evidence
 from rechain.text.linking.content import is_everywhere, less_where_shared
 from rechain.text.linking.linkers import Entity
 
@@ -80,8 +80,8 @@ def test_the_name_of_the_organisation_does_not_link_where_its_collection_is_know
     collection = PassageCollection({passage.id: passage for passage in (*passages, *others)})
     with pytest.raises(QuestionError, match="no 2 passages are linked"):
         find_candidates(question, collection=collection)
-    assert any(unit.shape == "chain" for unit in find_units(question).chains)
-    assert not any(unit.shape == "chain" for unit in find_units(question, collection=collection).chains)
+    assert any(chain.shape == "chain" for chain in find_evidence(question).chains)
+    assert not any(chain.shape == "chain" for chain in find_evidence(question, collection=collection).chains)
     small = PassageCollection({passage.id: passage for passage in passages})
     assert [chain.weight for chain in find_candidates(question, collection=small).chains] == [
         chain.weight for chain in find_candidates(question).chains
