@@ -2,9 +2,11 @@
 
 import pytest
 
+from rechain.recoverer import Recoverer
 from rechain.schema import Passage
 from rechain.scoring.contexts import Contexts, find_names, terms
 from rechain.text.passage_views import PassageView
+from rechain.text.values import normal
 
 TABLE = """Rates
 
@@ -97,3 +99,13 @@ def test_a_long_run_of_capitals_or_blanks_is_read_in_linear_time(text: str) -> N
     """A pattern that tried each position of the run again would take minutes."""
     assert all(len(name) > 1 for name in find_names(text))
     assert contexts(f"{text} | Zurich | 180").units
+
+
+def test_values_are_read_once_for_matching_and_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    items = normal.read_items
+    monkeypatch.setattr("rechain.text.passage_views.read_items", lambda text: (read.append(text), items(text))[1])
+    text = "".join(f"| Town {n} | {n} euros |\n" for n in range(6000))
+    answer = "Town 7 has 7 euros, but Town 9 has 9 euros."
+    recovered = Recoverer("lexical").recover("How many euros?", answer, [text, "Towns have euros."])
+    assert recovered.chains and read.count(text) == 1

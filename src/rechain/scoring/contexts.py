@@ -5,7 +5,6 @@ tells is counted among the sentences of the question's own passages, so that it 
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
@@ -19,7 +18,6 @@ from rechain.text.answers import wrapping
 from rechain.text.languages import stem
 from rechain.text.passage_views import PassageView
 from rechain.text.values import Item
-from rechain.text.values.normal import read_items
 from rechain.text.words import Span, Text
 
 _MOST_SENTENCES = 2000
@@ -67,6 +65,15 @@ class _Sentence(NamedTuple):
     near: frozenset[str]
 
 
+def _holders(some: Iterable[frozenset[str]]) -> dict[str, list[int]]:
+    """Return the numbers of the sets that hold each term: to look through all of them for each takes far longer."""
+    holders: dict[str, list[int]] = {}
+    for number, of_one in enumerate(some):
+        for term in of_one:
+            holders.setdefault(term, []).append(number)
+    return holders
+
+
 def terms(text: str) -> frozenset[str]:
     """Return the words of a text that say something, without their endings."""
     return _terms(Text(text))
@@ -94,7 +101,10 @@ class Contexts:
             self.units += read.units
             self._sentences += read.sentences
         self._passages = [frozenset(map(stem, view.terms)) for view in views]
-        self._counts = Counter(term for sentence in self._sentences for term in sentence.terms)
+        self._holders = _holders(sentence.terms for sentence in self._sentences)
+        self._near = _holders(sentence.near for sentence in self._sentences)
+        self._inside = _holders(unit.terms for unit in self.units)
+        self._passage_of = np.array([sentence.passage for sentence in self._sentences], dtype=int)
         self._sentence_of = np.array([unit.sentence for unit in self.units], dtype=int)
         self._closeness: dict[str, Array] = {}
 
@@ -105,11 +115,16 @@ class Contexts:
 
     def count(self, term: str) -> int:
         """Return how many sentences hold a term."""
-        return self._counts.get(term, 0)
+        return len(self._holders.get(term, ()))
+
+    def units_with(self, term: str) -> list[Unit]:
+        """Return the units that hold a term."""
+        return [self.units[number] for number in self._inside.get(term, ())]
 
     def weigh(self, some: Iterable[str]) -> dict[str, float]:
         """Return those of some terms that stand in a sentence, and how much each tells the sentences apart."""
-        return {term: log((len(self._sentences) + 1) / self._counts[term]) for term in some if term in self._counts}
+        counts = {term: count for term in some if (count := self.count(term))}
+        return {term: log((len(self._sentences) + 1) / count) for term, count in counts.items()}
 
     def fits(self, weights: Mapping[str, float]) -> Array:
         """Return how well each unit fits some terms, 0 to 1."""
@@ -121,18 +136,12 @@ class Contexts:
     def _close(self, term: str) -> Array:
         """Return how close a term is to each unit; a question's and an answer's terms are asked for many times."""
         if term not in self._closeness:
-            sentences = np.array(
-                [
-                    _SENTENCE
-                    if term in sentence.terms
-                    else _NEAR
-                    if term in sentence.near
-                    else _PASSAGE * (term in self._passages[sentence.passage])
-                    for sentence in self._sentences
-                ]
-            )
-            inside = np.array([term in unit.terms for unit in self.units])
-            self._closeness[term] = np.where(inside, 1.0, sentences[self._sentence_of])
+            passages = np.array([term in passage for passage in self._passages], dtype=float)
+            sentences = _PASSAGE * passages[self._passage_of]
+            sentences[self._near.get(term, [])] = _NEAR
+            sentences[self._holders.get(term, [])] = _SENTENCE
+            close = self._closeness[term] = sentences[self._sentence_of]
+            close[self._inside.get(term, [])] = 1.0
         return self._closeness[term]
 
     @cached_property
@@ -143,7 +152,7 @@ class Contexts:
     def _locate_values(self) -> Iterator[tuple[Item, int]]:
         number = 0
         for passage, view in enumerate(self._views):
-            for item in read_items(view.passage.text):
+            for item in view.items:
                 if not item.is_value:
                     continue
                 while number + 1 < len(self.units) and self._is_before(number, passage, item.start):

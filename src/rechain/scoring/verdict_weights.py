@@ -28,7 +28,7 @@ from rechain.text.candidates import Candidate, Candidates
 from rechain.text.languages import stem
 from rechain.text.linking.content import are_parts, is_entry
 from rechain.text.passage_views import PassageView
-from rechain.text.values import Item, same
+from rechain.text.values import Item, ValueIndex
 from rechain.text.values.normal import read_items
 from rechain.text.words import Text
 
@@ -65,9 +65,9 @@ class Rivals:
         self._asked = terms(question.question)
         self._answered = terms(question.answer)
         self._question_words = frozenset(map(stem, Text(question.question).words))
-        self._asked_values = _Values((value, 0) for value in _values(question.question))
-        answered = _Values((value, 0) for value in _values(question.answer))
-        self._values = _Values(self._contexts.values)
+        self._asked_values = ValueIndex((value, 0) for value in _values(question.question))
+        answered = ValueIndex((value, 0) for value in _values(question.answer))
+        self._values = ValueIndex(self._contexts.values)
         # what question and answer give is no rival of what the answer gives
         self._rivals = [
             (_kinds(value), unit)
@@ -86,7 +86,7 @@ class Rivals:
         for term, weight in asked.items():
             if (count := self._contexts.count(term)) > _MOST_WITH:
                 continue
-            units = [unit for unit in self._contexts.units if term in unit.terms]
+            units = self._contexts.units_with(term)
             for word, _ in {(word, unit.sentence) for unit in units for word in unit.terms - known}:
                 if not word.isdigit():
                     shares[word] = shares.get(word, 0.0) + weight / total / count
@@ -207,38 +207,6 @@ class Rivals:
 def _worst(margins: Iterable[float | None]) -> float:
     """Return the margin of what fits worst; 0 where nothing has rivals."""
     return max((margin for margin in margins if margin is not None), default=0.0)
-
-
-class _Values:
-    """Values with the numbers of their units, found by what they say."""
-
-    def __init__(self, values: Iterable[tuple[Item, int]]) -> None:
-        self._by_key: dict[str, list[tuple[Item, int]]] = {}
-        for value, unit in values:
-            for key in _keys(value):
-                self._by_key.setdefault(key, []).append((value, unit))
-
-    def _alike(self, value: Item) -> list[tuple[Item, int]]:
-        """Return the values that share a key or number with a value, each once, in their order."""
-        found = (place for key in sorted(_keys(value)) for place in self._by_key.get(key, ()))
-        return sorted(dict.fromkeys(found), key=lambda place: (place[1], place[0].start))
-
-    def find(self, value: Item) -> list[tuple[Item, int]]:
-        """Return those that say what a value says."""
-        return [place for place in self._alike(value) if same(value, place[0])]
-
-    def says(self, value: Item) -> bool:
-        """Return whether one of them says what a value says."""
-        return bool(self.find(value))
-
-    def is_said_by(self, value: Item) -> bool:
-        """Return whether a value says what one of them says."""
-        return any(same(known, value) for known, _ in self._alike(value))
-
-
-def _keys(value: Item) -> set[str]:
-    """Return what two values have in common if they may say the same."""
-    return {value.key, *value.others, *value.implied, *(f"#{number}" for number in value.numbers)}
 
 
 def has_quantities(text: str) -> bool:

@@ -193,12 +193,13 @@ def find_words(text: str, segment: bool) -> set[Word]:
 def _rows_of_words(run: list[str]) -> set[Word]:
     """Return rows of up to 3 words; the rarest counts in full and the others by half, as in a name."""
     rows: set[Word] = set()
-    for start in range(len(run)):
+    weights, ends = list(map(_rarity, run)), [word not in _FUNCTION_CHARACTERS for word in run]
+    for start in (number for number, may_end in enumerate(ends) if may_end):
         for end in range(start + 1, min(start + 3, len(run)) + 1):
-            row = run[start:end]
-            if _FUNCTION_CHARACTERS.isdisjoint((row[0], row[-1])) and len("".join(row)) > 1:
-                rarities = [_rarity(word) for word in row]
-                rows.add(Word("".join(row), min(MAX_PHRASE_IDF, (max(rarities) + sum(rarities)) / 2)))
+            row = "".join(run[start:end])
+            if ends[end - 1] and len(row) > 1:
+                rarities = weights[start:end]
+                rows.add(Word(row, min(MAX_PHRASE_IDF, (max(rarities) + sum(rarities)) / 2)))
     return rows
 
 
@@ -212,6 +213,7 @@ def _rows_of_characters(run: str, shortest: int) -> set[Word]:
     return rows
 
 
+@lru_cache(maxsize=1 << 16)
 def _rarity(word: str) -> float:
     """Return the rarity of a Chinese word; one character is half a word, and no name."""
     if len(word) == 1 or word in _COMMON:

@@ -8,6 +8,8 @@ from math import fsum
 from typing import cast
 
 from rechain.schema import Passage, Question
+from rechain.text.values import Item
+from rechain.text.values.normal import read_items
 from rechain.text.words import Span, Text, lazy, strip_suffix
 
 _VERY_LONG, _PART, _STEP = 1000, 300, 240
@@ -72,6 +74,11 @@ class PassageView:
         if self.passage.text.isascii():
             return self.vocabulary
         return frozenset((*self.title.terms, *self.text.terms))
+
+    @lazy
+    def items(self) -> Sequence[Item]:
+        """The words and values of the text: matching and verdicts read the same ones."""
+        return read_items(self.passage.text)
 
     @lazy
     def sentences(self) -> list[Span]:

@@ -192,8 +192,11 @@ def _blank_beyond_ascii(text: str) -> str:
             text = text.replace(character, " ")
     if marks:  # an accent belongs to the word before it, if there is one
         text = re.sub(rf"(?<![\w{marks}])[{marks}]+", " ", text)
-    if _UNSPACED_CHARACTER.search("".join(others)):
-        text = re.sub(rf"(?![{marks}])[{_UNSPACED}][{marks}]*" if marks else f"[{_UNSPACED}]", r" \g<0> ", text)
+    if unspaced := list(filter(is_unspaced, others)):
+        if marks:
+            text = re.sub(rf"(?![{marks}])[{_UNSPACED}][{marks}]*", r" \g<0> ", text)
+        else:  # three times as fast
+            text = text.translate({ord(character): f" {character} " for character in unspaced})
     return text
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from rechain.errors import QuestionError
 from rechain.schema import Mention, Passage, Question
+from rechain.text import values
 from rechain.text.answers import matcher
 from rechain.text.answers.claims import Claim
 from rechain.text.answers.matcher import AnswerMatcher, HeldClaim, Holding, Holdings, Meaning
@@ -520,3 +521,26 @@ def test_a_claims_sentence_is_one_of_the_passage_and_holds_something_of_it(
                 assert len(inside) == 1
                 items = read_items(text)
                 assert any(same(one, item) for one in read_items(held.claim.text) for item in items)
+
+
+def test_so_much_text_is_read_for_its_meaning_whatever_is_asked() -> None:
+    read: list[int] = []
+
+    def meaning(claims: Sequence[str], sentences: Sequence[str]) -> list[list[float]]:
+        read.append(sum(map(len, sentences)))
+        return [[0.0] * len(sentences) for _ in claims]
+
+    aliases = [f"Nothing of this, says number {n}." for n in range(1000)]
+    asked = question("Wholly unsaid things.", *["A long row of words " * 100] * 100, answer_aliases=aliases)
+    with pytest.raises(QuestionError):
+        hold(asked, meaning)
+    assert max(read) <= 24_000 and len(read) <= 50
+
+
+def test_values_are_found_by_what_they_say_and_not_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[None] = []
+    monkeypatch.setattr(values, "same", lambda one, two: compared.append(None) or same(one, two))
+    numbers = [str(n) for n in range(1000, 3000)]
+    asked = question(f"It was {', '.join(numbers[::40])}.", " ".join(numbers), " ".join(numbers[::-1]))
+    assert tails(asked) == [0, 1]
+    assert len(compared) < 1000

@@ -7,15 +7,18 @@ sentence means what the answer says ("meaning"). Where a passage holds the answe
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import fsum
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from rechain.errors import QuestionError
 from rechain.schema import Match, Passage, Question
 from rechain.text.answers.claims import AnswerReading, Claim, read_answer
 from rechain.text.languages import idf, is_foreign, rarities
 from rechain.text.passage_views import PassageView, SentenceOverlaps
-from rechain.text.values import Item, same
+from rechain.text.values import Item, ValueIndex, same
 from rechain.text.values.normal import read_items
 from rechain.text.values.units import SYMBOLS
 from rechain.text.words import Span, Text, is_unspaced, lazy, phrase
@@ -45,8 +48,11 @@ _MOST_JUDGED = 4
 """passages that may hold what a "yes" judges"""
 _ALIKE = 0.55
 """from this likeness on a sentence may mean what a claim says: sentences that say other things have up to 0.5"""
-_MOST_COMPARED = 200
-"""sentences whose meaning is compared with a claim's: more than logs have, and about a second of one core's time"""
+_MOST_COMPARED, _LONGEST_COMPARED, _CHARACTERS = 200, 400, 24_000
+"""sentences whose meaning is compared with a claim's, and characters of one and of all of them that are read: more than
+logs have, and less than a second of one core's time"""
+_MOST_CLAIMS = 50
+"""of an answer and its aliases that are looked for in other words; word for word any number is"""
 _MEANING = 0.6
 """what likeness is worth beside words: it does not tell a name or a number from another"""
 
@@ -163,13 +169,24 @@ class AnswerMatcher:
         tails = {number: view for number, view in enumerate(views) if self.is_held_by(view)}
         if tails:
             return self._hold_whole(reading, tails)
-        readings = (reading, *(read_answer(question.question, alias) for alias in question.answer_aliases))
-        for claims in (one.claims for one in readings if one.kind == "text"):
-            if (found := _ClaimSearch(question.question, views, claims, meaning).holdings()).tails:
+        search = _ClaimSearch(question.question, views, meaning)
+        for claims in self._readings(reading):
+            if (found := search.holdings(claims)).tails:
                 return found
         texts = (question.answer, *question.answer_aliases)
         quoted = " or ".join(f"'{text if len(text) <= 80 else text[:79] + '…'}'" for text in texts)
         raise QuestionError("no_tail", f"no tail: no passage holds the answer {quoted}, nor what it says")
+
+    def _readings(self, reading: AnswerReading) -> Iterator[Sequence[Claim]]:
+        """Yield the claims of the answer and those of its aliases, up to so many in all."""
+        aliases = (read_answer(self._question.question, alias) for alias in self._question.answer_aliases)
+        read = 0
+        for one in chain((reading,), aliases):
+            if one.kind == "text":
+                yield one.claims
+            read += max(len(one.claims), 1)
+            if read >= _MOST_CLAIMS:
+                return
 
     def _hold_entity(self, views: Sequence[PassageView]) -> Holdings:
         """Return which passages mention the answer's entity."""
@@ -226,7 +243,7 @@ class _Judged(Sequence[HeldClaim]):
         """Which passages hold most of what the question says."""
         words = tuple(dict.fromkeys(word for word in Text(self._question).words if idf(word) >= _CONTENT))
         claim = Claim(self._question, (), words)
-        found = _ClaimSearch(self._question, self._views, [claim]).holdings()
+        found = _ClaimSearch(self._question, self._views).holdings([claim])
         strengths = [(number, holding) for held in found.claims for number, holding in held.holdings.items()]
         best = sorted(strengths, key=lambda one: -one[1].strength)[:_MOST_JUDGED]
         return [HeldClaim(claim, {number: holding._replace(match="meaning") for number, holding in best})]
@@ -269,47 +286,49 @@ def _wanted(claim: Claim) -> list[_Wanted]:
     return sorted(wanted.values(), key=lambda one: -one.weight)[:_MOST_WORDS]
 
 
+def _total(wanted: Sequence[_Wanted]) -> float:
+    return fsum(one.weight for one in wanted)
+
+
 class _ClaimSearch:
     """Looks for claims sentence by sentence."""
 
-    def __init__(
-        self, question: str, views: Sequence[PassageView], claims: Sequence[Claim], meaning: Meaning | None = None
-    ) -> None:
+    def __init__(self, question: str, views: Sequence[PassageView], meaning: Meaning | None = None) -> None:
         self._question = question
         self._views = views
-        self._claims = claims
         self._meaning = meaning
         self._sentences = [_NormalSentences(view) for view in views]
 
-    def holdings(self) -> Holdings:
+    def holdings(self, claims: Sequence[Claim]) -> Holdings:
         """Return which passages hold which claims."""
-        wanted = [_wanted(claim) for claim in self._claims]
-        found = [self._by_words(claim, some) for claim, some in zip(self._claims, wanted, strict=True)]
+        found = [self._by_words(claim, _wanted(claim)) for claim in claims]
         if self._meaning is not None:
-            found = self._with_meaning(found, self._meaning)
-        held = [HeldClaim(claim, _best(holdings)) for claim, holdings in zip(self._claims, found, strict=True)]
-        phrases = frozenset(phrase for claim in self._claims for phrase in claim.phrases)
-        return Holdings(held, phrases, frozenset(word for claim in self._claims for word in claim.words))
+            found = self._with_meaning(claims, found, self._meaning)
+        held = [HeldClaim(claim, _best(holdings)) for claim, holdings in zip(claims, found, strict=True)]
+        phrases = frozenset(phrase for claim in claims for phrase in claim.phrases)
+        return Holdings(held, phrases, frozenset(word for claim in claims for word in claim.words))
 
     def _by_words(self, claim: Claim, wanted: Sequence[_Wanted]) -> dict[int, Holding]:
         """Return how much of what is telling in a claim each passage holds in one of its sentences."""
         if not wanted:
             return {}
         found = ((number, sentences.hold(wanted, claim.phrases)) for number, sentences in enumerate(self._sentences))
-        return {number: holding for number, holding in found if holding.strength >= _LEAST_STRENGTH}
+        return {number: holding for number, holding in found if holding is not None}
 
-    def _with_meaning(self, found: Sequence[dict[int, Holding]], meaning: Meaning) -> list[dict[int, Holding]]:
+    def _with_meaning(
+        self, claims: Sequence[Claim], found: Sequence[dict[int, Holding]], meaning: Meaning
+    ) -> list[dict[int, Holding]]:
         """Add the passages with a sentence that means what a claim says, where words did not show it.
 
         The encoder has learnt English: to it all sentences of another language are alike.
         """
         added = [dict(held) for held in found]
-        doubtful = [n for n, held in enumerate(found) if not held and not is_foreign(Text(self._claims[n].text))]
-        places = self._compared() if doubtful else []
+        doubtful = [n for n, held in enumerate(found) if not held and not is_foreign(Text(claims[n].text))]
+        places = self._compared if doubtful else []
         if not places:
             return added
-        texts = [self._views[number].passage.text[start:end] for number, (start, end) in places]
-        likeness = meaning([self._claims[n].text for n in doubtful], texts)
+        texts = [self._views[number].passage.text[start:end][:_LONGEST_COMPARED] for number, (start, end) in places]
+        likeness = meaning([claims[n].text for n in doubtful], texts)
         for claim, row in zip(doubtful, likeness, strict=True):
             for (number, span), alike in zip(places, row, strict=True):
                 known = added[claim].get(number)
@@ -318,15 +337,18 @@ class _ClaimSearch:
                     added[claim][number] = Holding("meaning", strength, span)
         return added
 
+    @lazy
     def _compared(self) -> list[tuple[int, Span]]:
-        """Return the sentences whose meaning is compared: of very many those that hold most of the question."""
+        """Return the sentences whose meaning is compared: of very much text those that hold most of the question."""
         places = [(number, span) for number, view in enumerate(self._views) for span in view.sentences]
-        if len(places) <= _MOST_COMPARED:
+        lengths = np.array([min(end - start, _LONGEST_COMPARED) for _, (start, end) in places])
+        if len(places) <= _MOST_COMPARED and lengths.sum() <= _CHARACTERS:
             return places
         asked = rarities(Text(self._question))
         overlaps = [overlap for view in self._views for overlap in SentenceOverlaps(view, asked).overlaps]
-        best = sorted(range(len(places)), key=lambda number: -overlaps[number])[:_MOST_COMPARED]
-        return [places[number] for number in sorted(best)]
+        best = np.argsort(-np.array(overlaps), kind="stable")[:_MOST_COMPARED]
+        best = best[np.cumsum(lengths[best]) <= _CHARACTERS]
+        return [places[number] for number in sorted(best.tolist())]
 
 
 class _NormalSentences:
@@ -335,32 +357,42 @@ class _NormalSentences:
     def __init__(self, view: PassageView) -> None:
         self._spans = view.sentences
         self._places: dict[str, set[int]] = {}
-        self._values: list[tuple[Item, int]] = []
-        for item in read_items(view.passage.text):
+        values: list[tuple[Item, int]] = []
+        for item in view.items:
             number = view.sentence_number(item.start)
             self._places.setdefault(item.key, set()).add(number)
             if item.is_value:
-                self._values.append((item, number))
+                values.append((item, number))
+        self._values = ValueIndex(values)
         self._texts = view.sentence_texts
         self._title = {item.key for item in read_items(view.passage.title)}
 
-    def hold(self, wanted: Sequence[_Wanted], phrases: Sequence[str]) -> Holding:
-        """Return how that sentence holds what is wanted that holds most of it; one that holds nothing of it is none."""
+    def hold(self, wanted: Sequence[_Wanted], phrases: Sequence[str]) -> Holding | None:
+        """Return how the sentence that holds most of what is wanted holds it; None if that is too little."""
         places = [self._with(one) for one in wanted]
+        if not self._may_hold(wanted, places):
+            return None
         worth = [self._worth(one, here) for one, here in zip(wanted, places, strict=True)]
-        total = fsum(one.weight for one in wanted)
+        total = _total(wanted)
         inside = sorted(set().union(*places))
         strengths = {}
         for number in inside or [0]:  # the title alone may hold something, and is beside every sentence
             order = 1.0 if any(one in self._texts[number].joined for one in phrases[:1]) else _SCATTERED
             strengths[number] = order * fsum(of_one.get(number, 0.0) for of_one in worth) / total
         best = max(strengths, key=strengths.__getitem__)
+        if strengths[best] < _LEAST_STRENGTH:
+            return None
         start, end = self._spans[best]
         found = next((found for words in phrases[:1] for found in self._texts[best].spans(words)), None)
         span = (start, end) if found is None else (start + found[0], start + found[1])
         is_whole = all(of_one.get(best) == one.weight for one, of_one in zip(wanted, worth, strict=True))
         match: Match = "normalised" if is_whole and found is None else "words"
         return Holding(match, min(strengths[best], 1.0), span if inside else None)
+
+    def _may_hold(self, wanted: Sequence[_Wanted], places: Sequence[set[int]]) -> bool:
+        """Return whether all that the passage holds, were it in one sentence, would be enough: of most it is not."""
+        there = fsum(one.weight for one, here in zip(wanted, places, strict=True) if here or one.key in self._title)
+        return there >= _LEAST_STRENGTH * _total(wanted)
 
     def _worth(self, one: _Wanted, here: set[int]) -> dict[int, float]:
         """Return what a word or value counts in each sentence: less where it stands in the title or the next sentence.
@@ -376,7 +408,7 @@ class _NormalSentences:
     def _with(self, one: _Wanted) -> set[int]:
         """Return the sentences that hold a word or value."""
         if one.value is not None:
-            return {number for value, number in self._values if same(one.value, value)}
+            return {number for _, number in self._values.find(one.value)}
         if is_unspaced(one.key):
             return {number for number, text in enumerate(self._texts) if f" {' '.join(one.key)} " in text.joined}
         return self._places.get(one.key, set())

@@ -1,6 +1,9 @@
 """Numbers, money, quantities, dates and times of a text, read as values whatever their wording."""
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Generic, NamedTuple, TypeVar
+
+Place = TypeVar("Place")
 
 
 class Item(NamedTuple):
@@ -46,3 +49,37 @@ def same(one: Item, two: Item) -> bool:
     return any(number in quantity.numbers for number in bare.numbers) and (
         not bare.counted or bare.counted in quantity.units
     )
+
+
+class ValueIndex(Generic[Place]):
+    """Values and where each stands, found by what they say."""
+
+    def __init__(self, values: Iterable[tuple[Item, Place]]) -> None:
+        self._by_key: dict[str, list[tuple[int, tuple[Item, Place]]]] = {}
+        for number, located in enumerate(values):
+            for key in _keys(located[0]):
+                self._by_key.setdefault(key, []).append((number, located))
+
+    def _alike(self, value: Item) -> list[tuple[Item, Place]]:
+        """Return the values that share a key or number with a value, each once, in their order."""
+        if not self._by_key or not (keys := _keys(value) & self._by_key.keys()):
+            return []
+        located = dict(one for key in keys for one in self._by_key[key])
+        return [located[number] for number in sorted(located)]
+
+    def find(self, value: Item) -> list[tuple[Item, Place]]:
+        """Return those that say what a value says."""
+        return [one for one in self._alike(value) if same(value, one[0])]
+
+    def says(self, value: Item) -> bool:
+        """Return whether one of them says what a value says."""
+        return bool(self.find(value))
+
+    def is_said_by(self, value: Item) -> bool:
+        """Return whether a value says what one of them says."""
+        return any(same(known, value) for known, _ in self._alike(value))
+
+
+def _keys(value: Item) -> set[str]:
+    """Return what two values have in common if they may say the same."""
+    return {value.key, *value.others, *value.implied, *map("#".__add__, value.numbers)}
