@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
+from rechain.reader import texts
 from rechain.reader.settings import FIRST_END, FROM_BEFORE, LAST_END, TO_NEXT
 from rechain.reader.texts import Arrival, Arrivals, Case, ChainTexts, TokenText, flat_texts, share_out
 from rechain.schema import Mention, Passage, Question
@@ -346,3 +347,15 @@ def test_a_judge_reads_the_sentence_that_holds_the_answer_however_long_all_is(to
     assert marked(text, tokenizer, LAST_END) == "vexlor"
     answer = tokenizer.decode(text.ids[text.slots == 1].tolist())
     assert len(answer.split()) <= 48
+
+
+def test_what_is_beyond_the_longest_text_is_not_cut_into_tokens(
+    tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(texts, "_LONGEST", 4000)
+    passages = [("A", "Quorvath knew Zimbelot. " + filling(400)), ("B", filling(400) + " Zimbelot was in Ostrela.")]
+    candidates = find_evidence(question("Where was the friend of Quorvath?", "Ostrela", passages))
+    written = ChainTexts(candidates, tokenizer)
+    for one in candidates.chains:
+        assert len(written.chain(one, 272).ids) <= 272
+    assert all(one.size <= 4000 for one in written._passages.values())

@@ -5,7 +5,7 @@ from math import exp
 from typing import Self
 
 import numpy as np
-from tokenizers import Tokenizer
+from tokenizers import Encoding, Tokenizer
 
 from rechain.reader.network import ChainReader, Head, NetworkReader, Read, Reading
 from rechain.reader.settings import ReaderSettings
@@ -18,7 +18,8 @@ from rechain.text.candidates import Candidates
 from rechain.text.evidence.features import nothing, weigh
 from rechain.text.linking.content import are_parts
 
-_SENTENCE_TOKENS = 96  # of a sentence or claim whose meaning is compared
+# of a sentence or claim whose meaning is compared; what is beyond so many characters is not cut into tokens
+_SENTENCE_TOKENS, _SENTENCE_CHARACTERS = 96, 2_000
 _SENTENCE_BYTES = 2**23  # of vectors of sentences that are kept: 5,000 of them, with their tokens 10 MB
 
 
@@ -81,7 +82,10 @@ class ChainReaderModel:
 
     def embed(self, texts: Sequence[str], most: int) -> Array:
         """Return the mean states of the encoder for texts, cut to `most` tokens, each of unit length, [texts, d]."""
-        return self._embed_tokens([encoding.ids[:most] for encoding in self.tokenizer.encode_batch(texts)])
+        return self._embed_tokens([encoding.ids[:most] for encoding in self._encode(texts)])
+
+    def _encode(self, texts: Sequence[str]) -> list[Encoding]:
+        return self.tokenizer.encode_batch([text[:_SENTENCE_CHARACTERS] for text in texts])
 
     def _embed_tokens(self, texts: Sequence[Sequence[int] | Array]) -> Array:
         (states,) = self.read("embed", [[unmarked(ids) for ids in texts]])
@@ -90,7 +94,7 @@ class ChainReaderModel:
 
     def _recall(self, texts: Sequence[str]) -> Array:
         """Return what `embed` does for sentences; a third of those in a log came before, and are not read again."""
-        encodings = self.tokenizer.encode_batch(texts)
+        encodings = self._encode(texts)
         keys = [np.array(encoding.ids[:_SENTENCE_TOKENS], np.uint32).tobytes() for encoding in encodings]
         vectors = {key: self._sentences.find(key) or b"" for key in keys}
         if new := [np.frombuffer(key, np.uint32) for key, vector in vectors.items() if not vector]:

@@ -28,6 +28,9 @@ beginning and the end are read, which usually contain the request"""
 _ANSWER_TOKENS, _ANSWER_CHARACTERS = 48, 2000
 """what the judge reads of an answer at most: of a longer one the beginning and the end; the rest is not
 cut into tokens"""
+_LONGEST = 250_000
+"""characters of a text that are cut into tokens, about 80 pages: a tokeniser takes 100 bytes for each token, of which
+one of a strange model may make 33 of a character"""
 _TITLE_PART = 4
 """a title has at most a quarter of a passage's tokens where not all of it can be read"""
 
@@ -216,7 +219,7 @@ class ChainTexts:
         new = [passage for passage in passages if passage not in self._passages]
         views = [self._candidates.views[passage] for passage in new]
         titles = [title_before(view.passage) for view in views]
-        texts = [view.passage.text for view in views]
+        texts = [view.passage.text[:_LONGEST] for view in views]
         pairs = [text for title, body in zip(titles, texts, strict=True) for text in (title and f"{title}:", body)]
         encoded = self._tokenizer.encode_batch(pairs, add_special_tokens=False)
         for passage, view, title, text in zip(new, views, encoded[::2], encoded[1::2], strict=True):
@@ -238,7 +241,7 @@ class _PassageTokens:
 
     @lazy
     def _sentences(self) -> SentenceOverlaps:
-        return SentenceOverlaps(self._view, self._rarities, list(stretches(self._view)))
+        return SentenceOverlaps(self._view, self._rarities, [s for s in stretches(self._view) if s[1] <= _LONGEST])
 
     def write(self, most: int, marks: Marks, slots: Marks, answer: frozenset[str] | None) -> TokenText:
         """Return the passage, or as many of its tokens as there is room for."""

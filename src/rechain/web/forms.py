@@ -20,7 +20,7 @@ from rechain.schema import Passage, Question, Recovered
 from rechain.web.filters import PageNumber, PageQuery
 from rechain.web.question_index import TemporaryDatabase
 
-MOST_PASSAGES, MOST_CHARACTERS = 2_000, 500_000
+MOST_PASSAGES, MOST_CHARACTERS = 2_000, 250_000
 """limits of a question that somebody sends: it is recovered in one piece, and a larger one would keep others waiting"""
 _MOST_FIELDS = 100
 """of a form; ours have fewer than ten"""
@@ -142,8 +142,9 @@ def of_bounded_size(entry: Entry) -> Entry:
     """Return a question that somebody sends, or that it is too large."""
     if isinstance(entry.content, QuestionError):
         return entry
-    passages = entry.content.passages
-    characters = sum(len(passage.text) + len(passage.title) for passage in passages)
+    question, passages = entry.content, entry.content.passages
+    texts = [question.question, question.answer, *question.answer_aliases, *question.question_entities]
+    characters = sum(map(len, texts)) + sum(len(passage.text) + len(passage.title) for passage in passages)
     if len(passages) <= MOST_PASSAGES and characters <= MOST_CHARACTERS:
         return entry
     return entry._replace(content=_too_large())
