@@ -416,6 +416,13 @@ def test_parquet_rows_are_records_without_their_nulls(tmp_path: Path) -> None:
     ]
 
 
+def test_parquet_with_a_damaged_name_of_a_column_is_refused(tmp_path: Path) -> None:
+    path = write_parquet(tmp_path / "f.parquet", [{"id": "1", "quorvath": "a"}])
+    path.write_bytes(path.read_bytes().replace(b"quorvath", b"quor\xf4ath"))
+    with pytest.raises(InputError, match="not a readable Parquet file"):
+        list(read_records(path))
+
+
 def test_a_folder_of_parquet_files_is_read_in_the_order_of_their_names(tmp_path: Path) -> None:
     for name in ("train-00001", "train-00000"):
         write_parquet(tmp_path / f"{name}.parquet", [{"id": name}])

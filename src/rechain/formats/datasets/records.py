@@ -249,7 +249,7 @@ def _read_parquet(path: PathLike, opened: io.BufferedReader) -> Iterator[RawReco
     try:
         with pyarrow.parquet.ParquetFile(opened) as file:
             yield from _table_records(path, file.iter_batches(batch_size=_TABLE_BATCH), file.metadata.num_rows)
-    except pyarrow.ArrowException as error:
+    except (pyarrow.ArrowException, UnicodeDecodeError) as error:  # the latter of the names of columns
         raise InputError(f"{path} is not a readable Parquet file: {str(error).rstrip('.')}.") from error
 
 
