@@ -85,6 +85,19 @@ def test_heavy_questions_are_recovered_apart_so_that_they_can_be_given_up(make: 
     assert model.batches == [["town-0"], ["town-3", "town-4"]]
 
 
+def test_small_questions_do_not_wait_for_the_large_one_of_another(make: Make, towns: Towns) -> None:
+    large, *small = towns(4)
+    heavy = [Passage(id=str(place), text="It rains. " * 100) for place in range(500)]
+    large = large.model_copy(update={"passages": [*large.passages, *heavy]})
+    model = Held()
+    service = make(model)
+    first = hold(service, model, Entry("", small[0].id, small[0]))
+    others = [service.ask([Entry("", one.id, one)], Options()) for one in (small[1], large, small[2])]
+    model.may_go_on.set()
+    assert [names(future) for future in (first, *others)] == [["town-1"], ["town-2"], ["town-0"], ["town-3"]]
+    assert model.batches == [["town-1"], ["town-2"], ["town-0"], ["town-3"]]
+
+
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.integers(min_value=1, max_value=7), min_size=1, max_size=6), st.integers(min_value=1, max_value=6))
 def test_batches_are_full_and_have_a_question_of_each_in_turn(

@@ -35,6 +35,8 @@ _FIRST_PACE = 1e-5
 """seconds a unit of weight, until some were measured: 0.08 for a typical question"""
 _TYPICAL_WEIGHT = 8_000
 """that of a question of HotpotQA: time is divided by no less, as what a tiny one takes is no measure of others"""
+_ANSWER_WEIGHT, _LONGEST_ANSWER = 10, 10_000
+"""what a character of an answer is, up to so many: each of its claims is sought and judged"""
 _MOST_WEIGHT = 250_000
 """work in one batch, about a second: what was given up meanwhile keeps others waiting no longer than that"""
 _BATCH_SHARE = 0.04
@@ -272,8 +274,12 @@ class RecoveryService:
                 job = self._jobs.popleft()
                 if job.future.done():  # given up
                     continue
+                more = _weight(job.entries[job.taken])
+                if batch and more > most_weight:  # it comes next, alone, so that small ones do not wait for it
+                    self._jobs.appendleft(job)
+                    break
+                weight += more
                 batch.append((job, job.taken))
-                weight += _weight(job.entries[job.taken])
                 job.taken += 1
                 if job.taken < len(job.entries):
                     self._jobs.append(job)
@@ -311,9 +317,11 @@ class RecoveryService:
 
 
 def _weight(entry: Entry) -> int:
-    """Return about how much work a question is, in characters: a passage is as much as 250 of its characters."""
-    passages = entry.content.passages if isinstance(entry.content, Question) else ()
-    return 250 + sum(len(passage.text) + 250 for passage in passages)
+    """Return about how much work a question is, in characters of passages; each is as much as 250 of its own."""
+    if not isinstance(entry.content, Question):
+        return 250
+    answer = _ANSWER_WEIGHT * min(len(entry.content.answer), _LONGEST_ANSWER)
+    return 250 + answer + sum(len(passage.text) + 250 for passage in entry.content.passages)
 
 
 def _fail(job: _Job, error: Exception) -> None:
