@@ -23,6 +23,7 @@ from rechain.schema import Passage, Question
 from rechain.text.evidence.search import find_evidence
 from rechain.text.label_units import Unit
 from rechain.text.words import Text, strip_suffix
+from rechain.web.forms import MOST_CHARACTERS
 
 REPEATS = 3
 QUESTIONS = 6000
@@ -84,6 +85,28 @@ def evidence_cases() -> Cases:
     }
 
 
+def request_cases() -> Cases:
+    """Return the questions of a request, of the most characters that one may have, that take longest."""
+    recoverer = Recoverer()
+    rows = "".join(f"| Town {n} | {n} | {7 * n % 1000} euros | {1900 + n % 120} |\n" for n in range(9000))
+    numbers = " ".join(map(str, range(50_000)))
+    prose = "".join(f"Name{n % 700} saw Name{n % 900} at place {n % 50} near lake{n % 1100}. " for n in range(6000))
+    said = " ".join(f"Name{n} Maker{n} never met king{n} of lake{n}." for n in range(500))
+
+    def recovering(text: str, answer: str, passages: int) -> Callable[[], object]:
+        size = (MOST_CHARACTERS - len(answer) - 1000) // passages
+        texts = [part for n in range(passages) if (part := text[n * size : (n + 1) * size].strip())]
+        return lambda: recoverer.recover("How many euros did Name3 pay?", answer, texts)
+
+    return {
+        "request: 20 tables": recovering(rows, "It cost 77 euros in 1950.", 20),
+        "request: 20 passages of numbers": recovering(numbers, f"It was {', '.join(map(str, range(0, 999, 9)))}.", 20),
+        "request: a long answer, one passage": recovering(prose, said, 1),
+        "request: a long answer, 2,000 passages": recovering(prose, said, 2000),
+        "request: 2,000 passages": recovering(prose, "lake7", 2000),
+    }
+
+
 def reading_cases(folder: Path) -> Cases:
     """Return a passage of 5 MB, full of what JSON escapes, as a line and in an array, read and recovered."""
     short = {"id": "p", "title": "", "text": "Short."}
@@ -113,7 +136,7 @@ def main() -> None:
     print_heading()
     cases: Cases = {f"words: {name}": lambda text=text: Text(strip_suffix(text)) for name, text in ODD_TEXTS.items()}  # type: ignore[misc]
     with tempfile.TemporaryDirectory() as folder:
-        cases |= evidence_cases() | reading_cases(Path(folder)) | label_cases(Path(folder))
+        cases |= evidence_cases() | request_cases() | reading_cases(Path(folder)) | label_cases(Path(folder))
         rows = [(name, spread([seconds(work) for _ in range(REPEATS)], "{:.3f}")) for name, work in cases.items()]
     print_rows(("what", f"seconds, median (range) of {REPEATS}"), rows)
 

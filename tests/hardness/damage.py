@@ -127,8 +127,9 @@ KINDS: dict[str, Kind] = {
     "Ray's manifest": Kind("data", "parts/_rechain.json", _resume_on_ray, 0.2),
     "Ray's parts": Kind("data", "parts/00000-000000.jsonl", _export("parts")),
 }
-UNSEALED = ("Parquet, questions of users",)
-"""files that others write, without a checksum of their own: nobody can tell a flipped bit in a text from that text"""
+UNSEALED = ("Parquet, questions of users", "labels' journal after a kill")
+"""files without a checksum of their own: nobody can tell a flipped bit in a text from that text. Others write the
+former; of the latter SQLite checks every 200th byte, and it is there only between a kill and the next start"""
 
 
 # ---- damage
