@@ -113,8 +113,8 @@ def test_a_bare_yes_has_the_passages_of_what_is_compared() -> None:
 
 
 def test_one_passage_may_suffice() -> None:
-    passages = ["Anton Quillfeather was born in Prague.", "It rains.", "Prague lies on a river."]
-    (chain,) = Recoverer().recover("Where was Anton Quillfeather born?", "Prague", passages).chains
+    passages = ["A Basic account costs €3 a month.", "A Plus account costs €5.", "Cards are sent by post."]
+    (chain,) = Recoverer().recover("What does a Basic account cost?", "€3", passages).chains
     assert (chain.shape, chain.passages, chain.links) == ("single", ["0"], [])
 
 

@@ -186,6 +186,19 @@ def command(tmp_path: Path) -> Command:
     return run
 
 
+@pytest.fixture(scope="session")
+def open_details() -> Callable[[Page], None]:
+    """Open what a page of a question keeps closed: the score, the graph, the candidates."""
+
+    def unfold(page: Page) -> None:
+        details = page.locator("details.more")
+        expect(details).not_to_have_attribute("open", "")
+        details.locator(":scope > summary").click()
+        expect(details).to_have_attribute("open", "")
+
+    return unfold
+
+
 class Keyboard:
     """What somebody does who has no mouse."""
 

@@ -102,7 +102,7 @@ def test_axe_finds_nothing_on_any_kind_of_page(open_as_ada: Open, scheme: Litera
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_after_something_was_done(
-    open_as_ada: Open, served: Any, keyboard: Any, scheme: Literal["light", "dark"]
+    open_as_ada: Open, served: Any, keyboard: Any, open_details: Any, scheme: Literal["light", "dark"]
 ) -> None:
     page = open_as_ada("/try", color_scheme=scheme)
     page.get_by_label("Question").fill("Where was the discoverer of polonium born?")
@@ -117,6 +117,8 @@ def test_axe_finds_nothing_after_something_was_done(
             page.get_by_role("button", name="Recover the chain").click()
         assert problems(page) == []
     page.goto(f"{served.address}/question?id=d01")
+    open_details(page)
+    assert problems(page) == []
     page.get_by_text("other passages").click()
     assert problems(page) == []
     page = open_as_ada("/label/question?id=d12", color_scheme=scheme)
@@ -282,9 +284,11 @@ def test_a_question_is_found_and_opened_without_a_mouse(open_as_ada: Open, keybo
     page.keyboard.type("polonium")
     page.keyboard.press("Enter")
     expect(page.locator(".questions .entry")).to_have_count(1)
-    keyboard.tab_to(page, ".questions a")
+    keyboard.tab_to(page, ".questions .entry")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", level=1)).to_contain_text("Polonium")
+    keyboard.tab_to(page, "details.more > summary")
+    page.keyboard.press("Enter")
     keyboard.tab_to(page, "ol.candidates > li:nth-child(2) a")
     page.keyboard.press("Enter")
     expect(page.locator("#chain-heading")).to_have_text("Candidate 2")
@@ -299,13 +303,14 @@ def test_no_page_asks_for_anything_from_elsewhere(open_as_ada: Open, visit: Any,
     assert kinds >= {"css", "js", "svg"}
 
 
-def test_without_scripts_one_explores_all_the_same(visit: Any, served: Any) -> None:
+def test_without_scripts_one_explores_all_the_same(visit: Any, served: Any, open_details: Any) -> None:
     page: Page = visit(served, java_script_enabled=False)
-    page.get_by_label("Text").fill("polonium")
-    page.get_by_role("button", name="Filter").click()
+    page.get_by_role("searchbox", name="Search").fill("polonium")
+    page.get_by_role("button", name="Search").click()
     expect(page.locator(".questions .entry")).to_have_count(1)
-    page.locator(".questions a").click()
-    expect(page.locator(".at-chain mark.link-1").first).to_be_visible()
+    page.locator(".questions .entry").click()
+    expect(page.locator(".chain .passage mark.link-1").first).to_be_visible()
+    open_details(page)
     page.locator("ol.candidates a").nth(1).click()
     expect(page.locator("#chain-heading")).to_have_text("Candidate 2")
     page.get_by_role("link", name="other passages").click()
@@ -317,7 +322,7 @@ def test_without_scripts_one_explores_all_the_same(visit: Any, served: Any) -> N
         "# Marie Curie\nBorn in Warsaw.\n\nPolonium was found by Marie Curie."
     )
     page.get_by_role("button", name="Recover the chain").click()
-    expect(page.locator(".at-chain .passage")).to_have_count(2, timeout=60_000)
+    expect(page.locator(".chain .passage")).to_have_count(2, timeout=60_000)
     page.get_by_role("link", name="Compare", exact=True).click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Compare")
 

@@ -17,9 +17,14 @@ def sees_passage(page: Page, text: str) -> None:
 
 def test_documents_are_searched_and_read_by_keyboard(visit: Any, indexed: Any, keyboard: Any) -> None:
     page = visit(indexed)
-    keyboard.tab_to(page, "input[name=q]")
+    keyboard.tab_to(page, "input[name=text]")
     page.keyboard.type("zorilla clock")
+    keyboard.tab_to(page, "select[name=scope]")
+    page.keyboard.type("doc")
+    expect(page.locator("select[name=scope]")).to_have_value("documents")
+    keyboard.tab_to(page, ".filter button")
     page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Documents")
     expect(page.get_by_role("status")).to_contain_text("passage")
     expect(page.locator("mark.match").first).to_have_text("Zorilla")
     keyboard.tab_to(page, ".hit a")
@@ -34,5 +39,5 @@ def test_documents_are_searched_and_read_by_keyboard(visit: Any, indexed: Any, k
 
 def test_the_passages_of_a_chain_lead_to_their_documents(visit: Any, indexed: Any) -> None:
     page = visit(indexed, "/question?id=bare")
-    page.locator(".at-chain .place a").first.click()
+    page.locator("section[aria-labelledby=chain-heading] .place a").first.click()
     sees_passage(page, "Parental leave is approved by the Kinship Bureau.")

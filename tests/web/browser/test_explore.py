@@ -86,11 +86,11 @@ def test_keys_search_and_move_through_a_list(visit: Any, served: Any) -> None:
     page.keyboard.press("Alt+j")
     assert page.evaluate(FOCUSED) == links[1]
     page.keyboard.press("/")
-    expect(page.get_by_label("Text")).to_be_focused()
+    expect(page.get_by_role("searchbox", name="Search")).to_be_focused()
     page.keyboard.type("jk/?polonium")  # in a field they are letters
-    expect(page.get_by_label("Text")).to_have_value("jk/?polonium")
+    expect(page.get_by_role("searchbox", name="Search")).to_have_value("jk/?polonium")
     expect(page.get_by_role("dialog")).to_have_count(0)
-    page.get_by_label("Text").fill("polonium")
+    page.get_by_role("searchbox", name="Search").fill("polonium")
     page.keyboard.press("Enter")
     expect(page.locator(".questions .entry")).to_have_count(1)
     page.wait_for_load_state()  # scripts, and so keys, come after the list
@@ -111,7 +111,7 @@ def test_keys_go_from_question_to_question_and_back_to_the_search(visit: Any, se
     assert "id=d01" in page.url
     with page.expect_navigation():
         page.keyboard.press("/")
-    expect(page.get_by_label("Text")).to_be_focused()
+    expect(page.get_by_role("searchbox", name="Search")).to_be_focused()
 
 
 @pytest.mark.parametrize("path", ["/", "/question?id=d01", "/try", "/compare", "/label", "/no/such/page"])
@@ -136,10 +136,10 @@ def test_keys_can_be_turned_off(visit: Any, served: Any) -> None:
     page.reload()
     page.keyboard.press("/")
     page.keyboard.press("?")
-    expect(page.get_by_label("Text")).not_to_be_focused()
+    expect(page.get_by_role("searchbox", name="Search")).not_to_be_focused()
     expect(page.get_by_role("dialog")).to_have_count(0)
     page.get_by_role("button", name="Keys").click()
     page.get_by_role("checkbox").check()
     page.keyboard.press("Escape")
     page.keyboard.press("/")
-    expect(page.get_by_label("Text")).to_be_focused()
+    expect(page.get_by_role("searchbox", name="Search")).to_be_focused()

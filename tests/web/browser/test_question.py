@@ -29,7 +29,7 @@ def test_a_chain_of_long_abstracts_is_read_at_once(visit: Any, hard: Any, width:
     assert bottom < 740 and left >= 0 and right <= width, "all of it is in sight"
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     expect(page).to_have_title(re.compile("^interacts_with amlodipine"))
-    shown = page.locator(".at-chain .passage").first.locator(".excerpt")
+    shown = page.locator("section[aria-labelledby=chain-heading] .passage").first.locator(".excerpt")
     expect(shown).to_have_text("The rise was unaffected by the Ca(v)1.2 antagonist amlodipine.")
     assert "gene:" not in page.locator("main").inner_text() and "drug:" not in page.locator("main").inner_text()
 
@@ -44,8 +44,10 @@ def test_the_full_text_is_there_on_demand_without_scripts(visit: Any, hard: Any)
     assert page.url.endswith("#passage-3")
 
 
-def test_the_graph_shows_chain_gold_and_candidates(visit: Any, hard: Any) -> None:
+def test_the_graph_shows_chain_gold_and_candidates(visit: Any, hard: Any, open_details: Any) -> None:
     page: Page = visit(hard, "/question?id=long")
+    expect(page.locator(".graph")).to_be_hidden()
+    open_details(page)
     graph = page.locator(".graph")
     expect(graph.locator(".line.chain")).to_have_count(2)
     expect(graph.locator(".line.gold")).to_have_count(2)
@@ -63,18 +65,21 @@ def test_the_graph_shows_chain_gold_and_candidates(visit: Any, hard: Any) -> Non
 
 def test_the_graph_is_used_by_keyboard(visit: Any, hard: Any, keyboard: Any) -> None:
     page: Page = visit(hard, "/question?id=long")
+    keyboard.tab_to(page, "details.more > summary")
+    page.keyboard.press("Enter")
     keyboard.tab_to(page, ".graph a.node:not(.on-chain)")
     expect(page.locator(".graph .line.lit")).to_have_count(2)
     page.keyboard.press("Enter")
     expect(page.locator("#chain-heading")).to_have_text("Candidate 2")
     keyboard.tab_to(page, ".graph-section summary")
     page.keyboard.press("Enter")
-    expect(page.locator(".graph-section details")).to_contain_text("number 1 on the chain; gold; holds a name")
+    expect(page.locator(".graph-section details")).to_contain_text("number 1 on the chain; gold; mentions the question")
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_lines_end_at_the_passages_that_they_link(visit: Any, hard: Any, width: int) -> None:
+def test_lines_end_at_the_passages_that_they_link(visit: Any, hard: Any, open_details: Any, width: int) -> None:
     page: Page = visit(hard, "/question?id=long", viewport={"width": width, "height": 740})
+    open_details(page)
     first, second, third = (page.locator(".graph .node.on-chain").nth(n).evaluate(BOX) for n in range(3))
     for left, right, line in ((first, second, 0), (second, third, 1)):
         top, bottom, start, end = page.locator(".graph .line.chain").nth(line).locator("path, line").evaluate(BOX)

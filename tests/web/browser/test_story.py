@@ -15,15 +15,31 @@ RIGHT = (["p4"], ["", "antonin dvorak"]), (["p6"], ["Prague", "antonin dvorak"])
 """the pairs of the first example that are right"""
 
 
-def filtered(page: Page, **fields: str) -> list[str]:
-    """Filter the list of questions, and return the ids of those that are left."""
+CHAIN = "section[aria-labelledby=chain-heading]"
+
+
+def searched(page: Page, text: str) -> list[str]:
+    """Search the list of questions, and return the ids of those that are left."""
     with page.expect_navigation():
         page.get_by_role("link", name="Explore", exact=True).click()
-    for name, value in fields.items():
-        page.locator(f"input[name={name}]").fill(value)
+    page.locator("input[name=text]").fill(text)
     with page.expect_navigation():
-        page.get_by_role("button", name="Filter").click()
+        page.get_by_role("button", name="Search", exact=True).click()
     return ids(page)
+
+
+def by_confidence(page: Page) -> dict[str, list[str]]:
+    """Click every bar of the confidence, and return the ids of the questions of each."""
+    with page.expect_navigation():
+        page.get_by_role("link", name="Explore", exact=True).click()
+    everything, found = page.url, dict[str, list[str]]()
+    bars = page.locator("table.facet").filter(has=page.locator("caption", has_text="Confidence")).locator("tbody a")
+    for name in bars.all_inner_texts():
+        with page.expect_navigation():
+            bars.filter(has_text=name).click()
+        found[name] = ids(page)
+        page.goto(everything)
+    return found
 
 
 def judged(page: Page, judgement: str) -> list[str]:
@@ -46,19 +62,21 @@ def ids(page: Page) -> list[str]:
 
 def explore(page: Page, listed: list[dict[str, Any]]) -> None:
     everything = {row["id"] for row in listed}
-    assert filtered(page, text="symphony new world") == ["d01"]
-    low = {row["id"] for row in listed if row["confidence"] < 0.9}
-    assert 0 < len(low) < len(everything)
-    assert set(filtered(page, max_confidence="0.9")) == low
-    assert set(filtered(page, min_confidence="0.9")) == everything - low
+    assert searched(page, "symphony new world") == ["d01"]
+    tenths: dict[str, set[str]] = {}
+    for row in listed:
+        tenth = min(int(row["confidence"] * 10), 9)
+        tenths.setdefault(f"{tenth / 10:.1f} to {(tenth + 1) / 10:.1f}", set()).add(row["id"])
+    assert len(tenths) > 1
+    assert {name: set(found) for name, found in by_confidence(page).items() if found} == tenths
     wrong = {row["id"] for row in listed if row["judgement"] == "wrong"}
     assert set(judged(page, "wrong")) == wrong
     assert set(judged(page, "right")) == everything - wrong
-    assert filtered(page, text="no such words anywhere") == []
+    assert searched(page, "no such words anywhere") == []
 
 
 def see_the_link(page: Page) -> None:
-    chain = page.locator(".at-chain .passage")
+    chain = page.locator(f"{CHAIN} .passage")
     expect(chain).to_have_count(2)
     for passage in chain.all():
         expect(passage.locator("mark.link-1").first).to_have_text("Antonín Dvořák")
@@ -71,12 +89,14 @@ def see_the_link(page: Page) -> None:
 _LOOK = "mark => { const s = getComputedStyle(mark); return [s.backgroundColor, s.boxShadow, s.textDecoration].join() }"
 
 
-def see_another_candidate(page: Page) -> None:
+def see_another_candidate(page: Page, open_details: Callable[[Page], None]) -> None:
+    expect(page.locator("ol.candidates").first).to_be_hidden()
+    open_details(page)
     second = page.locator("ol.candidates > li").nth(1)
     titles = second.locator("a > bdi, a > .hidden > bdi").all_inner_texts()
     second.get_by_role("link").click()
     expect(page.locator("#chain-heading")).to_have_text("Candidate 2")
-    assert [one.rstrip() for one in page.locator(".at-chain .passage h3 > bdi").all_inner_texts()] == titles
+    assert [one.rstrip() for one in page.locator(f"{CHAIN} .passage h3 > bdi").all_inner_texts()] == titles
     expect(page.locator("ol.candidates > li[aria-current]")).to_have_count(1)
     expect(page.locator("ol.candidates > li").nth(1)).to_have_attribute("aria-current", "true")
 
@@ -88,8 +108,8 @@ def paste_a_question(page: Page) -> None:
     passages = "# Polonium\nPolonium was named by Marie Curie, who found it in 1898.\n\n"
     page.get_by_label("Passages", exact=True).fill(f"{passages}# Marie Curie\nMarie Curie was born in Warsaw.")
     page.get_by_role("button", name="Recover the chain").click()
-    expect(page.locator(".at-chain .passage h3 > bdi")).to_have_text(["Polonium", "Marie Curie"])
-    expect(page.locator(".at-chain .join mark.link-1")).to_have_text("Marie Curie")
+    expect(page.locator(f"{CHAIN} .passage h3 > bdi")).to_have_text(["Polonium", "Marie Curie"])
+    expect(page.locator(f"{CHAIN} .join mark.link-1")).to_have_text("Marie Curie")
 
 
 def labels_of(served: Any) -> list[tuple[str, str]]:
@@ -97,7 +117,7 @@ def labels_of(served: Any) -> list[tuple[str, str]]:
 
 
 def test_from_exploring_the_examples_to_gold_by_labels_that_outlive_a_kill(
-    serve: Any, visit: Any, keyboard: Any, command: Callable[..., str], demo: Path, tmp_path: Path
+    serve: Any, visit: Any, keyboard: Any, command: Callable[..., str], demo: Path, open_details: Any, tmp_path: Path
 ) -> None:
     labels = tmp_path / "labels.sqlite"
     served = serve("--labels", labels)
@@ -105,10 +125,10 @@ def test_from_exploring_the_examples_to_gold_by_labels_that_outlive_a_kill(
     page: Page = visit(served)
     explore(page, served.get("/questions")["questions"])
 
-    filtered(page, text="symphony new world")
+    searched(page, "symphony new world")
     page.locator(".questions .entry").click()
     see_the_link(page)
-    see_another_candidate(page)
+    see_another_candidate(page, open_details)
     shared: Page = visit(served, page.url.removeprefix(served.address))
     assert shared.locator("main").inner_text() == page.locator("main").inner_text()
     paste_a_question(page)

@@ -1,6 +1,7 @@
 """Whatever a text holds, it is shown as text: nothing of it runs, and nothing is fetched for it."""
 
 import json
+from html import unescape
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -20,6 +21,7 @@ EVIL = (
 NAME = "<b onclick=alert(1)>Eve</b>"
 LISTED = 300
 """characters of a question in a list"""
+CHAIN = "section[aria-labelledby=chain-heading]"
 
 
 def evil(what: str) -> str:
@@ -86,6 +88,11 @@ def listed(text: str) -> str:
     return short(text, LISTED)
 
 
+def named(one: dict[str, Any]) -> str:
+    """Return the name of a passage: what titles of Wikipedia write as `&amp;` is read as `&`."""
+    return unescape(one["title"])
+
+
 def check(page: Page) -> None:
     """Nothing of the texts has run or become part of the page."""
     assert page.evaluate("window.hacked === undefined")
@@ -112,17 +119,17 @@ def test_the_watch_notices_what_must_not_happen(visit: Any, served: Any) -> None
 
 
 @pytest.mark.parametrize("source", [1, 2])
-def test_the_list_and_its_filter_show_text(visit: Any, served: Any, source: int) -> None:
+def test_the_list_and_its_search_show_text(visit: Any, served: Any, source: int) -> None:
     page: Page = visit(served, at("/", source=source))
     check(page)
     assert shown(page, ".questions .entry")[:2] == [listed(SMALL["question"]), listed(HUGE["question"])]
     assert shown(page, ".tabs a bdi")[0].endswith("<img src=x onerror=alert(1)>.jsonl")
     text = evil("title of three")[:200]
-    page.get_by_label("Text").fill(text)
+    page.get_by_role("searchbox", name="Search").fill(text)
     with page.expect_navigation():
-        page.get_by_role("button", name="Filter").click()
+        page.get_by_role("button", name="Search", exact=True).click()
     check(page)
-    assert page.get_by_label("Text").input_value() == text
+    assert page.get_by_role("searchbox", name="Search").input_value() == text
     assert shown(page, ".questions .entry")[0] == listed(SMALL["question"])
 
 
@@ -131,18 +138,18 @@ def test_a_question_and_each_of_its_candidates_are_text(visit: Any, served: Any,
     page: Page = visit(served, at("/question", id=SMALL["id"], source=source, chain=chain, passages="all"))
     check(page)
     assert shown(page, "h1 bdi") == [SMALL["question"]]
-    assert shown(page, ".facts .answer-chip bdi") == [SMALL["answer"]]
+    assert shown(page, ".given .text") == [SMALL["answer"]]
     assert page.title().startswith("question small <script>") and page.title().endswith("… · rechain")
-    texts = shown(page, ".at-chain .passage .text:not(.excerpt)")
+    texts = shown(page, f"{CHAIN} .passage .text:not(.excerpt)")
     assert texts[0] == THREE[0]["text"] and texts[1] in (THREE[1]["text"], THREE[2]["text"])
     others = [one["text"] for one in THREE[1:] if one["text"] != texts[1]]
-    assert shown(page, ".at-others .passage .text:not(.excerpt)") == others
-    assert shown(page, ".at-chain .passage h3 > bdi")[0] == THREE[0]["title"]
+    assert shown(page, "#others .passage .text:not(.excerpt)") == others
+    assert shown(page, f"{CHAIN} .passage h3 > bdi")[0] == named(THREE[0])
     assert shown(page, ".join mark bdi") == ["Wibble"]
     assert page.locator(".why mark bdi").first.get_attribute("title") == evil("entity Wibble")
     (excerpt,) = shown(page, "#passage-1 .excerpt")
     assert all(sentence in THREE[0]["text"] for sentence in excerpt.split(" … "))
-    assert shown(page, ".at-chain .passage .text:not(.excerpt) mark.link-1") == ["Wibble", "Wibble"]
+    assert shown(page, f"{CHAIN} .passage .text:not(.excerpt) mark.link-1") == ["Wibble", "Wibble"]
     said = [evil("part"), "score"] if (source, chain) == (1, 1) else []
     assert shown(page, ".why tbody tr :is(td, th):first-child")[1 : 1 + len(said)] == said
 
@@ -151,50 +158,84 @@ def test_the_comparison_is_text(visit: Any, served: Any) -> None:
     page: Page = visit(served, at("/question", id=SMALL["id"], source=2))  # so that both have looked
     page.goto(served.address + "/compare?show=all")
     check(page)
-    assert shown(page, ".questions .entry") == [listed(SMALL["question"])]
+    assert shown(page, ".questions a bdi") == [listed(SMALL["question"])]
     with page.expect_navigation():
-        page.locator(".questions .entry").click()
+        page.locator(".questions a").click()
     check(page)
     texts = shown(page, ".side-by-side .passage .text:not(.excerpt)")
     assert texts[0] == texts[2] == THREE[0]["text"]
     assert {texts[1], texts[3]} <= {THREE[1]["text"], THREE[2]["text"]}
 
 
-@pytest.mark.parametrize("mode", ["pairs", "chains"])
-def test_evil_questions_are_labelled_as_any(visit: Any, served: Any, keyboard: Any, mode: str) -> None:
+def open_desk(visit: Any, served: Any, keyboard: Any, name: str, **query: object) -> Page:
     page: Page = visit(served, "/label")
     keyboard.start(page, NAME)
-    page.goto(served.address + at("/label/question", id=SMALL["id"], mode=mode))
+    page.goto(served.address + at("/label/question", id=name, **query))
     keyboard.ready(page)
     check(page)
+    return page
+
+
+def test_evil_answers_are_labelled_as_any(visit: Any, served: Any, keyboard: Any) -> None:
+    page = open_desk(visit, served, keyboard, SMALL["id"], suggestion="shown")
     assert shown(page, ".around .soft bdi") == [NAME]
+    assert shown(page, ".in-sight h1 bdi") == [SMALL["question"]]
+    assert shown(page, ".given .text") == [SMALL["answer"]]
     assert shown(page, ".guidelines p")[0] == evil("guidelines")
-    assert set(shown(page, ".unit .passage .text:not(.excerpt)")) == {one["text"] for one in THREE}
-    units = page.locator(".unit").count()
-    keyboard.label(page, "y" * units)
-    labels = served.get(at("/labels", question=SMALL["id"]))
-    own = [
-        one for one in labels if one["annotator"] == NAME and (len(one["unit"]["passages"]) == 1) == (mode == "pairs")
-    ]
-    assert len(own) == units
-    assert all(evil("entity Wibble") in one["unit"]["entities"] for one in own)
+    assert shown(page, ".suggestion .stop bdi")[0] == named(THREE[0])
+    assert shown(page, ".picks .passage h2 > bdi") == [named(one) for one in THREE]
+    assert shown(page, ".picks .passage .text:not(.excerpt)") == [one["text"] for one in THREE]
+    page.locator("[name=note]").fill(evil("note"))
+    page.locator("h1").click()
+    keyboard.label(page, "12s")
+    (label,) = [one for one in served.get(at("/labels", question=SMALL["id"])) if one["annotator"] == NAME]
+    (evidence,) = label["evidence"]
+    assert (label["value"], label["note"]) == ("supported", evil("note"))
+    assert (evidence["shape"], evidence["passages"]) == ("chain", [one["id"] for one in THREE[:2]])
+    page.goto(served.address + at("/label/question", id=SMALL["id"]))
+    keyboard.ready(page)
+    check(page)
+    assert page.locator("[name=note]").input_value() == evil("note")
+    assert page.locator(".pick[aria-pressed=true]").count() == 2
     page.goto(f"{served.address}/label")
     check(page)
     assert shown(page, "tbody th bdi") == [NAME]
 
 
+def test_evil_pairs_are_labelled_as_any(visit: Any, served: Any, keyboard: Any) -> None:
+    page = open_desk(visit, served, keyboard, SMALL["id"], mode="pairs")
+    assert shown(page, ".around .soft bdi") == [NAME]
+    assert shown(page, "h1 bdi") == [SMALL["question"]]
+    assert shown(page, ".guidelines p")[0] == evil("guidelines")
+    pairs, seen = page.get_by_role("navigation", name="Pairs").get_by_role("link").count(), set[str]()
+    assert pairs > 2
+    for number in range(1, pairs + 1):
+        page.goto(served.address + at("/label/question", id=SMALL["id"], mode="pairs", pair=number))
+        keyboard.ready(page)
+        check(page)
+        seen |= set(shown(page, ".passage .text:not(.excerpt)"))
+        keyboard.label(page, "y")
+    assert seen == {one["text"] for one in THREE}
+    labels = served.get(at("/labels", question=SMALL["id"]))
+    own = [one["unit"] for one in labels if one["annotator"] == NAME and one["unit"]["passages"]]
+    assert len(own) == pairs
+    assert all(evil("entity Wibble") in unit["entities"] for unit in own)
+
+
 def test_disagreements_and_their_notes_are_text(visit: Any, served: Any, keyboard: Any) -> None:
-    page: Page = visit(served, "/label")
-    keyboard.start(page, NAME)
-    page.goto(served.address + at("/label/question", id=HUGE["id"]))
-    keyboard.ready(page)
-    keyboard.label(page, "y")
-    unit = next(one["unit"] for one in served.get(at("/labels", question=HUGE["id"])))
-    served.post("/labels", [{**unit, "annotator": "Ben", "value": "no", "note": evil("note")}])
+    page = open_desk(visit, served, keyboard, HUGE["id"])
+    keyboard.label(page, "1s")
+    told = {"annotator": "Ben", "question": HUGE["id"], "value": "unsupported", "note": evil("note")}
+    served.post("/labels", [told])
     page.goto(f"{served.address}/label/disagreements")
-    keyboard.ready(page)
     check(page)
-    assert shown(page, ".said li bdi") == [NAME, "Ben", evil("note")]
+    unit = page.locator(".unit").filter(has_text=HUGE["question"][:10])
+    expect(unit).to_have_count(1)
+    assert shown(page, ".said li bdi") == [NAME, short(named(HUGE["passages"][0]), 60), "Ben", evil("note")]
+    page.get_by_role("button", name="Accept").last.click()
+    expect(page.get_by_role("heading", name="Resolved", exact=True)).to_be_visible()
+    check(page)
+    assert shown(page, ".unit > p:not(.given) > bdi") == [NAME, evil("note")]
     assert served.post("/labels/undo", {"annotator": "Ben"})["note"] == evil("note")
 
 
@@ -213,11 +254,11 @@ def test_what_is_pasted_is_text(visit: Any, served: Any) -> None:
         page.get_by_role("button", name="Recover the chain").click()
     check(page)
     assert shown(page, ".result bdi") == [FORM["question"]]
-    assert shown(page, ".at-chain .passage .text:not(.excerpt)") == [
+    assert shown(page, f"{CHAIN} .passage .text:not(.excerpt)") == [
         f"Polonium was named by Marie Curie. {EVIL}",
         f"{EVIL} was in Warsaw.",
     ]
-    page.get_by_role("link", name="Change it").click()
+    page.get_by_role("link", name="Edit", exact=True).click()
     check(page)
     for name, text in FORM.items():
         assert page.locator(f"[name={name}]").input_value() == text

@@ -25,7 +25,7 @@ def sign_in(page: Page, token: str) -> None:
 @pytest.mark.parametrize("path", ["/", "/question?id=d01", "/label", "/compare", "/no/such/page"])
 def test_a_browser_without_the_token_sees_the_form_alone(visit: Any, guarded: Any, path: str) -> None:
     page: Page = visit(guarded, path)
-    expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Enter the access token")
     expect(page.get_by_label("Token")).to_be_visible()
     assert "symphony" not in page.content()
 
@@ -35,11 +35,11 @@ def test_a_wrong_token_is_refused_and_the_right_one_leads_in(visit: Any, guarded
     sign_in(page, TOKEN + "x")
     expect(page.get_by_role("alert")).to_have_text("this is not the access token.")
     page.goto(guarded.address)
-    expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Enter the access token")
     sign_in(page, TOKEN)
     expect(page.locator(".questions .entry")).to_have_count(14)
     page.get_by_role("link", name="Label", exact=True).click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Labelling desk")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Label")
 
 
 def test_a_token_in_the_address_becomes_a_cookie_and_leaves_the_address(visit: Any, guarded: Any) -> None:
@@ -50,7 +50,7 @@ def test_a_token_in_the_address_becomes_a_cookie_and_leaves_the_address(visit: A
     assert cookie["httpOnly"] and cookie["sameSite"] == "Lax"
     assert page.evaluate("document.cookie") == ""
     page.goto(f"{guarded.address}/label")
-    expect(page.get_by_role("heading", level=1)).to_have_text("Labelling desk")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Label")
 
 
 def test_a_link_is_copied_over_plain_http(visit: Any, guarded: Any) -> None:

@@ -39,12 +39,13 @@ def in_view(page: Page, selector: str) -> bool:
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("example", ["a short answer", "an answer in sentences", "a record of Ragas"])
 def test_an_example_leads_to_a_result_that_is_in_view(
-    visit: Any, served: Any, size: tuple[int, int], example: str
+    visit: Any, served: Any, open_details: Any, size: tuple[int, int], example: str
 ) -> None:
     page: Page = visit(served, "/try", viewport={"width": size[0], "height": size[1]})
     try_example(page, example)
     assert page.evaluate("scrollY") == 0
-    assert all(in_view(page, selector) for selector in ("h1.result", ".strip", ".answer-chip", "#chain-heading"))
+    assert all(in_view(page, selector) for selector in ("h1.result", ".strip", ".given", "#chain-heading"))
+    open_details(page)
     page.locator("ol.candidates a").nth(1).click()
     expect(page.locator("#chain-heading")).to_have_text("Candidate 2")
     assert all(in_view(page, selector) for selector in ("h1.result", ".strip", "#chain-heading"))
@@ -59,7 +60,7 @@ def test_a_result_has_an_address_that_others_can_open(visit: Any, served: Any) -
     assert page.locator("main").inner_text() == shown
     other: Page = visit(served, page.url.removeprefix(served.address))
     assert other.locator("main").inner_text() == shown
-    page.get_by_role("link", name="Change it").click()
+    page.get_by_role("link", name="Edit", exact=True).click()
     expect(page.get_by_label("Answer")).to_have_value("Warsaw")
 
 
@@ -72,7 +73,8 @@ def test_a_file_is_taken_as_if_it_were_pasted(visit: Any, served: Any, tmp_path:
     page.locator("input[type=file]").set_input_files(file)
     expect(page.locator(".from-file [role=status]")).to_have_text("documents.json is in the field above.")
     page.get_by_role("button", name="Recover the chain").click()
-    expect(page.locator(".at-chain .passage h3 > bdi")).to_have_text(["polonium.md", "curie.md"])
+    names = page.locator("section[aria-labelledby=chain-heading] .passage h3 > bdi")
+    expect(names).to_have_text(["polonium.md", "curie.md"])
 
 
 def pasted(page: Page, served: Any) -> str:

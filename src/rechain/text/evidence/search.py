@@ -210,14 +210,19 @@ def _choose(question: Question, views: Sequence[PassageView], holdings: Holdings
     """Return the passages among which sets are sought: all, or those that tell most and what is linked to them."""
     if len(views) <= _POOL:
         return list(range(len(views)))
-    words, tails = rarities(Text(question.question)), frozenset(holdings.tails)
-    tells = [fsum(words[word] for word in words.keys() & view.terms) for view in views]
-    tells = [value + _TAIL * (number in tails) for number, value in enumerate(tells)]
-    chosen = dict.fromkeys(sorted(range(len(views)), key=lambda number: -tells[number])[:_SEEDS])
+    words, tails, asked = rarities(Text(question.question)), frozenset(holdings.tails), Text(question.question).joined
+    says = [fsum(words[word] for word in words.keys() & view.terms) for view in views]
+    is_named = [_first_named(asked, view) < len(asked) for view in views]
+    tells = [value + _TAIL * (number in tails) for number, value in enumerate(says)]
+    # Half of them by the question alone: many passages may hold the answer, and the first of a chain holds none.
+    by_answer = sorted(range(len(views)), key=lambda number: -tells[number])
+    by_question = sorted(range(len(views)), key=lambda number: (not is_named[number], -says[number]))
+    chosen = dict.fromkeys([*by_question[: _SEEDS // 2], *by_answer])
+    chosen = dict.fromkeys(islice(chosen, _SEEDS))
     linked: dict[int, float] = {}
     for seed in chosen:
         for edge in islice(graph.edges(seed), _MOST_LINKS):
             value = edge.weight + tells[edge.before]
             linked[edge.before] = max(linked.get(edge.before, 0.0), value)
     others = sorted(linked.keys() - chosen.keys(), key=lambda number: (-linked[number], number))
-    return sorted([*chosen, *others[: _POOL - len(chosen)]])
+    return sorted(islice(dict.fromkeys([*chosen, *others, *by_answer]), _POOL))
