@@ -51,7 +51,7 @@ SOURCES = {
     HOTPOT: Source("hotpotqa/open.json.gz", (2,)),
     "2Wiki open": Source("2wiki/open_582.jsonl.gz", (2, 4)),
     "MuSiQue open": Source("musique/open_519.jsonl.gz", (2, 3, 4)),
-    DRUG: Source("drughop/open.jsonl.gz", (3,), "drughop/passages.jsonl.gz", "drughop/open.gold.jsonl.gz"),
+    DRUG: Source("drughop/open.jsonl.gz", (2, 3, 4), "drughop/passages.jsonl.gz", "drughop/open.gold.jsonl.gz"),
     TRAIN: Source("hotpotqa/train_300.json.gz", (2,), is_judged=False),
     "HotpotQA train_914": Source("hotpotqa/train_914.jsonl.gz", (2,), is_judged=False),
     "2Wiki train_500": Source("2wiki/train_500.json.gz", (2, 4), is_judged=False),

@@ -97,6 +97,9 @@ def data(
     sets = _drughop(drugs(10, 10)) | {
         "hotpotqa/open.json.gz": [_hotpotqa(question) for question in asked(30, 0)],
         "hotpotqa/train_300.json.gz": [_hotpotqa(question) for question in asked(6, 300)],
+        "hotpotqa/train_914.jsonl.gz": [_hotpotqa(question) for question in asked(4, 400)],
+        "2wiki/open_582.jsonl.gz": [_hotpotqa(q, type="compositional", evidences=[]) for q in asked(10, 500)],
+        "musique/open_519.jsonl.gz": [_musique(question) for question in asked(10, 600)],
         "2wiki/train_500.json.gz": [_hotpotqa(q, type="compositional", evidences=[]) for q in asked(6, 100)],
         "musique/train_100.json.gz": [_musique(question) for question in asked(6, 200)],
     }
