@@ -1,4 +1,4 @@
-"""Fit what cheap evidence weighs (`rechain.text.evidence.features`): python research/evidence.py DATA LOGS [--write].
+"""Fit what cheap evidence weighs (`rechain.text.evidence.features`): python benchmarks/evidence.py DATA LOGS [--write].
 
 DATA is ../shared/data, LOGS what benchmarks/logs/build.py filled. Learned without evidence labels from questions and
 answers of HotpotQA, 2WikiMultihopQA and MuSiQue, and from MuSiQue's partial questions. Two things are known of them:

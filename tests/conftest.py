@@ -42,6 +42,20 @@ def real_data() -> Path:
 
 
 @pytest.fixture
+def films_question() -> Question:
+    """A question whose evidence is a graph: two films, each with its director."""
+    texts = {
+        "f1": ("Zimbelot", "Zimbelot is a film by Ivo Brandt."),
+        "d1": ("Ivo Brandt", "Ivo Brandt was born in 1931."),
+        "f2": ("Quorvath", "Quorvath is a film by Lena Osterman."),
+        "d2": ("Lena Osterman", "Lena Osterman was born in 1944."),
+    }
+    passages = [Passage(id=name, title=title, text=text) for name, (title, text) in texts.items()]
+    asked = "Which has the older director, Zimbelot or Quorvath?"
+    return Question(id="q", question=asked, answer="Zimbelot", passages=passages)
+
+
+@pytest.fixture
 def bridge_question() -> Question:
     """A 2-hop question whose head names the tail by its title, with distractors."""
     return Question(

@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.passages import named_passages
 from tokenizers import Tokenizer
 
 from rechain.reader import texts
 from rechain.reader.settings import FIRST_END, FROM_BEFORE, LAST_END, TO_NEXT
 from rechain.reader.texts import Arrival, Arrivals, Case, ChainTexts, TokenText, flat_texts, share_out
-from rechain.schema import Mention, Passage, Question
+from rechain.schema import Passage, Question
 from rechain.text.candidates import Candidates, CandidateSettings, find_candidates
 from rechain.text.evidence.search import find_evidence
 
@@ -93,19 +94,7 @@ def test_a_link_in_the_title_alone_marks_the_title(tokenizer: Tokenizer) -> None
 def given_question() -> Question:
     texts = ["DRUG and GENE. GENE with DRUG.", "GENE and GUNE. GUNE with DRUG."]
     named = {"DRUG": "drug:1", "GENE": "gene:1", "GUNE": "gene:9"}
-    passages = [
-        Passage(
-            id=str(n),
-            text=text,
-            mentions=[
-                Mention(entity=entity, start=at, end=at + 4)
-                for name, entity in named.items()
-                for at in range(len(text))
-                if text.startswith(name, at)
-            ],
-        )
-        for n, text in enumerate(texts)
-    ]
+    passages = named_passages(texts, named)
     ends = {"question_entities": ["drug:1"], "answer_entity": "gene:9", "hops": 2}
     return Question.model_validate({"id": "q", "question": "What?", "answer": "GUNE", "passages": passages, **ends})
 

@@ -108,15 +108,8 @@ def test_candidates_of_other_shapes_have_no_pairs(bridge_question: Question) -> 
     assert units.pairs == Units(found).pairs
 
 
-def test_a_graph_has_no_pairs() -> None:
-    passages = [
-        Passage(id="f1", title="Zimbelot", text="Zimbelot is a film by Ivo Brandt."),
-        Passage(id="d1", title="Ivo Brandt", text="Ivo Brandt was born in 1931."),
-        Passage(id="f2", title="Quorvath", text="Quorvath is a film by Lena Osterman."),
-        Passage(id="d2", title="Lena Osterman", text="Lena Osterman was born in 1944."),
-    ]
-    asked = "Which has the older director, Zimbelot or Quorvath?"
-    units = find_units(Question(id="q", question=asked, answer="Zimbelot", hops=4, passages=passages))
+def test_a_graph_has_no_pairs(films_question: Question) -> None:
+    units = find_units(films_question.model_copy(update={"hops": 4}))
     (graph,) = units.candidates.chains
     assert (graph.shape, units.pairs, units.links(0)) == ("graph", {}, [])
     assert set(graph.passages) == {0, 1, 2, 3}

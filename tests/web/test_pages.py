@@ -394,15 +394,10 @@ def test_tabs_of_the_browser_cut_a_long_question_after_a_word(make_site: Make, c
     assert title == "Where was the maker of it born " * 3 + "Where was the maker of it… · rechain"
 
 
-def test_a_graph_is_drawn_as_lines_of_evidence(make_site: Make, connect: Make, seen: Make) -> None:
-    passages = [
-        Passage(id="f1", title="Zimbelot", text="Zimbelot is a film by Ivo Brandt."),
-        Passage(id="d1", title="Ivo Brandt", text="Ivo Brandt was born in 1931."),
-        Passage(id="f2", title="Quorvath", text="Quorvath is a film by Lena Osterman."),
-        Passage(id="d2", title="Lena Osterman", text="Lena Osterman was born in 1944."),
-    ]
-    asked = "Which has the older director, Zimbelot or Quorvath?"
-    site = make_site([Question(id="q", question=asked, answer="Zimbelot", passages=passages)])
+def test_a_graph_is_drawn_as_lines_of_evidence(
+    make_site: Make, connect: Make, seen: Make, films_question: Question
+) -> None:
+    site = make_site([films_question])
     links = [
         Link(entity=name, kind="title", weight=9.0, mentions=(None, None), between=ends)
         for name, ends in (("Ivo Brandt", (0, 1)), ("Lena Osterman", (2, 3)))

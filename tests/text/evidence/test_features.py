@@ -6,6 +6,7 @@ from math import log
 
 import numpy as np
 import pytest
+from tests.passages import named_passages
 
 from rechain.schema import Mention, Passage, Question
 from rechain.text.answers.matcher import AnswerMatcher
@@ -143,19 +144,7 @@ def given_question() -> Question:
     """Three passages of the data's entities: a pair in one sentence, twice; never; and once."""
     texts = ["DRUG and GENE. GENE with DRUG.", "GENE alone. A DRAG too.", "DRAG and GUNE."]
     named = {"DRUG": "drug:1", "GENE": "gene:1", "DRAG": "drug:2", "GUNE": "gene:9"}
-    passages = [
-        Passage(
-            id=str(n),
-            text=text,
-            mentions=[
-                Mention(entity=entity, start=at, end=at + 4)
-                for name, entity in named.items()
-                for at in range(len(text))
-                if text.startswith(name, at)
-            ],
-        )
-        for n, text in enumerate(texts)
-    ]
+    passages = named_passages(texts, named)
     ends = {"question_entities": ["drug:1"], "answer_entity": "gene:9"}
     return Question(id="q", question="What?", answer="GUNE", passages=passages, hops=3, **ends)
 

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.passages import named_passages
 
 from rechain.errors import QuestionError
-from rechain.schema import Mention, Passage, Question
+from rechain.schema import Passage, Question
 from rechain.text.candidates import Candidate, Candidates, CandidateSettings
 from rechain.text.evidence.features import FEATURES, prior, weigh
 from rechain.text.evidence.search import find_evidence
@@ -72,19 +73,7 @@ def test_passages_without_links_are_side_by_side_as_the_question_names_them() ->
 @pytest.mark.parametrize("hops", [None, 1, 2])
 def test_entities_that_the_data_names_need_not_be_those_of_every_link(hops: int | None) -> None:
     texts = ["Polonium was found by Curie.", "Curie was born in Warsaw.", "Rain in Warsaw."]
-    named = [("Polonium", "PO"), ("Curie", "MC")]
-    passages = [
-        Passage(
-            id=str(number),
-            text=text,
-            mentions=[
-                Mention(entity=entity, start=text.index(name), end=text.index(name) + len(name))
-                for name, entity in named
-                if name in text
-            ],
-        )
-        for number, text in enumerate(texts)
-    ]
+    passages = named_passages(texts, {"Polonium": "PO", "Curie": "MC"})
     asked = Question(id="q", question="Where?", answer="Warsaw", question_entities=["PO"], hops=hops, passages=passages)
     found = find_evidence(asked)
     assert found.evidence is not None and len(found.evidence) == len(found.chains)

@@ -32,7 +32,6 @@ _BOX_CLASSES = "note tip hint important warning caution attention danger admonit
 _BOXES = frozenset(_BOX_CLASSES.split())
 """classes of boxes: what they begin with is no heading of a section, and ends with them"""
 _BOX_TAGS = frozenset(("div", "aside", "section", "blockquote"))
-_BOX_TITLES = frozenset(("admonition-title", "title"))
 _SUBJECTS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6", "dt"))  # what an anchor leads to
 _PLACES = frozenset(("section", "div", "article", "a", "span", "li", "p"))  # may have the id of the heading within
 _MAIN = frozenset(("main", "article"))
